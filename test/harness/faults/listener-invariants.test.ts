@@ -52,7 +52,11 @@ const own = (at: number, more: object = {}, gone = false): Sighting =>
   seen('Secret', at, { metadata: { name: OWN, uid: 'own' }, data: { key: base64(VALUES.remoteOwn) }, ...more }, gone);
 const work = (at: number, gone = false): Sighting =>
   seen('ListenerWork', at, { metadata: { name: 'r1', uid: 'w1' } }, gone);
-const revision = (id: string): Sighting => seen('AppRevision', 6, { metadata: { name: `shop--${id}` }, spec: { id } });
+const revision = (id: string): Sighting =>
+  seen('AppRevision', 6, {
+    metadata: { name: `shop--${id}`, ownerReferences: [{ kind: 'AppDeployment', name: 'shop', uid: 'r1' }] },
+    spec: { id },
+  });
 const pods = (id: string): Sighting =>
   seen('Deployment', 7, {
     metadata: { name: 'shop', labels: { 'davit.dev/deployment': 'shop' } },
@@ -94,7 +98,8 @@ it('a run that keeps every promise', () => {
 
 it('a deletion that was asked for', () => {
   const deletion = run({
-    ...at([], [own(1)]),
+    // The garbage collection may not have come to the revision yet.
+    ...at([revision('v1')], [own(1)]),
     hubHistory: [...here, record(5000, {}, true), work(5100, true)],
     remoteHistory: [...there, copy(4000, {}, true)],
     deletions: new Map([['r1', 3000]]),

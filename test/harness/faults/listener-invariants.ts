@@ -274,15 +274,17 @@ export function lostTombstone({ hubHistory, remoteHistory, abandoned }: Listener
   return undefined;
 }
 
-/** Revisions have the same ids on both sides. */
+/** Revisions have the same ids on both sides. Those of a record that is gone are deleted by the garbage collection in its own time. */
 export function otherIds({ checkpoints }: ListenerRun): string | undefined {
-  const idsIn = (sightings: readonly Sighting[]): Set<string> =>
-    new Set(ofKind(sightings, 'AppRevision').map(({ spec }) => spec.id as string));
   for (const { phase, hub, remote } of checkpoints) {
-    const there = idsIn(remote);
-    const other = [...idsIn(hub)].find((id) => !there.has(id));
-    if (other !== undefined) return `${phase}: the cluster has no revision ${other}`;
     const records = new Map(ofKind(hub, 'AppDeployment').map(({ metadata }) => [metadata.name, metadata.uid]));
+    const owners = new Set(records.values());
+    const there = new Set(ofKind(remote, 'AppRevision').map(({ spec }) => spec.id as string));
+    const other = ofKind(hub, 'AppRevision').find(
+      ({ metadata, spec }) =>
+        metadata.ownerReferences?.some(({ uid }) => owners.has(uid)) && !there.has(spec.id as string),
+    );
+    if (other !== undefined) return `${phase}: the cluster has no revision ${other.spec.id as string}`;
     for (const { metadata, spec } of ofKind(remote, 'Deployment')) {
       const uid = records.get(metadata.labels?.['davit.dev/deployment'] ?? '');
       const variables = (spec.template.spec.containers[0]?.env ?? []) as { name: string; value?: string }[];
