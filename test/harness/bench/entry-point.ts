@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '../../..');
  * The arguments of node for one of Davit's processes, bundled: the Dockerfile's, with the script where it is here. With
  * `profileInto` it leaves a CPU profile in that folder.
  */
-export async function entryPoint(command: 'controller' | 'api', profileInto?: string): Promise<string[]> {
+export async function entryPoint(command: 'controller' | 'api' | 'listener', profileInto?: string): Promise<string[]> {
   const [, list] = /^ENTRYPOINT (\[.*\])$/m.exec(await readFile(join(root, 'Dockerfile'), 'utf8')) ?? [];
   if (list === undefined) throw new Error('the Dockerfile has no ENTRYPOINT in one line');
   const [, ...args] = JSON.parse(list) as string[];

@@ -2,7 +2,7 @@
 // measure runs arms and returns figures.
 
 import type { Cluster } from '../../cluster/cluster.ts';
-import type { Documents } from '../../support/platform.ts';
+import type { Documents, Values } from '../../support/platform.ts';
 import type { Rendering } from './children.ts';
 import type { Figure, Goal } from './figures.ts';
 
@@ -41,6 +41,8 @@ export interface Running {
 export interface ServerOptions {
   /** Namespaces to make as tenants. */
   readonly tenants: readonly string[];
+  /** Of the chart; its own by default. */
+  readonly values?: Values;
   /** kube-controller-manager, kube-scheduler and the stand-in for a node; by default none of them. */
   readonly controllers?: boolean;
   /**

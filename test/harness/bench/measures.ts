@@ -9,6 +9,7 @@ import { facadeLogs } from './measures/facade-logs.ts';
 import { fairness } from './measures/fairness.ts';
 import { floor, growth } from './measures/floor.ts';
 import { handOver } from './measures/hand-over.ts';
+import { listeners } from './measures/listeners.ts';
 import { controllerRuntimePeer, slowPeers } from './measures/peers.ts';
 import { memory, restart } from './measures/restart.ts';
 import { small } from './measures/small.ts';
@@ -30,5 +31,6 @@ export const MEASURES: readonly Measure[] = [
   facadeLists,
   facadeCreates,
   facadeLogs,
+  listeners,
   builds,
 ];

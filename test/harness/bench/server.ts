@@ -18,11 +18,13 @@ const ADDRESSES_FROM_BITMAP = [
 ];
 
 export async function startServer(options: ServerOptions): Promise<BenchServer> {
-  const { tenants, controllers = false, manyServices = false } = options;
+  const { tenants, values = {}, controllers = false, manyServices = false } = options;
   const apiServerArgs = manyServices ? ADDRESSES_FROM_BITMAP : [];
   const cluster = await startCluster({ pods: 'off', controllers, apiServerArgs });
   try {
-    const documents = await applyChart(cluster, {});
+    // The chart may give rights in them.
+    const made = await Promise.all(tenants.map(async (name) => [name, await makeTenant(cluster, name)] as const));
+    const documents = await applyChart(cluster, values);
     const directory = join(cluster.runDir, 'bench');
     await mkdir(directory, { recursive: true });
     const kubeconfig = join(directory, 'kubeconfig');
@@ -30,7 +32,6 @@ export async function startServer(options: ServerOptions): Promise<BenchServer> 
     const rendering = renderChildren(Settings.parse(parseYaml(documents['settings.yaml'] ?? '') ?? {}));
     const childrenFile = join(directory, 'children.json');
     await writeFile(childrenFile, jsonOf(rendering));
-    const made = await Promise.all(tenants.map(async (name) => [name, await makeTenant(cluster, name)] as const));
     return { cluster, documents, tenants: new Map(made), kubeconfig, rendering, childrenFile };
   } catch (error) {
     await cluster.stop();

@@ -2,12 +2,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiObject } from '../../../cluster/api-client.ts';
+import type { Cluster } from '../../../cluster/cluster.ts';
 import { countsOf } from '../children.ts';
 import { davit } from '../contenders/davit.ts';
 import { type Figure, type Goal, median, quantile, ratios } from '../figures.ts';
 import { atRest } from '../fill.ts';
 import { createRecords, recordsPath } from '../load.ts';
-import type { Arm, Bench, BenchServer, Measure } from '../measure.ts';
+import type { Arm, Bench, Measure } from '../measure.ts';
 import { checkPeer } from '../peers/check.ts';
 import { controllerRuntime } from '../peers/controller-runtime.ts';
 import { cpuMs } from '../processes.ts';
@@ -17,7 +18,7 @@ import { watchChildren } from '../watched-children.ts';
 const goal: Goal = { atMost: 1 };
 const RECORDS = 200;
 /** Well below what any arm can do: waiting in a queue is not what is measured. */
-const CHANGES_PER_S = 5;
+export const CHANGES_PER_S = 5;
 const SECONDS = 60;
 const QUICK_SECONDS = 10;
 const MOST_REPEATS = 3;
@@ -92,7 +93,11 @@ export async function latenciesOf(bench: Bench, arm: Arm, records: number, secon
       await children.until(new Map([...perRecord].map(([kind, count]) => [kind, count * records])));
       await atRest(bench, server);
       const before = await cpuMs(running.pid);
-      const samples = await steadily(server, records, seconds);
+      const targets = recordsOf(records).map(({ metadata: { namespace, name } }) => ({
+        cluster: server.cluster,
+        path: `${recordsPath(namespace)}/${name}`,
+      }));
+      const samples = (await steadily(server.cluster, targets, { count: seconds * CHANGES_PER_S })).map(({ ms }) => ms);
       const cpuMsPerChange = ((await cpuMs(running.pid)) - before) / samples.length;
       const [p50, p99] = [quantile(samples, 0.5), quantile(samples, 0.99)].map(Math.round);
       bench.say(`  ${arm.name}: p50 ${p50} ms, p99 ${p99} ms of ${samples.length} changes`);
@@ -110,20 +115,37 @@ interface Workload extends ApiObject {
   };
 }
 
-/** One change after the other of one record after the other, on the beat whatever becomes of those before. */
-async function steadily({ cluster }: BenchServer, records: number, seconds: number): Promise<number[]> {
+export interface Target {
+  readonly cluster: Cluster;
+  /** Of the record on it. */
+  readonly path: string;
+}
+
+export interface Reached<T extends Target> {
+  readonly target: T;
+  /** From the moment in which the change is sent until the changed child is seen. */
+  readonly ms: number;
+}
+
+/**
+ * Changes the image of one target after the other, on the beat whatever becomes of those before. `watched`: the cluster of the
+ * children. `from`: how many changes the targets have had before.
+ */
+export async function steadily<T extends Target>(
+  watched: Cluster,
+  targets: readonly T[],
+  { count, from = 0 }: { readonly count: number; readonly from?: number },
+): Promise<Reached<T>[]> {
   const over = new AbortController();
-  const sent = new Map<string, number>();
-  const samples: number[] = [];
-  await cluster.api.follow<Workload>('/apis/apps/v1/deployments', over.signal, ({ spec }) => {
+  const sent = new Map<string, { readonly target: T; readonly at: number }>();
+  const samples: Reached<T>[] = [];
+  await watched.api.follow<Workload>('/apis/apps/v1/deployments', over.signal, ({ spec }) => {
     const image = spec.template.spec.containers[0]?.image ?? '';
     const since = sent.get(image);
     if (since === undefined) return;
     sent.delete(image);
-    samples.push(performance.now() - since);
+    samples.push({ target: since.target, ms: performance.now() - since.at });
   });
-  const all = recordsOf(records);
-  const count = seconds * CHANGES_PER_S;
   const begin = performance.now();
   // Of one record a change is written after the one before: a serial may only be raised.
   const writes = new Map<string, Promise<unknown>>();
@@ -132,11 +154,14 @@ async function steadily({ cluster }: BenchServer, records: number, seconds: numb
     for (let index = 0; index < count; index += 1) {
       // oxlint-disable-next-line no-await-in-loop -- on the beat
       await sleep(Math.max(0, begin + (index * 1000) / CHANGES_PER_S - performance.now()));
-      const { namespace, name } = all[index % records]?.metadata ?? { namespace: '', name: '' };
-      const imageUri = `registry.example/changed:${index}`;
-      const spec = { sourceRevisionConfig: { imageUri }, revisionSerial: 2 + Math.floor(index / records) };
-      sent.set(imageUri, performance.now());
-      const path = `${recordsPath(namespace)}/${name}`;
+      const target = targets[(from + index) % targets.length] as T;
+      const imageUri = `registry.example/changed:${from + index}`;
+      const spec = {
+        sourceRevisionConfig: { imageUri },
+        revisionSerial: 2 + Math.floor((from + index) / targets.length),
+      };
+      sent.set(imageUri, { target, at: performance.now() });
+      const { cluster, path } = target;
       const change = (): Promise<unknown> => cluster.api.call('PATCH', path, { spec }, 'application/merge-patch+json');
       const fail = (error: unknown): void => {
         failed ??= error instanceof Error ? error : new Error(String(error));
