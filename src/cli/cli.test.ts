@@ -77,7 +77,7 @@ function revision(serial: number, state: 'DEPLOYED' | 'DEPLOY_FAILED', message =
 }
 
 const bad = revision(2, 'DEPLOY_FAILED', 'Container server exited (Error, exit code 3).');
-const good = revision(1, 'DEPLOYED', 'Every pod runs this revision.');
+const good = revision(1, 'DEPLOYED', 'The rollout of this revision has finished.');
 
 describe('status', () => {
   const labels = { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'server' };

@@ -52,7 +52,12 @@ export function latestStatus(
   const state = revisionStateOf(revision, rollout, isBegun);
   if (ready.is !== 'pass' && (state !== 'DEPLOYED' || ready.is === 'stalled'))
     return withState(revision, state, ready.message, now);
-  return withState(revision, state, state === 'DEPLOYED' ? 'Every pod runs this revision.' : rollout.message, now);
+  return withState(
+    revision,
+    state,
+    state === 'DEPLOYED' ? 'The rollout of this revision has finished.' : rollout.message,
+    now,
+  );
 }
 
 /**

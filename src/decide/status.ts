@@ -153,7 +153,7 @@ function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | 
       : condition('Reconciling', ready, 'True'),
     waits
       ? condition('Stalled', ready, 'True')
-      : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'No action by a person is needed.' },
+      : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'Davit continues automatically.' },
     ...ENTRIES.map(([type, entry]) => condition(type, assessment[entry])),
   ];
 }

@@ -44,7 +44,6 @@ describe('planAdoption', () => {
       adopts: EARLIER,
       want: ['take up Secret', 'take up PersistentVolumeClaim'],
     },
-    { reason: 'only the password was kept', children: [secret(EARLIER)], adopts: EARLIER, want: ['take up Secret'] },
     {
       reason: 'a crash in between',
       children: [secret(UID), claim(EARLIER)],
@@ -73,6 +72,12 @@ describe('planAdoption', () => {
       children: [claim(EARLIER)],
       adopts: EARLIER,
       says: 'Secret shop--postgres does not exist',
+    },
+    {
+      reason: 'the volume is gone',
+      children: [secret(EARLIER)],
+      adopts: EARLIER,
+      says: 'Restore PersistentVolumeClaim shop--postgres from a backup. To start with an empty database, delete the Secret.',
     },
     {
       reason: 'password and volume of two',

@@ -31,6 +31,7 @@ export function planAdoption(observed: Observed): KeptData {
   if (!first) return NO_KEPT_DATA;
   const from = origin(first);
   if (kept.some((object) => object && origin(object) !== from)) return refused(first, mixed(kept as KubeObject[]));
+  if (secret && isKept(secret, observed) && !claim) return refused(secret, lacksVolume(secret, observed));
   if (claim && isKept(claim, observed) && !secret) return refused(claim, lacksPassword(claim, postgresSecret));
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
     return refused(first, howToTakeUp(kept as KubeObject[], observed, from));
@@ -76,6 +77,10 @@ function howToTakeUp(kept: readonly KubeObject[], { record }: Observed, from: st
 
 function lacksPassword(claim: KubeObject, secretName: string): string {
   return `${said(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete the volume.`;
+}
+
+function lacksVolume(secret: KubeObject, { names }: Observed): string {
+  return `${said(refTo(secret))} is the password of a database of an earlier deployment of this name, but its volume does not exist. Restore PersistentVolumeClaim ${names.postgresClaim} from a backup. To start with an empty database, delete the Secret.`;
 }
 
 function mixed(kept: readonly KubeObject[]): string {

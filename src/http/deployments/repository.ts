@@ -189,7 +189,11 @@ export function makeDeployments({
   const waiting = makeWaiting(changes);
   const isSo: Readonly<Record<WantedState, (record: AppDeployment) => boolean>> = {
     READY: (record) => apiStatus(record) === 'READY',
-    DEPLOYED: (record) => presentRevisions(record, revisionsOf(record))[0]?.status === 'DEPLOYED',
+    DEPLOYED: (record) => {
+      const [latest] = presentRevisions(record, revisionsOf(record));
+      // The controller writes the revision's status before the record's, and the answer shows both.
+      return latest?.status === 'DEPLOYED' && record.status?.activeRevisionId === latest.id;
+    },
     GONE: () => false,
   };
 

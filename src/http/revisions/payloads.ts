@@ -33,7 +33,7 @@ export const Revision = z
         created_at: '2026-01-01T00:00:00Z',
         updated_at: '2026-01-01T00:00:42Z',
         status: 'DEPLOYED',
-        status_message: 'Every pod runs this revision.',
+        status_message: 'The rollout of this revision has finished.',
         source: 'external_docker',
         source_revision_config: {
           repo_ref: null,

@@ -14,7 +14,7 @@ import { anObserved, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../
 import { type Facade, makeFacade, TENANT } from './facade.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
-const DEPLOYED = 'Every pod runs this revision.';
+const DEPLOYED = 'The rollout of this revision has finished.';
 let facade: Facade;
 beforeAll(async () => {
   facade = await makeFacade();

@@ -129,7 +129,7 @@ describe('deploy', () => {
       if (line === '#1 FROM base') building(['#1 FROM base', '#2 RUN make']);
       if (line === '#2 RUN make') report({ state: 'DEPLOYING', message: '0 of 1 pods.', build: { phase: 'Built' } });
       if (line.startsWith('DEPLOYING')) {
-        report({ state: 'DEPLOYED', message: 'Every pod runs this revision.', build: { phase: 'Built' } });
+        report({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.', build: { phase: 'Built' } });
         ready('UNKNOWN');
       }
       if (line.startsWith('DEPLOYED')) ready('READY');
@@ -143,7 +143,7 @@ describe('deploy', () => {
       '#1 FROM base',
       '#2 RUN make',
       'DEPLOYING  0 of 1 pods.',
-      'DEPLOYED  Every pod runs this revision.',
+      'DEPLOYED  The rollout of this revision has finished.',
     ]);
     expect(progress).toEqual({ created: 'shop', name: 'shop', revision: revision.spec.id });
     const { spec } = record();
@@ -172,7 +172,7 @@ describe('deploy', () => {
     const { address } = await run(
       (line) => {
         if (!line.startsWith('Revision')) return;
-        made({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
         ready('READY', { ...status, observedGeneration: record().metadata.generation });
       },
       { suggested: ' --context=a' },
@@ -186,7 +186,7 @@ describe('deploy', () => {
     const { said, error } = await run(
       (line) => {
         if (line.startsWith('Revision')) {
-          made({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+          made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
           ready('READY');
         }
       },
@@ -228,7 +228,7 @@ describe('deploy', () => {
       if (line.startsWith('Revision')) made({ state: 'QUEUED', message: 'It waits.' });
       if (line.startsWith('QUEUED'))
         setTimeout(() => {
-          report({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+          report({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
           ready('READY');
         }, 100);
     });
@@ -252,7 +252,7 @@ describe('deploy', () => {
     const { said, error } = await run((line) => {
       if (line.startsWith('Revision')) made({ state: 'BUILDING', message: 'It builds.', build: { phase: 'Building' } });
       if (!line.startsWith('The log of the build cannot be read')) return;
-      report({ state: 'DEPLOYED', message: 'Every pod runs this revision.', build: { phase: 'Built' } });
+      report({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.', build: { phase: 'Built' } });
       ready('READY');
     });
     expect(error).toBeUndefined();
@@ -268,7 +268,7 @@ describe('deploy', () => {
     });
     const { error } = await run((line) => {
       if (!line.startsWith('Revision')) return;
-      made({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+      made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
       ready('READY');
     });
     expect(error).toBeUndefined();
@@ -375,7 +375,7 @@ describe('logs --build', () => {
   async function deployed(): Promise<void> {
     await run((line) => {
       if (line.startsWith('Revision')) {
-        made({ state: 'DEPLOYED', message: 'Every pod runs this revision.', build: { phase: 'Built' } });
+        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.', build: { phase: 'Built' } });
         ready('READY');
       }
     });
@@ -439,7 +439,9 @@ describe('logs --build', () => {
   it('says that there is no log, no revision or no deployment', async () => {
     await expect(logs()).rejects.toThrow('shop has no revision yet.');
     await deployed();
-    expect(await logs()).toEqual(['No log of a build: the revision is DEPLOYED. Every pod runs this revision.']);
+    expect(await logs()).toEqual([
+      'No log of a build: the revision is DEPLOYED. The rollout of this revision has finished.',
+    ]);
     await expect(printBuildLog(api, 'nope', { follow: false, say: () => undefined })).rejects.toThrow(
       'There is no deployment nope.',
     );

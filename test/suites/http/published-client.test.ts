@@ -118,7 +118,7 @@ describe('the published CLI', () => {
   it('lists deployments and revisions, and deletes', async () => {
     expect(await langgraph(['list'])).toEqual({ code: 0, out: 'No deployments found.\n' });
     await upload();
-    facade.snapshot({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+    facade.snapshot({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
     expect(await langgraph(['list', '--json', '--name-contains', 'ho'])).toEqual({
       code: 0,
       out: `[{"id": "${id()}", "name": "shop"}]\n`,
@@ -133,7 +133,7 @@ describe('the published CLI', () => {
 
   it('reads logs of pods and of builds, filtered in every way that it has', async () => {
     await upload();
-    facade.snapshot({ state: 'DEPLOYED', message: 'Every pod runs this revision.' });
+    facade.snapshot({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
     const filters = ['--level', 'error', '--limit', '5', '-q', 'x', '--start-time', '2026-01-01T00:00:00Z'];
     const none = expect.stringContaining('No log entries found.') as string;
     // oxlint-disable-next-line no-await-in-loop -- one after the other

@@ -17,7 +17,7 @@ const MISSING = '12345678-1234-4234-8234-123456789012';
 const image = (tag: string): object => ({ source_revision_config: { image_uri: `registry.example/app:${tag}` } });
 const DEPLOYED = {
   state: 'DEPLOYED',
-  message: 'Every pod runs this revision.',
+  message: 'The rollout of this revision has finished.',
   stateChangedAt: '2026-01-01T00:10:00Z',
 } as const;
 

@@ -22,10 +22,11 @@ function stored(): AppDeployment {
   if (record === undefined) throw new Error('no record');
   return record;
 }
-function report(state: 'READY' | 'UNKNOWN'): void {
+function report(state: 'READY' | 'UNKNOWN', active: { readonly activeRevisionId?: string } = {}): void {
   const record = stored();
   const observedGeneration = record.metadata.generation ?? 1;
-  facade.records.put(facade.kube.seed(APP_DEPLOYMENTS, { ...record, status: { state, observedGeneration } }));
+  const status = { state, observedGeneration, ...active };
+  facade.records.put(facade.kube.seed(APP_DEPLOYMENTS, { ...record, status }));
 }
 function remove(): void {
   const { metadata } = stored();
@@ -50,10 +51,13 @@ describe('waits', () => {
     expect([status, body.status]).toEqual([200, 'READY']);
   });
 
-  it('until its latest revision is DEPLOYED', async () => {
+  it('until its latest revision is DEPLOYED, and the deployment says so as well', async () => {
     const revision = facade.snapshot({ state: 'DEPLOYING' });
-    const { status, body } = await during(wait('DEPLOYED'), () => reportRevision(revision, 'DEPLOYED'));
-    expect([status, body.latest_revision_id]).toEqual([200, revision.spec.id]);
+    report('UNKNOWN');
+    const answer = wait('DEPLOYED');
+    await during(Promise.race([answer, sleep(60)]), () => reportRevision(revision, 'DEPLOYED'));
+    const { status, body } = await during(answer, () => report('READY', { activeRevisionId: revision.spec.id }));
+    expect([status, body.status, body.latest_revision_id]).toEqual([200, 'READY', revision.spec.id]);
   });
 
   it('for longer than a connection may be idle', async () => {

@@ -76,7 +76,7 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
 
   function deploy(name: string, sample: Sample = {}): AppDeployment {
     const { state = 'READY', conditions = {}, ageMs = 3 * DAY, url, isLeaving = false } = sample;
-    const made = sample.revisions ?? [{ state: 'DEPLOYED', message: 'Every pod runs this revision.' }];
+    const made = sample.revisions ?? [{ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' }];
     const image = made.at(-1)?.image ?? `registry.example/team/${name}:1.4.0`;
     const record = facade.seed({
       metadata: {
@@ -210,7 +210,11 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
         message: 'Container server exits with code 1: "KeyError: DATABASE". Correct the image and deploy it again.',
         image: 'registry.example/team/shop:1.3.1',
       },
-      { state: 'DEPLOYED', message: 'Every pod runs this revision.', image: 'registry.example/team/shop:1.4.0' },
+      {
+        state: 'DEPLOYED',
+        message: 'The rollout of this revision has finished.',
+        image: 'registry.example/team/shop:1.4.0',
+      },
     ],
   });
   world.write(shop, [
@@ -263,7 +267,7 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
       Stalled: ['True', 'BuildFailed', failed],
     },
     revisions: [
-      { state: 'DEPLOYED', message: 'Every pod runs this revision.' },
+      { state: 'DEPLOYED', message: 'The rollout of this revision has finished.' },
       { state: 'BUILD_FAILED', message: failed },
     ],
   });
