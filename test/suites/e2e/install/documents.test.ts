@@ -313,12 +313,19 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
 });
 
 describe.skipIf(noPods !== undefined)('npm run demo', () => {
-  function start(command: string): { child: ChildProcess; ended: Promise<{ code: number | null; said: string }> } {
+  interface Demo {
+    readonly child: ChildProcess;
+    /** What it has printed until now. */
+    readonly said: () => string;
+    readonly ended: Promise<{ readonly code: number | null; readonly said: string }>;
+  }
+
+  function start(command: string): Demo {
     const child = spawn('bash', ['-c', `exec ${command}`], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
     let said = '';
     child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
     const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-    return { child, ended: ended.then((code) => ({ code, said })) };
+    return { child, said: () => said, ended: ended.then((code) => ({ code, said })) };
   }
 
   it('--once ends after READY', async () => {
@@ -326,9 +333,9 @@ describe.skipIf(noPods !== undefined)('npm run demo', () => {
     expect([code, said]).toEqual([0, expect.stringContaining('READY')]);
   });
 
-  it('--json says where everything is, until Ctrl-C', async () => {
+  it('--json says where everything is, until Ctrl-C, and what it says to try next works', async () => {
     const file = join(shell.folder, 'demo.json');
-    const { child, ended } = start(toRun.take('npm run demo -- --json demo.json').replace('demo.json', file));
+    const { child, said, ended } = start(toRun.take('npm run demo -- --json demo.json').replace('demo.json', file));
     const { apiUrl, token } = await until(
       'the file',
       async () => JSON.parse(await readFile(file, 'utf8')) as { apiUrl: string; token: string },
@@ -337,6 +344,23 @@ describe.skipIf(noPods !== undefined)('npm run demo', () => {
     );
     const answer = await fetch(`${apiUrl}/v2/deployments`, { headers: { 'x-api-key': token } });
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('"READY"')]);
+    await until(
+      'the last line',
+      async () => said(),
+      (text) => text.includes('Ctrl-C ends it all'),
+    );
+    const [exports = '', ...next] = [...said().matchAll(/^ {2}((?:export|kubectl|curl) .*)$/gm)].map(
+      ([, line = '']) => line,
+    );
+    const out = await shell.run([exports, ...next]);
+    expect(out).toMatch(/^hello +READY/m);
+    expect(out).toMatch(/^davit_\w+/m);
+    expect(out).toMatch(/^appdeployment\S+ patched$/m);
+    await until(
+      'the other image',
+      () => shell.run([exports, 'kubectl get appr']),
+      (text) => / DEPLOYED .* davit\.local\/sample:2 /.test(text),
+    );
     child.kill('SIGINT');
     await ended;
   });
