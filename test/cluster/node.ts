@@ -28,6 +28,8 @@ export interface NodeImage {
   readonly name: string;
   /** A file: an OCI archive, or one of `docker save`. */
   readonly archive: string;
+  /** More names that pods may use. They are not in the archive. */
+  readonly alsoNamed?: readonly string[];
 }
 
 export interface LoadedImage {
@@ -164,23 +166,32 @@ export async function prepareNode(options: NodeOptions): Promise<NodeGround> {
     if (replaced.length > 0) await ctr('images', 'rm', ...replaced);
   }
 
+  async function startWith(images: readonly NodeImage[]): Promise<void> {
+    const sandbox = { name: sandboxImage, archive: await prepareSandboxImage() };
+    const kept = keptImages(store, snapshotter);
+    const missing = await kept.restore([sandbox, ...images]);
+    await startContainerd();
+    if (missing.length === 0) return;
+    for (const image of missing) {
+      progress(`node: importing ${image.name}`);
+      // oxlint-disable-next-line no-await-in-loop -- the disk is the limit
+      await load(image.archive, image.name);
+    }
+    await dropReplaced();
+    // Saved while nothing runs: the next cluster must not inherit this one's containers.
+    await stopContainerd();
+    await kept.save([sandbox, ...images]);
+    await startContainerd();
+  }
+
   return {
     async startRuntime(images) {
-      const sandbox = { name: sandboxImage, archive: await prepareSandboxImage() };
-      const kept = keptImages(store, snapshotter);
-      const missing = await kept.restore([sandbox, ...images]);
-      await startContainerd();
-      if (missing.length === 0) return;
-      for (const image of missing) {
-        progress(`node: importing ${image.name}`);
-        // oxlint-disable-next-line no-await-in-loop -- the disk is the limit
-        await load(image.archive, image.name);
+      await startWith(images);
+      // Given at each start, so that the kept store has none that an earlier run gave.
+      for (const { name, alsoNamed = [] } of images) {
+        // oxlint-disable-next-line no-await-in-loop -- one image at most has more names
+        for (const other of alsoNamed) await ctr('images', 'tag', '--force', name, other);
       }
-      await dropReplaced();
-      // Saved while nothing runs: the next cluster must not inherit this one's containers.
-      await stopContainerd();
-      await kept.save([sandbox, ...images]);
-      await startContainerd();
     },
     loadImage: load,
     async restartRuntime() {

@@ -17,7 +17,7 @@ const LOCAL = /^(kind-.+|k3d-.+|minikube|docker-desktop|rancher-desktop|colima(-
  * Listens on PORT and answers every path, so /ok too: all that an image has to do. Public, since a cluster of one's own
  * has no image of ours.
  */
-const PUBLIC_SAMPLE = 'us-docker.pkg.dev/google-samples/containers/gke/hello-app:1.0';
+const PUBLIC_SAMPLE = 'us-docker.pkg.dev/google-samples/containers/gke/hello-app';
 
 /** Contexts of the caller's kubeconfig that are a cluster on this machine. */
 export async function localContexts(env: NodeJS.ProcessEnv = process.env): Promise<string[]> {
@@ -63,7 +63,8 @@ export async function connectContext(context: string, say: (line: string) => voi
     exports: [],
     directory,
     realPods: true,
-    sampleImage: PUBLIC_SAMPLE,
+    sampleImage: `${PUBLIC_SAMPLE}:1.0`,
+    nextImage: `${PUBLIC_SAMPLE}:2.0`,
     outlivesDemo: true,
     askSample: async (namespace, deployment) => {
       const path = `/api/v1/namespaces/${namespace}/services/${deployment}:80/proxy/ok`;

@@ -22,6 +22,8 @@ export interface DemoCluster {
   readonly directory: string;
   readonly realPods: boolean;
   readonly sampleImage: string;
+  /** Another image that the cluster can run, to change to. */
+  readonly nextImage: string;
   /** The cluster stays when the demo goes, so what the demo made in it must go first. */
   readonly outlivesDemo: boolean;
   /** Sends something to the sample server through its Service and tells, line by line, what came back. */

@@ -146,6 +146,9 @@ describe('npm run demo -- --context', () => {
       /The sample (answers at its Service hello\.demo|could not be asked through the API server): \S/,
     );
     expect(out).toContain('kubectl --context kind-test -n demo describe appd hello');
+    expect(out).toMatch(/export .*API=(\S+) TOKEN=(\$\(cat \S+\)) DAVIT_SERVER=\1 DAVIT_TOKEN=\2\n/);
+    expect(out).toMatch(/curl -s http:\/\/127\.0\.0\.1:\d+\/metrics /);
+    expect(out).toContain('"imageUri":"us-docker.pkg.dev/google-samples/containers/gke/hello-app:2.0"');
     expect(await objects()).not.toEqual(before);
     expect(cached).toEqual([]);
     expect(await cluster.kubectl(['get', 'appd', '-A', '-o', 'name'])).toBe('');

@@ -232,11 +232,15 @@ async function sayWhatNext(
     await writeFile(file, secret, { mode: 0o600 });
     return `$(cat ${file})`;
   };
-  const exports = [...cluster.exports, `API=${platform.apiUrl}`, `TOKEN=${await inFile('token', tenant.token)}`];
+  const token = await inFile('token', tenant.token);
+  // The last two are for kubectl davit.
+  const forPlugin = [`DAVIT_SERVER=${platform.apiUrl}`, `DAVIT_TOKEN=${token}`];
+  const exports = [...cluster.exports, `API=${platform.apiUrl}`, `TOKEN=${token}`, ...forPlugin];
   if (builds !== undefined) {
     const { GITEA, CA, BASE } = builds.variables;
     exports.push(`GITEA=${await inFile('gitea-address', GITEA)}`, `CA=${CA}`, `BASE=${BASE}`);
   }
+  const change = { spec: { sourceRevisionConfig: { imageUri: cluster.nextImage } } };
   const lines = [
     '',
     `READY  ${platform.apiUrl}`,
@@ -252,6 +256,9 @@ async function sayWhatNext(
           `  ${cluster.kubectlCommand} --kubeconfig ${further.kubeconfig} get appd,pods -A`,
         ]),
     '  curl -s -H "X-Api-Key: $TOKEN" "$API/v2/deployments"',
+    `  curl -s ${platform.metricsUrl}   # the controller's metrics`,
+    `  ${cluster.kubectlCommand} patch appd ${DEPLOYMENT} --type=merge -p '${JSON.stringify(change)}'   # a new revision`,
+    `  ${cluster.kubectlCommand} get appr`,
     `  ${platform.apiUrl}/ in a browser, with that token; the API to try is at ${platform.apiUrl}/docs`,
     `Then deploy something of your own: ${builds === undefined ? 'README.md, "A deployment"' : 'docs/builds.md, "From a clean clone to READY"'}.`,
     '',

@@ -8,7 +8,7 @@ import { realPods } from '../cluster/machine.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
 import { ensureBuildPlatformImages, nodeImages, startBuildPlatform } from '../support/build-platform.ts';
 import { startPlatform } from '../support/platform.ts';
-import { startSampleCluster } from '../support/sample-cluster.ts';
+import { SAMPLE_AGAIN, startSampleCluster } from '../support/sample-cluster.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 
 /** With `build` or `listener` it can start a platform that does so, for which more is compiled the first time. */
@@ -39,6 +39,7 @@ export async function embeddedDemoCluster(
     directory: cluster.runDir,
     realPods: hasRealPods,
     sampleImage: images.sample,
+    nextImage: SAMPLE_AGAIN,
     outlivesDemo: false,
     ...(buildImages && {
       startBuildPlatform: () =>

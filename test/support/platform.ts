@@ -54,6 +54,8 @@ export interface Supervised {
 
 export interface Platform {
   readonly apiUrl: string;
+  /** Of the controller as it was started; a later run of it has another port. Undefined where it was not started. */
+  readonly metricsUrl: string | undefined;
   readonly processes: Readonly<Partial<Record<Part, Supervised>>>;
   makeTenant(namespace: string): Promise<Tenant>;
   /** Ends Davit's processes; the cluster keeps what they made. */
@@ -91,9 +93,11 @@ export async function startRendered(
       async (part) => [part, await startPart(part, target, documents, { env: options.env ?? {}, source })] as const,
     ),
   );
-  const api = started.find(([part]) => part === 'api')?.[1];
+  const startedOf = (part: Part): Started | undefined => started.find(([name]) => name === part)?.[1];
+  const controller = startedOf('controller');
   return {
-    apiUrl: api?.url ?? '',
+    apiUrl: startedOf('api')?.url ?? '',
+    metricsUrl: controller && `http://127.0.0.1:${controller.healthPort}/metrics`,
     processes: Object.fromEntries(started.map(([part, { supervised }]) => [part, supervised])),
     makeTenant: (namespace) => makeTenant(target, namespace),
     stop: async () => {
@@ -150,6 +154,12 @@ export async function startAgent(target: Target, namespaces: readonly string[], 
   return (await startPart('listener', target, {}, { env, source: root, main })).supervised;
 }
 
+interface Started {
+  readonly supervised: Supervised;
+  readonly url: string | undefined;
+  readonly healthPort: number | undefined;
+}
+
 async function startPart(
   part: Part | 'listener',
   target: Target,
@@ -159,7 +169,7 @@ async function startPart(
     source,
     main = join(source, 'src/main.ts'),
   }: { readonly env: Readonly<Record<string, string>>; readonly source: string; readonly main?: string | undefined },
-): Promise<{ supervised: Supervised; url: string | undefined }> {
+): Promise<Started> {
   const directory = join(target.runDir, 'davit');
   await mkdir(directory, { recursive: true });
   const path = (name: string): string => join(directory, `${part}-${name}`);
@@ -167,6 +177,7 @@ async function startPart(
   const kubeconfig = join(directory, `${part}.kubeconfig`);
   await writeFile(kubeconfig, await kubeconfigFor(target, DAVIT_NAMESPACE, `davit-${part}`), { mode: 0o600 });
   let url: string | undefined;
+  let healthPort: number | undefined;
   let isReady: (value?: unknown) => void = () => undefined;
   const ready = new Promise((resolve) => {
     isReady = resolve;
@@ -189,7 +200,10 @@ async function startPart(
       const said = messageOf(line);
       // Later runs of the process keep the address that callers know.
       if (said?.msg === 'Serving the HTTP API') url = said.url;
-      if (said?.msg === 'Started') isReady();
+      if (said?.msg === 'Started') {
+        healthPort = said.health;
+        isReady();
+      }
       return url === undefined ? {} : { DAVIT_HTTP_PORT: new URL(url).port };
     },
   });
@@ -197,12 +211,13 @@ async function startPart(
     throw new Error(`davit ${part} did not start; see ${target.logsDir}/davit-${part}.log`);
   });
   await Promise.race([ready, failed]);
-  return { supervised, url };
+  return { supervised, url, healthPort };
 }
 
 interface LogLine {
   readonly msg?: string;
   readonly url?: string;
+  readonly health?: number;
 }
 
 function messageOf(line: string): LogLine | undefined {

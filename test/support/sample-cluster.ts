@@ -12,6 +12,9 @@ export interface SampleImages {
   readonly sample: string;
 }
 
+/** The sample under another tag: to change the image of a deployment is to try a new revision. */
+export const SAMPLE_AGAIN = 'davit.local/sample:2';
+
 export interface SampleCluster {
   readonly cluster: Cluster;
   readonly images: SampleImages;
@@ -52,7 +55,13 @@ export async function startSampleCluster({
     auditLog,
     userNamespaces,
     progress,
-    ...(making && { images: making.then(async (images) => [...Object.values(images), ...(await more())]) }),
+    ...(making && {
+      images: making.then(async ({ sample, ...images }) => [
+        ...Object.values(images),
+        { ...sample, alsoNamed: [SAMPLE_AGAIN] },
+        ...(await more()),
+      ]),
+    }),
   });
   try {
     const images = cluster.node === 'real' && making ? byDigest(await making) : NAMES_ALONE;

@@ -37,11 +37,11 @@ function inTeam(...args: readonly string[]): Promise<string> {
   return davit.kubectl(['-n', 'team', ...args]);
 }
 
-function hello(image: string): Promise<string> {
+function hello(image: string, name = 'hello', namespace = 'team'): Promise<string> {
   return davit.kubectl(['apply', '-f', '-'], {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'AppDeployment',
-    metadata: { name: 'hello', namespace: 'team' },
+    metadata: { name, namespace },
     spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: image } },
   });
 }
@@ -138,6 +138,33 @@ describe('docs/operations.md', () => {
     expect(JSON.parse(await type(patch))).toMatchObject({ provider_id: 'issue-tracker' });
     expect((await davit.call(tenant, 'DELETE', '/v2/auth/providers/issue-tracker')).status).toBe(200);
   });
+});
+
+it('docs/operations.md: tracing projects without a deployment, and a tenant that is stopped and removed', async () => {
+  const leaver = await davit.tenant('leaver');
+  const there = { NAMESPACE: leaver.namespace, NAME: 'gone' };
+  const typed = (line: string): Promise<string> => shell.run([toRun.take(line, there)]);
+  const leftovers = 'kubectl get trp,appd -n NAMESPACE -o name | cut -d/ -f2 | sort | uniq -u';
+  for (const name of ['gone', 'stays']) await hello('registry.example/hello:1', name, leaver.namespace);
+  const inLeaver = (...args: readonly string[]): Promise<string> => davit.kubectl(['-n', leaver.namespace, ...args]);
+  await inLeaver('wait', '--for=condition=Ready', 'appd/gone', 'appd/stays', '--timeout=60s');
+  await inLeaver('delete', 'appd', 'gone', '--timeout=60s');
+  expect(await typed(leftovers)).toBe('gone\n');
+  await typed('kubectl delete trp NAME -n NAMESPACE');
+  expect(await typed(leftovers)).toBe('');
+
+  await typed('kubectl label namespace NAMESPACE davit.dev/tenant-');
+  await inLeaver('wait', '--for=jsonpath={.status.conditions[?(@.type=="Stalled")].reason}=NotATenant', 'appd/stays');
+  expect(await inLeaver('get', 'deployment', 'stays', '-o', 'jsonpath={.spec.replicas}')).toBe('1');
+  await eventually(async () =>
+    expect(await davit.call(leaver, 'GET', '/v2/deployments')).toMatchObject({ status: 403 }),
+  );
+
+  await typed('kubectl delete appd --all -n NAMESPACE');
+  const left = await typed('kubectl get trp,pvc,secrets -n NAMESPACE');
+  expect(left).toMatch(/^tracingproject\S*\/stays /m);
+  expect(left).not.toMatch(/stays--/);
+  await typed('kubectl delete namespace NAMESPACE');
 });
 
 it('docs/security.md: a token for an hour', async () => {

@@ -17,6 +17,10 @@ const RELEASE_WORKS = `kubectl get lsnw -n davit-lsn-ID -o name | xargs -I{} kub
 const HTTP = `curl -s -X POST "$API/v2/deployments?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{`;
 const PROVIDER = `curl -X PATCH "$API/v2/auth/providers/issue-tracker?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' \\`;
 const AS_NEW = `AS_NEW='.items |= map(select(.metadata.ownerReferences == null) | del(.status, .metadata["uid", "resourceVersion", "creationTimestamp", "generation"]))'`;
+const STOPPED = `STOPPED='.items |= map(if .kind == "AppDeployment" then .spec.sourceConfig.resourceSpec += {minScale: 0, maxScale: 0} else . end)'`;
+const LOAD =
+  'kubectl exec -i NAME--postgres-0 -n NAMESPACE -- psql -h 127.0.0.1 -U postgres -q -v ON_ERROR_STOP=1 --single-transaction < NAME.sql';
+const SCALE_TO_ZERO = `kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"spec":{"sourceConfig":{"resourceSpec":{"minScale":0,"maxScale":0}}}}'`;
 
 /** By its first line. */
 export const CATALOGUE: Readonly<Record<string, Place>> = {
@@ -43,6 +47,13 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'helm test davit -n davit-system --logs': 'install',
   'kubectl create namespace team && kubectl label namespace team davit.dev/tenant=true': 'install',
   'kubectl create rolebinding davit-editor -n team --clusterrole=davit-editor --user=SOMEBODY': 'install',
+  'kubectl create rolebinding edit -n team --clusterrole=edit --user=SOMEBODY': 'install',
+  'kubectl delete appd --all -n NAMESPACE': 'integration',
+  'kubectl get trp,pvc,secrets -n NAMESPACE': 'integration',
+  'kubectl delete namespace NAMESPACE': 'integration',
+  'kubectl label namespace NAMESPACE davit.dev/tenant-': 'integration',
+  'kubectl get trp,appd -n NAMESPACE -o name | cut -d/ -f2 | sort | uniq -u': 'integration',
+  'kubectl delete trp NAME -n NAMESPACE': 'integration',
   'kubectl config set-context --current --namespace=team': 'integration',
   [HTTP]: 'integration',
   'kubectl create secret generic shop-keys --from-literal=api-key=0123': 'integration',
@@ -119,6 +130,20 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl get secrets -n davit-system --field-selector=metadata.name=davit-hmac -o json | jq "$AS_NEW" > key.json':
     'install',
   'kubectl exec NAME--postgres-0 -n NAMESPACE -- pg_dump -h 127.0.0.1 -U postgres > NAME.sql': 'install',
+  'kubectl get apptemplates,oauthproviders,codehostintegrations -n davit-org -o json | jq "$AS_NEW" > organization.json':
+    'install',
+  'kubectl get secrets -n davit-org -o json | jq "$AS_NEW" > organization-secrets.json': 'install',
+  'helm get values davit -n davit-system': 'install',
+  'kubectl apply --server-side -f organization-secrets.json': 'install',
+  'kubectl apply --server-side -f organization.json': 'install',
+  [STOPPED]: 'install',
+  'jq "$STOPPED" records.json > stopped.json': 'install',
+  "kubectl delete secrets -n NAMESPACE -l 'davit.dev/component in (postgres, redis)'": 'install',
+  'kubectl apply --server-side -f stopped.json': 'install',
+  'kubectl wait --for=condition=DatabaseReady appd/NAME -n NAMESPACE --timeout=5m': 'install',
+  [LOAD]: 'install',
+  [SCALE_TO_ZERO]: 'install',
+  'kubectl annotate appd NAME -n NAMESPACE --overwrite davit.dev/empty-database=UID': 'install',
   'kubectl exec NAME--postgres-0 -n NAMESPACE -- printenv POSTGRES_PASSWORD': 'install',
   'kubectl exec NAME--redis-0 -n NAMESPACE -- cat /etc/davit/redis.conf': 'install',
   'kubectl scale deployment/davit-controller -n davit-system --replicas=0': 'install',

@@ -67,8 +67,52 @@ async function ask<T>(path: string, body?: object): Promise<T> {
   return (await answer.json()) as T;
 }
 
+const LOAD =
+  'kubectl exec -i NAME--postgres-0 -n NAMESPACE -- psql -h 127.0.0.1 -U postgres -q -v ON_ERROR_STOP=1 --single-transaction < NAME.sql';
+const SCALE_TO_ZERO = `kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"spec":{"sourceConfig":{"resourceSpec":{"minScale":0,"maxScale":0}}}}'`;
+
+function serverPods(): Promise<string> {
+  return inTeam('get', 'pods', '-o', 'name', '-l', 'davit.dev/deployment=shop,davit.dev/component=server');
+}
+
+/** An OAuth provider with its Secret. */
+async function giveProvider(): Promise<void> {
+  const metadata = { namespace: 'davit-org' };
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { ...metadata, name: 'issues' },
+    stringData: { 'client-secret': 'kept' },
+  };
+  const provider = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'OAuthProvider',
+    metadata: { ...metadata, name: 'issues' },
+    spec: {
+      name: 'Issues',
+      clientId: 'a',
+      clientSecretRef: { name: 'issues', key: 'client-secret' },
+      authUrl: 'https://tracker.example/authorize',
+      tokenUrl: 'https://tracker.example/token',
+    },
+  };
+  const input = [secret, provider].map((object) => JSON.stringify(object)).join('\n');
+  await ground.cluster.kubectl(['apply', '-f', '-'], { input });
+  await ground.cluster.kubectl(['-n', 'davit-org', 'wait', '--for=condition=Ready', 'oauthprovider/issues']);
+}
+
 describe.skipIf(noPods !== undefined)('on a cluster', () => {
   let item: { id: number };
+
+  async function hasWhatItStored(): Promise<void> {
+    await until('a pod of the server', serverPods, (pods) => pods !== '');
+    await until(
+      'what it stored',
+      () => ask(`/items/${item.id}`),
+      (found) => JSON.stringify(found).includes('kept'),
+      170_000,
+    );
+  }
 
   it('Davit is installed, tested and given a tenant, as README.md says', async () => {
     const install = [...toRun.left].find((line) => line.startsWith('helm install')) ?? '';
@@ -81,6 +125,10 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
     await type(['kubectl create rolebinding davit-editor -n team --clusterrole=davit-editor --user=SOMEBODY'], {
       SOMEBODY: 'system:serviceaccount:team:default',
     });
+    await type(['kubectl create rolebinding edit -n team --clusterrole=edit --user=SOMEBODY'], {
+      SOMEBODY: 'system:serviceaccount:team:default',
+    });
+    expect(await type(['helm get values davit -n davit-system'])).toContain(ground.image.name.split(':')[0]);
     expect(await type(['kubectl logs -n davit-system deployment/davit-controller'])).toContain('"Started"');
     say('Installed, tested, and there is a tenant');
   });
@@ -123,11 +171,14 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
   });
 
   it('can be backed up', async () => {
+    await giveProvider();
     const asNew = [...toRun.left].find((line) => line.startsWith('AS_NEW=')) ?? '';
     await type([
       asNew,
       'kubectl get appd,trp -n NAMESPACE -o json | jq "$AS_NEW" > records.json',
       'kubectl get secrets -n NAMESPACE -o json | jq "$AS_NEW" > secrets.json',
+      'kubectl get apptemplates,oauthproviders,codehostintegrations -n davit-org -o json | jq "$AS_NEW" > organization.json',
+      'kubectl get secrets -n davit-org -o json | jq "$AS_NEW" > organization-secrets.json',
       'kubectl get secrets -n davit-system --field-selector=metadata.name=davit-hmac -o json | jq "$AS_NEW" > key.json',
       'kubectl exec NAME--postgres-0 -n NAMESPACE -- pg_dump -h 127.0.0.1 -U postgres > NAME.sql',
     ]);
@@ -147,12 +198,15 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
     const before = await inTeam('get', 'appd', 'shop', '-o', 'jsonpath={.metadata.uid}');
     await inTeam('delete', 'appd', 'shop', '--timeout=120s');
     await inTeam('delete', 'trp,secrets', '--all');
+    await ground.cluster.kubectl(['-n', 'davit-org', 'delete', 'oauthproviders,secrets', '--all']);
     expect((await inTeam('get', 'pvc', '-o', 'name')).trim()).toBe('persistentvolumeclaim/shop--postgres');
     say('The record and every Secret are lost, the volume is there');
 
     await type([
       'kubectl scale deployment/davit-controller -n davit-system --replicas=0',
       'kubectl apply --server-side -f key.json',
+      'kubectl apply --server-side -f organization-secrets.json',
+      'kubectl apply --server-side -f organization.json',
       'kubectl apply --server-side -f secrets.json',
       'kubectl delete secrets -n NAMESPACE -l davit.dev/component=redis',
       'kubectl apply --server-side -f records.json',
@@ -174,7 +228,58 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
       (found) => JSON.stringify(found).includes('kept'),
     );
     expect(JSON.stringify(await ask('/env'))).toContain('"GREETING":"from before"');
+    await ground.cluster.kubectl(['-n', 'davit-org', 'wait', '--for=condition=Ready', 'oauthprovider/issues']);
     say('Restored, it has what it stored and its secrets');
+  });
+
+  it('a deployment lost with its volume is restored from its dump', async () => {
+    await inTeam('patch', 'appd', 'shop', '--type=merge', '-p', '{"spec":{"databaseDeletionPolicy":"Delete"}}');
+    await inTeam('delete', 'appd', 'shop', '--timeout=120s');
+    await inTeam('delete', 'trp,secrets', '--all');
+    expect(await inTeam('get', 'pvc', '-o', 'name')).toBe('');
+
+    const stopped = [...toRun.left].find((line) => line.startsWith('STOPPED=')) ?? '';
+    await type([
+      'kubectl scale deployment/davit-controller -n davit-system --replicas=0',
+      'kubectl apply --server-side -f secrets.json',
+      stopped,
+      'jq "$STOPPED" records.json > stopped.json',
+      "kubectl delete secrets -n NAMESPACE -l 'davit.dev/component in (postgres, redis)'",
+      'kubectl apply --server-side -f stopped.json',
+      'kubectl scale deployment/davit-controller -n davit-system --replicas=2',
+      'kubectl wait --for=condition=DatabaseReady appd/NAME -n NAMESPACE --timeout=5m',
+    ]);
+    expect(await serverPods()).toBe('');
+    await type([LOAD]);
+    await type(['kubectl apply --server-side -f records.json']);
+    await hasWhatItStored();
+    say('Restored from its dump, it has what it stored');
+  });
+
+  it('a volume that alone is lost is replaced on a word, and loaded with the dump', async () => {
+    const uid = await inTeam('get', 'pvc', 'shop--postgres', '-o', 'jsonpath={.metadata.uid}');
+    await inTeam('delete', 'pvc', 'shop--postgres', '--wait=false');
+    await inTeam('delete', 'pod', 'shop--postgres-0');
+    const said = await until(
+      'the record to say that the volume is missing',
+      () => inTeam('get', 'appd', 'shop', '-o', 'jsonpath={.status.conditions[?(@.type=="Stalled")].message}'),
+      (text) => text.includes(`davit.dev/empty-database=${uid}`),
+    );
+    expect(said).toContain('is missing');
+    await type(
+      [
+        SCALE_TO_ZERO,
+        'kubectl annotate appd NAME -n NAMESPACE --overwrite davit.dev/empty-database=UID',
+        'kubectl wait --for=condition=DatabaseReady appd/NAME -n NAMESPACE --timeout=5m',
+      ],
+      { UID: uid },
+    );
+    await until('its pods to be gone', serverPods, (pods) => pods === '');
+    await type([LOAD]);
+    const scale = '{"spec":{"sourceConfig":{"resourceSpec":{"minScale":null,"maxScale":null}}}}';
+    await inTeam('patch', 'appd', 'shop', '--type=merge', '-p', scale);
+    await hasWhatItStored();
+    say('With a new volume, it has what it stored');
   });
 
   it('Davit is upgraded, and nothing restarted', async () => {
@@ -208,12 +313,19 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
 });
 
 describe.skipIf(noPods !== undefined)('npm run demo', () => {
-  function start(command: string): { child: ChildProcess; ended: Promise<{ code: number | null; said: string }> } {
+  interface Demo {
+    readonly child: ChildProcess;
+    /** What it has printed until now. */
+    readonly said: () => string;
+    readonly ended: Promise<{ readonly code: number | null; readonly said: string }>;
+  }
+
+  function start(command: string): Demo {
     const child = spawn('bash', ['-c', `exec ${command}`], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
     let said = '';
     child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
     const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-    return { child, ended: ended.then((code) => ({ code, said })) };
+    return { child, said: () => said, ended: ended.then((code) => ({ code, said })) };
   }
 
   it('--once ends after READY', async () => {
@@ -221,9 +333,9 @@ describe.skipIf(noPods !== undefined)('npm run demo', () => {
     expect([code, said]).toEqual([0, expect.stringContaining('READY')]);
   });
 
-  it('--json says where everything is, until Ctrl-C', async () => {
+  it('--json says where everything is, until Ctrl-C, and what it says to try next works', async () => {
     const file = join(shell.folder, 'demo.json');
-    const { child, ended } = start(toRun.take('npm run demo -- --json demo.json').replace('demo.json', file));
+    const { child, said, ended } = start(toRun.take('npm run demo -- --json demo.json').replace('demo.json', file));
     const { apiUrl, token } = await until(
       'the file',
       async () => JSON.parse(await readFile(file, 'utf8')) as { apiUrl: string; token: string },
@@ -232,6 +344,23 @@ describe.skipIf(noPods !== undefined)('npm run demo', () => {
     );
     const answer = await fetch(`${apiUrl}/v2/deployments`, { headers: { 'x-api-key': token } });
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('"READY"')]);
+    await until(
+      'the last line',
+      async () => said(),
+      (text) => text.includes('Ctrl-C ends it all'),
+    );
+    const [exports = '', ...next] = [...said().matchAll(/^ {2}((?:export|kubectl|curl) .*)$/gm)].map(
+      ([, line = '']) => line,
+    );
+    const out = await shell.run([exports, ...next]);
+    expect(out).toMatch(/^hello +READY/m);
+    expect(out).toMatch(/^davit_\w+/m);
+    expect(out).toMatch(/^appdeployment\S+ patched$/m);
+    await until(
+      'the other image',
+      () => shell.run([exports, 'kubectl get appr']),
+      (text) => / DEPLOYED .* davit\.local\/sample:2 /.test(text),
+    );
     child.kill('SIGINT');
     await ended;
   });
