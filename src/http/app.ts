@@ -186,14 +186,14 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     done();
   });
   limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.remembered);
-  const countUnread = registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, authentication.remembered);
+  const unread = registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, authentication.remembered);
   const streams = makeEventStreams({
     auth,
     limits: { ...STREAM_LIMITS, ...deps.streamLimits },
     onStream: deps.onStream ?? (() => undefined),
     onRefused: deps.onStreamRefused ?? (() => undefined),
     onBegun: takeTimeLimit,
-    countUnread,
+    unread,
   });
   const endWhatLasts = (): void => {
     deployments.close();

@@ -8,7 +8,7 @@ import { asksForEvents, EVENT_STREAM, eventText, type StreamEvent } from '../cor
 import type { Auth } from './auth.ts';
 import { refusedFor } from './errors.ts';
 import { noteHeld } from './request-log.ts';
-import type { CountUnread } from './unread-limit.ts';
+import type { UnreadOfCallers } from './unread-limit.ts';
 
 export interface StreamLimits {
   /** Streams that may be open at once. */
@@ -96,7 +96,7 @@ export interface EventStreamsOptions {
   readonly onRefused: (limit: LimitedBy) => void;
   /** From now on there is no time limit for the answer. */
   readonly onBegun: (reply: FastifyReply) => void;
-  readonly countUnread: CountUnread;
+  readonly unread: UnreadOfCallers;
 }
 
 const HEADERS = { 'content-type': EVENT_STREAM, 'cache-control': 'no-store', 'x-accel-buffering': 'no' } as const;
@@ -114,7 +114,7 @@ export function makeEventStreams({
   onStream,
   onRefused,
   onBegun,
-  countUnread,
+  unread,
 }: EventStreamsOptions): EventStreams {
   const stops = new Set<() => void>();
   const open = new Map<string, number>();
@@ -154,7 +154,7 @@ export function makeEventStreams({
 
     function write(text: string): Promise<void> {
       if (signal.aborted) return Promise.resolve();
-      const read = countUnread(request, 2 * text.length);
+      const read = unread.count(request, 2 * text.length);
       if (raw.write(text)) {
         read();
         return Promise.resolve();
@@ -193,10 +193,11 @@ export function makeEventStreams({
     }
     function beat(): void {
       if (fullSince === undefined) raw.write(':\n\n');
-      else if (performance.now() - fullSince > limits.unreadMs) {
-        over('unread');
-        raw.destroy();
-      }
+      else if (performance.now() - fullSince > limits.unreadMs) leave();
+    }
+    function leave(): void {
+      over('unread');
+      raw.destroy();
     }
     const stop = (): void => end('stopping', endEvent('stopping', 'The service is stopping. Connect again.'));
 
@@ -228,6 +229,12 @@ export function makeEventStreams({
       }
     }
     function send(...more: readonly StreamEvent[]): Promise<void> {
+      if (signal.aborted) return Promise.resolve();
+      // Other streams of the caller are not read, and this one would need as much memory.
+      if (unread.isFull(request)) {
+        leave();
+        return Promise.resolve();
+      }
       events += more.length;
       return write(more.map(eventText).join(''));
     }

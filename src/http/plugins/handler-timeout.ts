@@ -34,6 +34,8 @@ export function registerTimeLimit(app: FastifyInstance, limitMs: number): (reply
   function look(): void {
     const now = performance.now();
     for (const [reply, end] of underWay) {
+      // Node tells no one about answers that waited behind others when their connection closed. They would stay in memory.
+      if (reply.request.raw.socket.destroyed) underWay.delete(reply);
       if (end > now) continue;
       underWay.delete(reply);
       if (reply.raw.headersSent) reply.raw.destroy();

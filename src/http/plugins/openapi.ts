@@ -322,9 +322,12 @@ const PAGE_POLICY =
 
 /** The document, and the page to try the endpoints at. */
 export async function registerDocs(app: FastifyInstance): Promise<void> {
-  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/json').send(JSON.stringify(app.swagger())),
-  );
+  // One buffer for all answers, however many wait to be read.
+  let document: Buffer | undefined;
+  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
+    document ??= Buffer.from(JSON.stringify(app.swagger()));
+    return reply.type('application/json').send(document);
+  });
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: true,

@@ -8,15 +8,22 @@ import { makeUnreadAnswers, type UnreadLimits } from '../core/unread-answers.ts'
 import { sentBy } from './auth.ts';
 import { isProbe } from './rate-limit.ts';
 
-/** Counts bytes of a part of an answer, until the returned function is called. May close the connection. */
-export type CountUnread = (request: FastifyRequest, bytes: number) => () => void;
+export interface UnreadOfCallers {
+  /** Counts bytes of a part of an answer, until the returned function is called. May close the connection. */
+  count(request: FastifyRequest, bytes: number): () => void;
+  /** Whether the caller must read its answers before it gets more. */
+  isFull(request: FastifyRequest): boolean;
+}
+
+/** Bytes. Smaller answers, such as errors, are sent also to a caller that has too many unread bytes. */
+const SMALL = 64 * 1024;
 
 /** Counts callers as the rate limit does: by user, or by address if the user is not known. Throws HttpError 429 with `Retry-After`. */
 export function registerUnreadLimit(
   app: FastifyInstance,
   limits: UnreadLimits,
   userOf: Authentication['remembered'],
-): CountUnread {
+): UnreadOfCallers {
   const unread = makeUnreadAnswers(limits, (caller, bytes) =>
     app.log.warn({ caller, bytes }, 'Connection closed: unread answers use too much memory'),
   );
@@ -26,12 +33,16 @@ export function registerUnreadLimit(
     return username === undefined ? `address ${request.ip}` : `user ${username}`;
   }
 
+  const isFull = (request: FastifyRequest): boolean => unread.isFull(callerOf(request));
+
   app.addHook('onRequest', (request, _reply, done) => {
-    done(!isProbe(request) && unread.isFull(callerOf(request)) ? readFirst(limits) : undefined);
+    done(!isProbe(request) && isFull(request) ? readFirst(limits) : undefined);
   });
 
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = bytesOf(payload);
+    // All requests of a pipeline arrive before the first answer is sent. Only reads are rejected here: the others took effect.
+    if (bytes > SMALL && request.method === 'GET' && isFull(request)) return done(readFirst(limits));
     if (bytes > 0) {
       const read = unread.add(callerOf(request), bytes, request.raw.socket);
       // It is emitted also for an answer that is not sent completely, unlike onResponse.
@@ -39,7 +50,7 @@ export function registerUnreadLimit(
     }
     done(null, payload);
   });
-  return (request, bytes) => unread.add(callerOf(request), bytes, request.raw.socket);
+  return { isFull, count: (request, bytes) => unread.add(callerOf(request), bytes, request.raw.socket) };
 }
 
 /** Bytes in memory. A stream buffers only what its reader takes. */

@@ -377,24 +377,37 @@ describe('serving', () => {
 
     it('are limited for each caller: further requests get 429 until the connection is closed', async () => {
       await serveLargePages(1000 * mebibyte);
-      const idle = ask(asUser('idle').repeat(8));
-      await vi.waitFor(async () => expect(await status('idle')).toBe(429), 10_000);
+      const idle: Socket[] = [];
+      await vi.waitFor(async () => {
+        idle.push(ask(asUser('idle').repeat(8)));
+        expect(await status('idle')).toBe(429);
+      }, 10_000);
       expect((await list('idle'))[1]).toBe(
         '{"detail":"More than 20 MiB of your answers are unread. Read them or close their connections, then try again."}',
       );
       expect(await status('reader')).toBe(200);
       expect((await fetch(`${serving?.url}/livez`)).status).toBe(200);
-      idle.destroy();
+      for (const socket of idle) socket.destroy();
       await vi.waitFor(async () => expect(await status('idle')).toBe(200), 10_000);
     });
 
     it('are limited in total: the caller with the most loses its connection', async () => {
       const { log } = await serveLargePages(40 * mebibyte);
-      const idle = ask(asUser('idle').repeat(30));
-      await vi.waitFor(() => expect(log()).toContain('"caller":"user idle"'), 10_000);
+      const idle = ['idle-1', 'idle-2', 'idle-3'].map((user) => ask(asUser(user).repeat(10)));
+      await vi.waitFor(() => expect(log()).toMatch(/"caller":"user idle-\d"/), 10_000);
       expect(await status('reader')).toBe(200);
-      await vi.waitFor(async () => expect(await status('idle')).toBe(200), 10_000);
-      idle.destroy();
+      for (const socket of idle) socket.destroy();
+    });
+
+    it('are limited also where all requests arrived before the first answer', async () => {
+      const { answers } = await serveLargePages(1000 * mebibyte);
+      const before = answers.length;
+      // Three connections, so that more than one answer is made at a time.
+      const idle = [1, 2, 3].map(() => ask(asUser('idle').repeat(20)));
+      const rejected = (): number => answers.slice(before).filter(({ code }) => code === 429).length;
+      // An answer counts as 8 MiB; what the buffers of the connections take does not count.
+      await vi.waitFor(() => expect(rejected()).toBeGreaterThan(30), 10_000);
+      for (const socket of idle) socket.destroy();
     });
   });
 
