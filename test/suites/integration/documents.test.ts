@@ -51,6 +51,11 @@ describe('README.md', () => {
     const post = [...toRun.left].find((line) => line.startsWith('curl -s -X POST')) ?? '';
     const said = await shell.run([toRun.take(post)], { API: davit.apiUrl, TOKEN: tenant.token });
     expect(JSON.parse(said)).toMatchObject({ name: 'cart', status: 'AWAITING_DATABASE' });
+    const removesSecrets = toRun.take(`kubectl patch appd NAME --type merge -p '{"spec":{"secrets":[]}}'`, {
+      NAME: 'cart',
+    });
+    await shell.run(['export KUBECONFIG=$PWD/kubeconfig', removesSecrets]);
+    expect(await inTeam('get', 'appd', 'cart', '-o', 'jsonpath={.spec.secrets}')).toBe('[]');
     await inTeam('delete', 'appd', 'cart', '--timeout=60s');
   });
 

@@ -99,6 +99,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl annotate appd NAME davit.dev/interrupt=REVISION_ID': 'builds',
   'kubectl rollout restart statefulset/davit-registry -n davit-system': 'builds',
   'kubectl annotate appd NAME davit.dev/paused=true': 'integration',
+  [`kubectl patch appd NAME --type merge -p '{"spec":{"secrets":[]}}'`]: 'integration',
   [`kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'`]: 'integration',
   'kubectl delete all,pvc,secret,networkpolicy,hpa,pdb -n NAMESPACE -l davit.dev/deployment=NAME': 'integration',
   'kubectl delete ingress -A -l davit.dev/deployment': 'integration',
