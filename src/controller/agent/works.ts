@@ -261,12 +261,18 @@ async function removeSecrets(secrets: readonly KubeObject[], local: KubeClient):
   }
 }
 
+/**
+ * A change of the hub becomes several writes of the cluster's Davit within a moment: a revision, its status, that of the one before,
+ * the copy's. One report tells of all.
+ */
+const COLLECT_MS = 200;
+
 /** Adds the names of works to the queue: all first, then those that something concerns. Returns a function that stops it. */
 export function wakeWorks(caches: AgentCaches, queue: WorkQueue): () => void {
   const { works, copies, revisions, secrets, namespaces } = caches;
   const wakeCopy = (copy: KubeObject | undefined): void => {
     const id = copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION];
-    if (id !== undefined) queue.add(id);
+    if (id !== undefined) queue.addAfter(id, COLLECT_MS);
   };
   const wakePlace = (namespace: string | undefined, name?: string): void => {
     for (const { metadata, spec } of works.list())

@@ -1,12 +1,15 @@
 // A hub and a listener's cluster: a deployment's life, what is rejected, and what the agent does.
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
+import { wakeWorks } from '../../../src/controller/agent/works.ts';
 import { Invalid, Unavailable } from '../../../src/errors.ts';
 import { DEPLOYMENTS, NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+import { makeFakeClock } from '../../support/fake-clock.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { KEY, putRecord, SHOP } from './harness.ts';
 import { anAgent, aPair, EDGE, HUB, LISTENER, type Pair, THERE } from './listener-pair.ts';
@@ -229,6 +232,39 @@ describe('nothing is deleted', () => {
 });
 
 describe('the agent', () => {
+  it('acts on a change of the hub at once, and once on what the cluster writes within a moment', async () => {
+    await run();
+    const clock = makeFakeClock();
+    const queue = makeWorkQueue({ name: 'works', clock });
+    onTestFinished(wakeWorks(pair.agent.caches, queue));
+    const reconciled = async (): Promise<void> => queue.done((await queue.take()) ?? '');
+    await reconciled();
+    const [revision] = remote.objects<AppRevision>(APP_REVISIONS);
+    for (const value of ['1', '2']) {
+      await remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { annotations: { theirs: value } } });
+      await remote.mergePatch(
+        APP_REVISIONS,
+        { namespace: 'shops', name: revision?.metadata.name ?? '' },
+        { metadata: { annotations: { theirs: value } } },
+      );
+      await pair.agent.settle();
+      expect(queue.length).toBe(0);
+      clock.advanceSync(50);
+    }
+    clock.advanceSync(150);
+    expect(queue.length).toBe(1);
+    await reconciled();
+    clock.advanceSync(10_000);
+    expect(queue.length).toBe(0);
+    await hub.mergePatch(
+      LISTENER_WORKS,
+      { namespace: HUB, name: work()?.metadata.name ?? '' },
+      { spec: { paused: true } },
+    );
+    await pair.agent.settle();
+    expect(queue.length).toBe(1);
+  });
+
   it('of an earlier epoch writes no report over one of a later', async () => {
     await run();
     const earlier = pair.agent;

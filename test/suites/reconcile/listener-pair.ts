@@ -7,7 +7,7 @@ import { conditionOf } from '../../../src/api/conditions.ts';
 import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../../src/api/listener-work.ts';
 import { Settings } from '../../../src/api/settings.ts';
-import { makeAgentCaches } from '../../../src/controller/agent/caches.ts';
+import { type AgentCaches, makeAgentCaches } from '../../../src/controller/agent/caches.ts';
 import { type HubLease, holdHubLease } from '../../../src/controller/agent/hub-lease.ts';
 import { makeAgentReconciler } from '../../../src/controller/agent/works.ts';
 import { NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
@@ -35,6 +35,9 @@ export const SPEC = {
 export interface Agent {
   /** Reconciles all works, until their caches have seen everything. */
   reconcile(): Promise<void>;
+  /** Until its caches have seen everything. */
+  settle(): Promise<void>;
+  readonly caches: AgentCaches;
   readonly lease: HubLease;
   stop(): void;
 }
@@ -97,6 +100,8 @@ export async function anAgent(
   }
   return {
     lease,
+    caches,
+    settle,
     stop: () => stopping.abort(),
     async reconcile() {
       await settle();

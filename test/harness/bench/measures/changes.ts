@@ -12,13 +12,13 @@ import type { Arm, Bench, Measure } from '../measure.ts';
 import { checkPeer } from '../peers/check.ts';
 import { controllerRuntime } from '../peers/controller-runtime.ts';
 import { cpuMs } from '../processes.ts';
-import { recordsOf, tenantsOf } from '../records.ts';
+import { type BareRecord, recordsOf, tenantsOf } from '../records.ts';
 import { watchChildren } from '../watched-children.ts';
 
 const goal: Goal = { atMost: 1 };
 const RECORDS = 200;
 /** Well below what any arm can do: waiting in a queue is not what is measured. */
-export const CHANGES_PER_S = 5;
+const CHANGES_PER_S = 5;
 const SECONDS = 60;
 const QUICK_SECONDS = 10;
 const MOST_REPEATS = 3;
@@ -93,11 +93,13 @@ export async function latenciesOf(bench: Bench, arm: Arm, records: number, secon
       await children.until(new Map([...perRecord].map(([kind, count]) => [kind, count * records])));
       await atRest(bench, server);
       const before = await cpuMs(running.pid);
-      const targets = recordsOf(records).map(({ metadata: { namespace, name } }) => ({
+      const [samples = []] = await steadily({
         cluster: server.cluster,
-        path: `${recordsPath(namespace)}/${name}`,
-      }));
-      const samples = (await steadily(server.cluster, targets, { count: seconds * CHANGES_PER_S })).map(({ ms }) => ms);
+        records: recordsOf(records),
+        perS: CHANGES_PER_S,
+        seconds,
+        sights: [childrenOn(server.cluster)],
+      });
       const cpuMsPerChange = ((await cpuMs(running.pid)) - before) / samples.length;
       const [p50, p99] = [quantile(samples, 0.5), quantile(samples, 0.99)].map(Math.round);
       bench.say(`  ${arm.name}: p50 ${p50} ms, p99 ${p99} ms of ${samples.length} changes`);
@@ -115,37 +117,56 @@ interface Workload extends ApiObject {
   };
 }
 
-export interface Target {
+/** Where a change is seen. */
+export interface Sight {
   readonly cluster: Cluster;
-  /** Of the record on it. */
   readonly path: string;
+  readonly imageOf: (object: never) => string | undefined;
 }
 
-export interface Reached<T extends Target> {
-  readonly target: T;
-  /** From the moment in which the change is sent until the changed child is seen. */
-  readonly ms: number;
+export function childrenOn(cluster: Cluster): Sight {
+  const imageOf = ({ spec }: Workload): string | undefined => spec.template.spec.containers[0]?.image;
+  return { cluster, path: '/apis/apps/v1/deployments', imageOf };
+}
+
+export interface Changing {
+  /** Where the records are. */
+  readonly cluster: Cluster;
+  readonly records: readonly BareRecord[];
+  readonly perS: number;
+  readonly seconds: number;
+  /** How many changes these records have had. */
+  readonly had?: number;
+  /** Where each change is looked for; at the last one all must arrive. */
+  readonly sights: readonly Sight[];
 }
 
 /**
- * Changes the image of one target after the other, on the beat whatever becomes of those before. `watched`: the cluster of the
- * children. `from`: how many changes the targets have had before.
+ * One change after the other of one record after the other, on the beat whatever becomes of those before. Returns for each
+ * sight how many ms after it was sent each change was seen there.
  */
-export async function steadily<T extends Target>(
-  watched: Cluster,
-  targets: readonly T[],
-  { count, from = 0 }: { readonly count: number; readonly from?: number },
-): Promise<Reached<T>[]> {
+export async function steadily({
+  cluster,
+  records,
+  perS,
+  seconds,
+  had = 0,
+  sights,
+}: Changing): Promise<readonly (readonly number[])[]> {
   const over = new AbortController();
-  const sent = new Map<string, { readonly target: T; readonly at: number }>();
-  const samples: Reached<T>[] = [];
-  await watched.api.follow<Workload>('/apis/apps/v1/deployments', over.signal, ({ spec }) => {
-    const image = spec.template.spec.containers[0]?.image ?? '';
-    const since = sent.get(image);
-    if (since === undefined) return;
-    sent.delete(image);
-    samples.push({ target: since.target, ms: performance.now() - since.at });
-  });
+  const looks = sights.map((sight) => ({ ...sight, sent: new Map<string, number>(), samples: [] as number[] }));
+  await Promise.all(
+    looks.map(({ cluster: where, path, imageOf, sent, samples }) =>
+      where.api.follow(path, over.signal, (object) => {
+        const image = imageOf(object as never) ?? '';
+        const since = sent.get(image);
+        if (since === undefined) return;
+        sent.delete(image);
+        samples.push(performance.now() - since);
+      }),
+    ),
+  );
+  const count = seconds * perS;
   const begin = performance.now();
   // Of one record a change is written after the one before: a serial may only be raised.
   const writes = new Map<string, Promise<unknown>>();
@@ -153,15 +174,14 @@ export async function steadily<T extends Target>(
   try {
     for (let index = 0; index < count; index += 1) {
       // oxlint-disable-next-line no-await-in-loop -- on the beat
-      await sleep(Math.max(0, begin + (index * 1000) / CHANGES_PER_S - performance.now()));
-      const target = targets[(from + index) % targets.length] as T;
-      const imageUri = `registry.example/changed:${from + index}`;
-      const spec = {
-        sourceRevisionConfig: { imageUri },
-        revisionSerial: 2 + Math.floor((from + index) / targets.length),
-      };
-      sent.set(imageUri, { target, at: performance.now() });
-      const { cluster, path } = target;
+      await sleep(Math.max(0, begin + (index * 1000) / perS - performance.now()));
+      const nth = had + index;
+      const { namespace, name } = records[nth % records.length]?.metadata ?? { namespace: '', name: '' };
+      const imageUri = `registry.example/${name}:${nth}-changed`;
+      const spec = { sourceRevisionConfig: { imageUri }, revisionSerial: 2 + Math.floor(nth / records.length) };
+      const now = performance.now();
+      for (const { sent } of looks) sent.set(imageUri, now);
+      const path = `${recordsPath(namespace)}/${name}`;
       const change = (): Promise<unknown> => cluster.api.call('PATCH', path, { spec }, 'application/merge-patch+json');
       const fail = (error: unknown): void => {
         failed ??= error instanceof Error ? error : new Error(String(error));
@@ -171,10 +191,11 @@ export async function steadily<T extends Target>(
     await Promise.all(writes.values());
     if (failed !== undefined) throw failed;
     const end = performance.now() + ARRIVED_WITHIN_MS;
+    const left = (): number => looks.at(-1)?.sent.size ?? 0;
     // oxlint-disable-next-line no-await-in-loop -- looks again after a while
-    while (sent.size > 0 && performance.now() < end) await sleep(20);
-    if (sent.size > 0) throw new Error(`${sent.size} of ${count} changes had not reached their child after a minute`);
-    return samples;
+    while (left() > 0 && performance.now() < end) await sleep(20);
+    if (left() > 0) throw new Error(`${left()} of ${count} changes had not reached their child after a minute`);
+    return looks.map(({ samples }) => samples);
   } finally {
     over.abort();
   }
