@@ -30,7 +30,8 @@ export function shortened(text: string, most = LONGEST_MESSAGE): string {
   return `${printable(isHalved ? beginning.slice(0, -1) : beginning)}${ELLIPSIS}`;
 }
 
-function printable(text: string): string {
+/** `text` of any length with U+FFFD for characters that cannot be shown. */
+export function printable(text: string): string {
   return text.toWellFormed().replaceAll(UNPRINTABLE, '\uFFFD');
 }
 

@@ -116,6 +116,36 @@ describe('status', () => {
     status: { containerStatuses: [{ name: 'server', ready: true, state: { running: {} } }] },
   };
 
+  it('shows no control characters of what a container wrote', () => {
+    const words = 'x\u001B]0;TITLE\u0007\r  ok Ready: Serving\u001B[8m\u202E';
+    const waiting = { reason: 'CrashLoopBackOff' };
+    const pod: Pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'shop-1', labels: { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'server' } },
+      status: {
+        containerStatuses: [
+          {
+            name: 'server',
+            ready: false,
+            state: { waiting },
+            lastState: { terminated: { exitCode: 1, message: words } },
+          },
+        ],
+      },
+    };
+    const workload = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'shop', labels: { 'davit.dev/component': 'server' } },
+      spec: { replicas: 1 },
+      status: {},
+    };
+    const tree = treeOf({ record: record(), revisions: [], workloads: [workload], pods: [pod] }).join('\n');
+    expect(tree).toContain('TITLE');
+    expect(tree).not.toMatch(/[^\P{C}\n]/u);
+  });
+
   it('draws every part, with reasons where something is wrong', () => {
     const broken = record([
       { type: 'Ready', status: 'False', reason: 'ContainerCrashed', message: 'Container server ended.' },

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL, SERVICE_PORT } from '../api/meta.ts';
+import { printable } from '../api/text.ts';
 import { names } from '../record/names.ts';
 import { printBuildLog } from './build-log.ts';
 import { type Connected, connect } from './connection.ts';
@@ -72,12 +73,13 @@ function number(flags: Flags, name: string, otherwise: number): number {
   return Number(given);
 }
 
+// What containers and servers say must not control the terminal of the person who looks.
 function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+  process.stdout.write(`${printable(line)}\n`);
 }
 
 function warn(line: string): void {
-  process.stderr.write(`${line}\n`);
+  process.stderr.write(`${printable(line)}\n`);
 }
 
 async function status(kubectl: Kubectl, name: string | undefined, cluster: readonly string[]): Promise<number> {

@@ -5,6 +5,7 @@ import type { AppRevision, MigrationStatus } from '../api/app-revision.ts';
 import type { BuildStatus } from '../api/build.ts';
 import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../api/meta.ts';
 import type { Condition } from '../api/primitives.ts';
+import { printable } from '../api/text.ts';
 import { podFailure } from '../decide/assess/pod-failures.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
 import type { KubeObject } from '../kube/client.ts';
@@ -51,7 +52,8 @@ export function treeOf({ record, revisions, workloads, pods }: Parts): string[] 
       ...heading('revisions', revisionsOf(record, revisions)),
       ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, pods)),
     ]),
-  ];
+    // A container's last words must not control the terminal of the person who looks.
+  ].map(printable);
 }
 
 /** Empty if the branch has no children. */
