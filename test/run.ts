@@ -11,7 +11,11 @@ import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/par
  * is room on two cores for what computes. The installation by Helm builds an image and takes minutes: it is
  * `npm run e2e`'s.
  */
-const WHOLE: readonly (readonly string[])[] = [['unit', 'published', 'page'], ['integration', 'clusters'], ['e2e']];
+const WHOLE: readonly (readonly string[])[] = [
+  ['unit', 'published'],
+  ['integration', 'clusters'],
+  ['e2e', 'page'],
+];
 /** Said here, because by the load of the machine, which is still that of the tests, it would be fewer. */
 const FAULT_LANES = '5';
 const NONE: Tally = { passed: 0, failed: 0, skipped: 0 };

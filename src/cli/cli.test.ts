@@ -15,9 +15,10 @@ import type { Pod, Workload } from '../decide/observed.ts';
 import { Failure, type Kubectl, makeKubectl } from './kubectl.ts';
 import { join as joinListener, revoke } from './listener.ts';
 import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
+import { RECORDS, readParts } from './records.ts';
 import { chosen, rollBack } from './rollback.ts';
 import { treeOf } from './tree.ts';
-import { verdictOn, waitUntilReady } from './wait.ts';
+import { needReadyPod, verdictOn, waitUntilReady } from './wait.ts';
 
 const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
 const time = '2026-01-01T00:00:00Z';
@@ -115,6 +116,17 @@ describe('status', () => {
     metadata: { name: 'shop-1', labels: { ...labels, 'davit.dev/revision': id(1) } },
     status: { containerStatuses: [{ name: 'server', ready: true, state: { running: {} } }] },
   };
+
+  it('names what the caller may not list, and shows the rest', async () => {
+    const kubectl: Kubectl = async ([, resource = '']) => {
+      if (resource === RECORDS) return JSON.stringify(record());
+      if (resource.endsWith('.apps')) throw new Failure(`Error from server (Forbidden): ${resource} is forbidden`);
+      return JSON.stringify({ items: [] });
+    };
+    expect(treeOf(await readParts(kubectl, 'shop')).at(-1)).toBe(
+      'Not shown: deployments.apps, statefulsets.apps. You may not list them in team; ClusterRole view allows it.',
+    );
+  });
 
   it('shows no control characters of what a container wrote', () => {
     const words = 'x\u001B]0;TITLE\u0007\r  ok Ready: Serving\u001B[8m\u202E';
@@ -249,6 +261,31 @@ describe('wait', () => {
     const kubectl: Kubectl = async () => JSON.stringify(record());
     const waiting = waitUntilReady(kubectl, 'shop', { timeoutMs: 0, say: () => undefined, everyMs: 1 });
     await expect(waiting).rejects.toThrow('shop is not ready after 0 s.');
+  });
+});
+
+describe('open', () => {
+  const answering =
+    (pods: readonly object[]): Kubectl =>
+    async ([, resource]) =>
+      JSON.stringify(
+        resource === RECORDS
+          ? record([{ type: 'Ready', status: 'True', reason: 'Serving', message: 'It is scaled to zero.' }])
+          : { items: pods },
+      );
+  const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
+  it.each([
+    { reason: 'none', pods: [] },
+    { reason: 'one that starts', pods: [{ metadata: { name: 'shop-1' }, status: {} }] },
+    { reason: 'one that ends', pods: [{ metadata: { name: 'shop-1', deletionTimestamp: time }, status: ready }] },
+  ])('says at once that no pod is ready: $reason', async ({ pods }) => {
+    await expect(needReadyPod(answering(pods), 'shop')).rejects.toThrow(
+      'No pod of shop is ready. Ready: It is scaled to zero.\nTo wait for one: kubectl davit wait shop',
+    );
+  });
+
+  it('goes on with a pod that is ready', async () => {
+    await needReadyPod(answering([{ metadata: { name: 'shop-1' }, status: ready }]), 'shop');
   });
 });
 
@@ -428,7 +465,12 @@ describe('the command', { timeout: 60_000 }, () => {
   });
 
   it('opens a port until it ends, and fails as kubectl does', async () => {
-    const kubectl = `echo "Forwarding from 127.0.0.1:4321 -> 8000"; echo "$*" >&2; [ "$3" = 7:80 ] && echo lost >&2 && exit 1; exit 0`;
+    const pod = { metadata: { name: 'shop-1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } };
+    const kubectl = `case "$2" in
+        appdeployments*) echo '${JSON.stringify(record())}'; exit ;;
+        pods) echo '${JSON.stringify({ items: [pod] })}'; exit ;;
+      esac
+      echo "Forwarding from 127.0.0.1:4321 -> 8000"; echo "$*" >&2; [ "$3" = 7:80 ] && echo lost >&2 && exit 1; exit 0`;
     expect(await davit(['open', 'shop'], { kubectl })).toMatchObject({ code: 0, out: 'http://127.0.0.1:4321\n' });
     expect(await davit(['open', 'shop', '--port', '7'], { kubectl })).toEqual({
       code: 1,

@@ -18,7 +18,7 @@ import { listSource } from './pack.ts';
 import { RECORDS, readParts, readRecord, readRevisions } from './records.ts';
 import { chosen, rollBack } from './rollback.ts';
 import { treeOf } from './tree.ts';
-import { waitUntilReady } from './wait.ts';
+import { needReadyPod, waitUntilReady } from './wait.ts';
 
 const KNOWN_COMPONENTS: readonly string[] = [...COMPONENTS, MIGRATION];
 
@@ -53,6 +53,8 @@ as !.env in .dockerignore names them. --config names a configuration file or a D
 const CLUSTER_FLAGS = ['namespace', 'context', 'kubeconfig', 'cluster', 'user', 'as', 'request-timeout'] as const;
 /** Repeated in commands that are suggested. */
 const REPEATED_FLAGS = ['namespace', 'context', 'kubeconfig', 'server', 'davit-namespace'] as const;
+
+const COMMANDS: ReadonlySet<string> = new Set(['status', 'deploy', 'logs', 'open', 'rollback', 'wait']);
 
 /** Wrong use: exit code 2. */
 class Misuse extends Error {}
@@ -196,7 +198,8 @@ function interruptedSentence({ created, name, revision }: DeployProgress, sugges
   return `The build goes on. To follow it: kubectl davit logs ${name} --build --follow${suggested}`;
 }
 
-async function openPort(name: string, flags: Flags, cluster: readonly string[]): Promise<number> {
+async function openPort(kubectl: Kubectl, name: string, flags: Flags, cluster: readonly string[]): Promise<number> {
+  await needReadyPod(kubectl, name);
   const localPort = number(flags, 'port', 0);
   const forwarded = await forward(cluster, { service: names(name).service, port: SERVICE_PORT, localPort });
   process.once('SIGINT', () => forwarded.close());
@@ -246,6 +249,8 @@ async function run(args: readonly string[]): Promise<number> {
     // The action is the second word.
     return listener(name, more, flags);
   }
+  if (!COMMANDS.has(command))
+    throw new Misuse(`Unknown command "${command}". The commands are ${[...COMMANDS].join(', ')}, listener.`);
   if (more.length > 0)
     throw new Misuse(
       `Name only one ${command === 'deploy' ? 'folder' : 'deployment'}. Unexpected: "${more.join(' ')}".`,
@@ -261,15 +266,13 @@ async function run(args: readonly string[]): Promise<number> {
     case 'deploy':
       return deployFolder(kubectl, name, flags, cluster);
     case 'open':
-      return openPort(name, flags, cluster);
+      return openPort(kubectl, name, flags, cluster);
     case 'rollback':
       say(await rollBack(kubectl, name, text(flags, 'to')));
       return 0;
-    case 'wait':
+    default:
       await waitUntilReady(kubectl, name, { timeoutMs: number(flags, 'timeout', 600) * 1000, say });
       return 0;
-    default:
-      throw new Misuse(`Unknown command "${command}".`);
   }
 }
 
@@ -317,7 +320,8 @@ try {
   process.exitCode = await run(process.argv.slice(2));
 } catch (error) {
   if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
-  process.stderr.write(`${error.message}\n${error instanceof Misuse ? `\n${USAGE}\n` : ''}`);
+  warn(error.message);
+  if (error instanceof Misuse) warn('All commands and options: kubectl davit --help');
   process.exitCode = error instanceof Misuse ? 2 : 1;
 } finally {
   closeAll();

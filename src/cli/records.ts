@@ -24,13 +24,24 @@ export async function readRevisions(kubectl: Kubectl, record: AppDeployment): Pr
 
 export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> {
   const record = await readRecord(kubectl, name);
+  const hidden: string[] = [];
+  /** davit-editor alone may read the record and pods, and no workloads. */
+  async function allowed<T extends KubeObject>(resource: string): Promise<T[]> {
+    try {
+      return await listOf<T>(kubectl, resource, name);
+    } catch (error) {
+      if (!(error instanceof Failure) || !error.message.includes('(Forbidden)')) throw error;
+      hidden.push(resource);
+      return [];
+    }
+  }
   const [revisions, deployments, statefulSets, pods] = await Promise.all([
     readRevisions(kubectl, record),
-    listOf<Workload>(kubectl, 'deployments.apps', name),
-    listOf<Workload>(kubectl, 'statefulsets.apps', name),
-    listOf<Pod>(kubectl, 'pods', name),
+    allowed<Workload>('deployments.apps'),
+    allowed<Workload>('statefulsets.apps'),
+    allowed<Pod>('pods'),
   ]);
-  return { record, revisions, workloads: [...deployments, ...statefulSets], pods };
+  return { record, revisions, workloads: [...deployments, ...statefulSets], pods, hidden: hidden.toSorted() };
 }
 
 /** The objects of one deployment that have these labels too. */

@@ -17,6 +17,8 @@ export interface Parts {
   /** Deployments and StatefulSets of the record. */
   readonly workloads: readonly Workload[];
   readonly pods: readonly Pod[];
+  /** Resources that the caller may not list. */
+  readonly hidden?: readonly string[];
 }
 
 interface Branch {
@@ -37,7 +39,7 @@ const OF_PARTS = [
 ];
 
 /** Lines without line ends. `revisions` newest first. */
-export function treeOf({ record, revisions, workloads, pods }: Parts): string[] {
+export function treeOf({ record, revisions, workloads, pods, hidden = [] }: Parts): string[] {
   const { metadata, status } = record;
   const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not observed yet');
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
@@ -52,6 +54,9 @@ export function treeOf({ record, revisions, workloads, pods }: Parts): string[] 
       ...heading('revisions', revisionsOf(record, revisions)),
       ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, pods)),
     ]),
+    ...(hidden.length > 0
+      ? [`Not shown: ${hidden.join(', ')}. You may not list them in ${metadata.namespace}; ClusterRole view allows it.`]
+      : []),
     // A container's last words must not control the terminal of the person who looks.
   ].map(printable);
 }

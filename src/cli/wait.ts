@@ -2,9 +2,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AppDeployment } from '../api/app-deployment.ts';
+import { COMPONENT_LABEL } from '../api/meta.ts';
 import type { Condition } from '../api/primitives.ts';
+import { isReadyPod } from '../decide/assess/pod-failures.ts';
+import type { Pod } from '../decide/observed.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
-import { readRecord } from './records.ts';
+import { listOf, readRecord } from './records.ts';
 
 export interface WaitOptions {
   readonly timeoutMs: number;
@@ -32,6 +35,16 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(options.everyMs ?? 1000);
   }
+}
+
+/** Throws Failure if no pod can answer: `kubectl port-forward` waits for one without a word. */
+export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void> {
+  const record = await readRecord(kubectl, name);
+  const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: 'server' });
+  if (pods.some((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))) return;
+  throw new Failure(
+    `No pod of ${name} is ready. ${verdictOn(record).words}\nTo wait for one: kubectl davit wait ${name}`,
+  );
 }
 
 /** Considers only a status of the record's current generation. */
