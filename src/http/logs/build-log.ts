@@ -32,11 +32,12 @@ export interface BuildToRead {
 /** Reads the log into the page. Resolves to whether a limit truncated it. May throw RegistryFailed. */
 export async function readBuildLog(build: BuildToRead, reading: Reading): Promise<boolean> {
   const { kube, isOver, platform } = build;
-  // Where nothing is built, the chart grants no right to logs of builds.
-  if (platform.registry === undefined) return false;
   // A node may have truncated the log of the pod. The stored log of an ended build is more complete.
   const kept = isOver ? await readKept(build, reading) : undefined;
-  return kept ?? (await readLogs(kube, buildPods(build), reading)) ?? false;
+  if (kept !== undefined) return kept;
+  // Where nothing is built, the chart grants no right to logs of builds.
+  if (platform.registry === undefined && platform.settings.builds.images.builder === undefined) return false;
+  return (await readLogs(kube, buildPods(build), reading)) ?? false;
 }
 
 export function buildPods({ platform, revision }: Pick<BuildToRead, 'platform' | 'revision'>): PodsToRead {

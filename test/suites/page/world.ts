@@ -15,6 +15,9 @@ import { requestedOf } from '../../../src/record/wanted-revision.ts';
 import { type Facade, makeFacade, TENANT } from '../http/facade.ts';
 import { type GrowingLogs, growLogs, type Place } from '../http/growing-logs.ts';
 
+const { builds } = defaultSettings();
+const BUILDS = { ...builds, images: { ...builds.images, builder: 'registry.example/builder:1' } };
+
 /** Every other token is one that nobody knows. */
 export const TOKEN = 'a-token-that-is-good-canary';
 
@@ -65,7 +68,11 @@ const HEALTHY: Partial<Record<ConditionType, Verdict>> = {
 
 export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promise<World> {
   const stopping = new AbortController();
-  const facade = await makeFacade({ hosting: 'both' }, { streamLimits, signal: stopping.signal }, { page: await page });
+  const facade = await makeFacade(
+    { hosting: 'both', builds: BUILDS },
+    { streamLimits, signal: stopping.signal },
+    { page: await page },
+  );
   const logs = growLogs(facade);
   const writers = new Map<string, Writer>();
   facade.kube.know((token) => (token === TOKEN ? 'somebody' : undefined));
