@@ -203,9 +203,9 @@ async function build(): Promise<void> {
     create('chat', 'internal_template', { repo_url: repoUrl }, { repo_ref: 'main', workflow_config_path: 'a.json' }),
   );
   const jobs = ['-n', 'davit-builds', 'get', 'jobs,secrets', '-l', 'davit.dev/build', '-o', 'name'];
-  await eventually(async () => expect((await cluster.kubectl(jobs)).trim().split('\n')).toHaveLength(3), 90_000);
+  await eventually(async () => expect((await cluster.kubectl(jobs)).trim().split('\n')).toHaveLength(3), 180_000);
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'chat', '--timeout=60s']);
-  await eventually(async () => expect(await cluster.kubectl(jobs)).toBe(''), 90_000);
+  await eventually(async () => expect(await cluster.kubectl(jobs)).toBe(''), 180_000);
 
   const pushed = await create('pushed', 'internal_docker', {}, {});
   const { username, token } = await call<Record<string, string>>('POST', `/v2/deployments/${pushed.id}/push-token`, {});
