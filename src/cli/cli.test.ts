@@ -265,23 +265,46 @@ describe('wait', () => {
 });
 
 describe('open', () => {
+  const condition = (type: string, status: 'True' | 'False', reason: string) => ({
+    type,
+    status,
+    reason,
+    message: 'Why.',
+  });
+  const zero = condition('Ready', 'True', 'ScaledToZero');
   const answering =
-    (pods: readonly object[]): Kubectl =>
+    (pods: readonly object[], conditions = [zero]): Kubectl =>
     async ([, resource]) =>
-      JSON.stringify(
-        resource === RECORDS
-          ? record([{ type: 'Ready', status: 'True', reason: 'Serving', message: 'It is scaled to zero.' }])
-          : { items: pods },
-      );
+      JSON.stringify(resource === RECORDS ? record(conditions) : { items: pods });
   const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
+
   it.each([
-    { reason: 'none', pods: [] },
-    { reason: 'one that starts', pods: [{ metadata: { name: 'shop-1' }, status: {} }] },
-    { reason: 'one that ends', pods: [{ metadata: { name: 'shop-1', deletionTimestamp: time }, status: ready }] },
-  ])('says at once that no pod is ready: $reason', async ({ pods }) => {
-    await expect(needReadyPod(answering(pods), 'shop')).rejects.toThrow(
-      'No pod of shop is ready. Ready: It is scaled to zero.\nTo wait for one: kubectl davit wait shop',
-    );
+    {
+      is: 'scaled to zero',
+      conditions: [zero],
+      hint: 'To start one, raise minScale and maxScale of its resourceSpec.',
+    },
+    {
+      is: 'starting',
+      conditions: [condition('Ready', 'False', 'Progressing')],
+      hint: 'To wait for one: kubectl davit wait shop',
+    },
+    {
+      is: 'stalled',
+      conditions: [condition('Ready', 'False', 'ImagePullFailed'), condition('Stalled', 'True', 'ImagePullFailed')],
+      hint: 'What is wrong: kubectl davit status shop',
+    },
+  ])('says at once that no pod is ready, and what to do: $is', async ({ conditions, hint }) => {
+    const failing = needReadyPod(answering([], conditions), 'shop');
+    await expect(failing).rejects.toThrow(/^No pod of shop is ready\. .*Why\.\n/);
+    await expect(failing).rejects.toThrow(hint);
+  });
+
+  it.each([
+    { is: 'one that starts', pod: { metadata: { name: 'shop-1' }, status: {} } },
+    { is: 'one that ends', pod: { metadata: { name: 'shop-1', deletionTimestamp: time }, status: ready } },
+  ])('counts no pod that cannot answer: $is', async ({ pod }) => {
+    await expect(needReadyPod(answering([pod]), 'shop')).rejects.toThrow('No pod of shop is ready.');
   });
 
   it('goes on with a pod that is ready', async () => {

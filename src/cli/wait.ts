@@ -42,10 +42,16 @@ export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void
   const record = await readRecord(kubectl, name);
   const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: 'server' });
   if (pods.some((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))) return;
-  throw new Failure(
-    `No pod of ${name} is ready. ${verdictOn(record).words}\nTo wait for one: kubectl davit wait ${name}`,
-  );
+  const { is, words } = verdictOn(record);
+  throw new Failure(`No pod of ${name} is ready. ${words}\n${NEXT[is](name)}`);
 }
+
+/** A deployment that is ready without pods is scaled to zero. */
+const NEXT: Readonly<Record<Verdict['is'], (name: string) => string>> = {
+  ready: () => 'To start one, raise minScale and maxScale of its resourceSpec.',
+  waiting: (name) => `To wait for one: kubectl davit wait ${name}`,
+  stalled: (name) => `What is wrong: kubectl davit status ${name}`,
+};
 
 /** Considers only a status of the record's current generation. */
 export function verdictOn({ metadata, status }: AppDeployment): Verdict {
