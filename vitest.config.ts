@@ -8,6 +8,9 @@ const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'two-clusters', 'upgrad
 
 const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/published-client.test.ts'];
 
+/** Makes what the tests of a project need, before they are given a limit. */
+const PREPARE = 'test/support/prepare-project.ts';
+
 const TWO_WITH_PODS = ['test/suites/e2e/listener.test.ts'];
 
 export default defineConfig({
@@ -22,7 +25,11 @@ export default defineConfig({
             'test/{support,harness}/**/*.test.ts',
           ],
           exclude: PUBLISHED,
-          testTimeout: 20_000,
+          globalSetup: [PREPARE],
+          // The slowest take three seconds, and many times that where the machine is busy with other work.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          expect: { poll: { timeout: 60_000 } },
         },
       },
       {
@@ -30,7 +37,8 @@ export default defineConfig({
           // Runs a program in Python a hundred times.
           name: 'published',
           include: PUBLISHED,
-          testTimeout: 60_000,
+          globalSetup: [PREPARE],
+          testTimeout: 240_000,
         },
       },
       {
@@ -38,6 +46,7 @@ export default defineConfig({
           // A headless Chromium.
           name: 'page',
           include: ['test/suites/page/*.test.ts'],
+          globalSetup: [PREPARE],
           testTimeout: 240_000,
           hookTimeout: 180_000,
         },
@@ -47,11 +56,12 @@ export default defineConfig({
           name: 'integration',
           include: ['test/suites/integration/*.test.ts'],
           exclude: OWN_CLUSTERS,
-          globalSetup: ['test/suites/integration/setup.ts'],
+          globalSetup: [PREPARE, 'test/suites/integration/setup.ts'],
           // They share a cluster, and some of them count what is written to it.
           fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          // Ten times what they take alone: the other lane, and others, may keep the machine busy.
+          testTimeout: 240_000,
+          hookTimeout: 300_000,
         },
       },
       {
@@ -63,10 +73,11 @@ export default defineConfig({
             'test/{cluster,demo}/**/*.test.ts',
             'test/suites/integration/api-server/*.test.ts',
           ],
-          globalSetup: ['test/cluster/setup.ts'],
+          globalSetup: [PREPARE],
           fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          // Ten times what they take alone: the other lane, and others, may keep the machine busy.
+          testTimeout: 240_000,
+          hookTimeout: 300_000,
         },
       },
       {
@@ -74,7 +85,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/suites/e2e/*.test.ts', 'test/suites/e2e/sample/*.test.ts'],
           exclude: TWO_WITH_PODS,
-          globalSetup: ['test/suites/e2e/setup.ts'],
+          globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 300_000,
@@ -85,7 +96,7 @@ export default defineConfig({
           // Not part of `npm test`: two clusters with real pods, and minutes of waiting; test/suites/integration/two-clusters.test.ts is.
           name: 'listener',
           include: TWO_WITH_PODS,
-          globalSetup: ['test/suites/e2e/setup.ts'],
+          globalSetup: [PREPARE],
           testTimeout: 180_000,
           hookTimeout: 300_000,
         },
@@ -95,6 +106,7 @@ export default defineConfig({
           // Not part of `npm test`: it builds the image, and takes minutes.
           name: 'install',
           include: ['test/suites/e2e/install/*.test.ts'],
+          globalSetup: [PREPARE],
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 900_000,
@@ -105,6 +117,7 @@ export default defineConfig({
           // Not part of `npm test`: BuildKit, a registry and Gitea are compiled for it.
           name: 'builds',
           include: ['test/suites/builds/**/*.test.ts'],
+          globalSetup: [PREPARE],
           testTimeout: 300_000,
           hookTimeout: 1_200_000,
         },
@@ -114,6 +127,7 @@ export default defineConfig({
           // Not part of `npm test`: applications of others are installed from their package registries, and run for minutes.
           name: 'applications',
           include: ['test/suites/applications/**/*.test.ts'],
+          globalSetup: [PREPARE],
           // Each file starts a cluster of its own.
           fileParallelism: false,
           testTimeout: 300_000,

@@ -11,7 +11,7 @@ const USAGE = `Usage: davit controller | api | all | listener | plan | registry-
   registry-password
                prints a password for the base images of the registry
 
-Settings and connections come from the environment; docs/operations.md lists them.
+Settings and connections come from the environment; docs/reference.md lists them.
 `;
 
 const [command = '', ...args] = process.argv.slice(2);

@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { needs, type Project, prepare } from './support/needs.ts';
 import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/parallel-runs.ts';
 
 /**
@@ -11,7 +12,7 @@ import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/par
  * is room on two cores for what computes. The installation by Helm builds an image and takes minutes: it is
  * `npm run e2e`'s.
  */
-const WHOLE: readonly (readonly string[])[] = [
+const WHOLE: readonly (readonly Project[])[] = [
   ['unit', 'integration'],
   ['clusters', 'e2e', 'published', 'page'],
 ];
@@ -23,6 +24,12 @@ const vitest = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
 const asked = process.argv.slice(2);
 const lanes =
   asked.length > 0 ? [lane('tests', asked)] : WHOLE.map((projects) => lane(projects.join('+'), of(projects)));
+
+/** What the tests of a choice by other arguments need is seen to when vitest has chosen. */
+function projectsOf(args: readonly string[]): Project[] {
+  if (args.length === 0) return WHOLE.flat();
+  return args.filter((arg, index): arg is Project => args[index - 1] === '--project' && Object.hasOwn(needs, arg));
+}
 
 function lane(name: string, args: readonly string[]): Lane {
   return { name, args: [vitest, 'run', ...args] };
@@ -48,6 +55,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
+await prepare(projectsOf(asked), say);
 const tests = await runLanes(lanes, { say, children });
 const faults = asked.length > 0 || stopped ? NONE : await sampleOfFaults();
 const { passed, failed, skipped } = sum([tests, faults, stopped ? { ...NONE, failed: 1 } : NONE]);

@@ -1,5 +1,5 @@
 // Condition types and reasons of an AppDeployment, each with its meaning and what to do. The tables in
-// docs/operations.md are generated from this file.
+// docs/reference.md are generated from this file.
 
 export const CONDITION_TYPES = {
   Ready: 'The latest revision is deployed and serving at this generation, or the record is scaled to zero.',
@@ -58,12 +58,21 @@ export const REASONS = {
     todo: 'Check the query of runtime.queue_depth and that KEDA runs with its metrics server, and run kubectl describe scaledobject.',
   },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
+  ChildrenModified: {
+    meaning:
+      'Somebody has added fields, such as a variable or a container, to an object that Davit made. Davit keeps them.',
+    todo: 'Put them into the record, or remove them from the objects that the message names.',
+  },
   MinimumIsOne: {
     meaning: 'A minimum of 0 pods is treated as 1.',
     todo: 'Nothing, or set the minimum to 1. To run no pods, set max_scale to 0.',
   },
   StoreIsExternal: {
     meaning: 'resource_spec has sizes of a database or Redis that is external.',
+    todo: 'Remove the fields that the message names from resource_spec.',
+  },
+  StoreNotNeeded: {
+    meaning: 'resource_spec has sizes of a database or Redis that the record does without.',
     todo: 'Remove the fields that the message names from resource_spec.',
   },
   WaitingForImage: { meaning: 'The record has no image or source yet.', todo: 'Push an image, or set imageUri.' },
@@ -73,26 +82,26 @@ export const REASONS = {
   },
   BuildQueued: {
     meaning: 'The build of the latest revision waits for its turn.',
-    todo: 'Wait; what served goes on serving.',
+    todo: 'Wait. A revision that serves goes on serving.',
   },
   Building: {
     meaning: 'The latest revision is being built.',
     todo: 'Wait; kubectl davit logs NAME --build, or build_logs of the HTTP API, shows how far it is.',
   },
   BuildFailed: {
-    meaning: 'The latest revision could not be built. What served goes on serving.',
+    meaning: 'The latest revision could not be built. A revision that serves goes on serving.',
     todo: 'Do what the message says; the reason stands in status.build of the revision ("Builds" below).',
   },
   BuildInterrupted: {
-    meaning: 'Somebody has interrupted the build of the latest revision. What served goes on serving.',
+    meaning: 'Somebody has interrupted the build of the latest revision. A revision that serves goes on serving.',
     todo: 'Ask for a new revision to build again.',
   },
   Migrating: {
-    meaning: 'The migration of a revision has to run before its rollout. What served goes on serving.',
+    meaning: 'The migration of a revision has to run before its rollout. A revision that serves goes on serving.',
     todo: 'Wait; the message has the command that shows its log.',
   },
   MigrationFailed: {
-    meaning: 'The migration of the latest revision failed. What served goes on serving.',
+    meaning: 'The migration of the latest revision failed. A revision that serves goes on serving.',
     todo: 'Read the message, which has its last words. Correct the cause and deploy a new revision, which migrates again.',
   },
   ListenerSilent: {
@@ -119,7 +128,7 @@ export const REASONS = {
   },
   Answering: { meaning: 'The database or Redis answers.', todo: 'Nothing.' },
   NotObserved: { meaning: 'Nothing has been observed yet.', todo: 'Wait a moment.' },
-  NotNeeded: { meaning: 'Not needed while nothing runs.', todo: 'Nothing.' },
+  NotNeeded: { meaning: 'Not needed while nothing runs, or never (database or redis: none).', todo: 'Nothing.' },
   Starting: {
     meaning: 'The database or Redis was started and has not answered yet.',
     todo: 'Wait. If it persists, check its pod.',
@@ -128,16 +137,27 @@ export const REASONS = {
     meaning: 'The database or Redis no longer answers, or an external one does not answer.',
     todo: 'Check its pod, or the address and password of the external one.',
   },
-  ImagePullFailed: { meaning: 'An image cannot be pulled.', todo: 'Correct the image, or add a pull secret.' },
+  ImagePullFailed: {
+    meaning: 'An image cannot be pulled. The message has the cause as the node reports it.',
+    todo: 'Correct the image, or add a pull secret.',
+  },
   ContainerCrashed: {
-    meaning: 'A container exits instead of running.',
+    meaning:
+      'A container exits instead of running. A new revision in which it does so repeatedly (settings.pods.maxCrashes) is DEPLOY_FAILED.',
     todo: "Read the message and the pod's log. Deploy a corrected revision.",
+  },
+  NoReadyPod: {
+    meaning: 'A part that was deployed has had no ready pod for longer than settings.pods.unavailableSeconds.',
+    todo: "Read the message, which has what its health check got, and the pod's log.",
   },
   ContainerConfigInvalid: {
     meaning: 'A container cannot be created from its configuration.',
     todo: 'Correct the field that the message names.',
   },
-  Unschedulable: { meaning: 'The pod fits on no node.', todo: 'Lower the requests, or add capacity.' },
+  Unschedulable: {
+    meaning: 'The pod fits on no node.',
+    todo: 'Do what the message says: lower the requests, add capacity, or uncordon a node.',
+  },
   VolumePending: { meaning: 'The volume is not bound.', todo: 'Check the storage class and its provisioner.' },
   VolumeNotMounted: {
     meaning: 'A volume of a pod cannot be mounted.',
@@ -193,7 +213,12 @@ export const REASONS = {
   },
   OwnDatabaseForbidden: {
     meaning: 'The platform provides no databases.',
-    todo: 'Set POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM.',
+    todo: 'Set POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM, or database and redis of runtime to none.',
+  },
+  ImageNotAllowed: {
+    meaning:
+      "The image of source internal_docker is not in the deployment's own repository, or is not named by its digest; or an image is in a repository of the platform's registry that is not for this tenant.",
+    todo: "Push the image to the deployment's repository and name it by digest; or use an image of the tenant's own repositories, of base/, or of another registry. Existing revisions continue.",
   },
   LimitExceeded: {
     meaning: 'A value in resource_spec exceeds a limit of the platform.',
@@ -246,7 +271,7 @@ export const REASONS = {
   },
   NoNodeFits: {
     meaning: 'No node has room for the changed pod of the running PostgreSQL or Redis, so the pod is not changed.',
-    todo: 'Lower the request, or add a larger node. The deployment then continues automatically.',
+    todo: 'Lower the request, or ask the platform team for a larger node. The deployment then continues automatically.',
   },
   VolumeMissing: {
     meaning: 'A volume that a pod needs does not exist: that of the own PostgreSQL, or one that resource_spec names.',
@@ -294,6 +319,7 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'AsAsked',
   'MinimumIsOne',
   'StoreIsExternal',
+  'StoreNotNeeded',
   'WaitingForImage',
   'BuildQueued',
   'Building',

@@ -281,11 +281,19 @@ const Time = z.string().max(64).meta({ format: 'date-time' });
 export const AppDeploymentStatus = z.object({
   state: z.enum(STATES).describe('Status in the HTTP API.').optional(),
   stateChangedAt: Time.describe('Time of the last change of state.').optional(),
+  stalledReasonSince: Time.describe(
+    'Since when Stalled has its present reason, if it was True for another one before. Otherwise lastTransitionTime of Stalled says so.',
+  ).optional(),
   observedGeneration: z
     .int()
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
     .describe('Generation of the record from which this status was computed.')
+    .optional(),
+  phase: z
+    .string()
+    .max(32)
+    .describe('State of the newest revision, such as BUILDING, DEPLOYING, DEPLOYED or BUILD_FAILED.')
     .optional(),
   latestRevisionId: Uuid.describe('Id of the newest revision.').optional(),
   activeRevisionId: Uuid.describe('Id of the newest revision that reached DEPLOYED.').optional(),

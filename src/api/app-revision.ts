@@ -156,6 +156,14 @@ export const AppRevisionSpec = z
       .regex(/^[0-9a-f]{40,64}$/)
       .describe('Commit that was pushed and is built; absent: whichever repoRef means when the build starts.')
       .optional(),
+    branchCommit: z
+      .string()
+      .max(64)
+      .regex(/^[0-9a-f]{40,64}$/)
+      .describe(
+        'Of revisions that take an image over, by a rollback or a change of sizes: the newest commit of the branch that an earlier revision had. Only another one is a push.',
+      )
+      .optional(),
     source: z.enum(SOURCES).describe('source of the AppDeployment.'),
     requested: Requested,
     resolved: Resolved,
@@ -183,6 +191,15 @@ export const AppRevisionStatus = z.object({
     .describe('Time of the last change of state.')
     .optional(),
   migration: MigrationStatus.describe('The migration of this revision, once its Job has been made.').optional(),
+  failure: z
+    .object({
+      reason: z.string().max(128).describe('Reason of the condition WorkloadsReady.'),
+      message: z.string().max(4096).describe('Why it failed, with the last words of its container.'),
+    })
+    .describe(
+      'Set when the containers of this revision exited too often (settings.pods.maxCrashes): the active revision serves instead, until a newer revision is deployed.',
+    )
+    .optional(),
   build: BuildStatus.optional(),
   conditions: Conditions.optional(),
 });

@@ -1,4 +1,4 @@
-// What is said of a build: its phases, why it can fail and what to do then. docs/operations.md is made from this table.
+// What is said of a build: its phases, why it can fail and what to do then. docs/reference.md is made from this table.
 
 import { z } from 'zod';
 import { Uuid } from './primitives.ts';
@@ -43,7 +43,7 @@ export const BUILD_REASONS = {
     meaning: 'The same source was built before with the same commands: that image is used.',
     todo: 'Nothing.',
   },
-  Superseded: { meaning: 'A newer revision took its place before the build began.', todo: 'Nothing.' },
+  Superseded: { meaning: 'A newer revision took its place before the build ended.', todo: 'Nothing.' },
   InterruptedByUser: {
     meaning: 'Somebody asked for the build to end.',
     todo: 'Ask for a new revision to build again.',
@@ -146,7 +146,7 @@ const Time = z.string().max(64).meta({ format: 'date-time' });
 export const BuildStatus = z
   .object({
     phase: z.enum(BUILD_PHASES).describe('How far it is, or how it ended.'),
-    reason: z.string().max(64).describe('Why, as one CamelCase word: docs/operations.md says what to do.').optional(),
+    reason: z.string().max(64).describe('Why, as one CamelCase word: docs/reference.md says what to do.').optional(),
     message: z.string().max(4096).describe('Why, as a sentence for people that says what to do.').optional(),
     commit: z
       .string()

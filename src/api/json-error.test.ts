@@ -34,8 +34,8 @@ it('finds no error within valid JSON', () => {
 });
 
 it('takes linear time', () => {
-  const begin = performance.now();
+  const begin = process.cpuUsage();
   errorPosition(`["${'a\\n'.repeat(300_000)}`);
   errorPosition(`[${'1,'.repeat(300_000)}`);
-  expect(performance.now() - begin).toBeLessThan(1000);
+  expect(process.cpuUsage(begin).user / 1000).toBeLessThan(1000);
 });

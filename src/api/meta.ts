@@ -94,6 +94,10 @@ export const IDEMPOTENCY_KEY_ANNOTATION = 'davit.dev/idempotency-key';
 export const REQUEST_DIGEST_ANNOTATION = 'davit.dev/request-digest';
 /** On a child: digest of the last applied manifest, so that fields which Davit no longer sets are removed. */
 export const APPLIED_ANNOTATION = 'davit.dev/applied';
+/** The recommended label by which Argo CD up to 2 finds the objects of an Application. */
+export const ARGO_CD_TRACKING_LABEL = 'app.kubernetes.io/instance';
+/** Forbids Argo CD to prune an object, and to delete it with its Application. */
+export const NOT_PRUNED = { 'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false' } as const;
 /** On a Deployment: `"true"` while an autoscaler owns `replicas`. The controller then does not write the field. */
 export const AUTOSCALED_ANNOTATION = 'davit.dev/autoscaled';
 /** On a pod template and its workload: keyed digest of the Secret values that the pods read. A rotation changes it and rolls the pods. */
@@ -140,6 +144,14 @@ export const PLATFORM_VARIABLES = [
 export const EXTERNAL_POSTGRES_VARIABLE = 'POSTGRES_URI_CUSTOM';
 /** A secret or reference with this name selects an external Redis. */
 export const EXTERNAL_REDIS_VARIABLE = 'REDIS_URI_CUSTOM';
+
+/** The same, by part. */
+export const EXTERNAL_VARIABLES: Readonly<Record<StorePart, string>> = {
+  postgres: EXTERNAL_POSTGRES_VARIABLE,
+  redis: EXTERNAL_REDIS_VARIABLE,
+};
+/** Fields of a runtime that say which stores a record does without, by part. */
+export const STORE_FIELDS = { postgres: 'database', redis: 'redis' } as const satisfies Record<StorePart, string>;
 
 /** Port of the Service of the main service, independent of the pods' port. */
 export const SERVICE_PORT = 80;

@@ -23,6 +23,10 @@ export const RESERVED_ANNOTATION_PREFIXES: readonly string[] = [
   'container.apparmor.security.beta.kubernetes.io/',
   'seccomp.security.alpha.kubernetes.io/',
 ];
+export const RESERVED_PREFIXES = {
+  labels: RESERVED_LABEL_PREFIXES,
+  annotations: RESERVED_ANNOTATION_PREFIXES,
+} as const;
 /** Names of Davit's containers. */
 const OWN_CONTAINERS: readonly string[] = [...ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS];
 /** Source: Kubernetes, "Pod Security Standards", baseline. */
@@ -115,7 +119,8 @@ export const RESTRICTED_RULES: readonly SecurityRule[] = [
   },
   {
     field: 'capabilities',
-    refused: "self.?capabilities.?drop.hasValue() && !('ALL' in self.capabilities.drop)",
+    // kubectl stores a null, which means absent.
+    refused: "self.?capabilities.?drop.orValue(null) != null && !('ALL' in self.capabilities.drop)",
     isRefused(value) {
       const { drop } = asObject(value);
       return isSet(drop) && !asArray(drop).includes('ALL');
@@ -129,6 +134,19 @@ export const BIDIRECTIONAL_MESSAGE = 'Bidirectional is refused by the pod policy
 export const TAKEN_MESSAGE = `these container names are reserved for Davit: ${OWN_CONTAINERS.join(', ')}`;
 export const TWICE_MESSAGE = 'an init container and a sidecar must not have the same name';
 export const NO_VOLUME_MESSAGE = 'no volume has the name of this mount: add one to volumes';
+
+/** The kinds of volume that a record may use. All others are rejected, in particular hostPath. */
+export const VOLUME_KINDS = [
+  'configMap',
+  'secret',
+  'emptyDir',
+  'persistentVolumeClaim',
+  'nfs',
+  'projected',
+  'downwardAPI',
+  'csi',
+] as const;
+export const VOLUME_KIND_MESSAGE = `a volume needs exactly one of ${VOLUME_KINDS.join(', ')}`;
 
 /** CEL: whether no container in `list` has a reserved name. */
 export function celNoneTaken(list: string): string {
@@ -160,6 +178,7 @@ export function* podPolicyBreaches(spec: Readonly<Record<string, unknown>>, poli
   yield* reservedKeys('labels', spec['labels'], RESERVED_LABEL_PREFIXES);
   yield* reservedKeys('annotations', spec['annotations'], RESERVED_ANNOTATION_PREFIXES);
   const volumes = namesOf(spec['volumes']);
+  yield* kindBreaches(spec['volumes']);
   if (policy === 'restricted') yield* nfsBreaches(spec['volumes']);
   yield* mountBreaches(spec['volumeMounts'], ['volumeMounts'], volumes);
   const initContainers = namesOf(spec['initContainers']);
@@ -181,6 +200,12 @@ function* reservedKeys(field: string, keys: unknown, prefixes: readonly string[]
   for (const key of Object.keys(asObject(keys)))
     if (prefixes.some((prefix) => key.startsWith(prefix)))
       yield { at: [field, key], message: reservedMessage(prefixes) };
+}
+
+function* kindBreaches(volumes: unknown): Generator<Breach> {
+  for (const [index, volume] of asArray(volumes).map(asObject).entries())
+    if (VOLUME_KINDS.filter((kind) => isSet(volume[kind])).length !== 1)
+      yield { at: ['volumes', index], message: VOLUME_KIND_MESSAGE };
 }
 
 function* nfsBreaches(volumes: unknown): Generator<Breach> {

@@ -6,7 +6,7 @@
 
 import { z } from 'zod';
 import { asArray, asObject, canonicalJson } from './json-value.ts';
-import type { Breach, PodPolicy } from './pod-policy.ts';
+import { type Breach, type PodPolicy, RESERVED_PREFIXES } from './pod-policy.ts';
 
 /**
  * Patterns of keys: `team` is that key, `example.com/` and `io.example.` are all keys with that prefix, `*.example.com/` is
@@ -14,18 +14,22 @@ import type { Breach, PodPolicy } from './pod-policy.ts';
  */
 const KEY_PATTERN = /^(\*(\.[A-Za-z0-9-]+)+\/|[A-Za-z0-9][-A-Za-z0-9_.]*(\/([A-Za-z0-9][-A-Za-z0-9_.]*)?)?)$/;
 
-const keys = (of: string): z.ZodDefault<z.ZodArray<z.ZodString>> =>
+const keys = (description: string): z.ZodDefault<z.ZodArray<z.ZodString>> =>
   z
     .array(z.string().min(1).max(317).regex(KEY_PATTERN))
     .max(100)
     .default([])
     .describe(
-      `Keys of ${of} that records may use in addition to those that the policy allows. team is that key, example.com/ all keys with that prefix, *.example.com/ those of every subdomain.`,
+      `${description} team is that key, example.com/ all keys with that prefix, *.example.com/ those of every subdomain.`,
     );
+const allowedKeys = (of: string): z.ZodDefault<z.ZodArray<z.ZodString>> =>
+  keys(`Keys of ${of} that records may use in addition to those that the policy allows.`);
+const refusedKeys = (of: string): z.ZodDefault<z.ZodArray<z.ZodString>> =>
+  keys(`Keys of ${of} that records may not use, in addition to those that the policy rejects. A key in allowed may.`);
 
 export const AllowedReach = z.strictObject({
-  labels: keys('labels'),
-  annotations: keys('annotations'),
+  labels: allowedKeys('labels'),
+  annotations: allowedKeys('annotations'),
   csiDrivers: z
     .array(z.string().min(1).max(253))
     .max(100)
@@ -34,9 +38,17 @@ export const AllowedReach = z.strictObject({
 });
 export type AllowedReach = z.output<typeof AllowedReach>;
 
+/** Keys that the platform rejects in addition to those of this file. */
+export const RefusedReach = z.strictObject({
+  labels: refusedKeys('labels'),
+  annotations: refusedKeys('annotations'),
+});
+export type RefusedReach = z.output<typeof RefusedReach>;
+
 export interface ReachRules {
   readonly policy: PodPolicy;
   readonly allowed: AllowedReach;
+  readonly refused: RefusedReach;
 }
 
 /** Labels that foreign Services, NetworkPolicies and workloads commonly select. */
@@ -128,7 +140,70 @@ const ACTED_ON: readonly string[] = [
   'endpointslice.kubernetes.io/',
   'service.kubernetes.io/',
   'cnpg.io/',
+  'kubevirt.io/',
+  '*.kubevirt.io/',
+  'volcano.sh/',
+  '*.volcano.sh/',
+  'yunikorn.apache.org/',
+  '*.koordinator.sh/',
+  'keel.sh/',
+  '*.stakater.com/',
+  'velero.io/',
+  '*.velero.io/',
+  'kyverno.io/',
+  '*.kyverno.io/',
+  'argoproj.io/',
+  '*.argoproj.io/',
+  'helm.sh/',
+  '*.helm.sh/',
+  'chaos-mesh.org/',
+  '*.chaos-mesh.org/',
+  'litmuschaos.io/',
+  'nvidia.com/',
+  '*.nvidia.com/',
+  // Collectors of logs and metrics, which read addresses, files, parsers and queries from pods.
+  'co.elastic.',
+  'io.opentelemetry.discovery.',
+  'telegraf.influxdata.com/',
+  '*.influxdata.com/',
+  'prometheus.io/',
+  '*.prometheus.io/',
+  'fluentbit.io/',
+  'fluentd.org/',
+  'vector.dev/',
+  '*.grafana.com/',
+  'grafana.com/',
+  'newrelic.com/',
+  '*.newrelic.com/',
+  'dynatrace.com/',
+  '*.dynatrace.com/',
+  'splunk.com/',
+  '*.splunk.com/',
+  '*.sumologic.com/',
+  '*.jaegertracing.io/',
+  'co.logz/',
+  'logging.banzaicloud.io/',
+  // Names and routes outside of the cluster.
+  'external-dns.alpha.kubernetes.io/',
+  'getambassador.io/',
+  '*.traefik.io/',
+  'haproxy.org/',
+  // Every other controller of Kubernetes and its projects; HARMLESS_KEYS has the exceptions.
+  '*.kubernetes.io/',
+  '*.k8s.io/',
+  '*.x-k8s.io/',
 ];
+
+/** Keys that match a pattern above and that nothing but the pod's own tools and its own ReplicaSet reads. */
+const HARMLESS_KEYS = {
+  labels: [],
+  annotations: [
+    'kubectl.kubernetes.io/default-container',
+    'kubectl.kubernetes.io/default-logs-container',
+    'kubectl.kubernetes.io/restartedAt',
+    'controller.kubernetes.io/pod-deletion-cost',
+  ],
+} as const satisfies Record<'labels' | 'annotations', readonly string[]>;
 
 export const REFUSED_KEYS = { labels: [...SELECTING_LABELS, ...ACTED_ON], annotations: ACTED_ON } as const;
 
@@ -142,8 +217,12 @@ export const NAMESPACE_ATTRIBUTES = {
 } as const;
 const [LOWER_CASE, WORD] = [new RegExp(NAMESPACE_ATTRIBUTES.lowerCase), new RegExp(NAMESPACE_ATTRIBUTES.word)];
 
-/** Source of charts/davit/files/pod-reach.json, which the chart's admission policy reads. */
-export const POD_REACH = { ...REFUSED_KEYS, namespaceAttributes: NAMESPACE_ATTRIBUTES } as const;
+/** Source of charts/davit/files/pod-reach.json, which the chart's admission policies read. */
+export const POD_REACH = {
+  ...REFUSED_KEYS,
+  harmless: HARMLESS_KEYS,
+  namespaceAttributes: NAMESPACE_ATTRIBUTES,
+} as const;
 type Keyed = keyof typeof REFUSED_KEYS;
 
 export function refusedKeyMessage(field: Keyed, policy: PodPolicy): string {
@@ -178,14 +257,19 @@ export function* reachBreaches(spec: Parts, rules: ReachRules, before: Parts = {
     if (!there.has(canonicalJson(volume))) yield* volumeBreaches(volume, ['volumes', index], rules);
 }
 
-function* keyBreaches(field: Keyed, spec: Parts, { policy, allowed }: ReachRules, before: Parts): Generator<Breach> {
+function* keyBreaches(field: Keyed, spec: Parts, rules: ReachRules, before: Parts): Generator<Breach> {
   const [asked, had] = [asObject(spec[field]), asObject(before[field])];
   for (const [key, value] of Object.entries(asked)) {
     if (Object.hasOwn(had, key) && had[key] === value) continue;
-    const isKnown = policy === 'restricted' || REFUSED_KEYS[field].some((pattern) => matches(pattern, key));
-    if (isKnown && !allowed[field].some((pattern) => matches(pattern, key)))
-      yield { at: [field, key], message: refusedKeyMessage(field, policy) };
+    if (isRefused(field, key, rules)) yield { at: [field, key], message: refusedKeyMessage(field, rules.policy) };
   }
+}
+
+function isRefused(field: Keyed, key: string, { policy, allowed, refused }: ReachRules): boolean {
+  const isIn = (patterns: readonly string[]): boolean => patterns.some((pattern) => matches(pattern, key));
+  // The schema rejects reserved keys (pod-policy.ts), whatever the settings allow.
+  if (isIn(allowed[field]) || isIn(RESERVED_PREFIXES[field])) return false;
+  return policy === 'restricted' || isIn(refused[field]) || (isIn(REFUSED_KEYS[field]) && !isIn(HARMLESS_KEYS[field]));
 }
 
 function* volumeBreaches(volume: Parts, at: Breach['at'], { policy, allowed }: ReachRules): Generator<Breach> {

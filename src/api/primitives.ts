@@ -38,7 +38,7 @@ export const ImageReference = z.string().min(1).max(512).regex(new RegExp(IMAGE_
 export const Printable = z.string().regex(new RegExp(PRINTABLE_PATTERN));
 
 /** Kubernetes quantity: an integer, or a string such as 500m or 1Gi. */
-export const Quantity = z.union([z.int32(), z.string().max(32)]).meta({ 'x-kubernetes-int-or-string': true });
+export const Quantity = z.union([z.int(), z.string().max(32)]).meta({ 'x-kubernetes-int-or-string': true });
 
 /** One CEL rule of a CRD (x-kubernetes-validations). */
 export interface CelRule {

@@ -14,18 +14,23 @@ import {
   SECURITY_RULES,
   TAKEN_MESSAGE,
   TWICE_MESSAGE,
+  VOLUME_KIND_MESSAGE,
+  VOLUME_KINDS,
 } from './pod-policy.ts';
 import { type CelRule, celRules, DNS_LABEL_PATTERN, passthrough, Quantity, SecretName } from './primitives.ts';
 
-/** Minimum CPU of Redis. The minimum of the other parts is 0.1. */
-export const LEAST_REDIS_CPU = 0.05;
+/** Lowest CPU request of every part, in cores: what an idle part needs (docs/adr/0035-room-for-small-applications.md). */
+const LEAST_CPU = 0.01;
+/** Lowest CPU limit. A part that is held below it would not start in time. */
+export const LEAST_CPU_LIMIT = 0.1;
+export const LEAST_REDIS_CPU_LIMIT = 0.05;
 
 const LIMIT_NOT_GIVEN = 'if absent, the larger of the default and twice the request';
 
-function cpu(of: string, least = 0.1): z.ZodNumber {
-  return z.number().min(least).max(64).describe(`CPU requested by ${of}, in cores (may be fractional).`);
+function cpu(of: string): z.ZodNumber {
+  return z.number().min(LEAST_CPU).max(64).describe(`CPU requested by ${of}, in cores (may be fractional).`);
 }
-function cpuLimit(of: string, least = 0.1): z.ZodNumber {
+function cpuLimit(of: string, least = LEAST_CPU_LIMIT): z.ZodNumber {
   return z.number().min(least).max(64).describe(`CPU limit of ${of}, in cores; ${LIMIT_NOT_GIVEN}.`);
 }
 function memory(of: string): z.ZodInt {
@@ -74,18 +79,6 @@ function mapBy(key: string): Record<string, unknown> {
   return { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] };
 }
 
-/** The kinds of volume that a record may use. All others are rejected, in particular hostPath. */
-export const VOLUME_KINDS = [
-  'configMap',
-  'secret',
-  'emptyDir',
-  'persistentVolumeClaim',
-  'nfs',
-  'projected',
-  'downwardAPI',
-  'csi',
-] as const;
-
 export const Volume = z
   .object({
     name: MountName.describe('Name of the volume, used by volume mounts.'),
@@ -102,7 +95,7 @@ export const Volume = z
     celRules([
       {
         rule: `[${VOLUME_KINDS.map((kind) => `has(self.${kind})`).join(', ')}].filter(x, x).size() == 1`,
-        message: `a volume needs exactly one of ${VOLUME_KINDS.join(', ')}`,
+        message: VOLUME_KIND_MESSAGE,
       },
     ]),
   );
@@ -343,8 +336,8 @@ export const ResourceSpec = z
     executorCpuLimit: cpuLimit('the executor').optional(),
     executorMemoryMb: memory('the executor').optional(),
     executorMemoryLimitMb: memoryLimit('the executor').optional(),
-    redisCpu: cpu('Redis', LEAST_REDIS_CPU).optional(),
-    redisCpuLimit: cpuLimit('Redis', LEAST_REDIS_CPU).optional(),
+    redisCpu: cpu('Redis').optional(),
+    redisCpuLimit: cpuLimit('Redis', LEAST_REDIS_CPU_LIMIT).optional(),
     redisMemoryMb: memory('Redis').optional(),
     redisMemoryLimitMb: z
       .int()

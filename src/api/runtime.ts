@@ -2,7 +2,17 @@
 // the pods that it always had.
 
 import { z } from 'zod';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, PLATFORM_VARIABLES, ROLES, type Role } from './meta.ts';
+import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  EXTERNAL_REDIS_VARIABLE,
+  EXTERNAL_VARIABLES,
+  PLATFORM_VARIABLES,
+  ROLES,
+  type Role,
+  STORE_FIELDS,
+  STORE_PARTS,
+  type StorePart,
+} from './meta.ts';
 import { type CelRule, celRules, VARIABLE_NAME_PATTERN, VariableName } from './primitives.ts';
 import { Container } from './resource-spec.ts';
 
@@ -47,6 +57,12 @@ export const OWN_STORE_VALUES: Readonly<Record<string, readonly PlatformValue[]>
 };
 const SELECTING: readonly string[] = Object.keys(OWN_STORE_VALUES);
 
+/** All values of a store. None of them exists for a record that does without it. */
+export const STORE_VALUES: Readonly<Record<StorePart, readonly PlatformValue[]>> = {
+  postgres: ['postgres_uri', ...(OWN_STORE_VALUES[EXTERNAL_POSTGRES_VARIABLE] ?? [])],
+  redis: ['redis_uri', ...(OWN_STORE_VALUES[EXTERNAL_REDIS_VARIABLE] ?? [])],
+};
+
 export const PRE_STOP_MESSAGE = 'set exactly one of sleep and exec';
 export const GRACE_MESSAGE = 'the sleep of preStop must be shorter than terminationGracePeriodSeconds';
 export const PLATFORM_NAME_MESSAGE =
@@ -57,6 +73,21 @@ export const SECRET_NAME_MESSAGE =
   'this name is also in secrets or in secret references: remove it there, or choose another';
 export function externalMessage(variable: string): string {
   return `${variable} holds the URI of an external store, whose parts are not known: add the part as a secret of this name`;
+}
+
+/** For a record that does without a store and names an external one. */
+export function contradictionMessage(part: StorePart): string {
+  return `${STORE_FIELDS[part]} none and ${EXTERNAL_VARIABLES[part]} contradict each other: remove one of them`;
+}
+/** For a record that asks for a value of a store that it does without. */
+export function noStoreMessage(part: StorePart): string {
+  return `with ${STORE_FIELDS[part]} none this value does not exist: remove the name, or set ${STORE_FIELDS[part]} back`;
+}
+export const NO_QUEUE_MESSAGE = `queueDepth asks the deployment's own PostgreSQL: remove it, or set ${STORE_FIELDS.postgres} back`;
+
+/** Whether a record does without a store. */
+export function doesWithout(part: StorePart, runtime: Readonly<Runtime> | undefined): boolean {
+  return runtime?.[STORE_FIELDS[part]] === 'none';
 }
 
 const PreStop = z
@@ -201,6 +232,19 @@ const NAME_RULES: readonly CelRule[] = [
   },
 ];
 
+const STORE_RULES: readonly CelRule[] = [
+  {
+    rule: "!has(self.queueDepth) || !has(self.database) || self.database != 'none'",
+    message: NO_QUEUE_MESSAGE,
+    fieldPath: '.queueDepth',
+  },
+  ...STORE_PARTS.map((store) => ({
+    rule: `!has(self.${STORE_FIELDS[store]}) || self.${STORE_FIELDS[store]} != 'none' || !has(self.envNames) || self.envNames.all(n, !(self.envNames[n] in ${celNames(STORE_VALUES[store])}))`,
+    message: noStoreMessage(store),
+    fieldPath: '.envNames',
+  })),
+];
+
 const part = (role: Role): z.ZodOptional<typeof RuntimePart> => RuntimePart.describe(PART_WORDS[role]).optional();
 
 export const Runtime = z
@@ -211,6 +255,18 @@ export const Runtime = z
     healthPath: HealthPath.describe(
       "Path that answers 200 when a pod can serve. If absent, the platform's.",
     ).optional(),
+    database: z
+      .enum(['none'])
+      .describe(
+        'none: the image needs no PostgreSQL, so Davit creates none and sets no URI. A volume that exists is kept.',
+      )
+      .optional(),
+    redis: z
+      .enum(['none'])
+      .describe(
+        'none: the image needs no Redis, so Davit creates none and sets no URI. An own Redis loses its content.',
+      )
+      .optional(),
     server: part('server'),
     queue: part('queue'),
     orchestrator: part('orchestrator'),
@@ -235,11 +291,18 @@ export const Runtime = z
       .describe("The platform's variables that the image cannot bear. They are not set.")
       .optional(),
   })
-  .meta(celRules(NAME_RULES));
+  .meta(celRules([...NAME_RULES, ...STORE_RULES]));
 export type Runtime = z.infer<typeof Runtime>;
 
 /** Rules between the runtime and the variables of a record's spec. */
 export const RUNTIME_RULES: readonly CelRule[] = [
+  ...STORE_PARTS.flatMap((store) =>
+    ['secrets', 'secretReferences'].map((list) => ({
+      rule: `!has(self.sourceConfig.runtime) || !has(self.sourceConfig.runtime.${STORE_FIELDS[store]}) || self.sourceConfig.runtime.${STORE_FIELDS[store]} != 'none' || !has(self.${list}) || !self.${list}.exists(s, s.name == '${EXTERNAL_VARIABLES[store]}')`,
+      message: contradictionMessage(store),
+      fieldPath: `.sourceConfig.runtime.${STORE_FIELDS[store]}`,
+    })),
+  ),
   ...['secrets', 'secretReferences'].map((list) => ({
     rule: `!has(self.sourceConfig.runtime) || !has(self.sourceConfig.runtime.queueDepth) || !has(self.${list}) || !self.${list}.exists(s, s.name == '${EXTERNAL_POSTGRES_VARIABLE}')`,
     message: OWN_DATABASE_MESSAGE,

@@ -5,13 +5,16 @@ import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
-import { AllowedReach } from './pod-reach.ts';
+import { AllowedReach, RefusedReach } from './pod-reach.ts';
 import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference, SecretName } from './primitives.ts';
 import { Sizes } from './sizes.ts';
 import { HOSTINGS } from './source-rules.ts';
 
 /** host[:port][/path], in lower case. */
 const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/;
+
+/** A quantity of Kubernetes that is not negative. */
+const AMOUNT_PATTERN = /^[0-9]+(\.[0-9]+)?([eE][0-9]{1,2}|[EPTGMk]|[EPTGMK]i|[mun])?$/;
 
 const namespaceName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
 
@@ -54,6 +57,13 @@ const Address = z
       .default('{name}-{namespace}')
       .describe(
         'First labels of such a host. With a hyphen, one wildcard certificate covers all hosts, and an ambiguous or too long label ends in a digest.',
+      ),
+    reservedHosts: z
+      .array(z.string().max(253).regex(new RegExp(HOST_PATTERN)))
+      .max(100)
+      .default([])
+      .describe(
+        "Hosts that no record may claim: the platform's own. The chart adds those of its API and its registry.",
       ),
     ingressClassName: objectName.optional().describe("Ingress class. If absent, the cluster's default."),
     gateway: z
@@ -212,6 +222,12 @@ const Builds = z.strictObject({
       total: z.int().min(1).max(1000).default(4).describe('Builds at once.'),
     })
     .prefault({}),
+  finishSkipped: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a build that runs goes on although a newer revision with another source has taken its place. If false, it is cancelled.',
+    ),
   timeoutSeconds: z.int().min(60).max(86_400).default(840).describe('After so long a build has failed.'),
   resources: z
     .strictObject({
@@ -324,12 +340,29 @@ export const Settings = z.strictObject({
         .max(86_400)
         .default(600)
         .describe('A rollout without progress for this many seconds has failed.'),
+      maxCrashes: z
+        .int()
+        .min(1)
+        .max(100)
+        .default(3)
+        .describe(
+          'Times that a container of a new revision may exit. Then the revision is DEPLOY_FAILED, and the pods of the active one serve.',
+        ),
+      unavailableSeconds: z
+        .int()
+        .min(30)
+        .max(86_400)
+        .default(300)
+        .describe('A part that was deployed and has no ready pod for this many seconds makes its record Stalled.'),
       policy: z
         .enum(POD_POLICIES)
         .default('baseline')
         .describe("Pod Security Standard of the records' pods. Davit's own pods are always restricted."),
       allowed: AllowedReach.prefault({}).describe(
         'Labels, annotations and drivers with an effect beyond the pod that records may use. Applies to new revisions.',
+      ),
+      refused: RefusedReach.prefault({}).describe(
+        'Labels and annotations on which software of this platform acts, and that records may not use. Applies to new revisions.',
       ),
     })
     .prefault({}),
@@ -357,6 +390,12 @@ export const Settings = z.strictObject({
         .describe('Maximum memory of one pod, in megabytes (MiB), for request and limit.'),
       scale: z.int().min(1).max(100).optional().describe('Maximum number of pods of one part.'),
       storageGi: z.int().min(1).max(65_536).optional().describe('Maximum size of a PostgreSQL volume, in gibibytes.'),
+      resources: z
+        .record(z.string().min(1).max(317), z.union([z.int().min(0), z.string().max(32).regex(AMOUNT_PATTERN)]))
+        .optional()
+        .describe(
+          'Maximum of each other resource that the sidecars and init containers of one pod may ask for, by its name, such as nvidia.com/gpu. If set, resources that it does not name are rejected.',
+        ),
     })
     .prefault({})
     .describe('Limits for records. A lowered limit applies to new revisions; existing ones continue.'),
@@ -411,6 +450,20 @@ export const Settings = z.strictObject({
     })
     .prefault({}),
   address: Address.prefault({}).describe('External addresses of deployments.'),
+  metrics: z
+    .strictObject({
+      perDeployment: z
+        .boolean()
+        .default(false)
+        .describe('Whether the leader has metrics that name each deployment and its namespace.'),
+      maxDeployments: z
+        .int()
+        .min(1)
+        .max(20_000)
+        .default(1000)
+        .describe('Maximum number of deployments that these metrics name. Those that are Stalled come first.'),
+    })
+    .prefault({}),
   tracing: z
     .strictObject({
       otlpEndpoint: z.url().max(2048).optional().describe('OTEL_EXPORTER_OTLP_ENDPOINT of every pod.'),
@@ -466,6 +519,14 @@ export const Settings = z.strictObject({
         .max(86_400)
         .default(60)
         .describe('A listener that has not renewed its Lease for this many seconds is not connected.'),
+      perTenant: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(10)
+        .describe(
+          'Maximum number of Listeners in one tenant, each of which has a namespace of its own. Existing ones continue.',
+        ),
     })
     .prefault({}),
   http: z
@@ -486,7 +547,7 @@ export const Settings = z.strictObject({
         .max(1_000_000)
         .default(1200)
         .describe(
-          'Maximum requests of one caller per minute at each replica. 0: no limit. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
+          'Maximum requests of one caller per minute at each replica. 0: no limit. Registry passwords, signed uploads and signed webhooks have limits of their own. Callers whose token was never valid share the limit of their address. Independently of this setting, after 300 wrong tokens in a minute an address cannot use new tokens.',
         ),
       trustedProxies: z
         .array(z.string().refine((text) => AddressOrRange.safeParse(text).success, { error: ADDRESS_OR_RANGE }))

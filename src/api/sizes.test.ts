@@ -33,7 +33,7 @@ it.each([
     sizes: { prod: { server: { minScale: 11 } } },
     says: 'must not be below minScale, which is 11\n  → at sizes.prod.server.maxScale',
   },
-  { sizes: { plain: { server: { cpu: 0.05 } } }, says: 'expected number to be >=0.1' },
+  { sizes: { plain: { server: { cpu: 0.005 } } }, says: 'expected number to be >=0.01' },
   { sizes: { plain: { redis: { storageGi: 1 } } }, says: 'Unrecognized key: "storageGi"' },
   { sizes: { tiny: {} }, says: 'Unrecognized key: "tiny"' },
 ])('refuses $sizes', ({ sizes, says }) => {

@@ -17,6 +17,7 @@ import { join as joinListener, revoke } from './listener.ts';
 import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
 import { RECORDS, readParts } from './records.ts';
 import { chosen, rollBack } from './rollback.ts';
+import { scaleTo } from './scale.ts';
 import { treeOf } from './tree.ts';
 import { needReadyPod, verdictOn, waitUntilReady } from './wait.ts';
 
@@ -128,36 +129,6 @@ describe('status', () => {
     );
   });
 
-  it('shows no control characters of what a container wrote', () => {
-    const words = 'x\u001B]0;TITLE\u0007\r  ok Ready: Serving\u001B[8m\u202E';
-    const waiting = { reason: 'CrashLoopBackOff' };
-    const pod: Pod = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'shop-1', labels: { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'server' } },
-      status: {
-        containerStatuses: [
-          {
-            name: 'server',
-            ready: false,
-            state: { waiting },
-            lastState: { terminated: { exitCode: 1, message: words } },
-          },
-        ],
-      },
-    };
-    const workload = {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name: 'shop', labels: { 'davit.dev/component': 'server' } },
-      spec: { replicas: 1 },
-      status: {},
-    };
-    const tree = treeOf({ record: record(), revisions: [], workloads: [workload], pods: [pod] }).join('\n');
-    expect(tree).toContain('TITLE');
-    expect(tree).not.toMatch(/[^\P{C}\n]/u);
-  });
-
   it('draws every part, with reasons where something is wrong', () => {
     const broken = record([
       { type: 'Ready', status: 'False', reason: 'ContainerCrashed', message: 'Container server ended.' },
@@ -173,7 +144,7 @@ describe('status', () => {
     expect(tree.join('\n')).toBe(`team/shop  READY
   !! Ready: ContainerCrashed. Container server ended.
 ├─ conditions
-│  └─ ok DatabaseReady: Answering
+│  └─ ok DatabaseReady: PostgreSQL answers.
 ├─ revisions
 │  ├─ shop--22222222  DEPLOY_FAILED  app:2. Container server exited (Error, exit code 3).
 │  └─ shop--11111111  DEPLOYED, active  app:1
@@ -181,6 +152,30 @@ describe('status', () => {
 │  ├─ shop-1  ready  revision 11111111
 │  └─ shop-2  not ready  revision 22222222  !! ContainerCrashed. Container server exited (Error, exit code 3): no licence. Read its log, and deploy a corrected revision.
 └─ postgres  StatefulSet shop--postgres  0/1 ready`);
+  });
+
+  it('shows every condition that is not in order, and summaries that say something else than Ready', () => {
+    const conditions = record([
+      { type: 'Ready', status: 'True', reason: 'Serving' },
+      { type: 'Available', status: 'False', reason: 'NotAnswering', message: 'PostgreSQL no longer answers.' },
+      { type: 'Reconciling', status: 'False', reason: 'Settled' },
+      { type: 'Stalled', status: 'True', reason: 'Paused', message: 'It is paused.' },
+      { type: 'DatabaseReady', status: 'True', reason: 'PasswordMissing', message: 'Secret a is missing.' },
+      { type: 'AutoscalingReady', status: 'False', reason: 'MetricsMissing', message: 'No metrics.' },
+      { type: 'ResourceSpecHonored', status: 'False', reason: 'ChildrenModified', message: 'Somebody has added.' },
+      { type: 'OfTheFuture', status: 'Unknown', reason: 'Perhaps' },
+      { type: 'ReferencesResolved', status: 'True', reason: 'AllResolved' },
+    ]);
+    expect(treeOf({ record: conditions, revisions: [], workloads: [], pods: [] }).slice(2)).toEqual([
+      '└─ conditions',
+      '   ├─ !! Available: NotAnswering. PostgreSQL no longer answers.',
+      '   ├─ !! Stalled: Paused. It is paused.',
+      '   ├─ !! DatabaseReady: PasswordMissing. Secret a is missing.',
+      '   ├─ !! AutoscalingReady: MetricsMissing. No metrics.',
+      '   ├─ !! ResourceSpecHonored: ChildrenModified. Somebody has added.',
+      '   ├─ .. OfTheFuture: Perhaps',
+      '   └─ ok ReferencesResolved: AllResolved',
+    ]);
   });
 
   it.each<[state: RevisionState, build: BuildStatus, shown: string]>([
@@ -213,6 +208,15 @@ describe('status', () => {
       `   │  └─ build  ${shown}`,
       '   └─ shop--11111111  DEPLOYED, active  app:1',
     ]);
+  });
+
+  it.each([
+    ['BUILDING', 'team/shop  READY, latest revision BUILDING'],
+    ['DEPLOYED', 'team/shop  READY'],
+  ])('says what happens to the latest revision: %s', (phase, line) => {
+    const one = record();
+    const shown = { ...one, status: { ...one.status, phase } };
+    expect(treeOf({ record: shown, revisions: [], workloads: [], pods: [] })[0]).toBe(line);
   });
 
   it('says that nobody has looked yet', () => {
@@ -309,6 +313,24 @@ describe('open', () => {
 
   it('goes on with a pod that is ready', async () => {
     await needReadyPod(answering([{ metadata: { name: 'shop-1' }, status: ready }]), 'shop');
+  });
+});
+
+describe('scale', () => {
+  it.each([
+    [3, 3, { minScale: 3, maxScale: 3 }, 'shop is being scaled to 3 pods'],
+    [1, 4, { minScale: 1, maxScale: 4 }, 'shop is being scaled to 1 to 4 pods, as its load asks for'],
+    [0, 0, { minScale: 0, maxScale: 0 }, 'shop runs no pods now'],
+  ])('%d to %d sets both numbers in one patch', async (min, max, resourceSpec, said) => {
+    const asked: (readonly string[])[] = [];
+    const kubectl: Kubectl = (args) => {
+      asked.push(args);
+      return Promise.resolve('');
+    };
+    expect(await scaleTo(kubectl, 'shop', min, max)).toContain(said);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.slice(0, 3)).toEqual(['patch', RECORDS, 'shop']);
+    expect(JSON.parse(asked[0]?.at(-1) ?? '')).toEqual({ spec: { sourceConfig: { resourceSpec } } });
   });
 });
 
@@ -485,6 +507,42 @@ describe('the command', { timeout: 60_000 }, () => {
     ['a flag of pods', ['logs', 'shop', '--build', '--previous'], /^--previous is about pods, and not for --build\.\n/],
   ])('refuses %s', async (_name, args, message) => {
     expect(await davit(args)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  });
+
+  it('shows no control characters of what a container wrote', async () => {
+    const words = 'x\u001B]0;TITLE\u0007\r  ok Ready: Serving\u001B[8m\u202E';
+    const waiting = { reason: 'CrashLoopBackOff' };
+    const pod: Pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'shop-1', labels: { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'server' } },
+      status: {
+        containerStatuses: [
+          {
+            name: 'server',
+            ready: false,
+            state: { waiting },
+            lastState: { terminated: { exitCode: 1, message: words } },
+          },
+        ],
+      },
+    };
+    const workload = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'shop', labels: { 'davit.dev/component': 'server' } },
+      spec: { replicas: 1 },
+      status: {},
+    };
+    const kubectl = `case "$2" in
+        appdeployments*) printf %s '${JSON.stringify(record())}' ;;
+        deployments*) printf %s '${JSON.stringify({ items: [workload] })}' ;;
+        pods) printf %s '${JSON.stringify({ items: [pod] })}' ;;
+        *) echo '{"items": []}' ;;
+      esac`;
+    const { out } = await davit(['status', 'shop'], { kubectl });
+    expect(out).toContain('TITLE');
+    expect(out).not.toMatch(/[^\P{C}\n]/u);
   });
 
   it('opens a port until it ends, and fails as kubectl does', async () => {

@@ -178,7 +178,7 @@ async function untilReady(api: HttpApi, { before, revision: id }: Change, option
       );
     if (status !== 'BUILDING') {
       // oxlint-disable-next-line no-await-in-loop -- as above
-      const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}`);
+      const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);
       if (status === 'DEPLOYED' && isDone(deployment, id)) return deployment;
       const blocked = stalledMessage(deployment);
       if (stalled(blocked)) throw new Failure(`${before.name} needs a change by a person. ${blocked}`);

@@ -23,7 +23,18 @@ afterAll(() => {
 });
 
 const api = (more: object = {}): ReturnType<typeof makeHttpApi> =>
-  makeHttpApi({ server: `${origin}/base`, token: 'secret', ...more }, { patienceMs: 50, everyMs: 1 });
+  makeHttpApi({ server: `${origin}/base`, token: 'secret', ...more }, { patienceMs: 50, everyMs: 1, clock: aClock() });
+
+/** On which only waiting takes time. */
+function aClock(): { now(): number; sleep(ms: number): Promise<void> } {
+  let ms = 0;
+  return {
+    now: () => ms,
+    async sleep(more) {
+      ms += more;
+    },
+  };
+}
 
 function answers(status: number, body: unknown, headers: Record<string, string> = {}): void {
   answer = (_request, response) =>
@@ -140,8 +151,14 @@ describe('patiently', () => {
   });
 
   it('is not for ever', async () => {
-    answers(503, { detail: 'Later.' });
+    let requests = 0;
+    answer = (_request, response) => {
+      requests += 1;
+      response.writeHead(503).end('{"detail":"Later."}');
+    };
     await expect(api().patiently('GET', '/')).rejects.toThrow('Later.');
+    // One at once, then one a millisecond until the patience is over.
+    expect(requests).toBe(51);
   });
 
   it('a refusal is final', async () => {

@@ -51,6 +51,7 @@ export interface HttpApiOptions {
   /** How long outages are waited for. */
   readonly patienceMs?: number;
   readonly everyMs?: number;
+  readonly clock?: { now(): number; sleep(ms: number): Promise<unknown> };
 }
 
 /** Longer than the server takes to answer. */
@@ -73,7 +74,7 @@ interface Answer {
 
 export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}): HttpApi {
   const { server, token, namespace } = connection;
-  const { patienceMs = PATIENCE_MS, everyMs = 1000 } = options;
+  const { patienceMs = PATIENCE_MS, everyMs = 1000, clock = { now: Date.now, sleep } } = options;
   const headers = {
     'x-api-key': token,
     accept: 'application/json',
@@ -99,17 +100,17 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
   return {
     call: ask,
     async patiently(method, path, body) {
-      const end = Date.now() + patienceMs;
+      const end = clock.now() + patienceMs;
       for (;;) {
         try {
           // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
           return await ask(method, path, body);
         } catch (error) {
           const passes = error instanceof Unreachable || (error instanceof Refused && PASSING.has(error.status));
-          if (!passes || Date.now() >= end) throw error;
+          if (!passes || clock.now() >= end) throw error;
           const { retryAfter = 0 } = error instanceof Refused ? error : {};
           // oxlint-disable-next-line no-await-in-loop -- as above
-          await sleep(Math.min(Math.max(everyMs, retryAfter * 1000), patienceMs));
+          await clock.sleep(Math.min(Math.max(everyMs, retryAfter * 1000), patienceMs));
         }
       }
     },

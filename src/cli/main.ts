@@ -15,8 +15,10 @@ import { Failure, forward, type Kubectl, makeKubectl, NOBODY_READS, onTerminal }
 import { join, revoke } from './listener.ts';
 import { printPodLogs } from './logs.ts';
 import { listSource } from './pack.ts';
+import { platformLines } from './platform.ts';
 import { RECORDS, readParts, readRecord, readRevisions } from './records.ts';
 import { chosen, rollBack } from './rollback.ts';
+import { scaleTo } from './scale.ts';
 import { treeOf } from './tree.ts';
 import { needReadyPod, waitUntilReady } from './wait.ts';
 
@@ -33,6 +35,8 @@ const USAGE = `kubectl davit: shows and manages deployments
   kubectl davit logs NAME --build   print the log of its latest build [--revision NAME] [--follow] [--tail LINES]
   kubectl davit open NAME           forward a local port to it until Ctrl-C [--port PORT]
   kubectl davit rollback NAME       roll back to the previous deployed revision [--to REVISION]
+  kubectl davit platform            show what the platform offers: base images, hosts, limits, integrations, default sizes
+  kubectl davit scale NAME          set the number of pods of its main service: --replicas N [--max M]
   kubectl davit wait NAME           wait until it is ready, or Stalled [--timeout SECONDS]
   kubectl davit listener join NAME  print the Secret with which a cluster connects as this Listener, valid for one hour
                                     [--hub URL]
@@ -41,7 +45,7 @@ const USAGE = `kubectl davit: shows and manages deployments
 
   --namespace, --context, --kubeconfig, --cluster, --user, --as and --request-timeout are passed to kubectl.
 
-deploy and logs --build call Davit's HTTP API:
+deploy, platform and logs --build call Davit's HTTP API:
   --server URL         its address (DAVIT_SERVER). If absent, a port is forwarded to the Service davit-api
   --davit-namespace    namespace of that Service; davit-system by default
   --token TOKEN        a Kubernetes token (DAVIT_TOKEN). If absent, the token of the kubeconfig
@@ -53,8 +57,6 @@ as !.env in .dockerignore names them. --config names a configuration file or a D
 const CLUSTER_FLAGS = ['namespace', 'context', 'kubeconfig', 'cluster', 'user', 'as', 'request-timeout'] as const;
 /** Repeated in commands that are suggested. */
 const REPEATED_FLAGS = ['namespace', 'context', 'kubeconfig', 'server', 'davit-namespace'] as const;
-
-const COMMANDS: ReadonlySet<string> = new Set(['status', 'deploy', 'logs', 'open', 'rollback', 'wait']);
 
 /** Wrong use: exit code 2. */
 class Misuse extends Error {}
@@ -230,6 +232,14 @@ async function listener(action: string | undefined, rest: readonly string[], fla
   return 0;
 }
 
+async function platform(unexpected: string | undefined, flags: Flags): Promise<number> {
+  if (unexpected !== undefined) throw new Misuse(`kubectl davit platform takes no name. Unexpected: "${unexpected}".`);
+  const cluster = clusterFlags(flags);
+  const { connection } = await reach(makeKubectl(cluster), flags, cluster);
+  for (const line of await platformLines(makeHttpApi(connection))) say(line);
+  return 0;
+}
+
 function clusterFlags(flags: Flags): string[] {
   return CLUSTER_FLAGS.flatMap((flag) => {
     const value = text(flags, flag);
@@ -249,32 +259,65 @@ async function run(args: readonly string[]): Promise<number> {
     // The action is the second word.
     return listener(name, more, flags);
   }
-  if (!COMMANDS.has(command))
-    throw new Misuse(`Unknown command "${command}". The commands are ${[...COMMANDS].join(', ')}, listener.`);
+  if (command === 'platform') return platform(name, flags);
+  const perform = COMMANDS.get(command);
+  if (perform === undefined && command !== 'status')
+    throw new Misuse(
+      `Unknown command "${command}". The commands are status, ${[...COMMANDS.keys()].join(', ')}, platform, listener.`,
+    );
   if (more.length > 0)
     throw new Misuse(
       `Name only one ${command === 'deploy' ? 'folder' : 'deployment'}. Unexpected: "${more.join(' ')}".`,
     );
   const cluster = clusterFlags(flags);
   const kubectl = makeKubectl(cluster);
-  if (command === 'status') return status(kubectl, name, cluster);
-  if (name === undefined && command === 'deploy') throw new Misuse('Which folder? kubectl davit deploy FOLDER');
-  if (name === undefined) throw new Misuse(`Which deployment? kubectl davit ${command} NAME`);
-  switch (command) {
-    case 'logs':
-      return (flags['build'] === true ? buildLog : podLogs)(kubectl, name, flags, cluster);
-    case 'deploy':
-      return deployFolder(kubectl, name, flags, cluster);
-    case 'open':
-      return openPort(kubectl, name, flags, cluster);
-    case 'rollback':
+  if (perform === undefined) return status(kubectl, name, cluster);
+  if (name === undefined)
+    throw new Misuse(
+      command === 'deploy'
+        ? 'Which folder? kubectl davit deploy FOLDER'
+        : `Which deployment? kubectl davit ${command} NAME`,
+    );
+  return perform(kubectl, name, flags, cluster);
+}
+
+/** `--replicas 2 --max 4`; without --max both are the same. */
+async function scale(kubectl: Kubectl, name: string, flags: Flags): Promise<number> {
+  if (text(flags, 'replicas') === undefined)
+    throw new Misuse(`How many pods? kubectl davit scale ${name} --replicas 3`);
+  const min = number(flags, 'replicas', 1);
+  const max = number(flags, 'max', min);
+  if (max < min) throw new Misuse(`--max must be at least --replicas, ${min}.`);
+  say(await scaleTo(kubectl, name, min, max));
+  return 0;
+}
+
+type Command = (kubectl: Kubectl, name: string, flags: Flags, cluster: readonly string[]) => Promise<number>;
+
+/** Those that need a name. */
+const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
+  ['deploy', deployFolder],
+  [
+    'logs',
+    (kubectl, name, flags, cluster) => (flags['build'] === true ? buildLog : podLogs)(kubectl, name, flags, cluster),
+  ],
+  ['open', openPort],
+  [
+    'rollback',
+    async (kubectl, name, flags) => {
       say(await rollBack(kubectl, name, text(flags, 'to')));
       return 0;
-    default:
+    },
+  ],
+  ['scale', scale],
+  [
+    'wait',
+    async (kubectl, name, flags) => {
       await waitUntilReady(kubectl, name, { timeoutMs: number(flags, 'timeout', 600) * 1000, say });
       return 0;
-  }
-}
+    },
+  ],
+]);
 
 function parse(args: readonly string[]): { values: Flags; positionals: string[] } {
   const string = { type: 'string' } as const;
@@ -299,6 +342,8 @@ function parse(args: readonly string[]): { values: Flags; positionals: string[] 
         token: string,
         'davit-namespace': string,
         port: string,
+        replicas: string,
+        max: string,
         hub: string,
         follow: { type: 'boolean', short: 'f' },
         previous: { type: 'boolean', short: 'p' },

@@ -1,11 +1,11 @@
 // The parts of one deployment as a tree, each with its state and, if something is wrong, the reason. Pure.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
+import { CONDITION_TYPES, isFailure } from '../api/app-deployment-conditions.ts';
 import type { AppRevision, MigrationStatus } from '../api/app-revision.ts';
 import type { BuildStatus } from '../api/build.ts';
 import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../api/meta.ts';
 import type { Condition } from '../api/primitives.ts';
-import { printable } from '../api/text.ts';
 import { podFailure } from '../decide/assess/pod-failures.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
 import type { KubeObject } from '../kube/client.ts';
@@ -28,7 +28,9 @@ interface Branch {
 
 /** Maximum number of listed revisions; the others are counted. */
 const REVISIONS_SHOWN = 5;
-/** The conditions about a single part; the others summarize them. */
+/** Characters of a message that is not repeated. */
+const LONG_MESSAGE = 100;
+/** The conditions about a single part, which are always shown. */
 const OF_PARTS = [
   'PolicyAccepted',
   'ReferencesResolved',
@@ -38,14 +40,17 @@ const OF_PARTS = [
   'AddressReady',
 ];
 
+/** They summarize the others, and True means of two of them that something is not in order. */
+const SUMMARIES = ['Ready', 'Available', 'Reconciling', 'Stalled'];
+
 /** Lines without line ends. `revisions` newest first. */
 export function treeOf({ record, revisions, workloads, pods, hidden = [] }: Parts): string[] {
   const { metadata, status } = record;
   const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not observed yet');
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const behind = (status?.observedGeneration ?? 0) < (metadata.generation ?? 0);
-  return [
-    `${metadata.namespace}/${metadata.name}  ${state}`,
+  const lines = [
+    `${metadata.namespace}/${metadata.name}  ${state}${underWay(status)}`,
     ...(ready ? [`  ${saying(ready)}`] : []),
     ...(behind ? ['  Davit has not observed its latest change yet.'] : []),
     ...(status?.url ? [`  address  ${status.url}`] : []),
@@ -57,8 +62,34 @@ export function treeOf({ record, revisions, workloads, pods, hidden = [] }: Part
     ...(hidden.length > 0
       ? [`Not shown: ${hidden.join(', ')}. You may not list them in ${metadata.namespace}; ClusterRole view allows it.`]
       : []),
-    // A container's last words must not control the terminal of the person who looks.
-  ].map(printable);
+  ];
+  return saidOnce(lines, messagesOf(record, revisions));
+}
+
+function messagesOf({ status }: AppDeployment, revisions: readonly AppRevision[]): string[] {
+  const all = [
+    ...(status?.conditions ?? []).map(({ message }) => message),
+    ...revisions.flatMap(({ status: own }) => [own?.message ?? '', own?.build?.message ?? '']),
+  ];
+  return [...new Set(all)].filter((message) => message.length > LONG_MESSAGE);
+}
+
+/** Long messages stand in several statuses: only the first line has them. */
+function saidOnce(lines: readonly string[], messages: readonly string[]): string[] {
+  const said = new Set<string>();
+  return lines.map((line) => {
+    const message = messages.find((one) => line.includes(one));
+    if (message === undefined) return line;
+    if (said.has(message)) return line.replace(message, () => 'See above.');
+    said.add(message);
+    return line;
+  });
+}
+
+/** The state of the latest revision, if the status does not say as much. */
+function underWay(status: AppDeployment['status']): string {
+  const { phase } = status ?? {};
+  return phase === undefined || phase === 'DEPLOYED' ? '' : `, latest revision ${phase}`;
 }
 
 /** Empty if the branch has no children. */
@@ -67,13 +98,36 @@ function heading(text: string, under: readonly Branch[]): Branch[] {
 }
 
 function conditionsOf({ status }: AppDeployment): Branch[] {
-  const conditions = (status?.conditions ?? []).filter(({ type }) => OF_PARTS.includes(type));
-  return conditions.map((condition) => ({ text: saying(condition) }));
+  const all = status?.conditions ?? [];
+  const ready = all.find(({ type }) => type === 'Ready');
+  const summaries = all.filter((condition) => isWorthSaying(condition, ready));
+  const parts = all.filter(
+    (condition) => OF_PARTS.includes(condition.type) || (!SUMMARIES.includes(condition.type) && isTrouble(condition)),
+  );
+  return [
+    ...summaries.map((condition) => ({ text: saying(condition) })),
+    ...parts.map((one) => ({ text: saying(one) })),
+  ];
+}
+
+/** A summary that says something else than Ready, whose line stands above. */
+function isWorthSaying({ type, status, reason }: Condition, ready: Condition | undefined): boolean {
+  if (reason === ready?.reason) return false;
+  return (type === 'Available' && status !== 'True') || (type === 'Stalled' && status === 'True');
+}
+
+/** Also what is True for a reason that is a failure: PostgreSQL answers, and its password is lost. */
+function isTrouble({ status, reason }: Condition): boolean {
+  return status !== 'True' || isFailure(reason);
 }
 
 function saying({ type, status, reason, message }: Condition): string {
-  const mark = status === 'True' ? 'ok' : status === 'False' ? '!!' : '..';
-  return `${mark} ${type}: ${reason}${status === 'True' || message === '' ? '' : `. ${message}`}`;
+  const isStalled = type === 'Stalled' && status === 'True';
+  const isBad = status === 'False' || isStalled || (status === 'True' && type in CONDITION_TYPES && isFailure(reason));
+  const mark = isBad ? '!!' : status === 'True' ? 'ok' : '..';
+  // Reasons are codes: a person needs one only to look up what is wrong.
+  if (mark === 'ok') return `${mark} ${type}: ${message || reason}`;
+  return `${mark} ${type}: ${reason}${message ? `. ${message}` : ''}`;
 }
 
 function revisionsOf({ status }: AppDeployment, revisions: readonly AppRevision[]): Branch[] {

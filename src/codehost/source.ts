@@ -16,9 +16,20 @@ export function repositoryName(repoUrl: string): RepositoryName | undefined {
     URL.parse(repoUrl)
       ?.pathname.replace(/^\/+|\/+$/g, '')
       .split('/') ?? [];
-  const [owner, name] = path.slice(-2);
-  if (!owner || !name || path.length < 2) return undefined;
-  return { owner: decodeURIComponent(owner), name: decodeURIComponent(name).replace(/\.git$/, '') };
+  if (path.length < 2) return undefined;
+  const [owner, name] = path.slice(-2).map(decoded);
+  const bare = name?.replace(/\.git$/, '');
+  return owner && bare ? { owner, name: bare } : undefined;
+}
+
+/** Part of a URL's path. Undefined if it is not percent-encoded UTF-8, or has characters that no name of a repository has. */
+function decoded(part: string): string | undefined {
+  try {
+    const text = decodeURIComponent(part);
+    return /^[^\p{Cc}/\\]+$/u.test(text) ? text : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const Commit = z.object({ sha: z.string().regex(/^[0-9a-f]{40,64}$/) });

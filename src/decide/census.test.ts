@@ -53,6 +53,23 @@ it('says of each reason since when the oldest is stalled', () => {
   ]);
 });
 
+it('takes the time of the reason, not that of the first reason for which the record was stalled', () => {
+  const paused = record('READY', 'False Paused', 'True Paused', 1);
+  const since = { ...paused, status: { ...paused.status, stalledReasonSince: at(8) } as AppDeploymentStatus };
+  expect(censusOf([since], []).stalledSince).toEqual([{ reason: 'Paused', at: seconds(8) }]);
+});
+
+it.each(['Paused', 'NotATenant', 'ContractUnknown', 'VolumeMissing'])(
+  'counts data at risk by DatabaseReady where Ready says %s',
+  (reason) => {
+    const stalled = record('READY', `False ${reason}`, `True ${reason}`);
+    const database = { type: 'DatabaseReady', status: 'False', reason: 'VolumeMissing', message: '' };
+    const conditions = [...(stalled.status?.conditions ?? []), { ...database, lastTransitionTime: at(1) }];
+    const atRisk = { ...stalled, status: { ...stalled.status, conditions } as AppDeploymentStatus };
+    expect(censusOf([stalled, atRisk], []).dataAtRisk).toEqual([{ reason: 'VolumeMissing', count: 1 }]);
+  },
+);
+
 it('counts builds that have not ended, and says since when the oldest waits', () => {
   const revisions = [
     building({ phase: 'Queued', queuedAt: at(4) }),
@@ -63,6 +80,8 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
   ];
   expect(censusOf([], revisions)).toEqual({
     deployments: [],
+    dataAtRisk: [],
+    unavailableSince: [],
     stalledSince: [],
     builds: [
       { phase: 'Queued', count: 2 },
@@ -78,4 +97,28 @@ it('has as many groups as the tables have entries, whatever the statuses say', (
   const { deployments, stalledSince } = censusOf(records, []);
   expect(deployments).toEqual([{ state: 'READY', ready: 'False', stalled: 'True', reason: 'Other', count: 500 }]);
   expect(stalledSince).toEqual([{ reason: 'Other', at: seconds(0) }]);
+});
+
+it('dates what was deployed and does not serve, by the reason of Available', () => {
+  const seen = (status: 'True' | 'False', reason: string, at: string, more: object = {}): AppDeployment => {
+    const available = { type: 'Available', status, reason, message: '', lastTransitionTime: `2026-01-01T00:${at}:00Z` };
+    const deployed = { state: 'UNKNOWN', activeRevisionId: 'a', conditions: [available], ...more };
+    return aRecord({}, { status: deployed as AppDeployment['status'] & object });
+  };
+  const records = [
+    seen('True', 'Serving', '00'),
+    seen('False', 'ContainerCrashed', '05'),
+    seen('False', 'ContainerCrashed', '03'),
+    seen('False', 'NotAnswering', '04', { state: 'AWAITING_DATABASE' }),
+    // Never deployed, at zero, being deleted and stopped by a person.
+    seen('False', 'ContainerCrashed', '01', { activeRevisionId: undefined }),
+    seen('False', 'ScaledToZero', '01', { state: 'UNUSED' }),
+    seen('False', 'Deleting', '01', { state: 'AWAITING_DELETE' }),
+    seen('False', 'Paused', '01'),
+  ];
+  const minute = Date.parse('2026-01-01T00:00:00Z') / 1000;
+  expect(censusOf(records, []).unavailableSince).toEqual([
+    { reason: 'ContainerCrashed', at: minute + 180 },
+    { reason: 'NotAnswering', at: minute + 240 },
+  ]);
 });

@@ -2,11 +2,21 @@
 // reasons, not by the number of records or tenants.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
-import { REASONS } from '../api/app-deployment-conditions.ts';
+import { REASONS, type Reason } from '../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { isUnderWay } from '../api/build.ts';
 import { conditionOf } from '../api/conditions.ts';
+import { censusOfEach, type EachRecord } from './census-of-each.ts';
 import { reasonLabel } from './outcomes.ts';
+import { stalledFrom } from './stalled-since.ts';
+
+/** Reasons of DatabaseReady whose cause can cost the data of the own PostgreSQL. */
+const DATA_AT_RISK: readonly string[] = [
+  'VolumeLost',
+  'VolumeMissing',
+  'VolumeTerminating',
+  'PasswordMissing',
+] satisfies Reason[];
 
 /** The state of all records and builds, in groups of which there are as many as combinations of states and reasons. */
 export interface Census {
@@ -18,18 +28,30 @@ export interface Census {
     readonly reason: string;
     readonly count: number;
   }[];
+  /** Records whose data is at risk, by the reason of DatabaseReady, whatever Ready says. */
+  readonly dataAtRisk: readonly { readonly reason: string; readonly count: number }[];
+  /** Since when the deployed record that has been without Available longest for each reason is so; seconds since 1970. */
+  readonly unavailableSince: readonly { readonly reason: string; readonly at: number }[];
   /** Since when the record that has been Stalled longest for each reason is so; seconds since 1970. */
   readonly stalledSince: readonly { readonly reason: string; readonly at: number }[];
   /** Builds that have not ended. */
   readonly builds: readonly { readonly phase: string; readonly count: number }[];
   /** Since when the build that has waited longest for its turn does so; seconds since 1970. */
   readonly queuedSince?: number;
+  /** Where single records are counted. */
+  readonly each?: EachRecord;
 }
 
-/** Counts records and builds. */
-export function censusOf(records: readonly AppDeployment[], revisions: readonly AppRevision[]): Census {
+/** Counts records and builds. `mostNamed`: how many records are named, if any. */
+export function censusOf(
+  records: readonly AppDeployment[],
+  revisions: readonly AppRevision[],
+  mostNamed?: number,
+): Census {
   const deployments = new Map<string, Census['deployments'][number]>();
   const stalledSince = new Map<string, number>();
+  const dataAtRisk = new Map<string, number>();
+  const unavailableSince = new Map<string, number>();
   for (const { status } of records) {
     const ready = conditionOf(status?.conditions, 'Ready');
     const stalled = conditionOf(status?.conditions, 'Stalled');
@@ -41,8 +63,13 @@ export function censusOf(records: readonly AppDeployment[], revisions: readonly 
     };
     const key = `${group.state} ${group.ready} ${group.stalled} ${group.reason}`;
     deployments.set(key, { ...group, count: (deployments.get(key)?.count ?? 0) + 1 });
-    if (stalled?.status !== 'True') continue;
-    const seconds = Date.parse(stalled.lastTransitionTime) / 1000;
+    const database = conditionOf(status?.conditions, 'DatabaseReady')?.reason ?? '';
+    if (DATA_AT_RISK.includes(database)) dataAtRisk.set(database, (dataAtRisk.get(database) ?? 0) + 1);
+    const down = unavailable(status);
+    if (down) unavailableSince.set(down.reason, Math.min(down.at, unavailableSince.get(down.reason) ?? down.at));
+    const from = stalledFrom(status);
+    if (stalled === undefined || from === undefined) continue;
+    const seconds = from / 1000;
     const reason = reasonLabel(stalled.reason, REASONS);
     stalledSince.set(reason, Math.min(seconds, stalledSince.get(reason) ?? seconds));
   }
@@ -57,8 +84,23 @@ export function censusOf(records: readonly AppDeployment[], revisions: readonly 
   }
   return {
     deployments: [...deployments.values()],
+    dataAtRisk: [...dataAtRisk].map(([reason, count]) => ({ reason, count })),
+    unavailableSince: [...unavailableSince].map(([reason, at]) => ({ reason, at })),
     stalledSince: [...stalledSince].map(([reason, at]) => ({ reason, at })),
     builds: [...builds].map(([phase, count]) => ({ phase, count })),
     ...(queuedSince < Infinity && { queuedSince }),
+    ...(mostNamed !== undefined && { each: censusOfEach(records, mostNamed) }),
   };
+}
+
+/** States of records that run nothing as somebody wanted it, or of which nothing is known here. */
+const WITHOUT_SERVICE: readonly string[] = ['UNUSED', 'AWAITING_DELETE'];
+const NOT_HERE: readonly string[] = ['Paused', 'ListenerSilent'] satisfies Reason[];
+
+/** A record with a deployed revision that does not serve. */
+function unavailable(status: AppDeployment['status']): { readonly reason: string; readonly at: number } | undefined {
+  const available = conditionOf(status?.conditions, 'Available');
+  if (available?.status !== 'False' || status?.activeRevisionId === undefined) return undefined;
+  if (WITHOUT_SERVICE.includes(status.state ?? '') || NOT_HERE.includes(available.reason)) return undefined;
+  return { reason: reasonLabel(available.reason, REASONS), at: Date.parse(available.lastTransitionTime) / 1000 };
 }

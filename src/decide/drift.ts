@@ -3,6 +3,7 @@
 // kubernetes/kubernetes#95460, #121404).
 
 import { isObject } from '../api/json-value.ts';
+import { quantity } from '../api/quantity.ts';
 import { elementKey } from './list-map-keys.ts';
 
 type Json = unknown;
@@ -45,33 +46,4 @@ function isZero(value: Json): boolean {
   // All fields of a wanted object may be zero values, and Go then omits the object.
   if (isObject(value)) return Object.values(value).every(isZero);
   return value === false || value === 0 || value === '' || value === null || value === undefined;
-}
-
-const SUFFIXES: Readonly<Record<string, number>> = {
-  n: 1e-9,
-  u: 1e-6,
-  m: 1e-3,
-  '': 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-  Ei: 2 ** 60,
-};
-
-/** A quantity in its base unit, or NaN if invalid. Source: k8s.io/apimachinery/pkg/api/resource. */
-export function quantity(value: Json): number | string {
-  const text = String(value);
-  const match = /^([+-]?[0-9.]+)([A-Za-z]{0,2})$/.exec(text);
-  const factor = SUFFIXES[match?.[2] ?? ''];
-  if (!match || factor === undefined) return text;
-  // Rounded to nanos, Kubernetes' finest unit, so that 0.1 and 100m are equal.
-  return Math.round(Number(match[1]) * factor * 1e9) / 1e9;
 }

@@ -10,6 +10,7 @@ import { DEPLOYMENT_UID_LABEL, type Role, type StorePart } from '../api/meta.ts'
 import type { TracingProject } from '../api/tracing-project.ts';
 import type { KubeObject } from '../kube/client.ts';
 import type { Names } from '../record/names.ts';
+import type { Patience } from './patience.ts';
 
 export interface Observed {
   readonly record: AppDeployment;
@@ -46,6 +47,8 @@ export interface Observed {
   readonly canBuild?: boolean;
   /** For a record that is being deleted: its Secrets of values that other records or their revisions name. */
   readonly namedByOthers?: ReadonlySet<string>;
+  /** How long something may fail. Absent before the report: no decision on children depends on it. */
+  readonly patience?: Patience;
   /** Failures to read existing Secrets, whose keys are therefore unknown. */
   readonly unread?: readonly ActionFailure[];
 }
@@ -91,6 +94,8 @@ export interface ObservedCondition {
 export interface Pod extends KubeObject {
   /** Not part of the Pod: the kubelet's event message about a volume that it cannot mount. */
   readonly failedMount?: string;
+  /** Not part of the Pod: the kubelet's last event message about a health check that failed. */
+  readonly failedProbe?: string;
   /** Not part of the Pod: it is past its termination time (terminating-pods.ts). */
   readonly overdue?: boolean;
   readonly spec?: {

@@ -1,5 +1,7 @@
-// Pods that are assigned to a node and have not started: their volumes are being mounted, or their first image is being pulled.
+// Pods that are assigned to a node and have not started (their volumes are being mounted, or their first image is being pulled),
+// and pods that run and are not ready.
 
+import { COMPONENT_LABEL, ROLES } from '../api/meta.ts';
 import type { Pod } from './observed.ts';
 
 /** A volume that can be mounted at once is mounted by then. */
@@ -20,14 +22,40 @@ export function startingSinceMs({ metadata, status }: Pod): number | undefined {
   return scheduled?.status === 'True' && !Number.isNaN(since) ? since : undefined;
 }
 
+/** What the kubelet is waited for, and since when (milliseconds). */
+export interface Awaited {
+  readonly what: 'start' | 'health';
+  readonly sinceMs: number;
+}
+
+/** A pod whose volumes or image are awaited, or one of the image's own that runs and is not ready. */
+export function awaitedOf(pod: Pod): Awaited | undefined {
+  const startingMs = startingSinceMs(pod);
+  if (startingMs !== undefined) return { what: 'start', sinceMs: startingMs };
+  const unreadyMs = unreadySinceMs(pod);
+  return unreadyMs === undefined ? undefined : { what: 'health', sinceMs: unreadyMs };
+}
+
+function unreadySinceMs({ metadata, status }: Pod): number | undefined {
+  const role = metadata.labels?.[COMPONENT_LABEL] ?? '';
+  if (metadata.deletionTimestamp !== undefined || status?.phase !== 'Running' || !ROLES.some((one) => one === role))
+    return undefined;
+  const own = status.containerStatuses?.find(({ name }) => name === role);
+  if (!own?.state?.running || own.ready) return undefined;
+  const ready = status.conditions?.find(({ type }) => type === 'Ready');
+  const times = [own.state.running.startedAt, ready?.lastTransitionTime].map((time) => Date.parse(time ?? ''));
+  const known = times.filter((time) => !Number.isNaN(time));
+  return known.length > 0 ? Math.max(...known) : undefined;
+}
+
 /**
- * Milliseconds until the pods are looked at again: no watch tells why a volume is not mounted. As long as the longest wait
+ * Milliseconds until the pods are looked at again: no watch tells why a volume is not mounted, or what a health check got. As long as the longest wait
  * has been by now, so that the pauses double.
  */
 export function recheckAfterMs(pods: readonly Pod[], now: Date): number | undefined {
   const waits = pods.flatMap((pod) => {
-    const since = startingSinceMs(pod);
-    return since === undefined ? [] : [now.getTime() - since];
+    const awaited = awaitedOf(pod);
+    return awaited === undefined ? [] : [now.getTime() - awaited.sinceMs];
   });
   if (waits.length === 0) return undefined;
   const longest = Math.max(...waits);

@@ -50,14 +50,11 @@ export function latestStatus(
   isBegun = true,
 ): OwnStatus {
   const state = revisionStateOf(revision, rollout, isBegun);
+  const failure = rollout.final ? { reason: rollout.reason, message: shortened(rollout.message) } : undefined;
   if (ready.is !== 'pass' && (state !== 'DEPLOYED' || ready.is === 'stalled'))
-    return withState(revision, state, ready.message, now);
-  return withState(
-    revision,
-    state,
-    state === 'DEPLOYED' ? 'The rollout of this revision has finished.' : rollout.message,
-    now,
-  );
+    return withState(revision, state, ready.message, now, failure);
+  const message = state === 'DEPLOYED' ? 'The rollout of this revision has finished.' : rollout.message;
+  return withState(revision, state, message, now);
 }
 
 /**
@@ -83,7 +80,13 @@ export function overtakenStatus(revision: AppRevision, served: () => boolean, no
   return withState(revision, 'SKIPPED', message, now);
 }
 
-function withState(revision: AppRevision, state: RevisionState, message: string, now: Date): OwnStatus {
+function withState(
+  revision: AppRevision,
+  state: RevisionState,
+  message: string,
+  now: Date,
+  failure = revision.status?.failure,
+): OwnStatus {
   const before = revision.status;
   const stateChangedAt =
     before?.state === state && before.stateChangedAt !== undefined ? before.stateChangedAt : rfc3339(now);
@@ -93,5 +96,6 @@ function withState(revision: AppRevision, state: RevisionState, message: string,
     observedGeneration: revision.metadata.generation ?? 1,
     stateChangedAt,
     ...(before?.migration && { migration: before.migration }),
+    ...(failure && { failure }),
   };
 }

@@ -635,3 +635,18 @@ it('the first report says the word that the facade has shown until then', () => 
     }),
   );
 });
+
+describe('the phase', () => {
+  it.each([
+    ['is the state of the newest revision as this pass reports it', 'BUILDING', 'BUILDING'],
+    ['is CREATING before the first report', undefined, 'CREATING'],
+  ] as const)('%s', (_name, state, want) => {
+    const { status: _none, ...bare } = latest;
+    const reported: AppRevision = state === undefined ? bare : { ...bare, status: { state } };
+    expect(judge(anObserved(record, { revisions: [reported] }), bare).phase).toBe(want);
+  });
+
+  it('is absent without a revision', () => {
+    expect(judge(anObserved(record), null).phase).toBeUndefined();
+  });
+});

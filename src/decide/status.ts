@@ -2,7 +2,7 @@
 
 import type { AppDeploymentStatus, State } from '../api/app-deployment.ts';
 import type { ConditionType } from '../api/app-deployment-conditions.ts';
-import type { AppRevision } from '../api/app-revision.ts';
+import type { AppRevision, RevisionState } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
@@ -11,10 +11,11 @@ import { asksForNothing, stateFrom } from '../record/state.ts';
 import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
-import { type Entry, entryOf, firstProblem, pass, stalled } from './assess/entry.ts';
+import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess/entry.ts';
 import { isServing, replicasOf } from './assess/workloads.ts';
 import type { ActionFailure, Observed } from './observed.ts';
 import { revisionStateOf } from './revision-status.ts';
+import { stalledReasonSince } from './stalled-since.ts';
 
 export interface StatusInputs {
   readonly observed: Observed;
@@ -36,11 +37,14 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const image = shown && imageOf(shown);
   const replicas = replicasOf(observed);
   const volume = usedVolume(observed, assessment.database.is === 'pass');
+  const conditions = mergeConditions(record.status?.conditions, conditionsOf(inputs, state, active), generation, now);
   return {
     state,
     stateChangedAt: stateChangedAt(record.status, state, now),
+    ...stalledReasonSince(record.status, conditions, now),
     observedGeneration: generation,
     ...(latest && {
+      phase: phaseOf(observed, latest),
       latestRevisionId: latest.spec.id,
       latestRevision: latest.metadata.name,
       resourceSpec: observedNumbers(observed, latest),
@@ -50,8 +54,14 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(replicas !== undefined && { replicas }),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...reportedAddress(observed, inputs.address, now),
-    conditions: mergeConditions(record.status?.conditions, conditionsOf(inputs, state, active), generation, now),
+    conditions,
   };
+}
+
+/** The state of the newest revision as this pass reports it. */
+function phaseOf({ revisions }: Observed, latest: AppRevision): RevisionState {
+  const reported = revisions.find(({ spec }) => spec.id === latest.spec.id) ?? latest;
+  return reported.status?.state ?? 'CREATING';
 }
 
 /** The numbers of resourceSpec in force. The volume has the size that it has, whatever is asked for. */
@@ -88,14 +98,17 @@ export function deletingStatus(
     { type: 'Stalled', status: stalled ? 'True' : 'False', reason, message },
   ];
   const generation = record.metadata.generation ?? 0;
-  const { url: _url, hostClaim: _claim, ...status } = record.status ?? {};
+  const { stalledReasonSince: _since, ...before } = record.status ?? {};
+  const { url: _url, hostClaim: _claim, ...status } = before;
+  const conditions = mergeConditions(record.status?.conditions, wanted, generation, now);
   return {
     // The host is another's to have only when nothing leads here any more.
-    ...(addressOf(observed) ? record.status : status),
+    ...(addressOf(observed) ? before : status),
     state: 'AWAITING_DELETE',
     stateChangedAt: stateChangedAt(record.status, 'AWAITING_DELETE', now),
+    ...stalledReasonSince(record.status, conditions, now),
     observedGeneration: generation,
-    conditions: mergeConditions(record.status?.conditions, wanted, generation, now),
+    conditions,
   };
 }
 
@@ -115,7 +128,7 @@ function activeRevision({ observed, latest, assessment }: StatusInputs): AppRevi
 function stateOf({ observed, latest, assessment }: StatusInputs, active: AppRevision | undefined): State {
   const { policy, database, redis } = assessment;
   return stateFrom({
-    isLeaving: false,
+    isLeaving: observed.namespaceTerminating,
     runsNothing: latest ? latest.spec.resolved.server.maxScale === 0 : asksForNothing(observed.record.spec),
     isElsewhere: !runsHere(observed.record),
     isRefused: !latest && policy.is !== 'pass',
@@ -144,7 +157,7 @@ function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | 
   const available =
     state === 'READY'
       ? pass('Serving', `Revision ${active?.spec.id ?? ''} is serving.`)
-      : (firstProblem(done ? [] : inTheWay(assessment)) ?? ready);
+      : (firstProblem(done || inputs.observed.namespaceTerminating ? [] : inTheWay(assessment)) ?? ready);
   return [
     condition('Ready', ready),
     condition('Available', available, state === 'READY' ? 'True' : 'False'),
@@ -174,18 +187,22 @@ function inTheWay({ policy, references, database, redis, workloads }: Assessment
 
 /** Ready: the latest revision is deployed and serving at this generation. The first thing in the way is its reason. */
 export function readyEntry({ observed, latest, assessment, refusals }: StatusInputs): Entry {
-  const { paused, policy, references, workloads, address } = assessment;
+  const { record } = observed;
+  const { paused, policy, references, database, redis, workloads, address } = assessment;
   // What only a person can mend comes before what is tried again.
   const failure = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];
   const runsNothing = latest?.spec.resolved.server.maxScale === 0;
+  if (observed.namespaceTerminating)
+    return fail('Deleting', `Namespace ${record.metadata.namespace} is being deleted, and the deployment with it.`);
   return (
     firstProblem([
       policy,
       paused === undefined ? undefined : stalled('Paused', paused),
-      runsHere(observed.record) ? undefined : ELSEWHERE,
+      runsHere(record) ? undefined : ELSEWHERE,
       failure && entryOf(failure),
       latest ? undefined : stalled('WaitingForImage', WAITING_FOR_IMAGE),
       references,
+      ...(runsNothing ? [] : [onlyStalled(database), onlyStalled(redis)]),
       onlyStalled(workloads),
       ...(runsNothing ? [workloads] : inTheWay(assessment)),
       onlyStalled(address),

@@ -21,6 +21,10 @@ const Pods = z.strictObject({
 
 const Process = z.strictObject({
   ...Pods.shape,
+  topologySpreadConstraints: z.array(free),
+  extraEnv: z.array(z.looseObject({ name: z.string().min(1) })),
+  extraVolumes: z.array(z.looseObject({ name: z.string().min(1) })),
+  extraVolumeMounts: z.array(z.looseObject({ name: z.string().min(1), mountPath: z.string().min(1) })),
   replicas: z.int().min(0).max(50),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
 });
@@ -33,7 +37,7 @@ const Registry = z.strictObject({
   tokenUrl: z.string().regex(/^(https?:\/\/[^\s/]+\/[^\s?#]*)?$/),
   ca: z.string().max(65_536),
   tls: z.strictObject({ secretName: z.string(), selfSigned: z.boolean() }),
-  service: z.strictObject({ clusterIP: Ipv4OrIpv6 }),
+  service: z.strictObject({ clusterIP: Ipv4OrIpv6, annotations: z.record(z.string(), z.string()) }),
   storage: z.strictObject({ size: z.string().regex(/^[1-9][0-9]*(Mi|Gi|Ti|M|G|T)$/), storageClassName: z.string() }),
   garbageCollection: z.strictObject({
     enabled: z.boolean(),
@@ -64,6 +68,8 @@ export const ChartValues = z.strictObject({
     pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
     pullSecrets: z.array(z.strictObject({ name: z.string().min(1) })),
   }),
+  caBundle: z.strictObject({ configMap: z.string().max(253), key: z.string().min(1).max(253) }),
+  commonLabels: z.record(z.string(), z.string()),
   workloads: z.strictObject({ enabled: z.boolean() }),
   settings: Settings,
   registry: Registry,
@@ -90,7 +96,12 @@ export const ChartValues = z.strictObject({
       tlsSecretName: z.string(),
       annotations: z.record(z.string(), z.string()),
     }),
-    httpRoute: z.strictObject({ enabled: z.boolean(), parentRefs: z.array(free), hostnames: z.array(z.string()) }),
+    httpRoute: z.strictObject({
+      enabled: z.boolean(),
+      backendTls: z.boolean(),
+      parentRefs: z.array(free),
+      hostnames: z.array(z.string()),
+    }),
   }),
   networkPolicy: z.strictObject({
     enabled: z.boolean(),
@@ -103,7 +114,11 @@ export const ChartValues = z.strictObject({
     interval: z.string().regex(/^[0-9]+(ms|s|m|h)$/),
     labels: z.record(z.string(), z.string()),
   }),
-  prometheusRule: z.strictObject({ enabled: z.boolean(), labels: z.record(z.string(), z.string()) }),
+  prometheusRule: z.strictObject({
+    enabled: z.boolean(),
+    labels: z.record(z.string(), z.string()),
+    runbookBaseUrl: z.string().regex(/^$|^https?:\/\/\S*[^/\s]$/),
+  }),
   grafanaDashboard: z.strictObject({
     enabled: z.boolean(),
     labels: z.record(z.string(), z.string()),
@@ -111,7 +126,15 @@ export const ChartValues = z.strictObject({
   }),
   rbac: z.strictObject({ aggregate: z.boolean() }),
   admission: z.strictObject({ enabled: z.boolean(), revisionWriters: z.array(z.string().min(1)).max(20) }),
-  global: free.optional().describe('Helm hands this to every chart; not used.'),
+  global: z
+    .looseObject({
+      imageRegistry: z
+        .string()
+        .regex(/^([a-z0-9.-]+(:[0-9]+)?(\/[a-z0-9._/-]*[a-z0-9])?)?$/)
+        .optional(),
+    })
+    .optional()
+    .describe('Helm hands this to every chart; the rest of it is not used.'),
 });
 
 /** The text of charts/davit/values.schema.json. */

@@ -1,4 +1,4 @@
-// The tables of conditions and reasons in docs/operations.md, made from the code that sets them. The prose around them
+// The tables of conditions and reasons in docs/reference.md, made from the code that sets them. The prose around them
 // is written by hand.
 
 import { CONDITION_TYPES, REASONS } from '../api/app-deployment-conditions.ts';
@@ -19,7 +19,7 @@ function between(page: string, from: string, table: string, to: string): string 
   const begin = page.indexOf(from);
   const end = page.indexOf(to);
   if (begin < 0 || end < begin)
-    throw new Error(`write the conditions table: docs/operations.md needs the lines "${from}" and "${to}"`);
+    throw new Error(`write the conditions table: docs/reference.md needs the lines "${from}" and "${to}"`);
   return `${page.slice(0, begin + from.length)}\n\n${table}\n${page.slice(end)}`;
 }
 

@@ -1,9 +1,11 @@
 // Prints what is made from the schemas: `npm run generate` writes the files, `--check` says which are not current.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crd.ts';
 import { POD_REACH } from '../api/pod-reach.ts';
+import { admissionRulesJson } from './admission-rules.ts';
+import { chartReadme } from './chart-readme.ts';
 import { valuesSchema } from './chart-values.ts';
 import { withConditionsTable } from './conditions-doc.ts';
 import { withDefaults } from './crd-defaults.ts';
@@ -15,15 +17,20 @@ const HEADER = '# Generated from src/api by `npm run generate`. Do not edit.\n';
 
 /** Path within the repository → what must stand there. */
 export function generatedFiles(): ReadonlyMap<string, string> {
-  const crds = customResourceDefinitions().map(withDefaults);
+  const { version } = parse(current('charts/davit/Chart.yaml')) as { readonly version: string };
+  const crds = customResourceDefinitions()
+    .map(withDefaults)
+    .map((crd) => annotated(crd, { 'davit.dev/version': version }));
   return new Map([
     ...crds.map((crd) => [`crds/${fileName(crd)}`, yaml(crd)] as const),
     ...crds.map((crd) => [`charts/davit/files/crds/${fileName(crd)}`, yaml(kept(crd))] as const),
     // JSON: Helm has to read it.
     ['charts/davit/files/pod-reach.json', `${JSON.stringify(POD_REACH, null, 2)}\n`],
+    ['charts/davit/files/admission-rules.json', admissionRulesJson()],
     ['charts/davit/files/dashboard.json', dashboardJson()],
+    ['charts/davit/README.md', chartReadme(current('charts/davit/values.yaml'))],
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
-    ['docs/operations.md', withConditionsTable(current('docs/operations.md'))],
+    ['docs/reference.md', withConditionsTable(current('docs/reference.md'))],
     ['docs/resource-spec.md', resourceSpecPage()],
     ['docs/runtime.md', runtimePage()],
   ]);
@@ -36,7 +43,15 @@ export function staleFiles(): string[] {
 
 // Uninstalling the chart must not take every record of the cluster with it.
 function kept(crd: CustomResourceDefinition): CustomResourceDefinition {
-  return { ...crd, metadata: { ...crd.metadata, annotations: { 'helm.sh/resource-policy': 'keep' } } };
+  return annotated(crd, { 'helm.sh/resource-policy': 'keep' });
+}
+
+/** The version says which chart the definitions are from: kubectl get crd -o yaml shows it. */
+function annotated(
+  crd: CustomResourceDefinition,
+  annotations: Readonly<Record<string, string>>,
+): CustomResourceDefinition {
+  return { ...crd, metadata: { ...crd.metadata, annotations: { ...crd.metadata.annotations, ...annotations } } };
 }
 
 function fileName(crd: CustomResourceDefinition): string {

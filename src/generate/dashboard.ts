@@ -72,6 +72,30 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       },
     },
   ],
+  'Deployments of a tenant (settings.metrics.perDeployment)': [
+    {
+      title: 'Not Ready',
+      unit: 'short',
+      series: {
+        '{{namespace}}/{{name}} {{reason}}':
+          'max by (namespace, name, reason) (davit_deployment_ready{namespace=~"$tenant"} == 0) + 1',
+      },
+    },
+    {
+      title: 'Stalled for',
+      unit: 's',
+      series: {
+        '{{namespace}}/{{name}} {{reason}}':
+          'time() - max by (namespace, name, reason) (davit_deployment_stalled_timestamp_seconds{namespace=~"$tenant"})',
+      },
+    },
+    {
+      title: 'Left out of these panels',
+      unit: 'short',
+      isStat: true,
+      series: { omitted: 'max(davit_deployments_omitted)' },
+    },
+  ],
   Builds: [
     { title: 'Builds that have not ended', unit: 'short', series: { '{{phase}}': 'sum by (phase) (davit_builds)' } },
     {
@@ -144,6 +168,19 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
   ],
 };
 
+const TENANT = {
+  name: 'tenant',
+  label: 'Tenant',
+  type: 'query',
+  datasource: { type: 'prometheus', uid: '${datasource}' },
+  query: 'label_values(davit_deployment_ready, namespace)',
+  refresh: 2,
+  includeAll: true,
+  multi: true,
+  allValue: '.*',
+  sort: 1,
+};
+
 const WIDTH = 24;
 const PANEL = { w: 6, h: 7 };
 
@@ -176,7 +213,7 @@ export function dashboardJson(): string {
     editable: true,
     refresh: '1m',
     time: { from: 'now-6h', to: 'now' },
-    templating: { list: [datasource] },
+    templating: { list: [datasource, TENANT] },
     panels,
   };
   return `${JSON.stringify(dashboard, null, 2)}\n`;

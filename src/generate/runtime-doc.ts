@@ -57,6 +57,18 @@ function migrateRow(name: string, example: unknown, at: string, more: object = {
   };
 }
 
+function storeRows(field: 'database' | 'redis', variables: readonly string[], waits: string): Row<Runtime>[] {
+  const gone = [...variables.map((name) => `containers[server].env[${name}]`), `initContainers[${waits}]`];
+  return [
+    {
+      field,
+      given: { [field]: 'none' },
+      example: 'none',
+      effects: gone.map((at) => ({ object: SERVER, at: `${POD}.${at}`, is: undefined })),
+    },
+  ];
+}
+
 const PENDING = "SELECT count(*) FROM run WHERE status = 'pending'";
 
 export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
@@ -75,6 +87,8 @@ export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
     example: '/healthz',
     effects: [{ object: SERVER, at: `${POD}.containers[server].readinessProbe.httpGet.path`, is: '/healthz' }],
   },
+  ...storeRows('database', ['POSTGRES_URI', 'DATABASE_URI'], 'wait-for-database'),
+  ...storeRows('redis', ['REDIS_URI'], 'wait-for-redis'),
   ...PARTS,
   migrateRow('command', ['aegra', 'db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].command`),
   migrateRow('args', ['db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].args`),
@@ -167,6 +181,18 @@ A queue worker that listens on nothing has a \`health_command\` instead, such as
 container every 10 s, within 10 s, and a pod is ready while it exits with 0. No other probe is made: a worker whose process hangs is not restarted, only one that ends. For an image that
 can only tell its health by running, \`["true"]\` does.
 
+## Without a database or Redis
+
+\`database: none\` and \`redis: none\` are for an image that needs no PostgreSQL, or no Redis. Davit then creates none, sets no \`POSTGRES_URI\`, \`DATABASE_URI\` or \`REDIS_URI\`, and no
+container waits for one. DatabaseReady or RedisReady is True with reason \`NotNeeded\`, and the status never waits for it. Such a deployment can request
+10 millicores in all: \`"resource_spec": {"cpu": 0.01, "memory_mb": 64}\`.
+
+- **A deployment that has a database** keeps its volume and its password when \`database: none\` is set. DatabaseReady says so. When the field is removed (\`null\` in a PATCH), PostgreSQL starts again with
+  the same data. \`databaseDeletionPolicy\` decides what the deletion of the record does with them.
+- **A deployment that has a Redis** loses what its Redis holds: Redis keeps it in memory only.
+- **An external store** contradicts \`none\`: the record is refused while \`secrets\` or \`secret_references\` has \`POSTGRES_URI_CUSTOM\` or \`REDIS_URI_CUSTOM\`.
+- \`queue_depth\` needs the own database, and \`env_names\` has no values of a store that does not exist: both are refused.
+
 ## Commands
 
 \`command\` and \`args\` of a part are those of its container, as in a pod: \`command\` replaces the image's entrypoint. There is no shell. \`$(NAME)\` is replaced by the
@@ -218,7 +244,7 @@ the server. \`DAVIT_ROLE\` is \`migrate\`. Its steps:
 3. When it has succeeded, the rollout begins.
 
 **When it fails**, or takes longer than \`timeout_seconds\` (600, with the pull of its image), the revision is DEPLOY_FAILED with the last words of the Job's pod, the record has the
-reason \`MigrationFailed\`, and what served goes on serving. A failed migration is not tried again; the next revision migrates again. A pod that the cluster takes away (the drain
+reason \`MigrationFailed\`, and a revision that serves goes on serving. A failed migration is not tried again; the next revision migrates again. A pod that the cluster takes away (the drain
 of a node, an eviction) is replaced, so a migration must be able to run again from the start.
 
 - **A newer revision** lets a migration that is running finish, and follows then: half of a migration is worse than a late rollout. \`kubectl delete job\` ends it all the same; a latest revision

@@ -19,6 +19,7 @@ import type { FacadeCaches } from './core/caches.ts';
 import { makeFreshList } from './core/coalesced-list.ts';
 import { HttpError } from './core/http-error.ts';
 import { makeOrganizationSecrets } from './core/organization-secrets.ts';
+import { makeReadiness } from './core/readiness.ts';
 import { parseBody } from './core/strict-json.ts';
 import { UNREAD_LIMITS, type UnreadLimits } from './core/unread-answers.ts';
 import {
@@ -36,7 +37,9 @@ import { registerLogs } from './logs/routes.ts';
 import { makeProviders } from './oauth-providers/repository.ts';
 import { registerProviders } from './oauth-providers/routes.ts';
 import { type PageFiles, registerPage } from './page/routes.ts';
+import { registerPlatform } from './platform/routes.ts';
 import { registerAuth } from './plugins/auth.ts';
+import { registerCallers } from './plugins/callers.ts';
 import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
 import {
   type LimitedBy,
@@ -138,7 +141,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
       const object = store.byUid(id.toLowerCase());
       return object?.metadata.namespace === namespace ? object.metadata.name : undefined;
     },
-    count: async (request, username) => limit?.count(request, username),
+    count: async (request, username) => limit?.count(request, `user ${username}`),
   });
   const freshList = makeFreshList({ now, sleep });
   const deployments = makeDeployments({
@@ -167,8 +170,10 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     freshList,
     remember: deps.remember,
     forget: deps.forget ?? (() => undefined),
+    perTenant: settings.listeners.perTenant,
   });
   const platform = { settings, registry: deps.registry };
+  const answers = makeReadiness(kube, now);
   const organizationId = (): string => organizationIdOf(caches.tenants, settings);
 
   const building = { auth, deployments, now, randomId: deps.randomId };
@@ -185,8 +190,10 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     void reply.headers(SECURITY_HEADERS);
     done();
   });
-  limit = await registerRateLimit(app, settings.http.requestsPerMinute, authentication.remembered);
-  const unread = registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, authentication.remembered);
+  const callers = registerCallers(app, authentication.remembered);
+  const rateLimit = await registerRateLimit(app, settings.http.requestsPerMinute, callers);
+  limit = rateLimit;
+  const unread = registerUnreadLimit(app, deps.unreadLimits ?? UNREAD_LIMITS, callers);
   const streams = makeEventStreams({
     auth,
     limits: { ...STREAM_LIMITS, ...deps.streamLimits },
@@ -213,7 +220,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         // The document contains each route once, under the base path of the settings.
         if (prefix !== settings.http.basePath)
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
-        registerProbes(scope, deps);
+        registerProbes(scope, deps, answers);
         await registerDocs(scope);
         registerPage(scope, deps.page, prefix);
         const routes: App = scope.withTypeProvider<ZodTypeProvider>();
@@ -223,8 +230,9 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         registerRepositories(routes, { auth, integrations });
         registerRegistry(routes, { ...building, platform });
         registerUploads(routes, { ...building, ...caches, platform, prefix });
-        registerWebhooks(scope, { kube, ...caches, secrets, now });
+        registerWebhooks(scope, { kube, ...caches, secrets, now, count: rateLimit.count });
         registerProviders(routes, { auth, providers, organizationId });
+        registerPlatform(routes, { ...caches, auth, settings, integrations });
       },
       { prefix },
     );
@@ -255,18 +263,15 @@ function parseJson(app: FastifyInstance): void {
   });
 }
 
-function registerProbes(app: FastifyInstance, { kube, caches }: AppDeps): void {
+function registerProbes(app: FastifyInstance, { caches }: AppDeps, answers: () => Promise<boolean>): void {
   const hidden = { schema: { hide: true } };
   app.get('/livez', hidden, async () => ({ status: 'ok' }));
   app.get('/readyz', hidden, async () => {
     const empty = Object.entries(caches).flatMap(([name, cache]) => (cache.hasSynced() ? [] : [name]));
     if (empty.length > 0)
       throw new HttpError(503, `Not ready: not listed yet: ${empty.join(', ')}.`, { 'retry-after': '1' });
-    try {
-      await kube.text('/readyz', { signal: AbortSignal.timeout(2000) });
-    } catch {
+    if (!(await answers()))
       throw new HttpError(503, 'Not ready: the Kubernetes API server does not answer.', { 'retry-after': '1' });
-    }
     return { status: 'ok' };
   });
 }

@@ -5,6 +5,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { limitBody } from './core/slow-bodies.ts';
 import type { CertificatePair, LiveCertificate } from './core/tls-certificate.ts';
 
 export interface ServeOptions {
@@ -30,7 +31,7 @@ export interface Serving {
 const LIMITS = {
   /** Time limit for receiving a request: a slow sender must not hold a connection forever. */
   requestTimeout: 30_000,
-  /** The same for an upload. Only uploads use PUT. */
+  /** The same for an upload to a signed address. */
   uploadTimeout: 310_000,
   headersTimeout: 15_000,
   /** Longer than load balancers keep idle connections, so that the server does not close a connection while a request is sent. */
@@ -60,7 +61,7 @@ export async function serve(
   const newest = new WeakMap<Socket, ServerResponse>();
   const route = (request: IncomingMessage, response: ServerResponse): void => {
     newest.set(request.socket, response);
-    if (request.method !== 'PUT') endSlowBody(request, limits.requestTimeout);
+    limitBody(request, limits.requestTimeout, () => answerUnreadable(tooSlow(), request.socket));
     app.routing(request, response);
   };
   const secure =
@@ -112,14 +113,8 @@ async function closeGently(server: Server | HttpsServer, app: FastifyInstance): 
   await app.close();
 }
 
-/** Node has a single time limit for all requests, which is that of uploads. */
-function endSlowBody(request: IncomingMessage, limitMs: number): void {
-  if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined) return;
-  const error = Object.assign(new Error('The request took too long to arrive.'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
-  const timer = setTimeout(() => {
-    if (!request.complete) answerUnreadable(error, request.socket);
-  }, limitMs);
-  request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+function tooSlow(): Error {
+  return Object.assign(new Error('The request took too long to arrive.'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
 }
 
 /** Fastify does not see input that is not HTTP. The answer has the same form as others. */

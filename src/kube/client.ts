@@ -31,6 +31,8 @@ export interface ManagedField {
   readonly operation?: string;
   readonly subresource?: string;
   readonly time?: string;
+  /** The set of fields. */
+  readonly fieldsV1?: unknown;
 }
 
 /** Any Kubernetes object, as plain JSON. Kinds on which decisions depend have narrower types. */

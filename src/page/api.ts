@@ -128,13 +128,14 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     return new ApiError(response.status, sentence, Number.isFinite(seconds) ? seconds : undefined);
   }
 
-  /** HEAD has the ETag of GET and no values of secrets. */
+  /** HEAD has the ETag of GET. No answer has values of secrets. */
   async function change(method: string, id: string, rest = '', body?: unknown): Promise<void> {
     const path = `v2/deployments/${id}`;
-    const head = await send('HEAD', path, {});
+    const head = await send('HEAD', `${path}?secrets=names`, {});
     // The answer to HEAD has no sentence; that of the change has.
     const etag = head.headers.get('etag');
-    await request(method, `${path}${rest}`, { body, ...(etag !== null && { headers: { 'if-match': etag } }) });
+    const query = method === 'DELETE' ? '' : '?secrets=names';
+    await request(method, `${path}${rest}${query}`, { body, ...(etag !== null && { headers: { 'if-match': etag } }) });
   }
 
   async function* stream(

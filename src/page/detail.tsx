@@ -9,10 +9,13 @@ import { type Followed, newest, useFollowed } from './follow.ts';
 import {
   advice,
   aspectsOf,
+  type Condition,
+  canRollBackTo,
   conditionOf,
   originOf,
   type Part,
   partsOf,
+  phaseOf,
   scaleOf,
   TONE_WORDS,
   type Tone,
@@ -97,7 +100,7 @@ export function Detail({ api, id, say, onGone }: DetailProps): VNode {
         <h1 id="deployment" ref={heading} tabIndex={-1}>
           {found.name}
         </h1>
-        <Status status={found.status} tone={tone} />
+        <Status status={found.status} phase={phaseOf(found)} tone={tone} />
         {!isLeaving && (
           <span class="actions">
             <button type="button" onClick={() => setAsked({ action: 'scale' })}>
@@ -157,10 +160,12 @@ function Verdict({ deployment, tone }: { readonly deployment: Deployment; readon
     <section class={`verdict ${tone}`} aria-label="How it is" aria-live="polite">
       <p>
         <span class="hidden">
-          {deployment.status}, {wordOf(deployment)}.{' '}
+          {[deployment.status, phaseOf(deployment), tone === 'good' ? wordOf(deployment) : undefined]
+            .filter((word) => word !== undefined)
+            .join(', ')}
+          .{' '}
         </span>
-        {tone !== 'good' && ready && <span class="reason">{plain(ready.reason)}</span>}{' '}
-        {plain(deployment.status_message)}
+        {tone !== 'good' && <span class="reason">{wordOf(deployment)}</span>} {plain(deployment.status_message)}
       </p>
       {todo !== undefined && (
         <p>
@@ -234,19 +239,25 @@ function Tree({ deployment }: { readonly deployment: Deployment }): VNode {
 function Leaf({ part: { name, condition, sizes }, said }: { readonly part: Part; readonly said: string }): VNode {
   const tone = condition ? toneOfCondition(condition) : 'busy';
   const todo = tone === 'bad' && condition ? advice(condition.reason) : undefined;
+  const isWell = tone === 'good' || tone === 'off';
   return (
     <li>
       <Mark tone={tone}>
-        <strong>{name}</strong> <span class="reason">{condition?.reason ?? 'not looked at yet'}</span>
-        <span class="hidden">, {TONE_WORDS[tone]}</span>
+        <strong>{name}</strong> <span class="reason">{condition ? wordsOf(condition, said) : 'not looked at yet'}</span>
+        {condition && isWell && <span class="hidden">, {TONE_WORDS[tone]}</span>}
       </Mark>
       {sizes.length > 0 && <div class="sizes">{sizes.join(' · ')}</div>}
-      {condition && tone !== 'good' && tone !== 'off' && condition.message !== said && (
-        <div class="why">{plain(condition.message)}</div>
-      )}
+      {condition && !isWell && condition.message !== said && <div class="why">{plain(condition.message)}</div>}
       {todo !== undefined && <div class="why">What to do: {todo}</div>}
     </li>
   );
+}
+
+/** Reasons are for programs: a person reads the message of what is well, and below the line that of what is not. */
+function wordsOf(condition: Condition, said: string): string {
+  const tone = toneOfCondition(condition);
+  const isShown = (tone === 'good' || tone === 'off') && condition.message !== '' && condition.message !== said;
+  return isShown ? plain(condition.message) : TONE_WORDS[tone];
 }
 
 interface RevisionsProps {
@@ -295,7 +306,7 @@ function Revisions({ deployment, followed, onRollBack }: RevisionsProps): VNode 
                   <Age then={revision.created_at} />
                 </td>
                 <td role="cell" class="action">
-                  {onRollBack && place > 0 && revision.status !== 'SKIPPED' && (
+                  {onRollBack && place > 0 && canRollBackTo(revision) && (
                     <button
                       type="button"
                       aria-label={`Roll back to ${short(revision.id)}`}

@@ -2,9 +2,11 @@
 
 import { expect, it } from 'vitest';
 import { SEEN_RECORDS } from '../../test/support/status-samples.ts';
+import { REVISION_STATES } from '../api/app-revision.ts';
 import { defaultSettings } from '../api/settings.ts';
 import { presentDeployment } from '../http/deployments/presenter.ts';
-import { advice, aspectsOf, partsOf, scaleOf, type Tone, toneOf, wordOf } from './health.ts';
+import type { Revision } from '../http/revisions/payloads.ts';
+import { advice, aspectsOf, canRollBackTo, partsOf, phaseOf, scaleOf, type Tone, toneOf, wordOf } from './health.ts';
 
 const TONES: Readonly<Record<string, Tone>> = {
   'not observed yet': 'busy',
@@ -38,6 +40,25 @@ it('one that is paused says so: nothing is in progress', () => {
   expect(words).toEqual(new Set(['in order', 'in progress', 'needs attention', 'not running', 'paused']));
   const paused = shown.find(({ name }) => name === 'paused')?.deployment;
   expect(paused && wordOf(paused)).toBe('paused');
+});
+
+it.each([
+  ['BUILDING', 'UNKNOWN', 'building'],
+  ['AWAITING_DEPLOY', 'READY', 'awaiting deploy'],
+  ['BUILD_FAILED', 'READY', 'build failed'],
+  ['DEPLOYED', 'READY', undefined],
+  [null, 'UNUSED', undefined],
+  ['DEPLOYED', 'AWAITING_DELETE', undefined],
+  ['BUILDING', 'AWAITING_DELETE', undefined],
+] as const)('phase %s beside status %s', (phase, status, word) => {
+  const deployment = shown.find(({ name }) => name === 'healthy')?.deployment;
+  if (deployment === undefined) throw new Error('no sample');
+  expect(phaseOf({ ...deployment, phase, status })).toBe(word);
+});
+
+it('only revisions with an image can be rolled back to', () => {
+  const states = REVISION_STATES.filter((status) => canRollBackTo({ status } as Revision));
+  expect(states).toEqual(['AWAITING_DEPLOY', 'DEPLOYING', 'DEPLOYED', 'DEPLOY_FAILED']);
 });
 
 it('a plain deployment has three parts with their sizes', () => {

@@ -38,6 +38,17 @@ export function toneOf(deployment: Deployment): Tone {
   return isReady && deployment.status === 'READY' ? 'good' : 'busy';
 }
 
+/** What happens to the latest revision, in words; undefined where the status says as much. */
+export function phaseOf({ status, phase }: Deployment): string | undefined {
+  if (phase === null || phase === 'DEPLOYED' || phase === 'UNKNOWN' || status === 'AWAITING_DELETE') return undefined;
+  return phase.toLowerCase().replaceAll('_', ' ');
+}
+
+/** Whether a revision has values and an image that may run again. */
+export function canRollBackTo({ status }: Revision): boolean {
+  return status === 'DEPLOYED' || status === 'DEPLOYING' || status === 'DEPLOY_FAILED' || status === 'AWAITING_DEPLOY';
+}
+
 /** How the deployment is, in words. */
 export function wordOf(deployment: Deployment): string {
   return conditionOf(deployment, 'Ready')?.reason === 'Paused' ? 'paused' : TONE_WORDS[toneOf(deployment)];
@@ -58,7 +69,7 @@ export function toneOfRevision({ status }: Revision): Tone {
   return PASSED_STATES.includes(status) ? 'off' : 'busy';
 }
 
-/** What to do about a reason, as docs/operations.md says it; undefined where that is nothing, or stands in the message. */
+/** What to do about a reason, as docs/reference.md says it; undefined where that is nothing, or stands in the message. */
 export function advice(reason: string): string | undefined {
   const { todo } = (REASONS as Readonly<Record<string, { readonly todo: string }>>)[reason] ?? {};
   return todo === undefined || todo === 'Nothing.' || /\bthe message\b/i.test(todo) ? undefined : todo;

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment, DeploymentList } from '../http/deployments/payloads.ts';
 import { API_URL, type Api } from './api.ts';
 import { newest, useFollowed } from './follow.ts';
-import { originOf, STATUSES, scaleOf, toneOf } from './health.ts';
+import { originOf, phaseOf, STATUSES, scaleOf, toneOf } from './health.ts';
 import { Address, Age, Asking, Breakable, Status } from './parts.tsx';
 import { linkOf } from './route.ts';
 import { plain } from './text.ts';
@@ -175,7 +175,7 @@ function Row({ row }: { readonly row: Deployment }): VNode {
         </a>
       </th>
       <td role="cell" class="status">
-        <Status status={row.status} tone={tone} />
+        <Status status={row.status} phase={phaseOf(row)} tone={tone} />
       </td>
       <td role="cell" class="message">
         <span class="clamped">{plain(row.status_message)}</span>

@@ -27,10 +27,18 @@ export function Mark({ tone, children }: { readonly tone: Tone; readonly childre
 }
 
 /** A status as the API words it, and how it is if that is not what the word says. */
-export function Status({ status, tone }: { readonly status: string; readonly tone: Tone }): VNode {
+interface StatusProps {
+  readonly status: string;
+  /** What happens to the latest revision, in words. */
+  readonly phase: string | undefined;
+  readonly tone: Tone;
+}
+
+export function Status({ status, phase, tone }: StatusProps): VNode {
   return (
     <Mark tone={tone}>
       {status}
+      {phase !== undefined && <span class="sub">{phase}</span>}
       {tone === 'bad' && <span class="sub">{TONE_WORDS.bad}</span>}
     </Mark>
   );

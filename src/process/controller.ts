@@ -420,7 +420,12 @@ async function beginWhenSynced(
     await waitForFreshCaches({ client, caches, namespaces: settings.namespaces, log, signal: leading });
   if (leading.aborted) return;
   const wakers = [
-    followStatuses(caches, { log, metrics, clock: systemClock }),
+    followStatuses(caches, {
+      log,
+      metrics,
+      clock: systemClock,
+      mostNamed: settings.metrics.perDeployment ? settings.metrics.maxDeployments : undefined,
+    }),
     enqueueOnChange(caches, queues.records, hosts),
     wakeOrganization(caches, queues.organization),
     ...(caches.listening
@@ -431,7 +436,7 @@ async function beginWhenSynced(
       : []),
     ...(caches.builds
       ? [
-          wakeBuilds(caches, caches.builds, queues.builds),
+          wakeBuilds(caches, caches.builds, { queue: queues.builds, settings }),
           wakePullSecrets(caches, queues.pullSecrets),
           wakePushes(caches, queues.pushes),
         ]

@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { basename, join, posix, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { z } from 'zod';
 import { dockerfileOf, type NotPlanned, type Planned, tooLarge } from '../build/plan/dockerfile.ts';
 import { PlanFailure, shownPath } from '../build/plan/failure.ts';
 import type { PlanOptions } from '../build/plan/steps.ts';
@@ -32,7 +33,10 @@ of JSON: {dockerfile, context, warnings}, or {reason, message} with exit code 1.
   --install-command LINE    the deployment's install_command
   --build-command LINE      the deployment's build_command
   --user UID:GID            user of the image. Default: the base image's user
-  --termination-log FILE    file for the message of a failure. Default: /dev/termination-log, if it exists
+  --registry JSON           the platform's registry and the path of the tenant's repositories in it:
+                            {"host", "own", "repository", "tokens", "insecure"}. Images of other tenants are refused
+  --index NAME              build argument that names a package index of the platform; may be repeated
+  --termination-log FILE    file for the message of a failure, or for the warnings. Default: /dev/termination-log, if it exists
 `;
 
 /** Kubernetes truncates a termination message to this size. */
@@ -46,6 +50,14 @@ const READ = ['package.json', 'requirements.txt'];
 const NOT_ENTERED = ['.git', 'node_modules'];
 
 class Misuse extends Error {}
+
+const Registry = z.object({
+  host: z.string(),
+  own: z.string(),
+  repository: z.string().optional(),
+  tokens: z.boolean().optional(),
+  insecure: z.boolean().optional(),
+});
 
 interface Arguments {
   readonly workspace: string;
@@ -73,6 +85,7 @@ export function plan(args: readonly string[]): number {
     const result = planned(given);
     if ('reason' in result) return failed(given, result);
     const dockerfile = write(given.output, result);
+    if (result.warnings.length > 0) terminate(given.terminationLog, result.warnings.join('\n'));
     const context = resolve(given.workspace, result.context);
     process.stdout.write(`${JSON.stringify({ dockerfile, context, warnings: result.warnings })}\n`);
     return 0;
@@ -101,6 +114,8 @@ function readArguments(args: readonly string[]): Arguments {
       'install-command': text,
       'build-command': text,
       user: text,
+      registry: text,
+      index: { type: 'string', multiple: true },
       'termination-log': text,
     },
   });
@@ -122,9 +137,25 @@ function readArguments(args: readonly string[]): Arguments {
       ...(values['install-command']?.trim() && { installCommand: values['install-command'] }),
       ...(values['build-command']?.trim() && { buildCommand: values['build-command'] }),
       ...(user && { user }),
+      ...(values.registry && { registry: registryIn(values.registry) }),
+      ...(values.index && { indexes: values.index }),
     },
     ...(values['termination-log'] && { terminationLog: values['termination-log'] }),
   };
+}
+
+function registryIn(text: string): NonNullable<PlanOptions['registry']> {
+  const found = Registry.safeParse(jsonOf(text));
+  if (found.success) return found.data;
+  throw new Misuse(`--registry must be JSON such as {"host": "r.example", "own": "team-11111111"}, not ${text}.`);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function planned({ workspace, config, name, options }: Arguments): Planned | NotPlanned {

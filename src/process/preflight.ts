@@ -1,6 +1,7 @@
 // Checks the prerequisites of Davit in its cluster: the server's version, the CRDs, the admission policies, the rights.
 
 import { ownResources } from '../api/kinds.ts';
+import type { Settings } from '../api/settings.ts';
 import type { Config } from '../config.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from '../kube/preflight-checks.ts';
@@ -17,6 +18,17 @@ export interface Asking {
 const FIRST_LOOK_MS = 3000;
 /** Prerequisites that can be removed later are checked again at this interval. */
 const AGAIN_MS = 5 * 60_000;
+
+/** What is possible and not recommended in the settings, as sentences. */
+export function settingsWarnings({ builds: { registry } }: Pick<Settings, 'builds'>): string[] {
+  if (registry === undefined || registry.tokens) return [];
+  const key = 'settings.builds.registry.tokens is false';
+  if (registry.pullSecret === undefined && registry.pushSecret === undefined)
+    return [`${key}, and the registry has no credentials: whoever reaches it can read and replace all images.`];
+  return [
+    `${key}: whoever runs a pod with builds.registry.pullSecret can read the images and uploads of all tenants. Use a registry that takes Davit's tokens (docs/builds.md), or only tenants that trust one another.`,
+  ];
+}
 
 export function watchServerVersion({ client, log, signal }: Asking): WatchedRequirements {
   const kubernetes = (asking: AbortSignal): Promise<string | undefined> => kubernetesIsNewEnough(client, asking);

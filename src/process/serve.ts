@@ -14,7 +14,14 @@ import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
 import { addProcessMetrics } from '../runtime/process-metrics.ts';
 import type { Tracer } from '../runtime/tracer.ts';
 import { accessFor } from './cluster-access.ts';
-import { type Asking, serverIsTooOld, watchChart, watchKinds, watchServerVersion } from './preflight.ts';
+import {
+  type Asking,
+  serverIsTooOld,
+  settingsWarnings,
+  watchChart,
+  watchKinds,
+  watchServerVersion,
+} from './preflight.ts';
 import type { Tracing } from './tracing.ts';
 
 /** A running part of Davit: its readiness checks, and when it has ended. */
@@ -171,7 +178,10 @@ export async function serve(command: string, exit: Exit): Promise<void> {
   if (await serverIsTooOld(asking)) await version.met;
 
   const requirements = [version, watchKinds(asking)];
-  if (command === 'controller' || command === 'all') requirements.push(...watchChart(asking, config.requirements));
+  if (command === 'controller' || command === 'all') {
+    requirements.push(...watchChart(asking, config.requirements));
+    for (const warning of settingsWarnings(config.settings)) log.warn(warning);
+  }
   const parts: Part[] = [];
   if (command === 'controller' || command === 'all') parts.push(await startController(context));
   if (command === 'api' || command === 'all') parts.push(await startApi(context));

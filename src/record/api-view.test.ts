@@ -21,6 +21,16 @@ it.each([
   },
   { name: 'reported', record: aRecord({}, { status: { state: 'READY' } }), want: 'READY' },
   { name: 'not reported', record: aRecord(), want: 'AWAITING_DATABASE' },
+  {
+    name: 'not reported, and without stores',
+    record: aRecord({ sourceConfig: { runtime: { database: 'none', redis: 'none' } } }),
+    want: 'UNKNOWN',
+  },
+  {
+    name: 'not reported, and without a database',
+    record: aRecord({ sourceConfig: { runtime: { database: 'none' } } }),
+    want: 'AWAITING_DATABASE',
+  },
   { name: 'scaled to zero', record: aRecord({ sourceConfig: { resourceSpec: { maxScale: 0 } } }), want: 'UNUSED' },
   {
     name: 'an image to be pushed',

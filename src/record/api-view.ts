@@ -4,6 +4,8 @@
 import type { AppDeployment, State } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
 import { conditionOf } from '../api/conditions.ts';
+import { STORE_PARTS } from '../api/meta.ts';
+import { doesWithout } from '../api/runtime.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { parseImage } from './image.ts';
 import { runsHere } from './listener-assignment.ts';
@@ -22,7 +24,7 @@ export function apiStatus(record: AppDeployment): State {
     runsNothing: asksForNothing(spec),
     isElsewhere: !runsHere(record),
     isRefused: false,
-    storesAnswer: false,
+    storesAnswer: STORE_PARTS.every((part) => doesWithout(part, spec.sourceConfig.runtime)),
     isServing: false,
   });
 }

@@ -115,3 +115,10 @@ describe('what a tenant may claim', () => {
     expect(claimable(shop, undefined, address({ baseDomain: undefined }))).toBe('none');
   });
 });
+
+it("the platform's own hosts belong to no record, whatever an annotation says", () => {
+  const settings = address({ reservedHosts: ['registry.apps.example', 'shop-team.apps.example'] });
+  for (const host of settings.reservedHosts) expect(mayClaim(host, shop, '*.apps.example', settings)).toBe(false);
+  expect(mayClaim('davit.apps.example', shop, undefined, settings)).toBe(true);
+  expect(claimable(shop, undefined, settings)).toContain("except the platform's own hosts");
+});

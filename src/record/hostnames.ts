@@ -57,29 +57,34 @@ function isPlain(name: string, namespace: string): boolean {
 
 /**
  * Whether this record may claim the host. `allowed` is the annotation HOSTS_ANNOTATION of its namespace. Under the base domain
- * it may claim hosts that cannot be another tenant's default host.
+ * it may claim hosts that cannot be another tenant's default host. The platform's own hosts belong to no record.
  */
 export function mayClaim(host: string, place: Place, allowed: string | undefined, address: AddressSettings): boolean {
-  if (host.length > LONGEST_HOST) return false;
+  if (host.length > LONGEST_HOST || address.reservedHosts.includes(host)) return false;
   if (host === defaultHost(place, address)) return true;
   return patternsOf(allowed).some((pattern) => covers(pattern, host)) || isFreeUnderBase(host, place, address);
 }
 
 /** The hosts that a tenant may claim, as text for an error message. */
-export function claimable(place: Place, allowed: string | undefined, address: AddressSettings): string {
-  const { baseDomain, hostPattern } = address;
-  const { namespace } = place;
+export function claimable({ namespace }: Place, allowed: string | undefined, address: AddressSettings): string {
+  const hosts = claimableHosts(namespace, allowed, address);
+  if (hosts.length === 0) return 'none';
+  return `${listed(hosts)}${address.reservedHosts.length > 0 ? ", except the platform's own hosts" : ''}`;
+}
+
+/** The hosts that a tenant may claim: patterns, and NAME for a label without a hyphen. */
+export function claimableHosts(
+  namespace: string,
+  allowed: string | undefined,
+  { baseDomain, hostPattern }: AddressSettings,
+): string[] {
   const ofBase =
     hostPattern === '{name}.{namespace}'
       ? [`*.${namespace}`]
       : isPlain('', namespace)
         ? ['NAME', `NAME-${namespace}`]
         : ['NAME'];
-  const hosts = [
-    ...(baseDomain === undefined ? [] : ofBase.map((start) => `${start}.${baseDomain}`)),
-    ...patternsOf(allowed),
-  ];
-  return hosts.length === 0 ? 'none' : listed(hosts);
+  return [...(baseDomain === undefined ? [] : ofBase.map((start) => `${start}.${baseDomain}`)), ...patternsOf(allowed)];
 }
 
 function patternsOf(annotation = ''): string[] {

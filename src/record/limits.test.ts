@@ -1,14 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { aSpec } from '../../test/support/builders.ts';
-import type { ResourceSpec } from '../api/resource-spec.ts';
+import type { Container, ResourceSpec } from '../api/resource-spec.ts';
 import { Settings } from '../api/settings.ts';
-import { limitViolations, missingExternal } from './limits.ts';
+import { type Excess, limitViolations, missingExternal } from './limits.ts';
 import { resolve } from './resolve.ts';
 
 const LIMITS = { cpu: 2, memoryMb: 1024, scale: 4, storageGi: 5 };
+const CPU_REQUESTS = "sidecars: cpu requests of a pod's containers together 2";
+const CPU_LIMITS = "sidecars: cpu limits of a pod's containers together 2";
+
+type Amounts = Readonly<Record<string, number | string>>;
+function aContainer(limits: Amounts, requests: Amounts = {}, restartPolicy?: 'Always'): Container {
+  return { name: 'a', image: 'a', resources: { limits, requests }, ...(restartPolicy && { restartPolicy }) };
+}
+function said({ field, of, most }: Excess): string {
+  return `${field}${of === undefined ? '' : `: ${of}`} ${most}`;
+}
 
 describe('limitViolations', () => {
-  it.each<{ reason: string; spec: ResourceSpec; want: string[] }>([
+  it.each<{ reason: string; spec: ResourceSpec; want: string[]; named?: string[] }>([
     { reason: 'nothing asked for', spec: {}, want: [] },
     { reason: 'at the limit', spec: { cpu: 2, memoryMb: 1024, maxScale: 4, dbStorageGi: 5 }, want: [] },
     {
@@ -17,9 +27,77 @@ describe('limitViolations', () => {
       want: ['cpuLimit 2', 'queueMemoryMb 1024', 'redisMemoryLimitMb 1024', 'orchestratorMaxScale 4', 'dbStorageGi 5'],
     },
     { reason: 'what has no limit', spec: { dbMaxConnections: 9000 }, want: [] },
-  ])('$reason', ({ spec, want }) => {
-    expect(limitViolations(spec, LIMITS).map(({ field, most }) => `${field} ${most}`)).toEqual(want);
+    {
+      reason: 'sidecars within it',
+      spec: { cpu: 1, cpuLimit: 1, sidecars: [aContainer({ cpu: '500m', memory: '1Gi' }, { cpu: 1 })] },
+      want: [],
+    },
+    {
+      reason: 'a sidecar of 500 cores',
+      spec: { sidecars: [aContainer({ cpu: '500' })] },
+      want: ["sidecars: cpu requests of a pod's containers together 2", CPU_LIMITS],
+    },
+    { reason: 'only its request', spec: { sidecars: [aContainer({}, { cpu: 3 })] }, want: [CPU_REQUESTS] },
+    {
+      reason: 'several that share the pod',
+      spec: { sidecars: [aContainer({ cpu: 1 }), aContainer({ cpu: '1001m' })] },
+      want: [CPU_REQUESTS, CPU_LIMITS],
+    },
+    {
+      reason: 'init containers run one after the other',
+      spec: { initContainers: [aContainer({ cpu: 2 }), aContainer({ cpu: 2 })] },
+      want: [],
+    },
+    {
+      reason: 'beside the sidecars',
+      spec: { sidecars: [aContainer({ memory: '1023Mi' })], initContainers: [aContainer({ memory: '2Mi' })] },
+      want: [
+        "sidecars: memory requests of a pod's containers together 1024Mi",
+        "sidecars: memory limits of a pod's containers together 1024Mi",
+      ],
+    },
+    {
+      reason: 'an init container that stays is a sidecar',
+      spec: { initContainers: [aContainer({ cpu: '1.5' }, {}, 'Always'), aContainer({ cpu: 1 })] },
+      want: [
+        "initContainers: cpu requests of a pod's containers together 2",
+        "initContainers: cpu limits of a pod's containers together 2",
+      ],
+    },
+    {
+      reason: 'a part with its sidecars',
+      spec: { cpu: 1, cpuLimit: 2, queueMemoryMb: 512, sidecars: [aContainer({ cpu: '0.5', memory: '513Mi' })] },
+      want: ['cpuLimit: its sum with the sidecars 2', 'queueMemoryMb: its sum with the sidecars 1024'],
+    },
+    { reason: 'amounts that are none', spec: { sidecars: [aContainer({ cpu: 'lots' })] }, want: [] },
+    {
+      reason: 'another resource',
+      spec: { sidecars: [aContainer({ 'nvidia.com/gpu': 8 })] },
+      want: [],
+      named: ["sidecars: nvidia.com/gpu of a pod's containers together 1"],
+    },
+    { reason: 'as much as there may be', spec: { sidecars: [aContainer({ 'nvidia.com/gpu': '1' })] }, want: [] },
+    {
+      reason: 'one that no limit names',
+      spec: { initContainers: [aContainer({}, { 'ephemeral-storage': '1Gi' })] },
+      want: [],
+      named: ["initContainers: ephemeral-storage of a pod's containers together 0"],
+    },
+  ])('$reason', ({ spec, want, named = want }) => {
+    expect(limitViolations(spec, LIMITS).map(said)).toEqual(want);
+    expect(limitViolations(spec, { ...LIMITS, resources: { 'nvidia.com/gpu': 1 } }).map(said)).toEqual(named);
     expect(limitViolations(spec, {})).toEqual([]);
+    // What is there already is not judged again.
+    expect(limitViolations(spec, { ...LIMITS, resources: {} }, spec)).toEqual([]);
+  });
+
+  it('judges what a change makes larger', () => {
+    const before = { cpu: 2, sidecars: [aContainer({ cpu: 3 })] };
+    expect(limitViolations({ ...before, cpu: 1 }, LIMITS, before)).toEqual([]);
+    expect(limitViolations({ ...before, sidecars: [aContainer({ cpu: 4 })] }, LIMITS, before).map(said)).toEqual([
+      CPU_REQUESTS,
+      CPU_LIMITS,
+    ]);
   });
 });
 
@@ -36,6 +114,8 @@ it('defaults stay within the limits, and what is asked for stands', () => {
 });
 
 it('names the variables that are missing where the platform makes no databases', () => {
-  expect(missingExternal(['A', 'REDIS_URI_CUSTOM'])).toEqual(['POSTGRES_URI_CUSTOM']);
-  expect(missingExternal(['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'])).toEqual([]);
+  expect(missingExternal(['A', 'REDIS_URI_CUSTOM'], undefined)).toEqual(['postgres']);
+  expect(missingExternal(['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'], undefined)).toEqual([]);
+  expect(missingExternal([], { database: 'none' })).toEqual(['redis']);
+  expect(missingExternal(['REDIS_URI_CUSTOM'], { database: 'none' })).toEqual([]);
 });

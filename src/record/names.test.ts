@@ -32,13 +32,14 @@ function everyName(record: string, revision: string, variables: string): string[
     made.networkPolicies.redis,
     made.tracingProject,
     made.revision(revision),
+    made.longRevision(revision),
     made.migration(revision),
     made.variables(variables),
   ];
 }
 
 it('names every part of a record', () => {
-  const { revision, migration, variables, ...fixed } = names('shop');
+  const { revision, longRevision, migration, variables, ...fixed } = names('shop');
   expect(fixed).toEqual({
     server: 'shop',
     service: 'shop',
@@ -59,6 +60,7 @@ it('names every part of a record', () => {
     tracingProject: 'shop',
   });
   expect(revision('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--0f8fad5b');
+  expect(longRevision('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--0f8fad5bd9cb469f');
   expect(migration('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--migrate-0f8fad5b');
   expect(variables('x7k2')).toBe('shop--vars-x7k2');
 });

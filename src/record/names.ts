@@ -28,6 +28,8 @@ export interface Names {
   migration(id: string): string;
   /** Name of the AppRevision of this id (a uuid). */
   revision(id: string): string;
+  /** Its name where another revision of the record has the same first eight digits. */
+  longRevision(id: string): string;
   /** Name of a Secret of values; `suffix` is 1 to 16 random characters of a-z and 0-9. */
   variables(suffix: string): string;
 }
@@ -56,6 +58,7 @@ export function names(recordName: string): Names {
     tracingProject: recordName,
     migration: (id) => `${recordName}--migrate-${id.slice(0, 8).toLowerCase()}`,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
+    longRevision: (id) => `${recordName}--${id.replaceAll('-', '').slice(0, 16).toLowerCase()}`,
     variables: (suffix) => `${recordName}--vars-${suffix}`,
   };
 }

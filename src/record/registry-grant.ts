@@ -36,6 +36,14 @@ export function registryPassword(key: Uint8Array, { repository, actions, expires
   return `${PREFIX}.${payload}.${signature(key, payload)}`;
 }
 
+/** Characters: the payload names one repository. */
+const LONGEST_PASSWORD = 2048;
+
+/** Whether text has the form of a password, so that its signature is worth a look. */
+export function mayBePassword(text: string): boolean {
+  return text.length <= LONGEST_PASSWORD && text.startsWith(`${PREFIX}.`);
+}
+
 /** What a password grants at `now`; undefined for one that is not signed with `key`, or has expired. */
 export function registryGrant(key: Uint8Array, password: string, now: Date): RegistryGrant | undefined {
   const [prefix, payload = '', signed = '', ...more] = password.split('.');

@@ -58,6 +58,18 @@ export function imageIn({ host }: Pick<RegistrySettings, 'host'>, image: string)
   return { repository, ...(tag !== undefined && { tag }), ...(digest !== undefined && { digest }) };
 }
 
+const REPOSITORY_NAME = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/;
+/** As Distribution limits it, with the registry's host. */
+const LONGEST_REPOSITORY = 255;
+
+/**
+ * Whether this is the name of a repository (OCI Distribution Specification 1.1, Pulling Manifests). Other text, such as
+ * `base/../team`, may become the name of another repository where a path is normalized.
+ */
+export function isRepositoryName(name: string): boolean {
+  return name.length <= LONGEST_REPOSITORY && REPOSITORY_NAME.test(name);
+}
+
 /** The reverse of `repositoryOf`. Undefined for a repository that is no deployment's, such as `base/python`. */
 export function deploymentIn(
   { repository: path }: Pick<RegistrySettings, 'repository'>,
@@ -66,8 +78,13 @@ export function deploymentIn(
   const below = path === undefined ? '' : `${path}/`;
   if (!repository.startsWith(below)) return undefined;
   const [, namespace = '', tenantStart = '', name = ''] =
-    /^([^/]+)-([0-9a-f]{8})\/([^/]+)$/.exec(repository.slice(below.length)) ?? [];
+    /^([^/]+)-([0-9a-f]{8})\/([a-z0-9][a-z0-9-]{0,39})$/.exec(repository.slice(below.length)) ?? [];
   return name === '' ? undefined : { namespace, tenantStart, name };
+}
+
+/** A repository that is never pushed to. A request for it shows whether the registry answers. */
+export function probeRepository({ repository: path }: Pick<RegistrySettings, 'repository'>): string {
+  return path === undefined ? 'davit-probe' : `${path}/davit-probe`;
 }
 
 /** Tag of BuildKit's cache. */
@@ -77,3 +94,7 @@ export const CACHE_TAG = 'cache';
 export function logTag(revisionId: string): string {
   return `log-${revisionId.toLowerCase()}`;
 }
+
+/** Types of that manifest and its layer. */
+export const LOG_ARTIFACT_TYPE = 'application/vnd.davit.log.v1';
+export const LOG_LAYER_TYPE = 'application/vnd.davit.log.v1+gzip';

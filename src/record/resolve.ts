@@ -3,8 +3,9 @@
 
 import { type AppDeploymentSpec, deploymentTypeMeant, type SecretReference } from '../api/app-deployment.ts';
 import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
-import { type Component, EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE } from '../api/meta.ts';
+import { type Component, EXTERNAL_VARIABLES, type StorePart } from '../api/meta.ts';
 import { type Measure, NUMBER_FIELDS, type ResourceSpec } from '../api/resource-spec.ts';
+import { doesWithout } from '../api/runtime.ts';
 import type { Settings } from '../api/settings.ts';
 import { usesRegistry } from './build-source.ts';
 import { fromRegistry } from './image.ts';
@@ -38,8 +39,9 @@ export function resolve(
     return within(bent(asked, sizes.server), asked, limits);
   };
   const server = scaledPart('server');
-  const ownPostgres = externalReference(spec, EXTERNAL_POSTGRES_VARIABLE) === undefined;
-  const ownRedis = externalReference(spec, EXTERNAL_REDIS_VARIABLE) === undefined;
+  const { runtime } = spec.sourceConfig;
+  const hasOwn = (part: StorePart): boolean =>
+    !doesWithout(part, runtime) && externalReference(spec, EXTERNAL_VARIABLES[part]) === undefined;
   const [database, redis] = [of(given, 'postgres'), of(given, 'redis')];
   const [queue, executor] = [of(given, 'queue'), of(given, 'executor')];
   const images = platformImages(settings);
@@ -51,14 +53,14 @@ export function resolve(
     ...(settings.pods.policy !== 'baseline' && { podPolicy: settings.pods.policy }),
     pullPolicy: settings.images.pullPolicy,
     ...(settings.tracing.otlpEndpoint !== undefined && { otlpEndpoint: settings.tracing.otlpEndpoint }),
-    port: spec.sourceConfig.runtime?.port ?? settings.pods.port,
-    healthPath: spec.sourceConfig.runtime?.healthPath ?? settings.pods.healthPath,
+    port: runtime?.port ?? settings.pods.port,
+    healthPath: runtime?.healthPath ?? settings.pods.healthPath,
     progressDeadlineSeconds: settings.pods.progressDeadlineSeconds,
     server,
     ...(anySet(given, 'queue') && given.queueMaxScale !== 0 && { queue: within(bent(queue, server), queue, limits) }),
     ...(anySet(given, 'orchestrator') && { orchestrator: scaledPart('orchestrator') }),
     ...(anySet(given, 'executor') && { executor: within(sized(executor, sizes.server), executor, limits) }),
-    ...(ownPostgres && {
+    ...(hasOwn('postgres') && {
       postgres: {
         ...within(sized(database, sizes.postgres), database, limits),
         image: images.postgres,
@@ -66,7 +68,9 @@ export function resolve(
         maxConnections: database.maxConnections ?? sizes.postgres.maxConnections,
       },
     }),
-    ...(ownRedis && { redis: { ...within(redisSized(redis, sizes.redis), redis, limits), image: images.redis } }),
+    ...(hasOwn('redis') && {
+      redis: { ...within(redisSized(redis, sizes.redis), redis, limits), image: images.redis },
+    }),
     ...(pullSecrets.length > 0 && { pullSecrets }),
     ...(Object.keys(settings.placement).length > 0 && { placement: settings.placement }),
     autoscaling: settings.autoscaling,

@@ -4,13 +4,18 @@
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppRevisionSpec } from '../api/app-revision.ts';
 
-/** `after` with a serial that requests a new revision. Removes `rollbackTo` of an earlier rollback. */
+/**
+ * `after` with a serial that requests a new revision. Removes `rollbackTo` of an earlier rollback, unless `isPending`: no revision
+ * has been made for it, so that this change follows a rollback that the controller has not seen.
+ */
 export function askingForRevision(
   before: Readonly<AppDeploymentSpec>,
   after: Readonly<AppDeploymentSpec>,
+  isPending = false,
 ): AppDeploymentSpec {
-  const { rollbackTo: _over, ...spec } = after;
-  return { ...spec, revisionSerial: (before.revisionSerial ?? 0) + 1 };
+  const { rollbackTo, ...spec } = after;
+  const revisionSerial = (before.revisionSerial ?? 0) + 1;
+  return { ...spec, ...(isPending && rollbackTo !== undefined && { rollbackTo }), revisionSerial };
 }
 
 /** `before` with the values of `old` and a request for a new revision. Fields that need no revision are unchanged. */

@@ -376,3 +376,119 @@ describe('a volume that has grown', () => {
     expect(sizeOf(wantedRevision(sized(5, 4, withImage('a:9')), [refused, large], SETTINGS, data))).toBe(5);
   });
 });
+
+describe('the commit of a branch', () => {
+  const [A, B, C] = ['a', 'b', 'c'].map((digit) => digit.repeat(40)) as [string, string, string];
+  const image = (commit: string): string =>
+    `registry.example/team-22222222/shop@sha256:${commit}${commit.slice(0, 24)}`;
+
+  /** A record whose branch has had commit A and then B, and its revisions, newest first. */
+  function ofBranch(): {
+    change(spec: object): void;
+    push(commit: string): AppRevision | undefined;
+    own: AppRevision[];
+  } {
+    let generation = 0;
+    let record = aRecord();
+    const own: AppRevision[] = [];
+    const add = (pushed?: string, commit?: string): AppRevision | undefined => {
+      const wanted = wantedRevision(record, own, SETTINGS, {}, undefined, pushed);
+      if (!('create' in wanted)) return undefined;
+      const built = commit ?? wanted.create.commit ?? '';
+      const isBuilt = wanted.create.resolved.image === undefined;
+      const revision: AppRevision = {
+        apiVersion: 'davit.dev/v1alpha1',
+        kind: 'AppRevision',
+        metadata: { name: wanted.create.id },
+        spec: AppRevisionSpec.parse(wanted.create),
+        ...(isBuilt && {
+          status: { build: { phase: 'Built' as const, commit: built, image: image(built) } } as NonNullable<
+            AppRevision['status']
+          >,
+        }),
+      };
+      own.unshift(revision);
+      return revision;
+    };
+    const change = (spec: object): void => {
+      generation += 1;
+      record = aRecord(
+        {
+          source: 'codehost',
+          sourceConfig: { integrationId: UID, repoUrl: 'https://git.example/shop', buildOnPush: true, ...spec },
+          sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
+          revisionSerial: generation,
+          ...(spec as { rollbackTo?: string }),
+        },
+        { generation },
+      );
+      add(undefined, A);
+    };
+    return { change, push: (commit) => add(commit), own };
+  }
+  const sizes = (cpu: number): object => ({ resourceSpec: { cpu } });
+
+  it('that a rollback names stays where sizes change before the controller has seen the rollback', () => {
+    const { change, push, own } = ofBranch();
+    change(sizes(1));
+    const first = own[0];
+    push(B);
+    change({ ...sizes(2), rollbackTo: first?.spec.id });
+    expect(own[0]?.spec).toMatchObject({
+      commit: A,
+      branchCommit: B,
+      requested: sizes(2),
+      resolved: { image: image(A), server: { cpu: 2 } },
+    });
+    expect(push(B)).toBeUndefined();
+  });
+
+  it('that was pushed stays where sizes change before it is built', () => {
+    const { change, push, own } = ofBranch();
+    change(sizes(1));
+    const first = own[0];
+    push(B);
+    change({ ...sizes(1), rollbackTo: first?.spec.id });
+    const pushed = push(C);
+    delete (pushed as { status?: unknown }).status;
+    change(sizes(2));
+    expect(own[0]?.spec).toMatchObject({ commit: C, requested: sizes(2) });
+    expect(own[0]?.spec.resolved.image).toBeUndefined();
+  });
+
+  it('that was rolled back is no push, also after its revision is gone', () => {
+    const { change, push, own } = ofBranch();
+    change(sizes(1));
+    const first = own[0];
+    expect(push(B)?.spec.commit).toBe(B);
+    change({ ...sizes(1), rollbackTo: first?.spec.id });
+    expect(own[0]?.spec).toMatchObject({ commit: A, branchCommit: B });
+    for (let changes = 0; changes < 9; changes += 1) change(sizes(2 + changes));
+    own.splice(3);
+    expect(own.map(({ spec }) => spec.commit)).toEqual([A, A, A]);
+    expect(push(B)).toBeUndefined();
+    expect(push(C)?.spec.commit).toBe(C);
+  });
+
+  it('is no push either where an older Davit made the rollback', () => {
+    const { change, push, own } = ofBranch();
+    change(sizes(1));
+    const first = own[0];
+    push(B);
+    change({ ...sizes(1), rollbackTo: first?.spec.id });
+    own[0] = { ...own[0], spec: { ...own[0]?.spec, branchCommit: undefined } } as unknown as AppRevision;
+    change(sizes(2));
+    own.splice(1);
+    expect(push(B)).toBeUndefined();
+  });
+
+  it('that the branch goes back to is a push', () => {
+    const { change, push, own } = ofBranch();
+    change(sizes(1));
+    const first = own[0];
+    push(B);
+    push(C);
+    change({ ...sizes(1), rollbackTo: first?.spec.id });
+    expect(push(B)?.spec.commit).toBe(B);
+  });
+});

@@ -104,7 +104,8 @@ export function wantedRevision(
   const { revisionSerial } = record.spec;
   const generation = record.metadata.generation ?? 0;
   const isPush = wanted.made && push !== undefined;
-  const kept = isPush ? undefined : keptBuild(requested, newest);
+  const from = rollback.is === 'ignored' ? (rollback.of ?? newest) : newest;
+  const kept = isPush ? undefined : keptBuild(requested, from);
   const resolved = keepDatabase(
     rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings, contract),
     { ...data, ...imageOfDatabase(own) },
@@ -112,6 +113,7 @@ export function wantedRevision(
   );
   const image = resolved.image ?? kept?.image;
   const commit = isPush ? push.commit : rollback.is === 'taken' ? rollback.commit : kept?.commit;
+  const branchCommit = image !== undefined && commit !== undefined ? branchCommitOf(own) : undefined;
   return {
     create: {
       id: isPush ? pushRevisionId(idOf(record), generation, push.serial) : wanted.id,
@@ -121,9 +123,18 @@ export function wantedRevision(
       ...(revisionSerial !== undefined && { revisionSerial }),
       ...(isPush && { pushSerial: push.serial }),
       ...(commit !== undefined && { commit }),
+      ...(branchCommit !== undefined && { branchCommit }),
       source: record.spec.source,
       requested,
-      resolved: { ...resolved, ...(image !== undefined && { image }) },
+      resolved: {
+        ...resolved,
+        ...(image !== undefined && { image }),
+        // An older migration must not run after a newer one.
+        ...(kept !== undefined &&
+          from !== undefined &&
+          from !== newest &&
+          hasMigrated(from) && { migrated: true as const }),
+      },
     },
     ...(rollback.is === 'ignored' && { ignoredRollback: rollback.why }),
   };
@@ -137,15 +148,16 @@ interface Push {
 
 /**
  * Whether `pushed` is news. After a rollback, and wherever else an image was taken over, the branch has a newer commit than what
- * runs; that is no push as long as the commit was deployed before.
+ * runs; that is no push.
  */
 function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: string | undefined): Push | undefined {
   const newest = own[0];
   if (pushed === undefined || newest === undefined || record.spec.sourceConfig.buildOnPush !== true) return undefined;
   const commit = commitOf(newest);
   // Not known yet: the build asks for it when it begins.
-  if (commit === undefined || commit === pushed) return undefined;
-  const isTakenOver = newest.spec.resolved.image !== undefined;
+  if (commit === undefined || commit === pushed || branchCommitOf(own) === pushed) return undefined;
+  // An older Davit made revisions without branchCommit.
+  const isTakenOver = newest.spec.resolved.image !== undefined && newest.spec.branchCommit === undefined;
   if (isTakenOver && own.some((revision) => commitOf(revision) === pushed)) return undefined;
   const generation = record.metadata.generation ?? 0;
   const serials = own.map(({ spec }) => (spec.deploymentGeneration === generation ? (spec.pushSerial ?? 0) : 0));
@@ -153,18 +165,30 @@ function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: s
 }
 
 /**
- * A change of sizes or secrets alone deploys the image that is there. Somebody who asks for a new revision and changes nothing
- * wants the newest commit.
+ * The newest commit of the branch that a revision was made of, also if its revision is deleted since. `own`: newest first.
+ */
+function branchCommitOf(own: readonly AppRevision[]): string | undefined {
+  const known = own.filter((revision) => commitOf(revision) !== undefined);
+  // An older Davit made revisions that took an image over without branchCommit.
+  const telling = known.find(({ spec }) => spec.branchCommit !== undefined || spec.resolved.image === undefined);
+  const revision = telling ?? known[0];
+  return revision && (revision.spec.branchCommit ?? commitOf(revision));
+}
+
+/**
+ * A change of sizes or secrets alone deploys the image that is there, or the pushed commit that is not built yet: that of the newest
+ * revision, or of the one that a rollback names and no pass has seen yet. Somebody who asks for a new revision and changes
+ * nothing wants the newest commit.
  */
 function keptBuild(
   requested: Requested,
-  newest: AppRevision | undefined,
-): { readonly image: string; readonly commit: string | undefined } | undefined {
-  const image = newest && imageOf(newest);
-  if (newest === undefined || image === undefined || !isFromSource(requested)) return undefined;
-  if (!sameBuildRequested(requested, newest.spec.requested) || sameRequested(requested, newest.spec.requested))
+  from: AppRevision | undefined,
+): { readonly image: string | undefined; readonly commit: string | undefined } | undefined {
+  if (from === undefined || !isFromSource(requested)) return undefined;
+  if (!sameBuildRequested(requested, from.spec.requested) || sameRequested(requested, from.spec.requested))
     return undefined;
-  return { image, commit: commitOf(newest) };
+  const image = imageOf(from);
+  return { image, commit: image === undefined ? from.spec.commit : commitOf(from) };
 }
 
 function isFromSource({ sourceRevisionConfig: { imageUri } }: Requested): boolean {
@@ -181,8 +205,11 @@ type Rollback =
   | { readonly is: 'none' }
   /** The old resolved values are used, with the image that was built of them. */
   | { readonly is: 'taken'; readonly resolved: Resolved; readonly commit: string | undefined }
-  /** The requested rollback is not possible; `why` says what happens instead. */
-  | { readonly is: 'ignored'; readonly why: string };
+  /**
+   * The requested rollback is not possible; `why` says what happens instead. `of`: the revision that it names, if what was built for
+   * that one is deployed with the values of the record.
+   */
+  | { readonly is: 'ignored'; readonly why: string; readonly of?: AppRevision };
 
 /**
  * Whether the revision that the record wants is a rollback. `own`: the record's revisions before it is created. `contract`: the newest
@@ -196,11 +223,18 @@ function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract
   const old = own.find((revision) => revision.spec.id.toLowerCase() === rollbackTo.toLowerCase());
   const instead = 'The new revision has the values of the record and the current defaults.';
   if (old === undefined) return { is: 'ignored', why: `Revision ${rollbackTo} does not exist. ${instead}` };
-  if (!sameRequested(old.spec.requested, requestedOf(record.spec)))
-    return {
-      is: 'ignored',
-      why: `rollbackTo names revision ${rollbackTo}, but the record has other values than that revision. Restore them too. ${instead}`,
-    };
+  const requested = requestedOf(record.spec);
+  if (!sameRequested(old.spec.requested, requested)) {
+    const differs = `rollbackTo names revision ${rollbackTo}, but the record has other values than that revision.`;
+    // A change of sizes or secrets that follows the rollback, before the controller has seen it.
+    return keptBuild(requested, old)?.image !== undefined
+      ? {
+          is: 'ignored',
+          of: old,
+          why: `${differs} What was built for that revision is deployed with the values of the record.`,
+        }
+      : { is: 'ignored', why: `${differs} Restore them too. ${instead}` };
+  }
   if (old.spec.resolved.contract > contract)
     return { is: 'ignored', why: `A newer version of Davit created revision ${rollbackTo}. ${instead}` };
   // What was built then is deployed again, and not built.
@@ -220,7 +254,9 @@ function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract
 /** Whether the migration that a revision asks for has succeeded. */
 export function hasMigrated({ spec, status }: AppRevision): boolean {
   if (!spec.requested.runtime?.migrate) return false;
-  return spec.resolved.migrated === true || status?.migration?.phase === 'Succeeded' || status?.state === 'DEPLOYED';
+  // One that runs nothing is deployed without its migration.
+  const isDeployed = status?.state === 'DEPLOYED' && spec.resolved.server.maxScale > 0;
+  return spec.resolved.migrated === true || status?.migration?.phase === 'Succeeded' || isDeployed;
 }
 
 /**

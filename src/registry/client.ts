@@ -20,6 +20,8 @@ const MANIFEST_TYPES = [
  * Manifests).
  */
 const LARGEST_MANIFEST = 4 * 1024 * 1024;
+/** Bytes. Manifests of artifacts, as Davit pushes them, have one layer. Others are not parsed: that would take long. */
+const LARGEST_ARTIFACT = 16 * 1024;
 const LARGEST_ERROR = 64 * 1024;
 const MOST_REDIRECTS = 3;
 const MOST_PAGES = 1000;
@@ -46,7 +48,10 @@ export interface Artifact {
 export interface RegistryClient {
   /** Returns the digest of the manifest that `reference` (a tag or digest) names, or undefined if there is none. */
   digestOf(repository: string, reference: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Returns the manifest that `reference` (a tag or digest) names, or undefined if there is none. */
+  /**
+   * Returns the manifest that `reference` (a tag or digest) names, or undefined if there is none. It must be that of an
+   * artifact: a manifest of more than 16 KiB is malformed.
+   */
   manifest(repository: string, reference: string, signal: AbortSignal): Promise<Manifest | undefined>;
   /**
    * Pushes a manifest for the artifact, whose layer must be in the repository, and tags it. Returns the manifest's
@@ -235,7 +240,7 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
         return undefined;
       }
       if (answer.statusCode !== 200) throw await failureOf(answer);
-      const parsed = Manifest.safeParse(jsonOf(await textOf(answer, LARGEST_MANIFEST, signal)));
+      const parsed = Manifest.safeParse(jsonOf(await textOf(answer, LARGEST_ARTIFACT, signal)));
       if (parsed.success) return parsed.data;
       throw new RegistryFailed('malformed', 'The registry sent something other than a manifest.');
     },

@@ -39,6 +39,8 @@ export interface RegistryKeysOptions {
 
 /** Keys are cached for this time. They are read again because a person may have restored another Secret. */
 const REMEMBERED_MS = 60_000;
+/** Anybody can ask for a token: during an outage that must not become as many requests to the API server. */
+const FAILED_MS = 1000;
 
 export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOptions): RegistryKeys {
   function secretOf(name: string, make: () => Pick<SecretObject, 'immutable' | 'data'>): Promise<SecretObject> {
@@ -84,18 +86,16 @@ export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOpti
   return { passwordKey: remembered(passwordKey, now), keyRing: remembered(keyRing, now) };
 }
 
-/** Caches the result of `ask` for REMEMBERED_MS. A failure is not cached. */
+/** Caches the result of `ask` for REMEMBERED_MS, a failure for FAILED_MS. */
 function remembered<T>(ask: () => Promise<T>, now: () => Date): () => Promise<T> {
-  let known: { readonly at: number; readonly value: Promise<T> } | undefined;
+  let known: { readonly at: number; forMs: number; readonly value: Promise<T> } | undefined;
   return () => {
     const at = now().getTime();
-    if (known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.value;
-    const value = ask();
-    known = { at, value };
-    value.catch(() => {
-      if (known?.value === value) known = undefined;
-    });
-    return value;
+    if (known !== undefined && at >= known.at && at - known.at < known.forMs) return known.value;
+    const asked = { at, forMs: REMEMBERED_MS, value: ask() };
+    known = asked;
+    asked.value.catch(() => (asked.forMs = FAILED_MS));
+    return asked.value;
   };
 }
 

@@ -8,6 +8,14 @@ const ring = { keys: [makeSigningKey(now)] };
 const part = (token: string, index: number): unknown =>
   JSON.parse(Buffer.from(token.split('.')[index] ?? '', 'base64url').toString('utf8'));
 
+it.each(['..', '../team-b/shop', 'x/../../team-b/shop', '.', '%2e%2e/x', 'x/', 'x//y', 'X', ''])(
+  'a password for all repositories below a path is not for %s there',
+  (name) => {
+    const all = (): readonly Action[] => ['pull', 'push'];
+    expect(grantsFor([`repository:team-a/${name}:pull`], all)).toEqual([]);
+  },
+);
+
 describe('granted scopes', () => {
   const shop = (repository: string): readonly Action[] => (repository === 'team-a/shop' ? ['pull', 'push'] : []);
   it.each<[reason: string, scopes: string[], expected: [string, Action[]][]]>([
@@ -37,6 +45,20 @@ describe('granted scopes', () => {
     ],
     ['no scope, as for docker login', [], []],
     ['malformed scopes', ['', 'repository', 'repository::', 'repository:a:b:c', 'repository:team-a/shop:'], []],
+    [
+      'a name that leads elsewhere once its path is normalized, or that no registry accepts',
+      [
+        'base/../team-b/shop',
+        'base/./x',
+        'base//x',
+        'base/%2e%2e/x',
+        'base/X',
+        'base/',
+        'base/a..b',
+        `base/${'x'.repeat(251)}`,
+      ].map((name) => `repository:${name}:pull,push`),
+      [],
+    ],
     ['a resource type with a class', ['repository(plugin):team-a/shop:pull'], []],
     ['scopes beyond the maximum number are ignored', [...Array(20).fill('x'), 'repository:team-a/shop:pull'], []],
   ])('%s', (_reason, scopes, expected) => {

@@ -2,6 +2,7 @@
 // token server. The server returns a short-lived signed token (JWT, ES256) for those that the client's password grants.
 
 import { createPrivateKey, sign } from 'node:crypto';
+import { isRepositoryName } from '../record/registry-names.ts';
 import { type KeyRing, type SigningKey, signingKey } from './signing-keys.ts';
 
 /** `iss` of every token. The registry's configuration names it as `issuer`. */
@@ -69,7 +70,7 @@ export function grantsFor(
   const asked = scopes.flatMap((scope) => scope.split(' ')).slice(0, MOST_SCOPES);
   for (const scope of asked) {
     const [, name, actions] = /^repository:([^:]+):([^:]+)$/.exec(scope) ?? [];
-    if (name === undefined || actions === undefined) continue;
+    if (name === undefined || actions === undefined || !isRepositoryName(name)) continue;
     const wanted = actions.split(',');
     const may = (name.startsWith(BASE_REPOSITORIES) ? [...allowed(name), 'pull' as const] : allowed(name)).filter(
       (action) => wanted.includes(action),

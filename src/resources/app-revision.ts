@@ -7,11 +7,15 @@ import { names } from '../record/names.ts';
 import { ownedMeta } from './owner.ts';
 
 /** Has no status: a new revision has no history. */
-export function makeRevision(record: AppDeployment, spec: AppRevisionSpec): AppRevision {
+export function makeRevision(
+  record: AppDeployment,
+  spec: AppRevisionSpec,
+  name = names(record.metadata.name).revision(spec.id),
+): AppRevision {
   return {
     apiVersion: API_VERSION,
     kind: 'AppRevision',
-    metadata: ownedMeta(record, names(record.metadata.name).revision(spec.id)),
+    metadata: ownedMeta(record, name),
     spec,
   };
 }

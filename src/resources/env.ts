@@ -3,8 +3,15 @@
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { SecretReference } from '../api/app-deployment.ts';
 import type { Resolved } from '../api/app-revision.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, type ImageComponent, MIGRATION } from '../api/meta.ts';
-import type { PlatformValue } from '../api/runtime.ts';
+import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  EXTERNAL_REDIS_VARIABLE,
+  type ImageComponent,
+  MIGRATION,
+  STORE_PARTS,
+  type StorePart,
+} from '../api/meta.ts';
+import { doesWithout, type PlatformValue } from '../api/runtime.ts';
 import { healthOf } from '../record/health.ts';
 import { idOf, namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
@@ -21,13 +28,20 @@ const JOBS_PER_WORKER = 10;
 /** The complete environment of `role` in order. Secret values are references, never values. */
 export function envFor(inputs: Inputs, role: ImageComponent): IEnvVar[] {
   const { requested } = inputs.revision.spec;
-  const without = new Set<string | undefined>(requested.runtime?.without);
+  const missing = STORE_PARTS.filter((part) => doesWithout(part, requested.runtime)).flatMap((part) => URIS[part]);
+  const without = new Set<string | undefined>([...(requested.runtime?.without ?? []), ...missing]);
   return [
     ...platformVariables(inputs, role).filter(({ name }) => !without.has(name)),
     ...namedVariables(inputs, role),
     ...[...requested.secrets, ...requested.secretReferences].map((reference) => fromSecret(reference.name, reference)),
   ];
 }
+
+/** The usual variables with the URI of each store. */
+const URIS: Readonly<Record<StorePart, readonly string[]>> = {
+  postgres: ['POSTGRES_URI', 'DATABASE_URI'],
+  redis: ['REDIS_URI'],
+};
 
 /** The platform's values under the names of the image, in the order of the names. */
 function namedVariables(inputs: Inputs, role: ImageComponent): IEnvVar[] {

@@ -2,9 +2,10 @@
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { Resolved } from '../api/app-revision.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../api/meta.ts';
+import { EXTERNAL_VARIABLES, STORE_PARTS, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../api/meta.ts';
 import type { PodPolicy } from '../api/pod-policy.ts';
 import type { Container } from '../api/resource-spec.ts';
+import { doesWithout } from '../api/runtime.ts';
 import { externalReference } from '../record/resolve.ts';
 import { RESTRICTED } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';
@@ -14,21 +15,19 @@ import type { Inputs } from './inputs.ts';
 /**
  * First the pod waits for own PostgreSQL and Redis. Then the sidecars start, because an external database may only be
  * reachable through one of them (a proxy on localhost), and the pod waits for external ones. The record's init containers
- * come last and can use all of them.
+ * come last and can use all of them. Nothing waits for a store that the record does without.
  */
 export function initContainersFor(inputs: Inputs, scripts: PodParts['waitScripts']): IContainer[] {
   const { requested, resolved } = inputs.revision.spec;
   const { sidecars = [], initContainers = [] } = requested.resourceSpec ?? {};
-  const waits = [
-    {
-      container: waitForDatabase(inputs, scripts.database),
-      external: externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) !== undefined,
-    },
-    {
-      container: waitForRedis(inputs, scripts.redis),
-      external: externalReference(requested, EXTERNAL_REDIS_VARIABLE) !== undefined,
-    },
-  ];
+  const containers = {
+    postgres: waitForDatabase(inputs, scripts.database),
+    redis: waitForRedis(inputs, scripts.redis),
+  };
+  const waits = STORE_PARTS.filter((part) => !doesWithout(part, requested.runtime)).map((part) => ({
+    container: containers[part],
+    external: externalReference(requested, EXTERNAL_VARIABLES[part]) !== undefined,
+  }));
   return [
     ...waits.filter(({ external }) => !external).map(({ container }) => container),
     ...sidecars.map((sidecar) => ({ ...ownContainer(sidecar, resolved.podPolicy), restartPolicy: 'Always' })),

@@ -2,6 +2,7 @@
 
 import type { AppDeployment } from '../api/app-deployment.ts';
 import {
+  ARGO_CD_TRACKING_LABEL,
   COMPONENT_LABEL,
   type Component,
   DEPLOYMENT_LABEL,
@@ -15,7 +16,7 @@ export function commonLabels(record: AppDeployment, component?: Component | Imag
   const { name } = record.metadata;
   return {
     'app.kubernetes.io/name': name,
-    'app.kubernetes.io/instance': name,
+    [ARGO_CD_TRACKING_LABEL]: name,
     ...(component !== undefined && { 'app.kubernetes.io/component': component }),
     'app.kubernetes.io/part-of': 'davit',
     'app.kubernetes.io/managed-by': 'davit',

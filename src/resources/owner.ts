@@ -1,7 +1,7 @@
 // The ownership and the common metadata of children.
 
 import type { AppDeployment } from '../api/app-deployment.ts';
-import { API_VERSION, type Component, type ImageComponent } from '../api/meta.ts';
+import { API_VERSION, ARGO_CD_TRACKING_LABEL, type Component, type ImageComponent, NOT_PRUNED } from '../api/meta.ts';
 import type { ObjectMeta, OwnerReference } from '../kube/client.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { commonLabels } from './labels.ts';
@@ -19,13 +19,17 @@ export function ownerReference(record: AppDeployment): OwnerReference {
 
 /** Metadata of a child that the garbage collector deletes together with its record. */
 export function ownedMeta(record: AppDeployment, name: string, component?: Component | ImageComponent): ObjectMeta {
-  return { ...keptMeta(record, name, component), ownerReferences: [ownerReference(record)] };
+  const labels = commonLabels(record, component);
+  return { name, namespace: namespaceOf(record), labels, ownerReferences: [ownerReference(record)] };
 }
 
 /**
  * Metadata of a child with irreplaceable data. It has no ownerReference: after a restore from backup the owner has another
- * uid, and the garbage collector would delete the volume within seconds. The teardown deletes these children.
+ * uid, and the garbage collector would delete the volume within seconds. The teardown deletes these children. It does not carry
+ * the label by which Argo CD finds the objects of the Application of that name, which it prunes unless something owns them; and
+ * an annotation forbids the same to an Argo CD that finds them otherwise.
  */
 export function keptMeta(record: AppDeployment, name: string, component?: Component | ImageComponent): ObjectMeta {
-  return { name, namespace: namespaceOf(record), labels: commonLabels(record, component) };
+  const { [ARGO_CD_TRACKING_LABEL]: _tracking, ...labels } = commonLabels(record, component);
+  return { name, namespace: namespaceOf(record), labels, annotations: { ...NOT_PRUNED } };
 }

@@ -72,6 +72,23 @@ describe('pods', () => {
     expect(proxy?.securityContext).toMatchObject({ readOnlyRootFilesystem: true, runAsUser: 1000 });
   });
 
+  // kubectl stores a null in a field that the CRD passes through.
+  it.each([
+    { allowPrivilegeEscalation: null },
+    { runAsNonRoot: null, runAsUser: null },
+    { capabilities: { drop: null } },
+    { capabilities: { drop: null, add: null } },
+    { capabilities: null },
+    { capabilities: {} },
+    { seccompProfile: null },
+    { privileged: null, procMount: null, readOnlyRootFilesystem: null },
+    null,
+  ])('restricted: securityContext %j takes nothing off', (securityContext) => {
+    const containers = [{ name: 'proxy', image: 'a', securityContext }];
+    for (const list of ['sidecars', 'initContainers'])
+      expect(podsOf('restricted', { [list]: containers } as ResourceSpec).flatMap(outside)).toEqual([]);
+  });
+
   it('baseline: ours are within it all the same, the record decides on its own', () => {
     const names = podsOf('baseline', everyPart).flatMap(outside);
     expect([...new Set(names)].toSorted()).toEqual(['executor', 'migrate', 'orchestrator', 'proxy', 'queue', 'server']);

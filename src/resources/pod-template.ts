@@ -28,6 +28,7 @@ export function podTemplateFor(
   const volumes = volumesFor(spec);
   const volumeMounts = volumeMountsFor(spec);
   const { command, args } = requested.runtime?.[role] ?? {};
+  const initContainers = initContainersFor(inputs, parts.waitScripts);
   const { terminationGracePeriodSeconds, preStop } = drainingOf(role, requested.runtime);
   return {
     metadata: {
@@ -42,7 +43,7 @@ export function podTemplateFor(
       ...placementFor(resolved, role, record.metadata.name),
       terminationGracePeriodSeconds,
       securityContext: appPodSecurity(resolved.podPolicy),
-      initContainers: initContainersFor(inputs, parts.waitScripts),
+      ...(initContainers.length > 0 && { initContainers }),
       containers: [
         {
           name: role,

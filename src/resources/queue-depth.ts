@@ -37,7 +37,7 @@ export function makeQueueDepth(inputs: Inputs): WithSpec[] {
       kind: 'ScaledObject',
       metadata: {
         ...ownedMeta(record, queue, 'queue'),
-        // The autoscaler by CPU and memory goes only after this object has been accepted.
+        // KEDA accepts no second autoscaler of the same pods: the one by CPU and memory goes before (decide/children/plan.ts).
         annotations: { 'validations.keda.sh/hpa-ownership': 'true' },
       },
       spec: {

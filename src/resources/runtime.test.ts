@@ -40,6 +40,54 @@ function childrenOf(runtime?: Runtime, spec: Partial<AppDeploymentSpec> = {}): r
   });
 }
 
+describe('a record without stores', () => {
+  const NONE = { database: 'none', redis: 'none' } as const;
+  const pods = (children: readonly KubeObject[]): unknown[] =>
+    ROLES.map((role) => podOf(children, role) as object).map((pod) =>
+      'initContainers' in pod ? pod.initContainers : 'absent',
+    );
+
+  it('has neither PostgreSQL nor Redis, no container that waits, and no URI', () => {
+    const children = childrenOf({ ...NONE, migrate: { args: ['up'] } });
+    expect(JSON.stringify(children)).not.toMatch(/shop--(postgres|redis)|_URI|wait-for/);
+    expect([...new Set(children.map(({ kind }) => kind))]).toEqual(['Service', 'Deployment']);
+    expect(pods(children)).toEqual(ROLES.map(() => 'absent'));
+    const job = migrationJob(inputsOf({ ...NONE, migrate: { args: ['up'] } }));
+    expect(JSON.stringify(job)).not.toMatch(/shop--(postgres|redis)|_URI|initContainers/);
+  });
+
+  it.each([
+    ['database', 'redis', ['REDIS_URI'], ['wait-for-redis']],
+    ['redis', 'postgres', ['POSTGRES_URI', 'DATABASE_URI'], ['wait-for-database']],
+  ] as const)('%s none leaves the other store', (field, left, uris, waits) => {
+    const children = childrenOf({ [field]: 'none' });
+    expect(children.filter(({ kind }) => kind === 'StatefulSet').map(({ metadata }) => metadata.name)).toEqual([
+      `shop--${left}`,
+    ]);
+    expect(
+      envOf({ [field]: 'none' })
+        .map(({ name }) => name)
+        .filter((name) => name.endsWith('_URI')),
+    ).toEqual(uris);
+    expect(pods(children)).toEqual(ROLES.map(() => waits.map((name) => expect.objectContaining({ name }) as object)));
+  });
+
+  it('waits as before if the field is absent', () => {
+    const waits = ['wait-for-database', 'wait-for-redis'].map((name) => expect.objectContaining({ name }) as object);
+    expect(pods(childrenOf())).toEqual(ROLES.map(() => waits));
+  });
+
+  it('asks for 10 millicores in all at least', () => {
+    const record = aRecord({ sourceConfig: { resourceSpec: { cpu: 0.01, memoryMb: 64 }, runtime: NONE } });
+    const wanted = wantedRevision(record, [], SETTINGS);
+    if (!('create' in wanted)) throw new Error('no revision');
+    const revision = makeRevision(record, wanted.create);
+    const children = desiredChildren({ record, revision, tenantId: TENANT, settings: SETTINGS });
+    const requests = JSON.stringify(children).match(/"requests":\{[^}]*\}/g);
+    expect(requests).toEqual(['"requests":{"cpu":"10m","memory":"64Mi"}']);
+  });
+});
+
 function inputsOf(runtime: Runtime, resourceSpec: ResourceSpec = {}, more: Partial<AppDeploymentSpec> = {}): Inputs {
   const record = aRecord({ ...more, sourceConfig: { resourceSpec, runtime } });
   const wanted = wantedRevision(record, [], SETTINGS);

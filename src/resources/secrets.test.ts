@@ -5,7 +5,6 @@ import { postgresSecret, redisSecret } from './secrets.ts';
 
 const labels = (component: string): Record<string, string> => ({
   'app.kubernetes.io/name': 'shop',
-  'app.kubernetes.io/instance': 'shop',
   'app.kubernetes.io/component': component,
   'app.kubernetes.io/part-of': 'davit',
   'app.kubernetes.io/managed-by': 'davit',
@@ -14,11 +13,13 @@ const labels = (component: string): Record<string, string> => ({
   'davit.dev/component': component,
 });
 
+const NOT_PRUNED = { 'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false' };
+
 it('keeps the password of PostgreSQL, and belongs to nobody', () => {
   expect(postgresSecret(aRecord(), 'a/b@c')).toEqual({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: 'shop--postgres', namespace: 'team', labels: labels('postgres') },
+    metadata: { name: 'shop--postgres', namespace: 'team', labels: labels('postgres'), annotations: NOT_PRUNED },
     type: 'Opaque',
     stringData: {
       password: 'a/b@c',
@@ -31,7 +32,7 @@ it("keeps Redis' password, and the file that it reads it from", () => {
   expect(redisSecret(aRecord(), 'a"b\\c')).toEqual({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: 'shop--redis', namespace: 'team', labels: labels('redis') },
+    metadata: { name: 'shop--redis', namespace: 'team', labels: labels('redis'), annotations: NOT_PRUNED },
     type: 'Opaque',
     stringData: {
       password: 'a"b\\c',

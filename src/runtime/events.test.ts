@@ -4,6 +4,7 @@ import { makeFakeClock } from '../../test/support/fake-clock.ts';
 import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden } from '../errors.ts';
 import { EVENTS } from '../kube/api-resources.ts';
+import type { KubeObject } from '../kube/client.ts';
 import { makeEventRecorder } from './events.ts';
 
 const regarding = {
@@ -50,18 +51,40 @@ describe('event recorder', () => {
     });
   });
 
-  it('does not repeat itself for ten minutes, and forgets what is long ago', async () => {
+  it('counts what repeats itself within ten minutes in a series, so that the newest event is the last that happened', async () => {
     const { kube, clock, recorder } = aRecorder();
-    for (let i = 0; i < 3; i++) recorder.record(event);
-    recorder.record({ ...event, note: 'another' });
+    recorder.record(event);
+    recorder.record({ ...event, type: 'Normal', reason: 'Serving', note: 'It serves.' });
+    for (let i = 0; i < 2; i++) {
+      // oxlint-disable-next-line no-await-in-loop -- time passes
+      await clock.advance(60_000);
+      recorder.record(event);
+    }
     await recorder.flush();
-    expect(kube.writes).toHaveLength(2);
+    const seen = kube.objects<KubeObject & { reason: string; series?: object }>(EVENTS);
+    expect(Object.fromEntries(seen.map(({ reason, series }) => [reason, series]))).toEqual({
+      ImagePullFailed: { count: 3, lastObservedTime: '2026-01-01T00:02:00.000000Z' },
+      Serving: undefined,
+    });
     await clock.advance(600_000);
     recorder.record(event);
+    await recorder.flush();
+    expect(kube.objects(EVENTS)).toHaveLength(3);
+  });
+
+  it('sends again what the API server has deleted, and forgets what is long ago', async () => {
+    const { kube, recorder } = aRecorder();
+    recorder.record(event);
+    await recorder.flush();
+    const { namespace = '', name = '' } = kube.objects(EVENTS)[0]?.metadata ?? {};
+    kube.erase(EVENTS, { namespace, name });
+    recorder.record(event);
+    await recorder.flush();
+    expect(kube.objects(EVENTS)).toHaveLength(1);
     for (let i = 0; i < 20; i++) recorder.record({ ...event, note: `n${i}` });
     recorder.record(event);
     await recorder.flush();
-    expect(kube.writes).toHaveLength(2 + 22);
+    expect(kube.objects(EVENTS)).toHaveLength(22);
   });
 
   it('cuts a note at 1024 bytes, at a whole character', async () => {

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { NotFound } from '../errors.ts';
 import { EVENTS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../kube/client.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -14,7 +15,7 @@ export interface EventRecorderOptions {
   readonly instance: string;
   readonly log: Logger;
   readonly clock?: Clock;
-  /** The same event about the same object is not sent again for this long. */
+  /** The same event about the same object within this time is counted in a series of the first. */
   readonly quietMs?: number;
   /** How many events are remembered for that; the oldest go first. */
   readonly remembered?: number;
@@ -42,6 +43,15 @@ export interface EventRecorder {
   flush(): Promise<void>;
 }
 
+/** An event that was sent, and how often since. */
+interface Sent {
+  readonly ref: { readonly namespace: string; readonly name: string };
+  readonly at: number;
+  readonly count: number;
+  /** Settled when the request about it has ended. */
+  done: Promise<void>;
+}
+
 const MAX_UNSENT = 256;
 /** The API server's limit, in bytes. */
 const LONGEST_NOTE = 1024;
@@ -50,31 +60,54 @@ const LONGEST_NAME = 200;
 
 export function makeEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, controller, log, clock = systemClock, quietMs = 600_000, remembered = 4096 } = options;
-  /** Event → when it was last sent; the oldest first. */
-  const sentAt = new Map<string, number>();
+  /** Event → what was sent of it; the oldest first. */
+  const sent = new Map<string, Sent>();
   const unsent = new Set<Promise<void>>();
 
-  function isRepetition(event: EventToRecord): boolean {
-    const { regarding, reason, note } = event;
-    const key = JSON.stringify([regarding.metadata.uid ?? '', regarding.metadata.name, reason, note]);
-    const before = sentAt.get(key);
-    if (before !== undefined && clock.elapsed() - before < quietMs) return true;
-    sentAt.delete(key);
-    sentAt.set(key, clock.elapsed());
-    for (const oldest of sentAt.keys()) {
-      if (sentAt.size <= remembered) break;
-      sentAt.delete(oldest);
+  /** The event that this one repeats, counted. A new one otherwise. */
+  function take(event: EventToRecord): Sent {
+    const { name, uid = '', namespace = 'default' } = event.regarding.metadata;
+    const key = JSON.stringify([uid, name, event.reason, event.note]);
+    const before = sent.get(key);
+    const repeats = before !== undefined && clock.elapsed() - before.at < quietMs;
+    const next: Sent = repeats
+      ? { ...before, at: clock.elapsed(), count: before.count + 1 }
+      : {
+          ref: { namespace, name: `${name.slice(0, LONGEST_NAME)}.${randomUUID()}` },
+          at: clock.elapsed(),
+          count: 1,
+          done: Promise.resolve(),
+        };
+    sent.delete(key);
+    sent.set(key, next);
+    for (const oldest of sent.keys()) {
+      if (sent.size <= remembered) break;
+      sent.delete(oldest);
     }
-    return false;
+    return next;
   }
 
-  async function send(event: EventToRecord): Promise<void> {
+  /** One after the other, because the later changes the object that the first creates. */
+  async function sendOrRepeat(event: EventToRecord, { ref, count, done }: Sent): Promise<void> {
+    await done;
+    if (count === 1) return send(event, ref);
+    const series = { count, lastObservedTime: microTime(clock.now()) };
+    try {
+      await client.mergePatch(EVENTS, ref, { series });
+    } catch (err) {
+      // Events are deleted after an hour.
+      if (err instanceof NotFound) return send(event, ref);
+      log.warn({ err, reason: event.reason, ...ref }, 'Could not count an event');
+    }
+  }
+
+  async function send(event: EventToRecord, ref: Sent['ref']): Promise<void> {
     const { name, uid, resourceVersion, namespace = 'default' } = event.regarding.metadata;
     const object = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { namespace, name: `${name.slice(0, LONGEST_NAME)}.${randomUUID()}` },
-      eventTime: new Date(clock.now()).toISOString().replace('Z', '000Z'),
+      metadata: ref,
+      eventTime: microTime(clock.now()),
       reportingController: controller,
       reportingInstance: options.instance.slice(0, 128),
       type: event.type,
@@ -99,18 +132,24 @@ export function makeEventRecorder(options: EventRecorderOptions): EventRecorder 
 
   return {
     record(event) {
-      if (isRepetition(event)) return;
       if (unsent.size >= MAX_UNSENT) {
         log.warn({ reason: event.reason }, 'Too many unsent events, dropping one');
         return;
       }
-      const sending = send(event).finally(() => unsent.delete(sending));
+      const taken = take(event);
+      const sending = sendOrRepeat(event, taken).finally(() => unsent.delete(sending));
+      taken.done = sending;
       unsent.add(sending);
     },
     async flush() {
       await Promise.all(unsent);
     },
   };
+}
+
+/** A time as Kubernetes' MicroTime. */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
 }
 
 /** The longest beginning that fits, never ending inside a character. */

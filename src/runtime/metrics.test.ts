@@ -3,6 +3,8 @@ import { makeMetrics } from './metrics.ts';
 
 const CENSUS = {
   deployments: [{ state: 'READY', ready: 'True', stalled: 'False', reason: 'Serving', count: 3 }],
+  dataAtRisk: [{ reason: 'VolumeLost', count: 1 }],
+  unavailableSince: [{ reason: 'ContainerCrashed', at: 900 }],
   stalledSince: [{ reason: 'VolumeLost', at: 1000 }],
   builds: [{ phase: 'Queued', count: 2 }],
   queuedSince: 900,
@@ -15,12 +17,14 @@ async function values(metrics: ReturnType<typeof makeMetrics>, name: RegExp): Pr
 
 it('records are counted at each scrape, by the one who counts; without one there is no series', async () => {
   const metrics = makeMetrics();
-  const ofRecords = /^davit_(deployments|builds)/;
+  const ofRecords = /^davit_(deployments|databases|builds)/;
   expect(await values(metrics, ofRecords)).toEqual([]);
   let census: typeof CENSUS = CENSUS;
   const stop = metrics.countRecords(() => census);
   expect(await values(metrics, ofRecords)).toEqual([
     'davit_deployments{state="READY",ready="True",stalled="False",reason="Serving"} 3',
+    'davit_databases_at_risk{reason="VolumeLost"} 1',
+    'davit_deployments_unavailable_oldest_timestamp_seconds{reason="ContainerCrashed"} 900',
     'davit_deployments_stalled_oldest_timestamp_seconds{reason="VolumeLost"} 1000',
     'davit_builds{phase="Queued"} 2',
     'davit_builds_queued_oldest_timestamp_seconds 900',
@@ -29,7 +33,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
   const stopNext = metrics.countRecords(() => CENSUS);
   stop();
-  expect(await values(metrics, ofRecords)).toHaveLength(4);
+  expect(await values(metrics, ofRecords)).toHaveLength(6);
   stopNext();
   expect(await values(metrics, ofRecords)).toEqual([]);
 });

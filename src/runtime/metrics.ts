@@ -1,5 +1,5 @@
-// The metrics of a process for Prometheus. docs/operations.md lists them. No label names a tenant, a record or a user, so the
-// number of series is bounded by the tables of states, reasons, kinds and routes.
+// The metrics of a process for Prometheus. docs/monitoring.md lists them. No label names a tenant, a record or a user, so the
+// number of series is bounded by the tables of states, reasons, kinds and routes. A setting adds metrics that name deployments.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Census } from '../decide/census.ts';
@@ -231,15 +231,54 @@ function makeRecordMetrics(prefix: string, registers: Registry[]): RuntimeMetric
     registers,
     // The first metric sets the others too, so that all show one moment.
     collect() {
-      for (const gauge of [deployments, stalledSince, builds]) gauge.reset();
+      for (const gauge of [deployments, dataAtRisk, unavailableSince, stalledSince, builds, ready, stalled])
+        gauge.reset();
       queuedSince.remove();
+      omitted.remove();
       if (read === undefined) return;
       const census = read();
       for (const { count, ...labels } of census.deployments) deployments.set(labels, count);
+      for (const { reason, count } of census.dataAtRisk) dataAtRisk.set({ reason }, count);
+      for (const { reason, at } of census.unavailableSince) unavailableSince.set({ reason }, at);
       for (const { reason, at } of census.stalledSince) stalledSince.set({ reason }, at);
       for (const { phase, count } of census.builds) builds.set({ phase }, count);
       if (census.queuedSince !== undefined) queuedSince.set(census.queuedSince);
+      if (census.each === undefined) return;
+      omitted.set(census.each.omitted);
+      for (const { namespace, name, reason, isReady, stalled: since } of census.each.records) {
+        ready.set({ namespace, name, reason }, isReady ? 1 : 0);
+        if (since) stalled.set({ namespace, name, reason: since.reason }, since.at);
+      }
     },
+  });
+  const ready = new Gauge({
+    name: `${prefix}deployment_ready`,
+    help: 'Whether an AppDeployment is Ready, with the reason of Ready',
+    labelNames: ['namespace', 'name', 'reason'],
+    registers,
+  });
+  const stalled = new Gauge({
+    name: `${prefix}deployment_stalled_timestamp_seconds`,
+    help: 'Since when an AppDeployment is Stalled for its present reason',
+    labelNames: ['namespace', 'name', 'reason'],
+    registers,
+  });
+  const omitted = new Gauge({
+    name: `${prefix}deployments_omitted`,
+    help: 'AppDeployments that the metrics of each deployment leave out',
+    registers,
+  });
+  const dataAtRisk = new Gauge({
+    name: `${prefix}databases_at_risk`,
+    help: 'AppDeployments whose volume or password of PostgreSQL is lost or being deleted, by reason of DatabaseReady',
+    labelNames: ['reason'],
+    registers,
+  });
+  const unavailableSince = new Gauge({
+    name: `${prefix}deployments_unavailable_oldest_timestamp_seconds`,
+    help: 'Since when the AppDeployment with a deployed revision that has not been Available longest is so, by reason',
+    labelNames: ['reason'],
+    registers,
   });
   const stalledSince = new Gauge({
     name: `${prefix}deployments_stalled_oldest_timestamp_seconds`,

@@ -90,8 +90,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const peer = `http://127.0.0.1:${peerPort}`;
   await keeper.start({
     name: 'etcd',
-    // The module's main package is called server.
-    command: toolPath(tools, 'kubernetes', 'server'),
+    command: toolPath(tools, 'kubernetes', 'etcd'),
     args: [
       `--data-dir=${join(runFolder, 'etcd')}`,
       `--listen-client-urls=${etcd}`,

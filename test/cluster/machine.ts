@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { NotPreparedError, noteFailure, refuseWithinTests } from './prepared.ts';
 import type { Progress } from './tools.ts';
 
 const run = promisify(execFile);
@@ -142,6 +143,14 @@ export async function staticBusybox(): Promise<string | undefined> {
 }
 
 async function aptInstall(packages: readonly string[]): Promise<string | undefined> {
+  const names = packages.join(' ');
+  try {
+    refuseWithinTests(names);
+  } catch (error) {
+    // The machine does without them, and it is said why.
+    if (error instanceof NotPreparedError && error.failure !== undefined) return error.failure;
+    throw error;
+  }
   const install = ['-y', '-qq', '--no-install-recommends', 'install', ...packages];
   try {
     // Lists may be missing altogether (a fresh container), or name versions that the mirror no longer has.
@@ -151,7 +160,9 @@ async function aptInstall(packages: readonly string[]): Promise<string | undefin
     });
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message.trim().split('\n').slice(-3).join(' ') : String(error);
+    const why = error instanceof Error ? error.message.trim().split('\n').slice(-3).join(' ') : String(error);
+    noteFailure(names, why);
+    return why;
   }
 }
 

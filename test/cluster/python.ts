@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheRoot, withLock } from './images/cache.ts';
+import { needsPrepared, refuseWithinTests } from './prepared.ts';
 import type { Progress } from './tools.ts';
 
 /**
@@ -20,6 +21,8 @@ export async function ensurePython(name: string, requirements: string, progress:
     .slice(0, 16);
   const folder = join(cacheRoot(), 'tools', `${name}-${key}`);
   const program = join(folder, 'bin', name);
+  needsPrepared(name);
+  if (!existsSync(program)) refuseWithinTests(name);
   await mkdir(join(cacheRoot(), 'tools'), { recursive: true });
   const wait = (): void => progress(`${name}: another process is installing it, waiting`);
   await withLock(folder, wait, async () => {

@@ -9,6 +9,7 @@ import { cacheRoot } from './images/cache.ts';
 import { makeRoot, openApt, unpack } from './images/debian.ts';
 import { writeImage, writeLayer } from './images/oci.ts';
 import { staticBusybox } from './machine.ts';
+import { refuseWithinTests } from './prepared.ts';
 
 export const sandboxImage = 'davit.local/busybox:1';
 
@@ -34,6 +35,7 @@ export async function prepareSandboxImage(): Promise<string> {
   const folder = join(cacheRoot(), 'nodes');
   const archive = join(folder, `sandbox-${await recipeKey()}.tar`);
   if (existsSync(archive)) return archive;
+  refuseWithinTests('sandbox image');
   await mkdir(folder, { recursive: true });
   const making = await mkdtemp(join(folder, '.sandbox-'));
   try {

@@ -10,6 +10,8 @@ describe('tools that cannot be built', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'davit-tools-test-'));
     vi.stubEnv('DAVIT_CACHE', join(folder, 'cache'));
+    // As outside of tests, which build nothing.
+    vi.stubEnv('VITEST_WORKER_ID', undefined);
   });
 
   afterEach(async () => {

@@ -3,12 +3,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cacheRoot, withLock } from './images/cache.ts';
 import { compilerNeeds, ensurePackages } from './machine.ts';
+import { needsPrepared, refuseWithinTests } from './prepared.ts';
 
 const run = promisify(execFile);
 
@@ -35,15 +36,32 @@ export type Tools = Readonly<Partial<Record<ToolModule, string>>>;
 
 /** The Kubernetes that the tests run on, and the oldest that Davit supports: `npm run compat` asks for that. */
 const kubernetesReleases = {
-  current: { folder: 'kubernetes', version: 'v1.36.3' },
-  oldest: { folder: 'kubernetes-1.32', version: 'v1.32.2' },
+  current: {
+    folder: 'kubernetes',
+    version: 'v1.36.3',
+    programs: [
+      'etcd',
+      'kube-apiserver',
+      'kube-controller-manager',
+      'kube-proxy',
+      'kube-scheduler',
+      'kubectl',
+      'kubelet',
+    ],
+  },
+  // No pods run on it.
+  oldest: {
+    folder: 'kubernetes-1.32',
+    version: 'v1.32.2',
+    programs: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl'],
+  },
 } as const;
 // Where Go's own installation instructions put it; a non-login shell often lacks it on its PATH.
 const usualGo = '/usr/local/go/bin/go';
 const progressEveryMs = 15_000;
 
 /** Which Kubernetes the embedded cluster is of: `DAVIT_KUBERNETES=oldest` in the environment, else the current one. */
-export function kubernetesRelease(): { readonly folder: string; readonly version: string } {
+export function kubernetesRelease(): (typeof kubernetesReleases)[keyof typeof kubernetesReleases] {
   const asked = process.env['DAVIT_KUBERNETES'] ?? 'current';
   if (asked !== 'current' && asked !== 'oldest')
     throw new Error(`DAVIT_KUBERNETES must be "current" or "oldest", not "${asked}"`);
@@ -51,7 +69,7 @@ export function kubernetesRelease(): { readonly folder: string; readonly version
 }
 
 /** Helm 4, or with `DAVIT_HELM=3` in the environment the one before, which many still have. */
-function helmFolder(): string {
+export function helmFolder(): string {
   const asked = process.env['DAVIT_HELM'] ?? '4';
   if (asked !== '3' && asked !== '4') throw new Error(`DAVIT_HELM must be "3" or "4", not "${asked}"`);
   return asked === '3' ? 'helm3' : 'helm';
@@ -103,8 +121,13 @@ export function gatewayApi(goBesidesPath = usualGo): Promise<string> {
 export async function moduleFolder(pinnedIn: string, module: string, goBesidesPath = usualGo): Promise<string> {
   const cwd = fileURLToPath(new URL(`./go/${pinnedIn}/`, import.meta.url));
   const go = await findGo(goBesidesPath);
-  const download = ['mod', 'download', '-json', module];
-  const { stdout } = await run(go, download, { cwd, env: goEnvironment() });
+  needsPrepared(pinnedIn);
+  const download = (env: NodeJS.ProcessEnv): Promise<{ stdout: string }> =>
+    run(go, ['mod', 'download', '-json', module], { cwd, env: { ...goEnvironment(), ...env } });
+  const { stdout } = await download({ GOPROXY: 'off' }).catch(() => {
+    refuseWithinTests(pinnedIn);
+    return download({});
+  });
   return (JSON.parse(stdout) as { readonly Dir: string }).Dir;
 }
 
@@ -116,21 +139,26 @@ const buildTags: Partial<Record<ToolModule, string>> = {
   prometheus: 'remove_all_sd',
 };
 
+/** The demo's: the compiler writes down nothing for a debugger, which is a tenth of its work. */
+const withoutDwarf: readonly ToolModule[] = ['kubernetes', 'containerd'];
+
 /** For libseccomp and SQLite. Everything else is static, without a C compiler. */
 const needsC: readonly ToolModule[] = ['runc', 'gitea'];
 
 async function ensureModule(module: ToolModule, go: string, progress: Progress): Promise<string> {
   const tags = buildTags[module];
+  const names = module === 'kubernetes' ? kubernetesRelease().programs : [];
   const recipe = [
     'install',
     '-trimpath',
+    ...(withoutDwarf.includes(module) ? ['-gcflags=all=-dwarf=false'] : []),
     ...(tags === undefined ? [] : ['-tags', tags]),
     '-ldflags',
     linkerFlags(module),
-    'tool',
+    names.length > 0 ? '.' : 'tool',
   ];
   const source = fileURLToPath(new URL(`./go/${folderOf(module)}/`, import.meta.url));
-  return ensureBuilt({ name: folderOf(module), source, recipe, needsC: needsC.includes(module) }, go, progress);
+  return ensureBuilt({ name: folderOf(module), source, recipe, needsC: needsC.includes(module), names }, go, progress);
 }
 
 /** The folder with the program of a Go module of the project's own, rebuilt whenever a file of it changes. */
@@ -148,15 +176,19 @@ interface GoBuild {
   readonly recipe: readonly string[];
   /** Whether a C compiler takes part; without one everything is static anyway. */
   readonly needsC?: boolean;
+  /** Of the one program, which does what it is called: each a link to it. */
+  readonly names?: readonly string[];
 }
 
 async function ensureBuilt(what: GoBuild, go: string, progress: Progress): Promise<string> {
-  const { name, source, recipe } = what;
-  const key = await keyOf(source, recipe, go);
+  const { name, source, recipe, names = [] } = what;
+  needsPrepared(name);
+  const key = await keyOf(source, [...recipe, ...names], go);
   const parent = join(cacheRoot(), 'tools');
   const folder = join(parent, `${name}-${key}`);
   if (existsSync(folder)) return folder;
 
+  refuseWithinTests(name);
   await mkdir(parent, { recursive: true });
   await withLock(
     folder,
@@ -168,6 +200,7 @@ async function ensureBuilt(what: GoBuild, go: string, progress: Progress): Promi
       await mkdir(making);
       if (what.needsC === true) await ensurePackages(compilerNeeds, progress);
       await build(what, go, making, progress);
+      await Promise.all(names.map((link) => symlink(name, join(making, link))));
       // The rename makes it whole or absent: a folder under its final name is never half built.
       await rename(making, folder);
     },

@@ -1,11 +1,11 @@
-// What the demo builds: a deployment from a small repository, and one from a folder that is uploaded.
+// What the demo builds: a deployment from a folder that is uploaded and, where there is a code host, one from a small repository.
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { BuildPlatform } from '../support/build-platform.ts';
+import type { CodeHost, PlatformThatBuilds } from '../support/build-platform.ts';
 import { call, type Deployment, type Stage } from './api-calls.ts';
 import { DemoError } from './demo-cluster.ts';
 
@@ -16,8 +16,11 @@ export const FROM_FOLDER = 'from-folder';
 const DEPLOYED_WITHIN_MS = 420_000;
 const ENDED_BADLY = ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED'];
 
-/** Small parts: the demo is one of three deployments on one machine. */
-const SIZES = { cpu: 0.1, memory_mb: 128, db_cpu: 0.1, db_memory_mb: 256, redis_cpu: 0.05, redis_memory_mb: 64 };
+/** A small server that needs no stores: one of three deployments on one machine, beside those that a user creates. */
+const SMALL = {
+  resource_spec: { cpu: 0.02, memory_mb: 64 },
+  runtime: { database: 'none', redis: 'none' },
+};
 
 const server = (text: string): string => `import http.server
 import os
@@ -37,25 +40,29 @@ if __name__ == "__main__":
 
 export async function buildDeployments(
   stage: Stage,
-  builds: BuildPlatform,
+  { codeHost, baseImages }: PlatformThatBuilds,
   say: (line: string) => void,
 ): Promise<void> {
-  await buildRepository(stage, builds, say);
+  if (codeHost) await buildRepository(stage, codeHost, baseImages.python, say);
   await buildFolder(stage, say);
 }
 
-async function buildRepository(stage: Stage, builds: BuildPlatform, say: (line: string) => void): Promise<void> {
-  const { gitea, baseImages, integrationId } = builds;
+async function buildRepository(
+  stage: Stage,
+  { gitea, integrationId }: CodeHost,
+  base: string,
+  say: (line: string) => void,
+): Promise<void> {
   const repository = (await gitea.makeRepository(FROM_REPOSITORY)).replace(/\.git$/, '');
   await gitea.commit(FROM_REPOSITORY, {
     'app.py': server('built from a repository'),
-    Dockerfile: `FROM ${baseImages.python}\nWORKDIR /app\nCOPY app.py .\nRUN python -m py_compile app.py\nUSER 65532:65532\nCMD ["python", "app.py"]\n`,
+    Dockerfile: `FROM ${base}\nWORKDIR /app\nCOPY app.py .\nRUN python -m py_compile app.py\nUSER 65532:65532\nCMD ["python", "app.py"]\n`,
   });
   say(`Creating deployment ${FROM_REPOSITORY} of ${repository}`);
   const created = await call(stage, 'POST', '/v2/deployments', {
     name: FROM_REPOSITORY,
     source: 'codehost',
-    source_config: { integration_id: integrationId, repo_url: repository, resource_spec: SIZES },
+    source_config: { integration_id: integrationId, repo_url: repository, ...SMALL },
     source_revision_config: { repo_ref: 'main', workflow_config_path: 'Dockerfile' },
     secrets: [],
   });
@@ -71,7 +78,7 @@ async function buildFolder(stage: Stage, say: (line: string) => void): Promise<v
   const created = await call(stage, 'POST', '/v2/deployments', {
     name: FROM_FOLDER,
     source: 'internal_source',
-    source_config: { resource_spec: SIZES },
+    source_config: SMALL,
     source_revision_config: {},
     secrets: [],
   });

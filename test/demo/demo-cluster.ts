@@ -1,6 +1,6 @@
 // What the demo needs of a cluster: the embedded one, or one of the caller's own.
 
-import type { BuildPlatform } from '../support/build-platform.ts';
+import type { PlatformThatBuilds } from '../support/build-platform.ts';
 import type { Platform, Target } from '../support/platform.ts';
 
 /** Namespace of the demo's tenant. */
@@ -29,7 +29,7 @@ export interface DemoCluster {
   /** Sends something to the sample server through its Service and tells, line by line, what came back. */
   readonly askSample?: (namespace: string, deployment: string) => Promise<readonly string[]>;
   /** Starts Davit together with all that builds take; only where builds were asked for. */
-  readonly startBuildPlatform?: () => Promise<BuildPlatform>;
+  readonly startBuildPlatform?: () => Promise<PlatformThatBuilds>;
   /** Starts Davit with listeners; only where one was asked for. */
   readonly startHub?: () => Promise<Platform>;
   stop(): Promise<void>;

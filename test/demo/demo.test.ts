@@ -189,13 +189,13 @@ describe('npm run demo -- --context', () => {
   });
 });
 
-describe('npm run demo -- --build', () => {
+describe.each(['--build', '--codehost'])('npm run demo -- %s', (option) => {
   it.each([
     ["a cluster of one's own", ['--context', 'kind-kind'], {}, 2, "--build needs the demo's own cluster"],
     ['no real pods', [], { DAVIT_PODS: 'off' }, 1, '--build needs real pods, and DAVIT_PODS is off.'],
   ])('with %s says why it cannot, before anything is compiled', async (_name, args, env, exit, says) => {
     const cache = await mkdtemp(join(folder, 'cache-'));
-    const { code, out } = await runDemo(['--build', ...args], { ...process.env, DAVIT_CACHE: cache, ...env });
+    const { code, out } = await runDemo([option, ...args], { ...process.env, DAVIT_CACHE: cache, ...env });
     expect(out).toContain(says);
     expect([code, await readdir(cache)]).toEqual([exit, []]);
   });
@@ -234,7 +234,7 @@ describe('npm run demo -- --listener', () => {
     expect(out).toMatch(/NAME +CONNECTED +VERSION +LAST-SEEN +RECORDS +AGE\n.* edge +True +\d\S+ +\S+ +1 /);
   }, 180_000);
 
-  it.each([[['--build']], [['--context', 'kind-kind']]])('does not go with %s', async (args) => {
+  it.each([[['--build']], [['--codehost']], [['--context', 'kind-kind']]])('does not go with %s', async (args) => {
     const { code, out } = await runDemo(['--listener', ...args], process.env);
     expect(out).toContain('goes without --build and --context');
     expect(code).toBe(2);

@@ -1,12 +1,12 @@
 // `npm run demo`: a real Kubernetes of one's own, Davit on it, and a sample deployment that answers. Each step is
 // printed with its time. `--once` tears down after READY, `--json FILE` tells scripts where everything is,
-// `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one, `--build` also builds images,
-// `--listener` also runs a deployment on a second cluster.
+// `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one, `--build` also builds an image,
+// `--codehost` also one of a repository, `--listener` also runs a deployment on a second cluster.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { BuildPlatform } from '../support/build-platform.ts';
+import type { PlatformThatBuilds } from '../support/build-platform.ts';
 import { type Platform, startRendered, type Tenant } from '../support/platform.ts';
 import { call, type Deployment, type Stage } from './api-calls.ts';
 import { buildDeployments } from './builds.ts';
@@ -19,8 +19,10 @@ import { type FurtherCluster, ON_FURTHER_CLUSTER, startFurtherCluster } from './
 const USAGE = `Usage: npm run demo [-- OPTION ...]
 
   --once          tear everything down after READY and exit 0
-  --build         also build a deployment from a repository and one from a folder, with a registry and a Gitea of the
-                  demo's own. The first time, they are compiled, which takes about ten minutes more
+  --build         also build a deployment from a folder, with a registry of the demo's own. The first time, BuildKit and the
+                  registry are compiled, which takes five to ten minutes more
+  --codehost      the same, and build a deployment from a repository, with a Gitea of the demo's own, which takes another ten
+                  minutes to compile the first time
   --listener      also start a second cluster, enroll it as a listener and run a deployment on it. Helm is compiled the first time
   --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage, hosting, registryUrl, baseImages, packageIndex} to
                   FILE once all is up. Without --build the last three are null
@@ -29,6 +31,8 @@ const USAGE = `Usage: npm run demo [-- OPTION ...]
 `;
 
 const DEPLOYMENT = 'hello';
+/** Room stays for what a user creates beside it. */
+const SMALL = { cpu: 0.05, memory_mb: 128, db_cpu: 0.05, db_memory_mb: 128, redis_cpu: 0.02, redis_memory_mb: 64 };
 const READY_WITHIN_MS = 300_000;
 const began = Date.now();
 /** From here on there is a cluster to be torn down step by step. */
@@ -41,6 +45,7 @@ function say(line: string): void {
 interface Options {
   readonly once: boolean;
   readonly build: boolean;
+  readonly codehost: boolean;
   readonly listener: boolean;
   readonly json: string | undefined;
   readonly context: string | undefined;
@@ -51,6 +56,7 @@ function readOptions(): Options {
   const options = {
     once: { type: 'boolean' },
     build: { type: 'boolean' },
+    codehost: { type: 'boolean' },
     listener: { type: 'boolean' },
     json: { type: 'string' },
     context: { type: 'string' },
@@ -63,12 +69,12 @@ function readOptions(): Options {
       process.stdout.write(USAGE);
       process.exit(0);
     }
-    const { once = false, build = false, listener = false, json, context, image } = values;
+    const { once = false, codehost = false, build = codehost, listener = false, json, context, image } = values;
     if (build && context !== undefined)
       throw new Error("--build needs the demo's own cluster: leave out --context, or set settings.builds on yours.");
     if (listener && (build || context !== undefined))
       throw new Error("--listener needs the demo's own clusters, and goes without --build and --context.");
-    return { once, build, listener, json, context, image };
+    return { once, build, codehost, listener, json, context, image };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(2);
@@ -80,7 +86,7 @@ async function createWhenKnown(stage: Stage, image: string): Promise<Deployment>
   const body = {
     name: DEPLOYMENT,
     source: 'external_docker',
-    source_config: {},
+    source_config: { resource_spec: SMALL },
     source_revision_config: { image_uri: image },
     secrets: [{ name: 'GREETING', value: 'hello from a Secret' }],
   };
@@ -128,7 +134,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
       : await connectContext(options.context, say);
   started = true;
   let platform: Platform | undefined;
-  let builds: BuildPlatform | undefined;
+  let builds: PlatformThatBuilds | undefined;
   let further: FurtherCluster | undefined;
   try {
     builds = await cluster.startBuildPlatform?.();
@@ -225,7 +231,10 @@ async function sayWhatNext(
   platform: Platform,
   tenant: Tenant,
   cluster: DemoCluster,
-  { builds, further }: { readonly builds: BuildPlatform | undefined; readonly further: FurtherCluster | undefined },
+  {
+    builds,
+    further,
+  }: { readonly builds: PlatformThatBuilds | undefined; readonly further: FurtherCluster | undefined },
 ): Promise<void> {
   const inFile = async (name: string, secret: string): Promise<string> => {
     const file = `${cluster.directory}/${name}`;
@@ -237,8 +246,11 @@ async function sayWhatNext(
   const forPlugin = [`DAVIT_SERVER=${platform.apiUrl}`, `DAVIT_TOKEN=${token}`];
   const exports = [...cluster.exports, `API=${platform.apiUrl}`, `TOKEN=${token}`, ...forPlugin];
   if (builds !== undefined) {
-    const { GITEA, CA, BASE } = builds.variables;
-    exports.push(`GITEA=${await inFile('gitea-address', GITEA)}`, `CA=${CA}`, `BASE=${BASE}`);
+    const { CA, BASE } = builds.variables;
+    exports.push(`CA=${CA}`, `BASE=${BASE}`);
+    // With its password.
+    const gitea = builds.codeHost?.gitea.signedIn;
+    if (gitea !== undefined) exports.push(`GITEA=${await inFile('gitea-address', gitea)}`);
   }
   const change = { spec: { sourceRevisionConfig: { imageUri: cluster.nextImage } } };
   const lines = [

@@ -6,7 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
 import { realPods } from '../cluster/machine.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
-import { ensureBuildPlatformImages, nodeImages, startBuildPlatform } from '../support/build-platform.ts';
+import {
+  ensureBuildPlatformImages,
+  nodeImages,
+  startBuildPlatform,
+  startPlatformThatBuilds,
+} from '../support/build-platform.ts';
 import { startPlatform } from '../support/platform.ts';
 import { SAMPLE_AGAIN, startSampleCluster } from '../support/sample-cluster.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
@@ -14,7 +19,7 @@ import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 /** With `build` or `listener` it can start a platform that does so, for which more is compiled the first time. */
 export async function embeddedDemoCluster(
   say: (line: string) => void,
-  { build = false, listener = false } = {},
+  { build = false, codehost = false, listener = false } = {},
 ): Promise<DemoCluster> {
   if (build) await needRealPods(say);
   const buildImages = build ? await ensureBuildPlatformImages(say) : undefined;
@@ -43,7 +48,12 @@ export async function embeddedDemoCluster(
     outlivesDemo: false,
     ...(buildImages && {
       startBuildPlatform: () =>
-        startBuildPlatform(cluster, { images: buildImages, stores: images, tenants: [TENANT], progress: say }),
+        (codehost ? startBuildPlatform : startPlatformThatBuilds)(cluster, {
+          images: buildImages,
+          stores: images,
+          tenants: [TENANT],
+          progress: say,
+        }),
     }),
     ...(listener && {
       startHub: () =>

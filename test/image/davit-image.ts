@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import { contents, ensureBaseImages, type Image, key } from '../cluster/images/build.ts';
 import { cacheRoot, withLock } from '../cluster/images/cache.ts';
 import { ensureProgram } from '../cluster/machine.ts';
+import { refuseWithinTests } from '../cluster/prepared.ts';
 import { lastLines } from '../cluster/tools.ts';
 
 const run = promisify(execFile);
@@ -59,6 +60,7 @@ export async function ensureDavitImage(progress: (line: string) => void, source 
     async () => {
       const known = await readImage(entry);
       if (known) return known;
+      refuseWithinTests('image of Davit');
       await sweep(folder);
       const began = Date.now();
       progress('Image: building it with the Dockerfile (about a minute the first time)');

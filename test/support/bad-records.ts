@@ -281,6 +281,103 @@ export const hostile: readonly Refused[] = [
   })),
 ];
 
+/** What a platform refuses by its settings, at every door in these words. */
+export interface RefusedHere {
+  readonly name: string;
+  readonly settings: Parts;
+  readonly spec: Parts;
+  readonly says: string;
+}
+
+const RESTRICTED = { pods: { policy: 'restricted' } };
+const LIMITED = { limits: { cpu: 2, memoryMb: 1024, resources: { 'nvidia.com/gpu': 1 } } };
+const using = (limits: Parts): Parts => sidecar({ resources: { limits } });
+
+export const refusedHere: readonly RefusedHere[] = [
+  ...[
+    'co.elastic.logs/json',
+    'io.opentelemetry.discovery.logs/config',
+    'telegraf.influxdata.com/inputs',
+    'external-dns.alpha.kubernetes.io/hostname',
+    'prometheus.io/scrape',
+    'fluentbit.io/parser',
+    'nginx.ingress.kubernetes.io/auth-url',
+  ].map((key) => ({
+    name: `annotation ${key}`,
+    settings: {},
+    spec: { annotations: { [key]: 'x' } },
+    says: 'these annotations have an effect beyond',
+  })),
+  {
+    name: 'a key that the platform refuses',
+    settings: { pods: { refused: { labels: ['billing.example/'] } } },
+    spec: { labels: { 'billing.example/team': 'x' } },
+    says: 'these labels have an effect beyond',
+  },
+  {
+    name: 'privilege escalation',
+    settings: RESTRICTED,
+    spec: context({ allowPrivilegeEscalation: true }),
+    says: 'privilege escalation is refused',
+  },
+  { name: 'root', settings: RESTRICTED, spec: context({ runAsUser: 0 }), says: 'user 0 is refused' },
+  {
+    name: 'root by the image',
+    settings: RESTRICTED,
+    spec: context({ runAsNonRoot: false }),
+    says: 'runAsNonRoot: false is refused',
+  },
+  {
+    name: 'another drop of capabilities',
+    settings: RESTRICTED,
+    spec: context({ capabilities: { drop: ['CHOWN'] } }),
+    says: 'capabilities other than a drop of ALL',
+  },
+  {
+    name: 'NFS',
+    settings: RESTRICTED,
+    spec: { volumes: [{ name: 'v', nfs: { server: 'files.example', path: '/' } }] },
+    says: 'nfs is refused',
+  },
+  {
+    name: 'any label',
+    settings: RESTRICTED,
+    spec: { labels: { team: 'x' } },
+    says: 'allows only the labels in settings',
+  },
+  { name: 'a large size', settings: LIMITED, spec: { queueCpuLimit: 3 }, says: 'at most 2' },
+  {
+    name: 'a sidecar of 500 cores',
+    settings: LIMITED,
+    spec: using({ cpu: '500' }),
+    says: "of a pod's containers together",
+  },
+  {
+    name: 'a sidecar with much memory',
+    settings: LIMITED,
+    spec: using({ memory: '129e9' }),
+    says: "memory requests of a pod's containers together",
+  },
+  {
+    name: 'a size with its sidecar',
+    settings: LIMITED,
+    spec: { cpu: 1.5, ...using({ cpu: 1 }) },
+    says: 'its sum with the sidecars',
+  },
+  {
+    name: 'eight GPUs',
+    settings: LIMITED,
+    spec: { initContainers: [{ name: 'train', image: 'a', resources: { limits: { 'nvidia.com/gpu': 8 } } }] },
+    says: "nvidia.com/gpu of a pod's containers together",
+  },
+  {
+    name: 'a resource that no limit names',
+    settings: LIMITED,
+    spec: using({ 'example.com/fpga': 1 }),
+    says: "example.com/fpga of a pod's containers together",
+  },
+];
+
 /** A runtime that neither door takes, in both cases, with the names of its record's secrets. */
 export interface RefusedRuntime {
   readonly name: string;
@@ -438,6 +535,43 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     secrets: ['POSTGRES_URI_CUSTOM'],
     kubectl: "queueDepth asks the deployment's own PostgreSQL",
     http: [['queue_depth', "queueDepth asks the deployment's own PostgreSQL: remove it, or POSTGRES_URI_CUSTOM"]],
+  },
+  ...(['database', 'redis'] as const).map((field) => {
+    const variable = field === 'database' ? 'POSTGRES_URI_CUSTOM' : 'REDIS_URI_CUSTOM';
+    const message = `${field} none and ${variable} contradict each other: remove one of them`;
+    const runtime = { [field]: 'none' };
+    return {
+      name: `no ${field}, and an external one`,
+      runtime,
+      payload: runtime,
+      secrets: [variable],
+      kubectl: message,
+      http: [[field, message]] as Finding[],
+    };
+  }),
+  {
+    name: 'another word than none',
+    runtime: { database: 'own' },
+    payload: { database: 'own' },
+    kubectl: 'Unsupported value: "own"',
+    http: [['database', 'must be one of none', 'enum']],
+  },
+  {
+    name: 'a query of a database that is not there',
+    runtime: { database: 'none', queueDepth: { query: 'SELECT 1' } },
+    payload: { database: 'none', queue_depth: { query: 'SELECT 1' } },
+    kubectl: "queueDepth asks the deployment's own PostgreSQL",
+    http: [['queue_depth', "queueDepth asks the deployment's own PostgreSQL: remove it, or set database back"]],
+  },
+  {
+    name: 'values of stores that are not there',
+    runtime: { database: 'none', redis: 'none', envNames: { DB: 'postgres_uri', CACHE: 'redis_host' } },
+    payload: { database: 'none', redis: 'none', env_names: { DB: 'postgres_uri', CACHE: 'redis_host' } },
+    kubectl: 'with database none this value does not exist: remove the name, or set database back',
+    http: [
+      ['env_names.DB', 'with database none this value does not exist: remove the name, or set database back'],
+      ['env_names.CACHE', 'with redis none this value does not exist: remove the name, or set redis back'],
+    ],
   },
   {
     ...names('a part of an external URI', { DB_HOST: 'postgres_host' }, EXTERNAL, [['env_names.DB_HOST', EXTERNAL]]),

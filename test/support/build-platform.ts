@@ -1,5 +1,5 @@
-// A platform that builds, as the demo and the tests of it have it: Davit with the registry of its own chart, the builder, a
-// Gitea and base images. Everything is compiled on this machine the first time.
+// A platform that builds, as the demo and the tests of it have it: Davit with the registry of its own chart, the builder,
+// base images and, where it is asked for, a Gitea. Everything is compiled on this machine the first time.
 
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -46,7 +46,7 @@ export interface BuildPlatformOptions {
   readonly images: BuildImages;
   /** PostgreSQL and Redis of the records. */
   readonly stores: { readonly postgres: string; readonly redis: string };
-  /** Namespaces that may use the Gitea. */
+  /** Namespaces that may use the Gitea, if there is one. */
   readonly tenants: readonly string[];
   /** How often branches are asked about. */
   readonly pollSeconds?: number;
@@ -55,34 +55,48 @@ export interface BuildPlatformOptions {
   readonly progress: Progress;
 }
 
-export interface BuildPlatform {
+export interface PlatformThatBuilds {
   readonly platform: Platform;
   readonly registry: RegistryClient;
-  readonly gitea: Gitea;
-  /** Of the Gitea. */
-  readonly integrationId: string;
+  readonly codeHost: CodeHost | undefined;
   /** In the registry, as builds name them. */
   readonly baseImages: { readonly python: string; readonly node: string };
   /** As builds reach it. */
   readonly packageIndex: { readonly pip: string; readonly npm: string };
-  /** Variables of the commands in docs/builds.md. One is a password. */
-  readonly variables: Readonly<Record<'GITEA' | 'CA' | 'BASE', string>>;
+  /** Variables of the commands in docs/builds.md. */
+  readonly variables: Readonly<Record<'CA' | 'BASE', string>>;
   /** Ends what runs on this machine. */
   stop(): Promise<void>;
 }
 
+export interface CodeHost {
+  readonly gitea: Gitea;
+  /** Of its CodeHostIntegration. */
+  readonly integrationId: string;
+}
+
+export type BuildPlatform = PlatformThatBuilds & CodeHost;
+
+/** With a Gitea, which takes ten minutes to compile. */
+export async function startBuildPlatform(cluster: Cluster, options: BuildPlatformOptions): Promise<BuildPlatform> {
+  options.progress('Starting a Gitea');
+  const started = await startPlatformThatBuilds(cluster, options, await startGitea(cluster, options.progress));
+  const { codeHost } = started;
+  if (codeHost === undefined) throw new Error('the platform was started without its Gitea');
+  return { ...started, ...codeHost };
+}
+
 /** The cluster has the `nodeImages`, and its pods may have user namespaces. */
-export async function startBuildPlatform(
+export async function startPlatformThatBuilds(
   cluster: Cluster,
   { images, stores, tenants, pollSeconds = 3, values, progress }: BuildPlatformOptions,
-): Promise<BuildPlatform> {
+  gitea?: Gitea,
+): Promise<PlatformThatBuilds> {
   const host = await registryAddress(cluster);
   const apiPort = await freePort(cluster.hostAddress);
   const key = await createPasswordKey(cluster);
   const index = await startPackageIndex(cluster.hostAddress, await machineUpstream());
   const packageIndex = { pip: index.pip, npm: index.npm };
-  progress('Starting a Gitea');
-  const gitea = await startGitea(cluster, progress);
   const { python, node } = images.bases;
   const baseImages = { python: baseImageName(host, python), node: baseImageName(host, node) };
   const platform = await startPlatform(cluster, {
@@ -94,9 +108,11 @@ export async function startBuildPlatform(
       'settings.http.insecure': true,
       'settings.images.postgres': stores.postgres,
       'settings.images.redis': stores.redis,
-      'settings.codeHosts': [
-        { host: new URL(gitea.url).host, addresses: [cluster.hostAddress], ca: authority.certificate },
-      ],
+      ...(gitea && {
+        'settings.codeHosts': [
+          { host: new URL(gitea.url).host, addresses: [cluster.hostAddress], ca: authority.certificate },
+        ],
+      }),
       'settings.builds.images': { builder: images.builder.name, davit: images.davit.name },
       'settings.builds.baseImages': baseImages,
       'settings.builds.packageIndex': packageIndex,
@@ -132,11 +148,11 @@ export async function startBuildPlatform(
     progress('Pushing base images');
     await registry.publish(python);
     await registry.publish(node);
-    const integrationId = await createIntegration(cluster, gitea, tenants);
+    const codeHost = gitea && { gitea, integrationId: await createIntegration(cluster, gitea, tenants) };
     const authorities = join(cluster.runDir, 'authorities.pem');
     await writeFile(authorities, `${authority.certificate}\n${ca}`);
-    const variables = { GITEA: gitea.signedIn, CA: authorities, BASE: baseImages.python };
-    return { platform, registry, gitea, integrationId, baseImages, packageIndex, variables, stop };
+    const variables = { CA: authorities, BASE: baseImages.python };
+    return { platform, registry, codeHost, baseImages, packageIndex, variables, stop };
   } catch (error) {
     await stop();
     throw error;

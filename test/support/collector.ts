@@ -27,13 +27,18 @@ export interface Collector {
   spans(): Promise<CollectedSpan[]>;
 }
 
-/** Builds the collector the first time. It ends with the cluster. */
+/** Path of the program. */
+export async function ensureCollector(progress: Progress): Promise<string> {
+  const source = join(import.meta.dirname, '../cluster/go/otel-collector');
+  return join(await ensureProgram('otel-collector', source, progress), 'otel-collector');
+}
+
+/** It ends with the cluster. */
 export async function startCollector(
   cluster: Pick<Cluster, 'hostAddress' | 'runDir' | 'logsDir' | 'startProcess'>,
   progress: Progress,
 ): Promise<Collector> {
-  const source = join(import.meta.dirname, '../cluster/go/otel-collector');
-  const program = join(await ensureProgram('otel-collector', source, progress), 'otel-collector');
+  const program = await ensureCollector(progress);
   const endpoint = `${cluster.hostAddress}:${await freePort(cluster.hostAddress)}`;
   const config = join(cluster.runDir, 'otel-collector.yaml');
   await writeFile(

@@ -23,6 +23,11 @@ export async function makeFacadeWithRegistry(
   const registry = await startFakeRegistry();
   const builds = {
     ...defaultSettings().builds,
+    images: {
+      ...defaultSettings().builds.images,
+      builder: 'registry.example/builder:1',
+      davit: 'registry.example/davit:1',
+    },
     registry: { host: registry.host, insecure: true, tokens: true, ...more },
   };
   const facade = await makeFacade({ hosting: 'both', builds, ...settings }, {}, { withRegistry: true });

@@ -10,6 +10,7 @@ import { cacheRoot, withLock } from '../cluster/images/cache.ts';
 import { makeRoot } from '../cluster/images/debian.ts';
 import { writeImage, writeLayer } from '../cluster/images/oci.ts';
 import { basePackages, finishBase, nodeVersion, repositoryRoot } from '../cluster/images/recipes.ts';
+import { refuseWithinTests } from '../cluster/prepared.ts';
 import type { Progress } from '../cluster/tools.ts';
 
 const run = promisify(execFile);
@@ -37,6 +38,7 @@ export async function ensureNpmApplication(application: NpmApplication, progress
     async () => {
       const known = await readImage(entry);
       if (known) return known;
+      refuseWithinTests(`application ${name}`);
       await removeOlder(folder, name);
       const began = Date.now();
       const making = await mkdtemp(join(folder, `.${name}~`));

@@ -38,21 +38,17 @@ describe('npm run', () => {
     { program: 'harness/fuzz/main.ts', option: '--examples' },
     { program: 'demo/demo.ts', option: '--once' },
     { program: 'compat.ts', option: 'npm run compat' },
-  ])(
-    '$program prints its options, and what is wrong with others',
-    ({ program, option }) => {
-      const run = (arg: string): ReturnType<typeof spawnSync> =>
-        spawnSync(process.execPath, [join(import.meta.dirname, '..', program), arg], { encoding: 'utf8' });
-      const help = run('--help');
-      expect([help.status, help.stderr]).toEqual([0, '']);
-      expect(help.stdout).toContain(option);
-      // `npm run compat` hands the others on to vitest.
-      if (program === 'compat.ts') return;
-      const wrong = run('--nonsense');
-      expect([wrong.status, wrong.stdout]).toEqual([2, '']);
-      expect(wrong.stderr).toContain("Unknown option '--nonsense'");
-      expect(wrong.stderr).not.toContain('    at ');
-    },
-    60_000,
-  );
+  ])('$program prints its options, and what is wrong with others', ({ program, option }) => {
+    const run = (arg: string): ReturnType<typeof spawnSync> =>
+      spawnSync(process.execPath, [join(import.meta.dirname, '..', program), arg], { encoding: 'utf8' });
+    const help = run('--help');
+    expect([help.status, help.stderr]).toEqual([0, '']);
+    expect(help.stdout).toContain(option);
+    // `npm run compat` hands the others on to vitest.
+    if (program === 'compat.ts') return;
+    const wrong = run('--nonsense');
+    expect([wrong.status, wrong.stdout]).toEqual([2, '']);
+    expect(wrong.stderr).toContain("Unknown option '--nonsense'");
+    expect(wrong.stderr).not.toContain('    at ');
+  });
 });

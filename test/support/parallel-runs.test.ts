@@ -98,11 +98,11 @@ describe('lanes', () => {
     const pids: number[] = [];
     const lanes = await Promise.all(['first', 'second'].map((name) => lane(name, { rest })));
     const ended = runLanes(lanes, { say: (line) => void pids.push(Number(line.split(' ').at(-1))), children });
-    await expect.poll(() => pids.length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => pids.length, { timeout: 60_000 }).toBe(2);
     for (const child of children) signalGroup(child, 'SIGINT');
     expect(await ended).toEqual({ passed: 0, failed: 2, skipped: 0 });
     expect(children.size).toBe(0);
-    await expect.poll(() => pids.filter(isThere), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(() => pids.filter(isThere), { timeout: 60_000 }).toEqual([]);
   });
 
   it('that say nothing for long are said to be running', async () => {

@@ -14,7 +14,7 @@ export interface SeenRecord {
   readonly name: string;
   readonly record: AppDeployment;
   readonly kstatus: KStatus;
-  /** By the health check of docs/operations.md; without one Argo CD decides on its own. */
+  /** By the health check of docs/install.md; without one Argo CD decides on its own. */
   readonly argo?: 'Progressing' | 'Degraded' | 'Suspended' | 'Healthy';
 }
 

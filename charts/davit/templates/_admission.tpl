@@ -1,10 +1,16 @@
 {{/* Every policy of this chart, each with a binding of its name. */}}
 {{- define "davit.policies" -}}
-davit-authorship-adoption, davit-authorship-claims, davit-authorship-configmaps, davit-authorship-organization, davit-authorship-secrets, davit-authorship-service-account, davit-controller, davit-hosting, davit-marks, davit-origin, davit-pod-parts, davit-revisions, davit-secrets
-{{- if include "davit.hasRegistry" . }}, davit-api{{ end }}
+davit-api, davit-authorship-adoption, davit-authorship-claims, davit-authorship-configmaps, davit-authorship-organization, davit-authorship-provider-classes, davit-authorship-secrets, davit-authorship-service-account, davit-controller, davit-hosting, davit-marks, davit-origin, davit-pod-parts, davit-revisions, davit-secrets
+{{- if include "davit.hasRegistry" . }}, davit-foreign-images{{ end }}
+{{- if include "davit.ownImages" . }}, davit-images{{ end }}
 {{- if .Values.settings.listeners.enabled }}, davit-listeners, davit-listener-tokens{{ end }}
 {{- if include "davit.limited" . }}, davit-limits{{ end }}
 {{- if eq .Values.settings.pods.policy "restricted" }}, davit-restricted-pods{{ end }}
+{{- end }}
+
+{{/* Not empty where deployments of source internal_docker have repositories of their own. */}}
+{{- define "davit.ownImages" -}}
+{{- if and (include "davit.hasRegistry" .) (ne .Values.settings.hosting "self-hosted") }}true{{ end }}
 {{- end }}
 
 {{/* Not empty where a record may not ask for everything that the schema lets through. */}}
@@ -40,7 +46,7 @@ A policy: what a record's author may not read himself, he cannot have Davit read
 author may get the object; in one check for the whole namespace, or else by name. A use is `NAME:KEY` for one key, or
 `NAME:*` for the whole object, so that a reference which somebody else added can be neither turned to another key nor
 widened to all of them. No name of an object has a colon or a slash.
-Takes: name, resource, one and what (singular and plural, for people), uses (the name of a template that gives the CEL list of uses in `object` or
+Takes: name, group (absent: core), resource, one and what (singular and plural, for people), uses (the name of a template that gives the CEL list of uses in `object` or
 `oldObject`), exempt (a CEL condition on the use `u`), labels.
 One validation for each name: the API server allows two checks an expression, and a message may name what was checked but
 cannot check. A variable is evaluated once, and only when asked for.
@@ -78,7 +84,7 @@ spec:
       expression: >-
         [{{ range $i := until $listed }}{{ if $i }}, {{ end }}{{ $i }}{{ end }}].filter(i, i < variables.fresh.size() && variables.fresh.indexOf(variables.fresh[i]) == i).map(i, variables.fresh[i])
     - name: all
-      expression: authorizer.group('').resource('{{ .resource }}').namespace(request.namespace).check('get').allowed()
+      expression: authorizer.group('{{ .group }}').resource('{{ .resource }}').namespace(request.namespace).check('get').allowed()
   validations:
     - expression: variables.used.size() == 0 || variables.all || (variables.fresh.size() <= {{ $listed }} && variables.added.size() <= {{ $most }})
       message: without the right to get all {{ .resource }} of the namespace, you may add at most {{ $most }} {{ .what }} at once
@@ -86,7 +92,7 @@ spec:
     {{- range $i := until $most }}
     - expression: >-
         variables.used.size() == 0 || variables.all || variables.fresh.size() > {{ $listed }} || variables.added.size() <= {{ $i }} || variables.added.size() > {{ $most }} ||
-        authorizer.group('').resource('{{ $.resource }}').namespace(request.namespace).name(variables.added[{{ $i }}]).check('get').allowed()
+        authorizer.group('{{ $.group }}').resource('{{ $.resource }}').namespace(request.namespace).name(variables.added[{{ $i }}]).check('get').allowed()
       messageExpression: "'you may not get {{ $.one }} ' + variables.added[{{ $i }}] + ' yourself, so your record must not refer to it'"
       message: you may not get every {{ $.one }} to which this record refers
       reason: Forbidden
@@ -127,6 +133,28 @@ spec:
 + {{ include "davit.flat" (printf "%s.?sidecars.orValue([]).map(c, %s)" .parts $of) }}
 {{- end }}
 
+{{/* CEL: whether the attribute `k` of a CSI volume names a SecretProviderClass: what the node fetches from elsewhere. */}}
+{{- define "davit.namesProviderClass" -}}
+k.lowerAscii().matches('secret[-_.]?provider[-_.]?class')
+{{- end }}
+
+{{/* CEL: whether the attribute `k` names a Secret (secretName, authSecretRefName, node-publish-secret-name, credentialsRef). Drivers
+     choose these names freely, so every attribute that speaks of a secret counts. */}}
+{{- define "davit.namesSecret" -}}
+k.lowerAscii().matches('secret|credential|(auth|token|password|passwd|key)[-_.]?ref') && !{{ include "davit.namesProviderClass" . }}
+{{- end }}
+
+{{/* The uses of what CSI volumes name in attributes. Takes: parts (CEL), names (a template: whether the attribute `k` counts). */}}
+{{- define "davit.attributeUses" -}}
+{{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.volumeAttributes)).map(v, v.csi.volumeAttributes.filter(k, %s).map(k, v.csi.volumeAttributes[k] + ':@csi'))" .parts (include .names .)) }}
+{{- end }}
+
+{{/* All uses of SecretProviderClasses. */}}
+{{- define "davit.providerClassUses" -}}
+({{ include "davit.attributeUses" (dict "parts" (include "davit.podParts" .) "names" "davit.namesProviderClass") }}
+).filter(u, u != '' && !u.startsWith(':'))
+{{- end }}
+
 {{/* All uses of Secrets in a record, as a CEL list; takes `object` or `oldObject`. A pull secret and a Secret of a CSI driver
      never reach a container, so each of these is a use of its own, marked with an @ that no key can have. Some CSI drivers
      take the name of a Secret as an attribute of the volume. */}}
@@ -136,7 +164,7 @@ spec:
 + {{ . }}.spec.?secretReferences.orValue([]).map(s, s.secretName + ':' + s.secretKey)
 + {{ $parts }}.?imagePullSecrets.orValue([]).map(s, s.name + ':@pull')
 + {{ $parts }}.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.nodePublishSecretRef)).map(v, v.csi.nodePublishSecretRef.?name.orValue('') + ':@csi')
-+ {{ include "davit.flat" (printf "%s.?volumes.orValue([]).filter(v, has(v.csi) && has(v.csi.volumeAttributes)).map(v, v.csi.volumeAttributes.filter(k, k.lowerAscii().matches('secret([-_.]?(name|ref))?$')).map(k, v.csi.volumeAttributes[k] + ':@csi'))" $parts) }}
++ {{ include "davit.attributeUses" (dict "parts" $parts "names" "davit.namesSecret") }}
 + {{ include "davit.volumeUses" (dict "parts" $parts "volume" "secret" "nameOf" "secretName" "source" "secret") }}
 + {{ include "davit.environmentUses" (dict "parts" $parts "key" "secretKeyRef" "whole" "secretRef") }}
 ).filter(u, u != '' && !u.startsWith(':'))

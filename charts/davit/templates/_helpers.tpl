@@ -4,6 +4,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* Of one process: a list of the root context and "controller" or "api". */}}
@@ -15,9 +18,60 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
 {{- define "davit.image" -}}
+{{- $repository := include "davit.mirrored" (list . .Values.image.repository) -}}
 {{- with .Values.image -}}
-{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- if .digest }}{{ $repository }}@{{ .digest }}{{ else }}{{ $repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
 {{- end -}}
+{{- end }}
+
+{{/* A name of an image with the registry of global.imageRegistry: a list of the root context and the name. */}}
+{{- define "davit.mirrored" -}}
+{{- $registry := dig "imageRegistry" "" ((index . 0).Values.global | default dict) -}}
+{{- $name := index . 1 -}}
+{{- if $registry -}}
+{{- $first := splitList "/" $name | first -}}
+{{- if and (contains "/" $name) (or (contains "." $first) (contains ":" $first) (eq $first "localhost")) -}}
+{{- $name = trimPrefix (printf "%s/" $first) $name -}}
+{{- end -}}
+{{ $registry }}/{{ $name }}
+{{- else -}}
+{{ $name }}
+{{- end -}}
+{{- end }}
+
+{{/* The variables and mounts that the values add to a container, and the volumes to a pod: a list of the root context and a process. */}}
+{{- define "davit.extraEnv" -}}
+{{- $root := index . 0 -}}
+{{- if $root.Values.caBundle.configMap }}
+- name: NODE_EXTRA_CA_CERTS
+  value: /etc/davit-ca/{{ $root.Values.caBundle.key }}
+{{- end }}
+{{- with (index $root.Values (index . 1)).extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "davit.extraVolumeMounts" -}}
+{{- $root := index . 0 -}}
+{{- if $root.Values.caBundle.configMap }}
+- {name: ca-bundle, mountPath: /etc/davit-ca, readOnly: true}
+{{- end }}
+{{- with (index $root.Values (index . 1)).extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "davit.extraVolumes" -}}
+{{- $root := index . 0 -}}
+{{- with $root.Values.caBundle }}
+{{- if .configMap }}
+- name: ca-bundle
+  configMap: {name: {{ .configMap }}}
+{{- end }}
+{{- end }}
+{{- with (index $root.Values (index . 1)).extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "davit.controllerUser" -}}
@@ -65,6 +119,10 @@ tolerations:
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with $process.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- toYaml . | nindent 2 }}
+{{- else }}
 topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: kubernetes.io/hostname
@@ -72,6 +130,7 @@ topologySpreadConstraints:
     labelSelector:
       matchLabels:
         {{- include "davit.selectorLabels" . | nindent 8 }}
+{{- end }}
 securityContext:
   runAsNonRoot: true
   runAsUser: 65532
@@ -208,6 +267,34 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- $_ := set $registry "upkeep" .Values.registry.garbageCollection -}}
 {{- end -}}
 {{- $_ := set $settings.builds "registry" $registry -}}
+{{- end -}}
+{{- $hosts := $settings.address.reservedHosts | default list -}}
+{{- if .Values.api.ingress.enabled -}}
+{{- $hosts = append $hosts .Values.api.ingress.host -}}
+{{- end -}}
+{{- if .Values.api.httpRoute.enabled -}}
+{{- $hosts = concat $hosts (.Values.api.httpRoute.hostnames | default list) -}}
+{{- end -}}
+{{- with $settings.builds.registry -}}
+{{- $hosts = append $hosts (regexReplaceAll ":[0-9]+$" .host "") -}}
+{{- end -}}
+{{- /* An address or a wildcard is nothing that a record can claim. */ -}}
+{{- $own := list -}}
+{{- range $host := $hosts -}}
+{{- if regexMatch "^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\.)+[a-z]([-a-z0-9]{0,61}[a-z0-9])?$" $host -}}
+{{- $own = append $own $host -}}
+{{- end -}}
+{{- end -}}
+{{- if $own -}}
+{{- $_ := set $settings.address "reservedHosts" (uniq $own) -}}
+{{- end -}}
+{{- with dig "imageRegistry" "" (.Values.global | default dict) -}}
+{{- if not $settings.images.registry -}}
+{{- $_ := set $settings.images "registry" . -}}
+{{- end -}}
+{{- end -}}
+{{- with $settings.builds.images.builder -}}
+{{- $_ := set $settings.builds.images "builder" (include "davit.mirrored" (list $ .)) -}}
 {{- end -}}
 {{- if and (include "davit.builds" .) (not $settings.builds.images.davit) -}}
 {{- $_ := set $settings.builds.images "davit" (include "davit.image" .) -}}

@@ -4,6 +4,7 @@ import { PlanFailure, type PlanReason, shown, shownPath } from './failure.ts';
 import { hasPythonGraph } from './import-paths.ts';
 import { env, jsonEnv } from './instructions.ts';
 import { javascriptSteps } from './javascript.ts';
+import { judged } from './judge.ts';
 import { pythonSteps } from './python.ts';
 import type { PlanOptions, Steps } from './steps.ts';
 import { MAX_CONFIGURATION_BYTES, readWorkflowConfig, type WorkflowConfig } from './workflow-config.ts';
@@ -74,9 +75,10 @@ export function dockerfileOf(configPath: string, workspace: Workspace, options: 
   try {
     const path = resolvePath('workflow_config_path', '', configPath);
     const content = contentOf(path, workspace);
-    return isDockerfile(path)
+    const planned = isDockerfile(path)
       ? asItIs(path, content, workspace, options)
       : generated(path, content, workspace, options);
+    return { ...planned, warnings: [...planned.warnings, ...judged(planned.dockerfile, options)] };
   } catch (error) {
     if (error instanceof PlanFailure) return { reason: error.reason, message: error.message };
     throw error;

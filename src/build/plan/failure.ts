@@ -11,6 +11,7 @@ export const PLAN_REASONS = {
   PathIsLink: 'A path goes through a symbolic link.',
   CredentialsInDependency: 'A dependency has a user name or a password in its URL.',
   BaseImageMissing: 'Neither the platform nor the configuration file names a base image for this language.',
+  ImageNotAllowed: "An image of the Dockerfile is in a part of the platform's registry that is not for this tenant.",
   WorkspaceTooLarge: 'The workspace has more files than a build takes.',
 } as const;
 

@@ -1,5 +1,6 @@
 // Input and output of the steps of each language.
 
+import type { RegistryArea } from '../../api/registry-images.ts';
 import type { BaseImages } from './base-image.ts';
 import type { WorkflowConfig } from './workflow-config.ts';
 import type { Workspace } from './workspace.ts';
@@ -9,6 +10,10 @@ export interface PlanOptions {
   /** Install and build commands of the deployment, not of the configuration file. */
   readonly installCommand?: string;
   readonly buildCommand?: string;
+  /** The platform's registry, and the path of the tenant's repositories there. Absent: images are not judged. */
+  readonly registry?: RegistryArea & { readonly own: string };
+  /** Build arguments by which the builder passes package indexes. Empty if the platform has none of its own. */
+  readonly indexes?: readonly string[];
   /** User of the image, `uid:gid`. If absent, the base image's user builds and runs. */
   readonly user?: string;
 }

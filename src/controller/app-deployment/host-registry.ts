@@ -8,6 +8,7 @@ import { hostsOf } from '../../decide/assess/address.ts';
 import { type HostClaim, holderOf } from '../../decide/host-ownership.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { hostOf, wantedHost } from '../../record/hostnames.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
 import { namespaceOf, uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import type { Change } from '../../runtime/store.ts';
@@ -46,7 +47,9 @@ export function makeHostRegistry(
     const { deletionTimestamp, creationTimestamp = '' } = record.metadata;
     const wanted = deletionTimestamp === undefined ? wantedHost(record.spec, { name, namespace }, address) : undefined;
     const { url, hostClaim } = record.status ?? {};
-    const holds = new Set([...(url === undefined ? [] : [hostOf(url)]), ...hostsMade(record)]);
+    // The address of a record that a listener's cluster runs is what that cluster says: it claims no host here.
+    const reports = url !== undefined && runsHere(record) ? [hostOf(url)] : [];
+    const holds = new Set([...reports, ...hostsMade(record)]);
     return {
       wanted,
       claim: {

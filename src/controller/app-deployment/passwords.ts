@@ -1,8 +1,7 @@
 // The password Secrets of a record's own PostgreSQL and Redis: created once and never regenerated.
 
 import { randomBytes } from 'node:crypto';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { STORE_PARTS, type StorePart } from '../../api/meta.ts';
+import type { StorePart } from '../../api/meta.ts';
 import { passwordLost, passwordState } from '../../decide/children/passwords.ts';
 import { nameConflict } from '../../decide/children/plan.ts';
 import { type ActionFailure, isOurs, type Observed } from '../../decide/observed.ts';
@@ -15,10 +14,22 @@ import { type Cluster, placeOf } from '../shared/cluster.ts';
 import { failureOf } from '../shared/failures.ts';
 import { settleFailures } from '../shared/settle-all.ts';
 
-/** Creates the passwords of the stores of `revision`, and returns failures. */
-export function ensurePasswords(observed: Observed, revision: AppRevision, target: Cluster): Promise<ActionFailure[]> {
-  const own = STORE_PARTS.filter((part) => revision.spec.resolved[part] !== undefined);
-  return settleFailures(own.map((part) => ensurePassword(part, observed, target)));
+/** Creates the passwords of these stores, and returns failures. */
+export function ensurePasswords(
+  observed: Observed,
+  stores: readonly StorePart[],
+  target: Cluster,
+): Promise<ActionFailure[]> {
+  return settleFailures(stores.map((part) => ensurePassword(part, observed, target)));
+}
+
+/** What a pass that changes nothing can tell of the data of the own PostgreSQL: the caches are confirmed by live reads. */
+export async function lostPassword(observed: Observed, target: Cluster): Promise<ActionFailure[]> {
+  if (passwordState('postgres', observed) !== 'lost') return [];
+  const { namespace = '' } = observed.record.metadata;
+  const ref = { namespace, name: observed.names.postgresSecret };
+  const failure = await lookForPassword('postgres', ref, observed, target);
+  return failure ? [failure] : [];
 }
 
 const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };

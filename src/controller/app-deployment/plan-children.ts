@@ -1,13 +1,20 @@
 // Plans the children of a revision: which of them may be applied now, after a dry run of their pods.
 
 import type { AppRevision } from '../../api/app-revision.ts';
-import { COMPONENT_LABEL, ORIGIN_TENANT_ANNOTATION, STORE_PARTS } from '../../api/meta.ts';
+import {
+  APPLIED_ANNOTATION,
+  COMPONENT_LABEL,
+  ORIGIN_TENANT_ANNOTATION,
+  STORE_PARTS,
+  type StorePart,
+} from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
 import { isMigrated, mayMigrate, migratingBefore } from '../../decide/assess/migration.ts';
-import { isRolled, runningRevision } from '../../decide/assess/workloads.ts';
+import { mayStartPods } from '../../decide/assess/pod-starts.ts';
+import { heldRevision, isRolled } from '../../decide/assess/workloads.ts';
+import { foreignFields } from '../../decide/children/foreign-fields.ts';
 import {
   type Action,
-  mayStartPods,
   NOTHING_PRUNED,
   type Plan,
   PRUNED_KINDS,
@@ -17,7 +24,7 @@ import {
 import { podsToTry, withoutRefused } from '../../decide/children/pod-dry-run.ts';
 import { handedOver } from '../../decide/children/replicas-handover.ts';
 import { digestsThere, type Rotation } from '../../decide/children/rotation.ts';
-import type { ActionFailure, Observed } from '../../decide/observed.ts';
+import { type ActionFailure, deploymentOf, type Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
@@ -84,8 +91,8 @@ export interface Wanted {
   readonly latest: AppRevision;
   /** Whether all Secrets and keys that its pods reference exist. */
   readonly isComplete: boolean;
-  /** Failures of the passwords and the volume. */
-  readonly lost: readonly ActionFailure[];
+  /** Failures of the passwords and volumes of the stores among these children. Creates passwords that never existed. */
+  readonly guard: (stores: readonly StorePart[]) => Promise<readonly ActionFailure[]>;
   readonly digests: Rotation['digests'];
   /** The children of a revision. */
   readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
@@ -95,6 +102,10 @@ export interface Wanted {
 /** The plan, and whether the migration of the latest revision has to start when it has been executed. */
 export interface AllowedPlan extends Plan {
   readonly migrates?: boolean;
+  /** Failures of the passwords and volumes of its stores. */
+  readonly lost: readonly ActionFailure[];
+  /** What others have added to the children; undefined if that is not known. */
+  readonly foreign?: readonly string[];
 }
 
 /**
@@ -106,38 +117,65 @@ export async function planAllowed(
   wanted: Wanted,
   { target, now, contracts, settings }: PlanningOptions,
 ): Promise<AllowedPlan> {
-  const { observed, latest, isComplete, lost, digests, made, answers } = wanted;
-  const running = runningRevision(observed);
+  const { observed, latest, isComplete, guard, digests, made, answers } = wanted;
+  const running = heldRevision(observed, latest);
   // Rarely needed, and expensive to render.
   const held = (): readonly KubeObject[] | undefined => {
     if (!running) return undefined;
     // Children of a newer version of Davit are not changed.
-    return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed)) : [];
+    return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed, running.spec.id)) : [];
   };
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
-  const isWaiting = imageOf(latest) === undefined && running !== undefined;
-  const mayRoll = isComplete && !isWaiting && isMigrated(observed, latest);
+  const isBuilt = imageOf(latest) !== undefined;
+  const isWaiting = !isBuilt && (running ?? deploymentOf(observed, 'server')) !== undefined;
+  const hasFailed = latest.status?.failure !== undefined;
+  const mayRoll = isComplete && isBuilt && isMigrated(observed, latest) && !hasFailed;
   const preparing = isComplete && !isWaiting ? (migratingBefore(observed, latest) ?? latest) : undefined;
   // The stores of a first revision may start meanwhile.
   const desired = mayRoll
     ? made(latest, digests)
     : (withStoresOf(preparing && made(preparing, digests), held()) ??
       made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
-  const prunes = isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
-  const planned = plan(desired, observed, mayRoll ? prunes : NOTHING_PRUNED);
-  if (!mayStartPods(lost)) return planned;
+  const planned = {
+    ...plan(desired, observed, prunesFor(observed, latest, mayRoll)),
+    foreign: foreignFields(desired, observed),
+  };
+  // Those of the running revision as well, whatever the latest one wants: they hold the data that serves.
+  const stores = storesAmong(desired);
+  const lost = await guard(stores);
+  if (!mayStartPods(lost)) return { ...planned, lost };
   // The pods of the rollout are tried before the migration: one that the API server rejects would follow a changed database.
-  const migrates = isComplete && !isWaiting && mayMigrate(observed, latest) && !planned.actions.some(changesStore);
+  const migrates = isComplete && !isWaiting && mayMigrate(observed, latest) && !planned.actions.some(renewsStore);
   const next = migrates ? made(latest, digests) : desired;
   const tried = migrates ? plan(next, observed, NOTHING_PRUNED) : planned;
   const [refused, withoutRoom] = await Promise.all([
-    dryRunPods(podsToTry(tried, next, observed, now()), target, answers),
+    // The pods of the active revision were accepted before, and a quota may be full of those of the failed one.
+    hasFailed ? [] : dryRunPods(podsToTry(tried, next, observed, now()), target, answers),
     settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, target.client) : [],
   ]);
   const refusals = [...refused, ...withoutRoom];
-  if (refusals.length === 0) return { ...planned, ...(migrates && { migrates }) };
-  const kept = held();
-  return { actions: kept ? withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals) : [], refusals };
+  if (refusals.length === 0) return { ...planned, lost, ...(migrates && { migrates }) };
+  const kept = held() ?? [];
+  const others = storesAmong(kept).filter((part) => !stores.includes(part));
+  return {
+    actions: withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals),
+    refusals,
+    lost: [...lost, ...(await guard(others))],
+  };
+}
+
+/** The kinds of which nothing else is left: of a failed revision, the parts that the active one does not have. */
+function prunesFor(observed: Observed, latest: AppRevision, mayRoll: boolean): ReadonlySet<string> {
+  if (mayRoll) return isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
+  const goesBack = latest.status?.failure !== undefined && heldRevision(observed, latest) !== undefined;
+  return goesBack ? WORKLOAD_KINDS : NOTHING_PRUNED;
+}
+
+/** The own stores among these children. */
+function storesAmong(children: readonly KubeObject[]): readonly StorePart[] {
+  return STORE_PARTS.filter((part) =>
+    children.some(({ kind, metadata }) => kind === 'StatefulSet' && metadata.labels?.[COMPONENT_LABEL] === part),
+  );
 }
 
 /** The held children, those of own stores as the revision that migrates wants them. Undefined if nothing is held. */
@@ -156,6 +194,24 @@ function isOfStore({ metadata }: KubeObject): boolean {
   return STORE_PARTS.some((part) => part === metadata.labels?.[COMPONENT_LABEL]);
 }
 
-function changesStore({ object }: Action): boolean {
-  return isOfStore(object);
+/** A new manifest of a store. What others have changed in it is judged by what an apply of it changes (changedStores). */
+function renewsStore({ object, ...action }: Action): boolean {
+  const there = action.do === 'apply' ? action.observed : undefined;
+  const digest = object.metadata.annotations?.[APPLIED_ANNOTATION];
+  return isOfStore(object) && there?.metadata.annotations?.[APPLIED_ANNOTATION] !== digest;
+}
+
+/**
+ * Names of the StatefulSets that these actions have changed. An apply changes nothing where a webhook rewrites each one to
+ * what is there.
+ */
+export function changedSets(actions: readonly Action[], { caches }: Cluster): ReadonlySet<string> {
+  const sets = actions.filter(({ object }) => object.kind === 'StatefulSet');
+  const changed = sets.filter((action) => {
+    const { namespace = '', name } = action.object.metadata;
+    const now = caches.children.get('StatefulSet')?.get({ namespace, name });
+    const before = action.do === 'apply' ? action.observed : undefined;
+    return before === undefined || now?.metadata.generation !== before.metadata.generation;
+  });
+  return new Set(changed.map(({ object }) => object.metadata.name));
 }

@@ -2,19 +2,23 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
+import type { StorePart } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
 import { type AddressOutcome, addressOf, keepsAddress, undecided } from '../../decide/assess/address.ts';
 import { assess, assessRecord, type RecordAssessment } from '../../decide/assess/assessment.ts';
 import { migrationLost, migrationOf, migrationStatusOf, obsoleteMigrations } from '../../decide/assess/migration.ts';
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
+import { mayStartPods } from '../../decide/assess/pod-starts.ts';
 import { hasServed } from '../../decide/assess/rollout.ts';
-import { runningRevision } from '../../decide/assess/workloads.ts';
+import { heldRevision, runningRevision } from '../../decide/assess/workloads.ts';
 import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
-import { mayStartPods, partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
+import { correctionsOf } from '../../decide/children/corrections.ts';
+import { partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
 import { type Rotation, rotationOf } from '../../decide/children/rotation.ts';
 import { stuckPods } from '../../decide/children/stuck-pods.ts';
 import { type ActionFailure, type Observed, refTo, said } from '../../decide/observed.ts';
+import { patienceOf, untilExhaustedMs } from '../../decide/patience.ts';
 import { pausedBy } from '../../decide/pause.ts';
 import { recheckAfterMs } from '../../decide/pod-startup.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
@@ -36,7 +40,7 @@ import { makeTracingProject } from '../../resources/tracing-project.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import type { Vanished } from '../garbage/bypassed-finalizers.ts';
-import { executePlan, makeOnce, withAppliedDigest } from '../shared/apply.ts';
+import { executePlan, makeOnce, makeRevisionOnce, withAppliedDigest } from '../shared/apply.ts';
 import { overlayWrite } from '../shared/caches.ts';
 import { type Cluster, type Clusters, until } from '../shared/cluster.ts';
 import { deleteObjects, removePods } from '../shared/delete.ts';
@@ -47,12 +51,13 @@ import { earliestRequeue } from '../shared/requeue.ts';
 import { settleAll } from '../shared/settle-all.ts';
 import { adoptObjects, volumeRefusals } from './adopt-database.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
+import { hideFromArgoCd } from './hide-from-argo-cd.ts';
 import type { HostRegistry } from './host-registry.ts';
-import { makeMountFailures } from './mount-failures.ts';
 import { look, observe } from './observe.ts';
-import { ensurePasswords } from './passwords.ts';
-import { childrenOf, planAllowed, prefetchDryRuns, type Wanted } from './plan-children.ts';
+import { ensurePasswords, lostPassword } from './passwords.ts';
+import { changedSets, childrenOf, planAllowed, prefetchDryRuns, type Wanted } from './plan-children.ts';
 import type { DryRunResult } from './pod-dry-run.ts';
+import { makePodEvents } from './pod-events.ts';
 import { collectRevisions } from './prune-revisions.ts';
 import type { SecretFingerprints } from './secret-fingerprints.ts';
 
@@ -79,6 +84,8 @@ interface ReconcileOutcome {
   readonly requeueAfterMs?: number;
   /** Failures that are retried and not reported in the status. */
   readonly housekeeping?: readonly unknown[];
+  /** What others have added to the children; absent if that is not known. */
+  readonly foreign?: readonly string[];
 }
 
 const NOTHING: ReconcileOutcome = { latest: undefined, refusals: [] };
@@ -93,7 +100,7 @@ const RACES_UNSAID = 3;
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
   const { contents, hosts, vanished, events, now } = options;
   const { caches } = options.home;
-  const mountFailures = makeMountFailures(now);
+  const podEvents = makePodEvents(now);
   /** Key → number of consecutive conflicts. */
   const races = new Map<string, number>();
 
@@ -142,17 +149,24 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     // What it names was judged above, and a change of that wakes the record again.
     const after: Observed = { ...first, ...look(record, options) };
     // Events are listed live, and only for the report on pods; no decision depends on them.
-    const pods = await mountFailures.addTo(withOverdue(after.pods, now()), target.client, log);
+    const pods = await podEvents.addTo(withOverdue(after.pods, now()), target.client, log);
     // A pass that exceeded its time limit is aborted and reported, with requests that have their own time limits.
     const reporting = signal.aborted ? options : within;
-    const unreported = await report(first, { ...after, pods }, assessed, pass, reporting);
+    const unreported = await report(
+      first,
+      { ...after, pods, patience: patienceOf(record, options.settings, now()) },
+      assessed,
+      pass,
+      reporting,
+    );
     const failed = [...causes, ...(pass.housekeeping ?? []), ...unreported];
     if (failed.length > 0) throw decisiveOf(failed);
     return earliestRequeue(
       swept.requeueAfterMs,
       pass.requeueAfterMs,
-      retryAfterMs(record, pass.refusals, now()),
+      retryAfterMs(record, [...pass.refusals, ...(first.unread ?? [])], now()),
       recheckAfterMs(after.pods, now()),
+      untilExhaustedMs(record, options.settings, now()),
       untilStuckMs(after, now()),
       untilOverdueMs(after.pods, now()),
     );
@@ -179,6 +193,8 @@ async function reconcileSpec(
   options: ReconcilerOptions,
 ): Promise<ReconcileOutcome | 'gone'> {
   const { home, target, settings } = options;
+  // Everything in it is about to be deleted, and nothing can be created.
+  if (observed.namespaceTerminating) return { ...NOTHING, latest: observed.revisions[0] };
   if (assessed.policy.is !== 'pass' || assessed.paused !== undefined || !runsHere(observed.record))
     return { ...NOTHING, latest: observed.revisions[0] };
 
@@ -195,7 +211,7 @@ async function reconcileSpec(
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [project, made, answers] = await settleAll([
     lacksProject ? ensureTracingProject(record, home) : [],
-    draft && makeOnce(draft, record, home),
+    draft && makeRevisionOnce(record, draft.spec, home),
     draft && assessed.references.is === 'pass' ? prefetchDryRuns(observed, draft, rotation.digests, options) : [],
   ]);
   const latest = 'current' in wanted ? wanted.current : made;
@@ -239,15 +255,12 @@ async function bringChildren(
   const host = address.is === 'held' && !observed.addressKindMissing ? address.host : undefined;
   const made: Wanted['made'] = (revision, digests) =>
     childrenOf(observed, revision, digests, options, host).map(withAppliedDigest);
-  // Before the volume: a volume without a password means that the password was lost.
-  const passwords = await ensurePasswords(observed, latest, target);
-  const unusable = [...passwords, ...(latest.spec.resolved.postgres ? await volumeRefusals(observed, target) : [])];
   const planned = await planAllowed(
     {
       observed,
       latest,
       isComplete: assessed.references.is === 'pass',
-      lost: unusable,
+      guard: (stores) => guardStores(stores, observed, target),
       digests: rotation.digests,
       made,
       answers,
@@ -255,25 +268,55 @@ async function bringChildren(
     options,
   );
   const [data, rest] = partitionByData(planned.actions);
+  const { lost: unusable } = planned;
   const volumes = unusable.length > 0 ? [] : await executePlan(data, record, target);
   const before = [...earlier, ...lost, ...unusable, ...planned.refusals, ...volumes];
   const performed = await executePlan(withoutUnsafe(rest, before), record, target);
+  reportCorrections(observed, latest, [...planned.actions], [...volumes, ...performed], options.events);
+  const changed = changedSets(planned.actions, target);
+  // What stops no rollout stops no migration.
   const migration =
-    planned.migrates === true && [...before, ...performed].length === 0
+    planned.migrates === true && changed.size === 0 && mayStartPods([...before, ...performed])
       ? await startMigration(observed, latest, options)
       : await lostMigration(observed, latest, target);
-  const removed = mayStartPods(before) ? await removePods(stuckPods(observed, planned.actions), target) : [];
+  const removed = mayStartPods(before) ? await removePods(stuckPods(observed, changed), target) : [];
   const housekeeping = [
     ...(await collectRevisions(observed, settings.revisions.kept, home)),
     ...causesOf(await deleteObjects(obsoleteMigrations(observed, latest), target)),
+    ...causesOf(await hideFromArgoCd(observed, options)),
   ];
   return {
     latest,
     refusals: [...before, ...performed, ...migration, ...removed],
     address,
     housekeeping,
+    ...(planned.foreign && { foreign: planned.foreign }),
     ...(rotation.waitMs !== undefined && { requeueAfterMs: rotation.waitMs }),
   };
+}
+
+/** Tells people whose change was put back. */
+function reportCorrections(
+  { record }: Observed,
+  { status }: AppRevision,
+  actions: Parameters<typeof correctionsOf>[0],
+  failures: readonly ActionFailure[],
+  events: EventRecorder,
+): void {
+  const isObserved = record.status?.observedGeneration === record.metadata.generation;
+  const isDeployed = status?.state === 'DEPLOYED' && isObserved;
+  for (const note of correctionsOf(actions, failures, isDeployed))
+    events.record({ regarding: record, type: 'Normal', reason: 'DriftCorrected', action: 'Repair', note });
+}
+
+/** What makes own stores unusable. Their passwords come first: a volume without one means that the password was lost. */
+async function guardStores(
+  stores: readonly StorePart[],
+  observed: Observed,
+  target: Cluster,
+): Promise<readonly ActionFailure[]> {
+  const passwords = await ensurePasswords(observed, stores, target);
+  return [...passwords, ...(stores.includes('postgres') ? await volumeRefusals(observed, target) : [])];
 }
 
 async function startMigration(
@@ -313,7 +356,7 @@ function takeAddress(
   { hosts }: ReconcilerOptions,
 ): AddressOutcome {
   if (asked.is !== 'allowed') return asked;
-  if (imageOf(latest) === undefined && !runningRevision(observed)) return undecided(observed, asked);
+  if (imageOf(latest) === undefined && !heldRevision(observed, latest)) return undecided(observed, asked);
   const { host } = asked;
   const holder = hosts.take(observed.record, host);
   if (holder.uid === observed.record.metadata.uid) return { is: 'held', host };
@@ -353,6 +396,21 @@ async function reportOvertaken(before: Observed, latest: AppRevision, options: R
   );
 }
 
+/**
+ * What is lost of the own PostgreSQL, where the pass did not come to its children: the record is paused, refused, or waits. It
+ * stands in DatabaseReady, and Ready keeps its reason.
+ */
+async function unseenDataLoss(
+  observed: Observed,
+  { latest, address }: ReconcileOutcome,
+  { target }: ReconcilerOptions,
+): Promise<ActionFailure[]> {
+  const isOwnHere = latest?.spec.resolved.postgres !== undefined && runsHere(observed.record);
+  if (address !== undefined || !isOwnHere || planAdoption(observed).refusals.length > 0) return [];
+  const found = await settleAll([lostPassword(observed, target), volumeRefusals(observed, target)]);
+  return found.flat().filter(({ reason }) => reason === 'PasswordMissing' || reason === 'VolumeMissing');
+}
+
 /** Reports the status of revisions, tracing project and record. Returns failures; one failure does not prevent the other reports. */
 async function report(
   before: Observed,
@@ -367,7 +425,13 @@ async function report(
   const { latest } = pass;
   const refusals = withStableMessages([...pass.refusals, ...(after.unread ?? [])], record);
   const address = pass.address ?? undecided(after, assessed.asked);
-  const assessment = assess(after, assessed, { latest, address, failures: refusals });
+  const failures = [...refusals, ...(await unseenDataLoss(after, pass, options))];
+  const assessment = assess(after, assessed, {
+    latest,
+    address,
+    failures,
+    ...(pass.foreign && { foreign: pass.foreign }),
+  });
   const unsaid: ActionFailure[] = [];
   const errors: unknown[] = [];
   const say = async (object: KubeObject, saying: () => Promise<void>): Promise<void> => {

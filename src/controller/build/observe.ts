@@ -2,15 +2,15 @@
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import { isUnderWay } from '../../api/build.ts';
 import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { ObservedBuild, ObservedJob } from '../../decide/build/observed.ts';
+import { type Contender, nextTurns } from '../../decide/build/turns.ts';
 import { pausedBy } from '../../decide/pause.ts';
 import { buildName } from '../../record/names.ts';
 import { imageRepository, type RegistrySettings, type TenantIdentity } from '../../record/registry-names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
-import { type BuildCaches, type Caches, REVISION_ID } from '../shared/caches.ts';
+import { BUILD_IS, type BuildCaches, type Caches, REVISION_ID } from '../shared/caches.ts';
 
 export interface BuildToDo extends ObservedBuild {
   readonly tenant: TenantIdentity;
@@ -21,6 +21,13 @@ export interface Orphan {
   readonly orphan: ObservedJob | undefined;
 }
 
+export interface Observation {
+  readonly caches: Caches;
+  readonly builds: BuildCaches;
+  readonly settings: Settings;
+  readonly registry: RegistrySettings;
+}
+
 /**
  * Returns the build of the revision with this id (lower case) in `namespace`, or an Orphan if its record, revision or
  * tenant is gone.
@@ -28,24 +35,12 @@ export interface Orphan {
 export function observeBuild(
   namespace: string,
   id: string,
-  {
-    caches,
-    builds,
-    settings,
-    registry,
-  }: {
-    readonly caches: Caches;
-    readonly builds: BuildCaches;
-    readonly settings: Settings;
-    readonly registry: RegistrySettings;
-  },
+  { caches, builds, settings, registry }: Observation,
 ): BuildToDo | Orphan {
   const job = builds.jobs.get({ namespace: settings.builds.namespace, name: buildName(id) });
   const [revision] = caches.revisions.byIndex(namespace, REVISION_ID, id);
   const record = revision && recordOf(revision, caches);
-  const tenantNamespace = caches.namespaces.get({ name: namespace });
-  const tenantId =
-    tenantNamespace?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenantNamespace.metadata.uid : undefined;
+  const tenantId = tenantIdOf(namespace, caches);
   if (!revision || !record || record.metadata.deletionTimestamp !== undefined || tenantId === undefined)
     return { orphan: job };
   const tenant = { namespace, tenantId };
@@ -56,18 +51,57 @@ export function observeBuild(
     revision,
     record,
     tenant,
-    siblings: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, record.metadata.name)),
+    siblings: siblingsOf(record, caches),
     job,
     pod: pods[0],
-    // Lists all revisions, so it is done only for a queued build.
-    others:
-      revision.status?.build?.phase === 'Queued'
-        ? caches.revisions.list().filter(({ status }) => isUnderWay(status?.build))
-        : [],
+    others: revision.status?.build?.phase === 'Queued' ? buildsUnderWay(caches) : [],
+    contenderOf: (other) => contenderOf(other, { caches, builds, settings }),
     repository: imageRepository(registry, tenant, record.metadata.name),
     settings: settings.builds,
     isPaused: pausedBy(record, settings) !== undefined,
   };
+}
+
+/** All builds that are queued or run. */
+export function buildsUnderWay({ namespaces, revisions }: Caches): AppRevision[] {
+  return namespaces.list().flatMap(({ metadata: { name } }) => revisions.byIndex(name, BUILD_IS, 'under way'));
+}
+
+/** Ids of the queued builds whose turn it is. */
+export function turnsNow(observed: Pick<Observation, 'caches' | 'builds' | 'settings'>): AppRevision[] {
+  const all = buildsUnderWay(observed.caches);
+  const turns = new Set(
+    nextTurns(all, observed.settings.builds.concurrency, (revision) => contenderOf(revision, observed)),
+  );
+  return all.filter(({ spec }) => turns.has(spec.id));
+}
+
+function contenderOf(
+  revision: AppRevision,
+  { caches, builds, settings }: Pick<Observation, 'caches' | 'builds' | 'settings'>,
+): Contender {
+  const { namespace = '' } = revision.metadata;
+  const record = tenantIdOf(namespace, caches) === undefined ? undefined : recordOf(revision, caches);
+  const isThere = record !== undefined && record.metadata.deletionTimestamp === undefined;
+  return {
+    record: isThere ? record : undefined,
+    siblings: isThere ? siblingsOf(record, caches) : [],
+    job: builds.jobs.get({ namespace: settings.builds.namespace, name: buildName(revision.spec.id) }),
+    isPaused: isThere && pausedBy(record, settings) !== undefined,
+  };
+}
+
+function siblingsOf(record: AppDeployment, { revisions }: Caches): AppRevision[] {
+  return revisionsOf(
+    record,
+    revisions.byLabel(record.metadata.namespace ?? '', DEPLOYMENT_LABEL, record.metadata.name),
+  );
+}
+
+/** The uid of a namespace that is a tenant's. */
+function tenantIdOf(namespace: string, { namespaces }: Caches): string | undefined {
+  const { metadata } = namespaces.get({ name: namespace }) ?? {};
+  return metadata?.labels?.[TENANT_LABEL] === 'true' ? metadata.uid : undefined;
 }
 
 function recordOf({ metadata, spec }: AppRevision, caches: Caches): AppDeployment | undefined {

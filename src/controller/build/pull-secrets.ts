@@ -2,6 +2,7 @@
 // tenant's own repositories, and is renewed long before it expires. Otherwise the Secret is a copy of the platform's
 // pull Secret.
 
+import type { AppRevision } from '../../api/app-revision.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import {
   APPLIED_ANNOTATION,
@@ -16,7 +17,8 @@ import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { usesRegistry } from '../../record/build-source.ts';
 import { PULL_SECRET } from '../../record/names.ts';
-import { type RegistrySettings, tenantRepositories } from '../../record/registry-names.ts';
+import { imageIn, type RegistrySettings, tenantRepositories } from '../../record/registry-names.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
 import { endAll } from '../../runtime/store.ts';
@@ -32,6 +34,7 @@ import type { RegistryAccess } from './registry-access.ts';
  */
 const VALID_MS = 7 * 24 * 3600 * 1000;
 const RENEWED_AFTER_MS = 24 * 3600 * 1000;
+const CLOCKS_DIFFER_MS = 300_000;
 /** Interval at which a copied Secret is compared with its original. */
 const COMPARED_MS = 300_000;
 
@@ -56,7 +59,13 @@ export function makePullSecretReconciler(options: PullSecretOptions): Reconcile 
     const tenant = caches.namespaces.get({ name: namespace })?.metadata;
     const isTenant = tenant?.labels?.[TENANT_LABEL] === 'true' && tenant.deletionTimestamp === undefined;
     const isConfigured = registry.tokens || registry.pullSecret !== undefined;
-    const isNeeded = isConfigured && isTenant && caches.records.list(namespace).some(({ spec }) => usesRegistry(spec));
+    // Pods of a kept revision pull its image again, also after its record has changed to another source of images.
+    const isRun = (revision: AppRevision): boolean => imageIn(registry, imageOf(revision) ?? '') !== undefined;
+    const isNeeded =
+      isConfigured &&
+      isTenant &&
+      (caches.records.list(namespace).some(({ spec }) => usesRegistry(spec)) ||
+        caches.revisions.list(namespace).some(isRun));
     if (!isNeeded) {
       if (secret && tenant?.deletionTimestamp === undefined && secret.metadata.deletionTimestamp === undefined) {
         const { uid = '', resourceVersion = '' } = secret.metadata;
@@ -68,7 +77,9 @@ export function makePullSecretReconciler(options: PullSecretOptions): Reconcile 
     }
     const expires = Date.parse(secret?.metadata.annotations?.[REGISTRY_EXPIRES_ANNOTATION] ?? '');
     const freshForMs = expires - VALID_MS + RENEWED_AFTER_MS - now().getTime();
-    if (registry.tokens && freshForMs > 0) return { requeueAfterMs: freshForMs };
+    // A later one is not Davit's: somebody made the Secret before, or changed it.
+    if (registry.tokens && freshForMs > 0 && freshForMs <= RENEWED_AFTER_MS + CLOCKS_DIFFER_MS)
+      return { requeueAfterMs: freshForMs };
     const repositories = `${tenantRepositories(registry, { namespace, tenantId: tenant.uid ?? '' })}/*`;
     const config = await registryAccess.pull(repositories, VALID_MS / 1000);
     // The platform's Secret does not exist yet.
@@ -116,7 +127,13 @@ function pullSecret(namespace: string, config: string, until: string | undefined
 export function wakePullSecrets(caches: Caches, queue: WorkQueue): () => void {
   const subscriptions = [
     caches.records.onChange(({ type, object, previous }) => {
-      if (usesRegistry(object.spec) && (type !== 'modified' || !previous)) queue.add(object.metadata.namespace ?? '');
+      // A template's record may change from an image to a repository, and back.
+      const changes = type !== 'modified' || !previous || usesRegistry(previous.spec) !== usesRegistry(object.spec);
+      if (changes && [object, previous].some((one) => one && usesRegistry(one.spec)))
+        queue.add(object.metadata.namespace ?? '');
+    }),
+    caches.revisions.onChange(({ type, object }) => {
+      if (type === 'deleted') queue.add(object.metadata.namespace ?? '');
     }),
     caches.secrets.onChange(({ object: { metadata } }) => {
       if (metadata.name === PULL_SECRET) queue.add(metadata.namespace ?? '');

@@ -82,6 +82,18 @@ function askedOf({ spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment
   return JSON.stringify([sourceConfig.integrationId, sourceConfig.repoUrl, sourceRevisionConfig.repoRef]);
 }
 
+function repositoryOf({ spec }: AppDeployment): string | undefined {
+  return repositoryOfUrl(spec.sourceConfig.repoUrl ?? '');
+}
+
+/** Repositories with a webhook that `before` does not show. */
+function pushedSince(now: CodeHostIntegration, before: CodeHostIntegration): string[] {
+  const known = new Map((before.status?.pushes ?? []).map(({ repository, at }) => [repository, at]));
+  return (now.status?.pushes ?? [])
+    .filter(({ repository, at }) => known.get(repository) !== at)
+    .map(({ repository }) => repository);
+}
+
 /** Time of the latest webhook of the record's repository (RFC 3339). */
 function noticeFor({ spec: { sourceConfig } }: AppDeployment, caches: Caches): string | undefined {
   const integration = caches.integrations.byUid(sourceConfig.integrationId?.toLowerCase() ?? '');
@@ -95,19 +107,23 @@ function noticeFor({ spec: { sourceConfig } }: AppDeployment, caches: Caches): s
  */
 export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
   const wake = ({ metadata }: AppDeployment): void => queue.add(keyOf(metadata.namespace, metadata.name));
-  const wakeThose = ({ metadata }: CodeHostIntegration): void =>
-    caches.records
-      .list()
-      .filter(
-        (record) => asksForPushes(record) && record.spec.sourceConfig.integrationId?.toLowerCase() === metadata.uid,
-      )
+  /** After a webhook those of its repository alone. Tenants are those that the integration lists. */
+  const wakeThose = (now: CodeHostIntegration, before: CodeHostIntegration | undefined): void => {
+    const isSame = before !== undefined && before.metadata.generation === now.metadata.generation;
+    const pushed = new Set(isSame ? pushedSince(now, before) : []);
+    if (isSame && pushed.size === 0) return;
+    now.spec.tenants
+      .flatMap((tenant) => caches.records.list(tenant))
+      .filter(({ spec: { sourceConfig } }) => sourceConfig.integrationId?.toLowerCase() === now.metadata.uid)
+      .filter((record) => asksForPushes(record) && (!isSame || pushed.has(repositoryOf(record) ?? '')))
       .forEach(wake);
+  };
   const subscriptions = [
     caches.records.onChange(({ object, previous }) => {
       // Status changes do not affect the branch.
       if (asksForPushes(object) && object.metadata.generation !== previous?.metadata.generation) wake(object);
     }),
-    caches.integrations.onChange(({ object }) => wakeThose(object)),
+    caches.integrations.onChange(({ object, previous }) => wakeThose(object, previous)),
   ];
   caches.records.list().filter(asksForPushes).forEach(wake);
   return endAll(subscriptions);

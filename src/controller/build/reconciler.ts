@@ -4,10 +4,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
 import { type BuildStatus, FINAL_PHASES } from '../../api/build.ts';
+import { rfc3339 } from '../../api/conditions.ts';
 import { BUILD_FIELD_MANAGER } from '../../api/meta.ts';
 import { quoted, shortened } from '../../api/text.ts';
 import type { ObservedJob } from '../../decide/build/observed.ts';
-import { ended, nextStep } from '../../decide/build/step.ts';
+import { ended, nextStep, queuedAgain, WAITING } from '../../decide/build/step.ts';
 import { NotFound, ServerError } from '../../errors.ts';
 import { JOBS, SECRETS } from '../../kube/api-resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -19,7 +20,7 @@ import { type BuildCaches, overlayWrite } from '../shared/caches.ts';
 import { refOf } from '../shared/keys.ts';
 import { type BuildToDo, observeBuild } from './observe.ts';
 import { type BuildHindrance, isHindrance } from './source-access.ts';
-import { type StartOptions, startBuild } from './start.ts';
+import { hindranceOf, type StartOptions, startBuild } from './start.ts';
 
 export interface BuildReconcilerOptions extends StartOptions {
   readonly builds: BuildCaches;
@@ -27,6 +28,8 @@ export interface BuildReconcilerOptions extends StartOptions {
   readonly now: () => Date;
 }
 
+/** Time by which startedAt may precede the Job. */
+const LONG_AGO_MS = 10_000;
 /** Delay before a retry after a temporary failure. */
 const RETRY_MS = 15_000;
 
@@ -103,8 +106,22 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
       await report(build, ended(before, 'Failed', reason, message, now()), client);
       return {};
     }
-    await report(build, { ...before, reason, message }, client);
+    // It gives its place to others while it waits.
+    await report(build, queuedAgain(before, reason, message), client);
     return { requeueAfterMs: retryAfterMs };
+  }
+
+  /** Reports that nothing hinders the build: it lacks its turn alone. */
+  async function waits(build: BuildToDo, more: Partial<BuildStatus>, client: KubeClient): Promise<void> {
+    const { startedAt: _tried, ...before } = build.revision.status?.build ?? { phase: 'Queued' as const };
+    await report(build, { ...before, ...more, reason: 'WaitingForTurn', message: WAITING }, client);
+  }
+
+  /** The limits of a build begin with its Job, not with earlier attempts to start it. */
+  async function startedNow(build: BuildToDo, client: KubeClient): Promise<void> {
+    const { build: status } = build.revision.status ?? {};
+    const isEarlier = now().getTime() - Date.parse(status?.startedAt ?? '') >= LONG_AGO_MS;
+    if (status && isEarlier) await report(build, { ...status, startedAt: rfc3339(now()) }, client);
   }
 
   /** Reports what the API server says against the Job or its Secrets. Throws the error again: the key is retried with backoff. */
@@ -139,8 +156,13 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     if (act === 'resolve') {
       const commit = await sources.commit(build.record);
       if (isHindrance(commit)) return hindered(build, commit, client);
-      const before = build.revision.status?.build;
-      if (before) await report(build, { ...before, commit }, client);
+      await waits(build, { commit }, client);
+      return {};
+    }
+    if (act === 'prove') {
+      const failure = await hindranceOf(build, options);
+      if (failure) return hindered(build, failure, client);
+      await waits(build, {}, client);
       return {};
     }
     if (act === 'start') {
@@ -148,6 +170,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
         refused(build, error, client),
       );
       if (failure) return hindered(build, failure, client);
+      await startedNow(build, client);
     }
     if (act === 'removeJob' && build.job) await removeJob(build.job, client);
     if (act === 'forgetCredentials' && build.job) await forgetCredentials(build.job, id, client);

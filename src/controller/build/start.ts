@@ -74,6 +74,12 @@ export async function startBuild(build: BuildToDo, options: StartOptions): Promi
   return undefined;
 }
 
+/** Returns what would hinder the start of the build now. Nothing is written. */
+export async function hindranceOf(build: BuildToDo, options: StartOptions): Promise<BuildHindrance | undefined> {
+  const credentials = await credentialsFor(build, sourceOf(build), options);
+  return 'reason' in credentials ? credentials : undefined;
+}
+
 function sourceOf({ revision, record }: BuildToDo): BuildSource | undefined {
   const { sourceTarballPath, repoRef = 'HEAD' } = revision.spec.requested.sourceRevisionConfig;
   if (sourceTarballPath !== undefined) return { kind: 'upload', tag: uploadTag(sourceTarballPath) };

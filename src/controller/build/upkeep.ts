@@ -6,24 +6,28 @@ import type { AppDeployment } from '../../api/app-deployment.ts';
 import { isBegun } from '../../api/build.ts';
 import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
-import {
-  imagesNamed,
-  isCollectionDue,
-  type ObservedRepository,
-  type UpkeepSettings,
-  upkeepOf,
-} from '../../decide/build/upkeep.ts';
+import { isCollectionDue, type ObservedRepository, type UpkeepSettings, upkeepOf } from '../../decide/build/upkeep.ts';
 import { NotFound, RegistryFailed, undefinedIfNotFound } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { deploymentIn, type ImageName, keepTag, type RegistrySettings } from '../../record/registry-names.ts';
+import {
+  deploymentIn,
+  type ImageName,
+  keepTag,
+  probeRepository,
+  type RegistrySettings,
+} from '../../record/registry-names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import type { RegistryClient } from '../../registry/client.ts';
 import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
+import { endAll } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import type { Caches } from '../shared/caches.ts';
 import type { Cluster } from '../shared/cluster.ts';
+import { makeNamedImages } from './named-images.ts';
+import { makeRegistryFailures } from './registry-failures.ts';
+import { makeUnneededTags } from './unneeded-tags.ts';
 
 /** Pod of the chart's StatefulSet. */
 const REGISTRY_POD = 'davit-registry-0';
@@ -31,8 +35,6 @@ const REGISTRY_POD = 'davit-registry-0';
 const ALL = '';
 /** Interval at which the age of the registry's pod is looked at. It is a fraction of the hour in which the pod is replaced. */
 const LOOK_MS = 600_000;
-/** Interval after a failure of the registry. */
-const RETRY_MS = 15_000;
 /** Interval at which the tags of all repositories are compared with what is needed. */
 const SWEEP_MS = 6 * 3600 * 1000;
 /** A tag is deleted only if nothing has needed it for this time: somebody uploads first and names the upload later. */
@@ -43,7 +45,7 @@ export interface RegistryUpkeepOptions {
   readonly settings: Settings;
   readonly registry: RegistrySettings;
   readonly upkeep: UpkeepSettings;
-  readonly client: Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag'>;
+  readonly client: Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf'>;
   /** Davit's own namespace, where the registry's pod is. */
   readonly namespace: string;
   readonly queue: Pick<WorkQueue, 'add'>;
@@ -69,28 +71,35 @@ interface RegistryPod extends KubeObject {
 export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpkeep {
   const { shell, settings, registry, upkeep, client: images, namespace, queue, now, elapsed } = options;
   const { caches } = shell;
+  const named = makeNamedImages(caches, registry);
+  const failures = makeRegistryFailures(
+    (signal) =>
+      images.digestOf(probeRepository(registry), 'none', signal).then(
+        () => true,
+        () => false,
+      ),
+    elapsed,
+  );
   /** Tags of the repositories that were listed, as far as they are known. */
   const known = new Map<string, Set<string>>();
-  /** Digests that may not have their tag yet, by repository. Everything else that is named has one. */
-  const pending = new Map<string, Set<string>>();
-  /** By repository, the tags that were unneeded at the last sweep, and since when. */
-  const unneeded = new Map<string, Map<string, number>>();
+  /** Repositories with an image that may not have its tag yet. Every other image that is named has one. */
+  const pending = new Set<string>();
+  const unneeded = makeUnneededTags(namespace, now);
   const toSweep = new Set<string>();
   let sweptAt: number | undefined;
 
-  const named = (): ReturnType<typeof imagesNamed> =>
-    imagesNamed(registry, caches.records.list(), caches.revisions.list());
-
-  function expectTags(names: ReturnType<typeof imagesNamed>): void {
-    for (const [repository, those] of names) {
-      const missing = those.flatMap(({ digest }) =>
+  const untagged = (repository: string): string[] =>
+    named
+      .in(repository)
+      .flatMap(({ digest }) =>
         digest === undefined || known.get(repository)?.has(keepTag(digest)) === true ? [] : digest,
       );
-      if (missing.length === 0) continue;
-      const digests = pending.get(repository) ?? new Set();
-      for (const digest of missing) digests.add(digest);
-      pending.set(repository, digests);
-      queue.add(repository);
+
+  function expectTags(these: readonly ImageName[]): void {
+    for (const { repository, digest } of these) {
+      if (digest === undefined || known.get(repository)?.has(keepTag(digest)) === true) continue;
+      pending.add(repository);
+      if (!failures.waits(repository)) queue.add(repository);
     }
   }
 
@@ -100,46 +109,53 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
     return tags;
   }
 
+  /** Tags what is named now: an image whose record is gone meanwhile needs no tag. Throws the first failure after it has tried all. */
   async function putPending(repository: string, signal: AbortSignal): Promise<void> {
-    const digests = pending.get(repository) ?? new Set();
-    if (digests.size === 0) return;
-    const tags = known.get(repository) ?? (await listTags(repository, signal));
-    for (const digest of digests) {
-      // What is not in the registry cannot be kept, and the pods that run it say so.
-      // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
-      if (!tags.has(keepTag(digest))) await images.tag(repository, digest, keepTag(digest), signal);
-      tags.add(keepTag(digest));
-      digests.delete(digest);
+    if (!pending.has(repository)) return;
+    if (untagged(repository).length > 0 && !known.has(repository)) await listTags(repository, signal);
+    const errors: unknown[] = [];
+    for (const digest of untagged(repository)) {
+      try {
+        // What is not in the registry cannot be kept, and the pods that run it say so.
+        // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
+        await images.tag(repository, digest, keepTag(digest), signal);
+        known.get(repository)?.add(keepTag(digest));
+      } catch (error) {
+        errors.push(error);
+      }
     }
+    await rethrow(errors);
     pending.delete(repository);
-  }
-
-  /** The tags that have been unneeded for long enough. */
-  function overdue(repository: string, tags: readonly string[]): string[] {
-    const before = unneeded.get(repository);
-    const since = new Map(tags.map((tag) => [tag, before?.get(tag) ?? elapsed()]));
-    if (since.size === 0) unneeded.delete(repository);
-    else unneeded.set(repository, since);
-    return tags.filter((tag) => elapsed() - (since.get(tag) ?? elapsed()) >= UNNEEDED_MS);
   }
 
   /** Deletes what nothing has needed for long enough. Returns the number of deleted tags. */
   async function sweep(repository: string, signal: AbortSignal): Promise<number> {
     const tags = await listTags(repository, signal);
-    const names = named();
-    expectTags(names);
-    await putPending(repository, signal);
-    const observed = observe(repository, names.get(repository) ?? [], caches, settings, registry);
-    if (observed === undefined || settings.paused || !upkeep.enabled) return 0;
-    const gone = overdue(repository, upkeepOf({ ...observed, tags: [...tags] }, upkeep, now()).unneeded);
-    for (const tag of gone) {
-      // Before the request: what names the image from now on has it tagged again.
-      tags.delete(tag);
-      // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
-      await images.deleteTag(repository, tag, signal);
-      unneeded.get(repository)?.delete(tag);
+    expectTags(named.in(repository));
+    const errors: unknown[] = [];
+    await putPending(repository, signal).catch((error: unknown) => errors.push(error));
+    const observed = observe(repository, named.in(repository), caches, settings, registry);
+    let deleted = 0;
+    if (observed !== undefined && !settings.paused && upkeep.enabled) {
+      const { unneeded: tagsNow } = upkeepOf({ ...observed, tags: [...tags] }, upkeep, now());
+      const gone = unneeded.overdue(repository, tagsNow, UNNEEDED_MS);
+      for (const tag of gone) {
+        // Before the request: what names the image from now on has it tagged again.
+        tags.delete(tag);
+        // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
+        await images.deleteTag(repository, tag, signal);
+        unneeded.forget(repository, tag);
+      }
+      deleted = gone.length;
     }
-    return gone.length;
+    await rethrow(errors);
+    return deleted;
+  }
+
+  /** Whether an image that is named could lose its manifest, unless its repository alone fails, and again and again. */
+  function couldLose(): boolean {
+    const waiting = [...toSweep, ...[...pending].filter((repository) => untagged(repository).length > 0)];
+    return waiting.some((repository) => !failures.isSetAside(repository));
   }
 
   /** Replaces the registry's pod if that is due, and nothing that is named could be lost. */
@@ -152,7 +168,7 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
         now(),
       );
     if (settings.paused || !isDue(new Date(0))) return false;
-    if (pending.size > 0 || toSweep.size > 0) return false;
+    if (couldLose()) return false;
     const kube = abortable(shell.client, signal);
     const ref = { namespace, name: REGISTRY_POD };
     const pod = await kube.get<RegistryPod>(PODS, ref).catch(undefinedIfNotFound);
@@ -169,19 +185,23 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
 
   const reconcile: Reconcile = async (key, signal, log) => {
     if (key !== ALL) {
-      await putPending(key, signal);
-      const deleted = toSweep.has(key) ? await sweep(key, signal) : 0;
+      const deleted = toSweep.has(key) ? await sweep(key, signal) : await putPending(key, signal).then(() => 0);
       toSweep.delete(key);
+      failures.forget(key);
       if (deleted > 0) log.info({ repository: key, deleted }, 'Deleted tags that nothing needs');
       return {};
     }
+    const kube = abortable(shell.client, signal);
+    await unneeded.load(kube);
     if (sweptAt === undefined || elapsed() - sweptAt >= SWEEP_MS) {
       for (const repository of await images.repositories(signal)) {
+        if (deploymentIn(registry, repository) === undefined) continue;
         toSweep.add(repository);
         queue.add(repository);
       }
       sweptAt = elapsed();
-    }
+    } else if (toSweep.size === 0 && !settings.paused) await unneeded.save(kube);
+    failures.forget(ALL);
     if (await collectGarbage(signal)) log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
     return { requeueAfterMs: LOOK_MS };
   };
@@ -189,28 +209,35 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
   return {
     // The registry starts later than the controller, and is replaced now and then: that it does not answer is no error.
     reconcile: (key, signal, log) =>
-      reconcile(key, signal, log).catch((error: unknown) => {
+      reconcile(key, signal, log).catch(async (error: unknown) => {
         if (!(error instanceof RegistryFailed)) throw error;
-        log.warn({ repository: key, reason: error.message }, 'The registry failed, upkeep will try again');
-        return { requeueAfterMs: RETRY_MS };
+        const wasSetAside = failures.isSetAside(key);
+        const requeueAfterMs = await failures.count(key, error, signal);
+        log.warn(
+          { repository: key, reason: error.message, requeueAfterMs },
+          'The registry failed, upkeep will try again',
+        );
+        if (!wasSetAside && failures.isSetAside(key))
+          log.warn({ repository: key }, 'Only this repository fails. The collection of garbage no longer waits for it');
+        return { requeueAfterMs };
       }),
 
     wake() {
       const subscriptions = [
-        caches.records.onChange(
-          ({ type, object }) => type !== 'deleted' && expectTags(imagesNamed(registry, [object], [])),
-        ),
-        caches.revisions.onChange(
-          ({ type, object }) => type !== 'deleted' && expectTags(imagesNamed(registry, [], [object])),
-        ),
+        caches.records.onChange(({ type, object }) => type !== 'deleted' && expectTags(named.ofRecord(object))),
+        caches.revisions.onChange(({ type, object }) => type !== 'deleted' && expectTags(named.ofRevision(object))),
       ];
-      expectTags(named());
+      for (const record of caches.records.list()) expectTags(named.ofRecord(record));
+      for (const revision of caches.revisions.list()) expectTags(named.ofRevision(revision));
       queue.add(ALL);
-      return () => {
-        for (const unsubscribe of subscriptions) unsubscribe();
-      };
+      return endAll(subscriptions);
     },
   };
+}
+
+/** Rejects with the first of the errors. */
+async function rethrow([first]: readonly unknown[]): Promise<void> {
+  if (first !== undefined) await Promise.reject(first);
 }
 
 /**

@@ -2,41 +2,60 @@
 
 import type { AppRevision } from '../../api/app-revision.ts';
 import { FINAL_PHASES, isBegun } from '../../api/build.ts';
-import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL } from '../../api/meta.ts';
+import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { isBuilt } from '../../record/build-source.ts';
 import { endAll } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import type { BuildCaches, Caches } from '../shared/caches.ts';
 import { keyOf } from '../shared/keys.ts';
+import { turnsNow } from './observe.ts';
 
 /**
  * Enqueues all unfinished builds, and from then on each build that a change affects. Returns a function that
  * unsubscribes.
  */
-export function wakeBuilds(caches: Caches, builds: BuildCaches, queue: WorkQueue): () => void {
+export function wakeBuilds(
+  caches: Caches,
+  builds: BuildCaches,
+  { queue, settings }: { readonly queue: WorkQueue; readonly settings: Settings },
+): () => void {
   const wake = ({ metadata, spec }: AppRevision): void => queue.add(keyOf(metadata.namespace, spec.id.toLowerCase()));
   const wakeOwner = ({ object: { metadata } }: { readonly object: KubeObject }): void => {
     const id = metadata.labels?.[BUILD_LABEL];
     if (id !== undefined) queue.add(keyOf(metadata.labels?.[BUILD_TENANT_LABEL], id));
   };
-  const wakeQueued = (): void =>
-    caches.revisions
-      .list()
-      .filter(({ status }) => status?.build?.phase === 'Queued')
-      .forEach(wake);
+  const wakeTurns = (): void => turnsNow({ caches, builds, settings }).forEach(wake);
+  const unfinishedOf = (namespace: string | undefined, name: string): AppRevision[] =>
+    caches.revisions.byLabel(namespace ?? '', DEPLOYMENT_LABEL, name).filter(isUnfinished);
   const subscriptions = [
     caches.revisions.onChange(({ type, object, previous }) => {
       if (isBuilt(object)) wake(object);
+      const [before, after] = [previous?.status?.build, object.status?.build];
+      if (type === 'modified' && before?.phase === after?.phase && before?.commit === after?.commit) return;
+      // An earlier build may be unwanted now, and a later one may wait for this one.
+      unfinishedOf(object.metadata.namespace, object.spec.deploymentName).forEach(wake);
       // A build slot has become free.
-      if (isBegun(previous?.status?.build) && (type === 'deleted' || !isBegun(object.status?.build))) wakeQueued();
+      if (isBegun(before) && (type === 'deleted' || !isBegun(after))) wakeTurns();
     }),
-    // The record's build may be interrupted, or the record is being deleted.
+    // The record's build may be interrupted, or the record is paused or being deleted, and others have its turn.
     caches.records.onChange(({ object: { metadata } }) => {
-      const own = caches.revisions.byLabel(metadata.namespace ?? '', DEPLOYMENT_LABEL, metadata.name);
-      own.filter(isUnfinished).forEach(wake);
+      const own = unfinishedOf(metadata.namespace, metadata.name);
+      own.forEach(wake);
+      if (own.length > 0) wakeTurns();
     }),
-    builds.jobs.onChange(wakeOwner),
+    // The same of a namespace that is a tenant's no longer.
+    caches.namespaces.onChange(({ object, previous }) => {
+      const [now, before] = [object, previous].map((one) => one?.metadata.labels?.[TENANT_LABEL]);
+      if (now === before) return;
+      caches.revisions.list(object.metadata.name).filter(isUnfinished).forEach(wake);
+      wakeTurns();
+    }),
+    builds.jobs.onChange((change) => {
+      wakeOwner(change);
+      if (change.type === 'deleted') wakeTurns();
+    }),
     builds.pods.onChange(wakeOwner),
   ];
   caches.revisions.list().filter(isUnfinished).forEach(wake);

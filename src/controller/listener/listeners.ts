@@ -34,6 +34,8 @@ export interface ListenersOptions {
 
 /** The objects in a Listener's namespace are not watched. They are compared this often. */
 const COMPARED_MS = 10 * 60_000;
+/** How soon a Listener that has no room gets its namespace when another one is gone. */
+const SURPLUS_MS = 60_000;
 /** While the Leases cannot be watched. */
 const LOOK_AGAIN_MS = 5000;
 
@@ -52,6 +54,7 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
     const namespace = hubNamespace(uid);
     const there = caches.namespaces.get({ name: namespace });
     const isForeign = there !== undefined && there.metadata.labels?.[LISTENER_LABEL] !== uid;
+    const isSurplus = there === undefined && !hasRoom(found, caches, settings.listeners.perTenant);
     const works = isForeign ? [] : listening.works.list(namespace);
     const records = caches.records.byIndex(tenant, LISTENER_NAMED, uid);
     if (!settings.paused) await settleTombstones(works, home);
@@ -62,7 +65,7 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
         await dismantle(found, isForeign ? undefined : there, home);
         return {};
       }
-    } else if (!settings.paused) {
+    } else if (!settings.paused && !isSurplus) {
       await ensureFinalizer(found, home);
       const isFresh = there !== undefined && elapsed() - (compared.get(uid) ?? -COMPARED_MS) < COMPARED_MS;
       if (!isForeign && !isFresh) {
@@ -77,7 +80,11 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
     const lease = listening.leases.get({ namespace, name: LISTENER_AGENT });
     const silentAfterMs = settings.listeners.silentAfterSeconds * 1000;
     const seen: Heard = { lease: isForeign ? undefined : lease, silentAfterMs, ...heard };
-    const contact = isForeign ? foreign(namespace, listener) : contactOf(listener, seen);
+    const contact = isForeign
+      ? foreign(namespace, listener)
+      : isSurplus
+        ? surplus(listener, settings.listeners.perTenant)
+        : contactOf(listener, seen);
     const status = listenerStatus(listener, { contact, heard: seen, namespace, records: records.length }, now());
     try {
       await reportStatus(listener, status, home);
@@ -85,7 +92,7 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
       // Deleted during the reconcile.
       if (!(error instanceof NotFound)) throw error;
     }
-    return earliestRequeue(contact.silentInMs, COMPARED_MS);
+    return earliestRequeue(contact.silentInMs, isSurplus ? SURPLUS_MS : COMPARED_MS);
   };
 
   async function settleTombstones(works: readonly ListenerWork[], home: Cluster): Promise<void> {
@@ -96,6 +103,30 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
       await settleTombstone(work, home);
     }
   }
+}
+
+/** Whether the tenant's limit allows one more namespace. Those that have one keep it; the others come in the order of their creation. */
+function hasRoom({ metadata }: Listener, caches: Caches, perTenant: number): boolean {
+  const isBefore = ({ metadata: other }: Listener): boolean => {
+    if (other.uid === metadata.uid) return false;
+    if (caches.namespaces.get({ name: hubNamespace(other.uid ?? '') }) !== undefined) return true;
+    const [first, second] = [other.creationTimestamp ?? '', metadata.creationTimestamp ?? ''];
+    return first === second ? (other.uid ?? '') < (metadata.uid ?? '') : first < second;
+  };
+  return caches.listeners.list(metadata.namespace).filter(isBefore).length < perTenant;
+}
+
+function surplus({ metadata, status }: Listener, perTenant: number): Contact {
+  return {
+    connected: {
+      type: 'Connected',
+      status: 'False',
+      reason: 'TooManyListeners',
+      message: `Namespace ${metadata.namespace} has more than ${perTenant} Listeners, the most that this platform allows. Delete one; this one then continues automatically. Or have settings.listeners.perTenant raised.`,
+    },
+    clusterId: status?.clusterId,
+    silentInMs: undefined,
+  };
 }
 
 function foreign(namespace: string, { status }: Listener): Contact {

@@ -20,13 +20,12 @@ import { Conflict, NotFound, Terminal, undefinedIfNotFound } from '../../errors.
 import { runsHere } from '../../record/listener-assignment.ts';
 import { hubNamespace } from '../../record/listener-names.ts';
 import { wantedRevision } from '../../record/wanted-revision.ts';
-import { makeRevision } from '../../resources/app-revision.ts';
 import type { Reconcile, Result } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/events.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import { look } from '../app-deployment/observe.ts';
 import { collectRevisions } from '../app-deployment/prune-revisions.ts';
-import { makeOnce } from '../shared/apply.ts';
+import { makeRevisionOnce } from '../shared/apply.ts';
 import { type Caches, type ListenerCaches, overlayWrite } from '../shared/caches.ts';
 import { type Cluster, type Clusters, placeOf, until } from '../shared/cluster.ts';
 import { causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
@@ -109,7 +108,7 @@ async function bringRemote(
   const snapshot =
     'create' in wanted && !isSilent(listener) ? reportedSnapshot({ record, listener, work }, wanted.create) : undefined;
   if (snapshot === undefined) return;
-  const made = await makeOnce(makeRevision(record, snapshot), record, home);
+  const made = await makeRevisionOnce(record, snapshot, home);
   if ('reason' in made) {
     const [cause] = causesOf([made]);
     throw cause instanceof Error ? cause : new Terminal(made.message);

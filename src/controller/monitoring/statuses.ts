@@ -23,6 +23,8 @@ export interface StatusOptions {
     'countRecords' | 'startAtZero' | 'rolledOut' | 'built' | 'buildFailed' | 'buildQueued'
   >;
   readonly clock: Pick<Clock, 'elapsed' | 'schedule'>;
+  /** How many deployments the metrics name; undefined if none. */
+  readonly mostNamed?: number | undefined;
 }
 
 const MESSAGES: Readonly<Record<Transition['of'], string>> = {
@@ -39,7 +41,7 @@ const MESSAGES: Readonly<Record<Transition['of'], string>> = {
  */
 export function followStatuses(
   { records, revisions, providers, integrations }: Pick<Caches, 'records' | 'revisions' | 'providers' | 'integrations'>,
-  { log, metrics, clock }: StatusOptions,
+  { log, metrics, clock, mostNamed }: StatusOptions,
 ): () => void {
   const limit = makeLineLimit(clock);
   metrics.startAtZero({
@@ -72,7 +74,7 @@ export function followStatuses(
     }),
     providers.onChange((change: Change<OAuthProvider>) => logChange(change)),
     integrations.onChange((change: Change<CodeHostIntegration>) => logChange(change)),
-    metrics.countRecords(() => censusOf(records.list(), revisions.list())),
+    metrics.countRecords(() => censusOf(records.list(), revisions.list(), mostNamed)),
     () => limit.stop(),
   ];
   return endAll(subscriptions);

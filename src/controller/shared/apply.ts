@@ -2,12 +2,16 @@
 
 import { createHash } from 'node:crypto';
 import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { AppRevision, AppRevisionSpec } from '../../api/app-revision.ts';
+import { isObject } from '../../api/json-value.ts';
 import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../../api/meta.ts';
 import { repairPatch } from '../../decide/children/drift-repair.ts';
 import { type Action, nameConflict } from '../../decide/children/plan.ts';
 import { type ActionFailure, refTo, type Workload } from '../../decide/observed.ts';
 import { AlreadyExists, Conflict, Invalid, undefinedIfNotFound } from '../../errors.ts';
-import type { KubeObject, Resource } from '../../kube/client.ts';
+import type { KubeObject, ManagedField, Resource } from '../../kube/client.ts';
+import { names } from '../../record/names.ts';
+import { makeRevision } from '../../resources/app-revision.ts';
 import { overlayWrite } from './caches.ts';
 import { type Cluster, placeOf } from './cluster.ts';
 import { deleteObjects } from './delete.ts';
@@ -108,9 +112,39 @@ async function applied(
   } catch (error) {
     if (!(error instanceof Invalid) || !observed || !hasDigestOf(object, observed)) throw error;
     const patch = repairPatch(object, observed);
-    await cluster.client.mergePatch(resource, placeOf(object), patch, { fieldManager: FIELD_MANAGER });
+    const options = { fieldManager: FIELD_MANAGER };
+    const patched = await cluster.client.mergePatch(resource, placeOf(object), patch, options);
+    const managedFields = withoutOwnUpdates(patched.metadata.managedFields);
+    // Otherwise a field that Davit no longer sets would stay for ever, because the patch owns it too.
+    if (managedFields) {
+      const { uid, resourceVersion } = patched.metadata;
+      const metadata = { uid, resourceVersion, managedFields };
+      await cluster.client.mergePatch(resource, placeOf(object), { metadata }, options);
+    }
     return apply();
   }
+}
+
+/**
+ * The entries of managedFields with what Davit's patches own moved to its applies, so that the next apply decides on it.
+ * Undefined if no patch owns anything.
+ */
+function withoutOwnUpdates(entries: readonly ManagedField[] = []): readonly ManagedField[] | undefined {
+  const isOwn = (entry: ManagedField, operation: string): boolean =>
+    entry.manager === FIELD_MANAGER && entry.operation === operation && (entry.subresource ?? '') === '';
+  const update = entries.find((entry) => isOwn(entry, 'Update'));
+  const applied = entries.find((entry) => isOwn(entry, 'Apply'));
+  if (!update || !applied) return undefined;
+  return entries
+    .filter((entry) => entry !== update)
+    .map((entry) => (entry === applied ? { ...entry, fieldsV1: union(entry.fieldsV1, update.fieldsV1) } : entry));
+}
+
+/** Both sets of fields, each a tree of objects. */
+function union(a: unknown, b: unknown): unknown {
+  if (!isObject(a) || !isObject(b)) return a ?? b;
+  const both = Object.entries(b).map(([field, value]) => [field, union(a[field], value)] as const);
+  return { ...a, ...Object.fromEntries(both) };
 }
 
 // Transfers `spec.replicas` to a separate field manager before Davit stops owning the field. The object is read live
@@ -164,6 +198,20 @@ export async function createOnce<T extends KubeObject>(
   }
   overlayWrite(cluster.caches, made);
   return made;
+}
+
+/**
+ * Creates the revision. An id is unique, but a name has only its first eight digits: if another revision of the record has that
+ * name, this one gets a longer name.
+ */
+export async function makeRevisionOnce(
+  record: AppDeployment,
+  spec: AppRevisionSpec,
+  cluster: Cluster,
+): Promise<AppRevision | ActionFailure> {
+  const made = await makeOnce(makeRevision(record, spec), record, cluster);
+  if ('reason' in made || made.spec.id === spec.id) return made;
+  return makeOnce(makeRevision(record, spec, names(record.metadata.name).longRevision(spec.id)), record, cluster);
 }
 
 /** Same as createOnce, but returns a failed request or a name conflict as an ActionFailure. */

@@ -3,6 +3,7 @@
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../api/app-template.ts';
+import { isUnderWay } from '../../api/build.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../api/code-host-integration.ts';
 import { LISTENERS, type Listener } from '../../api/listener.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
@@ -33,7 +34,9 @@ import {
 } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
+import { parseImage } from '../../record/image.ts';
 import { LISTENER_AGENT } from '../../record/listener-names.ts';
+import { imageOf } from '../../record/revision-image.ts';
 import { readAtStart } from '../../record/secret-references.ts';
 import { slimManagedFields } from '../../runtime/managed-fields.ts';
 import type { RuntimeMetrics } from '../../runtime/metrics.ts';
@@ -56,6 +59,10 @@ const CHILD_RESOURCES = [
 export const SECRETS_NAMED = 'secrets named';
 /** Index of revisions by id, in lower case. */
 export const REVISION_ID = 'revision id';
+/** Index of revisions whose build is queued or runs: `under way`. */
+export const BUILD_IS = 'build is';
+/** Index of records and revisions by the images that they name, without tag and digest. */
+export const IMAGE_NAMED = 'image named';
 /** Index of records by the id of the Listener that they reference, in lower case. */
 export const LISTENER_NAMED = 'listener named';
 
@@ -123,13 +130,19 @@ export interface CacheOptions {
 export function makeCaches(options: CacheOptions): Caches {
   const records = perNamespace<AppDeployment>(options, APP_DEPLOYMENTS, {
     transform: slimManagedFields,
-    indexes: { [SECRETS_NAMED]: ({ spec }) => secretsNamed(spec), [LISTENER_NAMED]: listenerNamed },
+    indexes: {
+      [SECRETS_NAMED]: ({ spec }) => secretsNamed(spec),
+      [LISTENER_NAMED]: listenerNamed,
+      [IMAGE_NAMED]: ({ spec }) => withoutTag(spec.sourceRevisionConfig.imageUri),
+    },
   });
   const revisions = perNamespace<AppRevision>(options, APP_REVISIONS, {
     indexedLabels: [DEPLOYMENT_LABEL],
     indexes: {
       [SECRETS_NAMED]: ({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName),
       [REVISION_ID]: ({ spec }) => [spec.id.toLowerCase()],
+      [BUILD_IS]: ({ status }) => (isUnderWay(status?.build) ? ['under way'] : []),
+      [IMAGE_NAMED]: (revision) => withoutTag(imageOf(revision)),
     },
   });
   const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, {});
@@ -245,6 +258,10 @@ function listenerCaches({ withListeners, namespaces: _all, ...options }: CacheOp
 function secretsNamed(spec: AppDeployment['spec']): string[] {
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
   return [...new Set(reads.map(({ secretName }) => secretName))];
+}
+
+function withoutTag(image: string | undefined): string[] {
+  return image === undefined ? [] : [parseImage(image).repository];
 }
 
 function listenerNamed({ spec }: AppDeployment): string[] {

@@ -21,6 +21,7 @@ const NORMAL: readonly Reason[] = [
   'AsAsked',
   'MinimumIsOne',
   'StoreIsExternal',
+  'StoreNotNeeded',
   'WaitingForImage',
   'BuildQueued',
   'Building',

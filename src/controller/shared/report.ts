@@ -58,7 +58,11 @@ export async function reportRecord(
   if (!changed) return;
   const before = conditionOf(record.status?.conditions, 'Ready');
   const after = conditionOf(status.conditions, 'Ready');
-  if (!after || (before?.status === after.status && before.reason === after.reason)) return;
+  if (!after) return;
+  if (before?.status === after.status && before.reason === after.reason) {
+    recordAvailability(record, status, events);
+    return;
+  }
   const stalled = conditionOf(status.conditions, 'Stalled')?.status === 'True';
   const isBad = stalled || isFailure(after.reason);
   // A new record is expected not to be ready: no event.
@@ -70,6 +74,15 @@ export async function reportRecord(
     action: 'Reconcile',
     note: after.message,
   });
+}
+
+/** Ready says the same, for example that the newest revision failed, while what served stops or serves again. */
+function recordAvailability(record: AppDeployment, status: AppDeploymentStatus, events: EventRecorder): void {
+  const before = conditionOf(record.status?.conditions, 'Available');
+  const after = conditionOf(status.conditions, 'Available');
+  if (!before || !after || before.status === after.status) return;
+  const type = after.status === 'True' ? 'Normal' : 'Warning';
+  events.record({ regarding: record, type, reason: after.reason, action: 'Reconcile', note: after.message });
 }
 
 export async function reportRevision(

@@ -7,6 +7,7 @@ import { pausedBy } from '../pause.ts';
 import { type AddressOutcome, type AskedAddress, checkAddress, requestedAddress } from './address.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
 import { type Entry, fail } from './entry.ts';
+import { checkUnmigrated } from './migration.ts';
 import { checkPolicy } from './policy.ts';
 import { checkReferences } from './references.ts';
 import { rolloutOf } from './rollout.ts';
@@ -49,13 +50,15 @@ export interface Outcome {
   readonly latest: AppRevision | undefined;
   readonly address: AddressOutcome;
   readonly failures: readonly ActionFailure[];
+  /** What others have added to the children; absent if the pass did not come to them. */
+  readonly foreign?: readonly string[];
 }
 
 /** The same, and what of it runs: `observed` is what is there after the pass. */
 export function assess(
   observed: Observed,
   record: RecordAssessment,
-  { latest, address: outcome, failures }: Outcome,
+  { latest, address: outcome, failures, foreign }: Outcome,
 ): Assessment {
   const address = checkAddress(observed, outcome, failures);
   if (!latest) return { ...record, ...nothingRuns(failures), address };
@@ -67,9 +70,9 @@ export function assess(
     database,
     redis,
     workloads,
-    rollout: rolloutOf(latest, { workloads, database, redis }, failures),
+    rollout: checkUnmigrated(observed, latest) ?? rolloutOf(latest, { workloads, database, redis }, failures),
     autoscaling: checkAutoscaling(observed, latest),
-    honored: checkHonored(observed, latest),
+    honored: checkHonored(observed, latest, foreign),
     address,
   };
 }

@@ -10,6 +10,7 @@ import {
 } from '../../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
 import type { ResourceSpec } from '../../api/resource-spec.ts';
+import type { Runtime } from '../../api/runtime.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
 
@@ -116,6 +117,21 @@ describe('the depth of the queue', () => {
 
 describe('checkHonored', () => {
   const external = { name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' };
+  it('sizes of stores that the record does without are said, and those of an external one first', () => {
+    const spec = { dbCpu: 1, redisCpu: 1, dbStorageGi: 5 };
+    const of = (runtime: Runtime, more: object = {}): string[] => {
+      const record = aRecord({ sourceConfig: { resourceSpec: spec, runtime }, ...more });
+      const { reason, message } = checkHonored(anObserved(record), aRevision(record));
+      return [reason, message];
+    };
+    expect(of({ database: 'none', redis: 'none' })).toEqual([
+      'StoreNotNeeded',
+      'runtime of shop has database: none, redis: none, so these fields have no effect: dbCpu, dbStorageGi, redisCpu.',
+    ]);
+    const [reason, message] = of({ redis: 'none' }, { secretReferences: [external] });
+    expect([reason, message]).toEqual(['StoreIsExternal', expect.stringMatching(/: dbCpu, dbStorageGi\.$/)]);
+  });
+
   it.each<{ reason: string; spec: ResourceSpec; more?: Partial<AppDeploymentSpec>; want: string; says: string }>([
     { reason: 'nothing special', spec: { maxScale: 3, dbCpu: 2 }, want: 'AsAsked', says: 'Every field' },
     { reason: 'a minimum of 0', spec: { minScale: 0, maxScale: 3 }, want: 'MinimumIsOne', says: '(server)' },

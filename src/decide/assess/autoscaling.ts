@@ -2,9 +2,17 @@
 // Ready: an autoscaler that knows nothing leaves the pods as many as they are.
 
 import type { AppRevision } from '../../api/app-revision.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, STORE_PARTS } from '../../api/meta.ts';
+import { conditionOf } from '../../api/conditions.ts';
+import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  EXTERNAL_REDIS_VARIABLE,
+  STORE_FIELDS,
+  STORE_PARTS,
+  type StorePart,
+} from '../../api/meta.ts';
 import { numberField } from '../../api/resource-spec.ts';
-import { quoted } from '../../api/text.ts';
+import { doesWithout } from '../../api/runtime.ts';
+import { listed, quoted } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import { autoscaledRoles, followsDepth, raisedMinimums } from '../../record/scale.ts';
@@ -70,12 +78,35 @@ function checkDepth(observed: Observed, byDepth: boolean): Entry {
   return pass('FollowsQueue', 'The number of queue workers follows the depth of the queue, by KEDA.');
 }
 
+/** Maximum number of fields in the message; the others are counted. */
+const FIELDS_NAMED = 5;
+
+/** What others have added to the children. A pass that did not come to them knows nothing new. */
+function checkModified({ record }: Observed, foreign: readonly string[] | undefined): Entry | undefined {
+  if (foreign === undefined) {
+    const before = conditionOf(record.status?.conditions, 'ResourceSpecHonored');
+    return before?.reason === 'ChildrenModified' ? fail('ChildrenModified', before.message) : undefined;
+  }
+  if (foreign.length === 0) return undefined;
+  const named = foreign
+    .slice(0, FIELDS_NAMED)
+    .map((field) => quoted(field, 128))
+    .join(', ');
+  const more = foreign.length > FIELDS_NAMED ? `, and ${foreign.length - FIELDS_NAMED} more` : '';
+  return fail(
+    'ChildrenModified',
+    `Somebody has added to the objects of this deployment what the record does not ask for: ${named}${more}. Davit keeps it. Put it into the record, or remove it from the object.`,
+  );
+}
+
 /** Is every field of resource_spec taken as it stands? */
-export function checkHonored(observed: Observed, { spec }: AppRevision): Entry {
+export function checkHonored(observed: Observed, { spec }: AppRevision, foreign?: readonly string[]): Entry {
   const { requested, resolved } = spec;
   const { record } = observed;
   const resize = resolved.postgres && unfinishedResize(observed);
   if (resize) return fail(resize.failed ? 'VolumeResizeFailed' : 'VolumeResizing', resize.message);
+  const modified = checkModified(observed, foreign);
+  if (modified) return modified;
   const raised = raisedMinimums(resolved, followsDepth(spec, observed.keda));
   if (raised.length > 0)
     return fail(
@@ -83,12 +114,21 @@ export function checkHonored(observed: Observed, { spec }: AppRevision): Entry {
       `A minimum of 0 pods is treated as 1 (${raised.join(', ')}), because nothing would start a pod on demand. To run no pods, set max_scale to 0.`,
     );
   const fields = Object.keys(requested.resourceSpec ?? {});
-  const external = STORE_PARTS.filter((part) => resolved[part] === undefined);
-  const ignored = external.flatMap((part) => fields.filter((field) => numberField(field)?.part === part));
+  const sizesOf = (parts: readonly StorePart[]): string[] =>
+    parts.flatMap((part) => fields.filter((field) => numberField(field)?.part === part));
+  const none = STORE_PARTS.filter((part) => doesWithout(part, requested.runtime));
+  const external = STORE_PARTS.filter((part) => resolved[part] === undefined && !none.includes(part));
+  const ignored = sizesOf(external);
   if (ignored.length > 0)
     return fail(
       'StoreIsExternal',
       `${record.metadata.name} uses an external database or Redis (${EXTERNAL_POSTGRES_VARIABLE}, ${EXTERNAL_REDIS_VARIABLE}), so these fields have no effect: ${ignored.join(', ')}.`,
+    );
+  const unneeded = sizesOf(none);
+  if (unneeded.length > 0)
+    return fail(
+      'StoreNotNeeded',
+      `runtime of ${record.metadata.name} has ${listed(none.map((part) => `${STORE_FIELDS[part]}: none`))}, so these fields have no effect: ${unneeded.join(', ')}.`,
     );
   return pass('AsAsked', 'Every field of resource_spec takes effect as written.');
 }

@@ -8,8 +8,8 @@ import {
   DEPLOYMENT_UID_LABEL,
   EMPTY_DATABASE_ANNOTATION,
 } from '../../api/meta.ts';
+import { quantity } from '../../api/quantity.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { quantity } from '../drift.ts';
 import {
   type ActionFailure,
   isOurs,
@@ -30,6 +30,13 @@ interface Claim extends KubeObject {
     readonly allocatedResourceStatuses?: Readonly<Record<string, string>>;
   };
 }
+
+/** Failures after which no pod that uses the volume may be started or replaced. */
+export const VOLUME_UNUSABLE: ReadonlySet<ActionFailure['reason']> = new Set([
+  'VolumeMissing',
+  'VolumeTerminating',
+  'VolumeLost',
+]);
 
 const GIBIBYTE = 2 ** 30;
 

@@ -8,6 +8,8 @@ export interface Entry {
   readonly is: 'pass' | 'fail' | 'stalled' | 'unknown';
   readonly reason: Reason;
   readonly message: string;
+  /** It stays so for the revision, whatever its pods do: only a newer revision mends it. */
+  readonly final?: true;
 }
 
 export function pass(reason: Reason, message: string): Entry {

@@ -2,7 +2,7 @@
 // then the Job is the evidence.
 
 import type { AppRevision, MigrationStatus } from '../../api/app-revision.ts';
-import { COMPONENT_LABEL, MIGRATION, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
+import { COMPONENT_LABEL, MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
 import { timeoutOf } from '../../api/runtime.ts';
 import { shortened } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
@@ -14,6 +14,7 @@ import {
   isOurs,
   type Observed,
   type ObservedCondition,
+  type Pod,
 } from '../observed.ts';
 import { type Entry, entryOf, fail, stalled } from './entry.ts';
 import { podFailure, podsOf } from './pod-failures.ts';
@@ -44,8 +45,9 @@ export function migrationOf(observed: Observed, revision: AppRevision): Migratio
   if (templateRevisionOf(observed) === id) return { is: 'done' };
   const job = jobsOf(observed).find((one) => revisionIdOf(one) === id);
   if (!job) return { is: latched ? 'lost' : 'due' };
-  if (hasEnded(job, 'Complete')) return { is: 'done' };
-  return hasEnded(job, 'Failed') ? failureOf(observed, revision, job) : { is: 'running' };
+  const end = endOf(observed, job);
+  if (end === 'succeeded') return { is: 'done' };
+  return end === 'failed' ? failureOf(observed, revision, job) : { is: 'running' };
 }
 
 /** What the status of a revision says of its migration; undefined before its Job is made. */
@@ -54,8 +56,9 @@ export function migrationStatusOf(observed: Observed, revision: AppRevision): Mi
   if (before && before.phase !== 'Running') return before;
   const job = jobsOf(observed).find((one) => revisionIdOf(one) === revision.spec.id);
   if (!job) return before;
-  if (hasEnded(job, 'Complete')) return { phase: 'Succeeded', job: job.metadata.name };
-  const failure = hasEnded(job, 'Failed') ? failureOf(observed, revision, job) : undefined;
+  const end = endOf(observed, job);
+  if (end === 'succeeded') return { phase: 'Succeeded', job: job.metadata.name };
+  const failure = end === 'failed' ? failureOf(observed, revision, job) : undefined;
   return failure?.is === 'failed'
     ? { phase: 'Failed', job: job.metadata.name, message: shortened(failure.message) }
     : { phase: 'Running', job: job.metadata.name };
@@ -63,7 +66,8 @@ export function migrationStatusOf(observed: Observed, revision: AppRevision): Mi
 
 /** Another revision whose migration is still running: half of a migration is worse than a late rollout, so it is let finish. */
 export function migratingBefore(observed: Observed, latest: AppRevision): AppRevision | undefined {
-  const running = new Set(jobsOf(observed).filter(isRunning).map(revisionIdOf));
+  const jobs = jobsOf(observed).filter((job) => endOf(observed, job) === undefined);
+  const running = new Set(jobs.map(revisionIdOf));
   return observed.revisions.find(({ spec }) => spec.id !== latest.spec.id && running.has(spec.id));
 }
 
@@ -81,15 +85,33 @@ export function mayMigrate(observed: Observed, revision: AppRevision): boolean {
   );
 }
 
-/** Jobs of earlier revisions that have ended and whose end stands in a status, or whose revision is gone. */
+/**
+ * Jobs of earlier revisions that have ended and whose end stands in a status, or whose revision is gone. The latest one's is
+ * obsolete too if a sidecar keeps its pod although the migration has succeeded: the Job would fail at its deadline.
+ */
 export function obsoleteMigrations(observed: Observed, latest: AppRevision): readonly KubeObject[] {
   return jobsOf(observed).filter((job) => {
     const id = revisionIdOf(job);
-    if (id === latest.spec.id || isRunning(job) || job.metadata.deletionTimestamp !== undefined) return false;
     const revision = observed.revisions.find(({ spec }) => spec.id === id);
     const phase = revision?.status?.migration?.phase;
+    if (job.metadata.deletionTimestamp !== undefined) return false;
+    if (id === latest.spec.id) return phase === 'Succeeded' && !hasEnded(job, 'Complete') && isHeld(observed, id);
+    if (endOf(observed, job) === undefined) return false;
     return !revision || (phase !== undefined && phase !== 'Running');
   });
+}
+
+/**
+ * What keeps a revision that runs nothing from being one that was deployed: the migration of its image failed, before the
+ * scale became zero. Undefined if nothing does.
+ */
+export function checkUnmigrated({ revisions }: Observed, revision: AppRevision): Entry | undefined {
+  const { id, resolved, requested } = revision.spec;
+  if (resolved.server.maxScale > 0 || !requested.runtime?.migrate || resolved.migrated) return undefined;
+  const before = revisions.find(({ spec }) => spec.id !== id && spec.resolved.server.maxScale > 0);
+  const failed = [revision, before].find((one) => one?.status?.migration?.phase === 'Failed');
+  if (!failed || imageOf(failed) !== imageOf(revision)) return undefined;
+  return stalled('MigrationFailed', failed.status?.migration?.message ?? '');
 }
 
 /** What stands between the revision and its rollout; undefined if nothing does. `failures`: what came of the last try. */
@@ -120,13 +142,18 @@ export function checkMigration(
 }
 
 /** For a Job that was made and that nobody has any more. */
-export function migrationLost({ names }: Observed, { spec: { id } }: AppRevision): ActionFailure {
-  const name = names.migration(id);
+export function migrationLost(observed: Observed, { spec: { id } }: AppRevision): ActionFailure {
+  const name = observed.names.migration(id);
   return {
     reason: 'MigrationFailed',
     ref: { kind: 'Job', name },
-    message: `Job ${name} was deleted before the migration ended, so nobody knows how far it came. Check the database, then ask for a new revision, which migrates again. What served goes on serving.`,
+    message: `Job ${name} was deleted before the migration ended, so nobody knows how far it came. Check the database, then ask for a new revision, which migrates again. ${whatServes(observed)}`,
   };
+}
+
+function whatServes({ revisions }: Observed): string {
+  const hasServed = revisions.some(({ status }) => status?.state === 'DEPLOYED');
+  return hasServed ? 'What served goes on serving.' : 'No revision has served yet.';
 }
 
 function follow({ record: { metadata }, names }: Observed, { spec: { id } }: AppRevision): string {
@@ -136,7 +163,7 @@ function follow({ record: { metadata }, names }: Observed, { spec: { id } }: App
 function failureOf(observed: Observed, revision: AppRevision, job: Job): Migration {
   const todo = 'Correct the cause, then deploy a new revision.';
   const { name, namespace } = job.metadata;
-  const meanwhile = `The whole log: kubectl logs job/${name} -n ${namespace}. What served goes on serving. A new revision migrates again.`;
+  const meanwhile = `The whole log: kubectl logs job/${name} -n ${namespace}. ${whatServes(observed)} A new revision migrates again.`;
   const { migrate } = revision.spec.requested.runtime ?? {};
   if (migrate && conditionOf(job, 'Failed')?.reason === 'DeadlineExceeded')
     return {
@@ -146,7 +173,11 @@ function failureOf(observed: Observed, revision: AppRevision, job: Job): Migrati
   const pods = podsOf(observed, MIGRATION, revision.spec.id);
   const trouble = podFailure(pods);
   // The pod has ended, and the cache of pods does not show it yet.
-  if (!trouble && pods.some(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded'))
+  if (
+    !trouble &&
+    hasEnded(job, 'Failed') &&
+    pods.some(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded')
+  )
     return { is: 'running' };
   return { is: 'failed', message: `The migration failed. ${trouble?.message ?? todo} ${meanwhile}` };
 }
@@ -162,8 +193,34 @@ function revisionIdOf({ metadata }: KubeObject): string | undefined {
   return metadata.labels?.[REVISION_LABEL];
 }
 
-function isRunning(job: Job): boolean {
-  return !hasEnded(job, 'Complete') && !hasEnded(job, 'Failed');
+/**
+ * How the migration ended, undefined while it runs. Davit's own container decides: an injected sidecar that goes on keeps the
+ * pod, and with it the Job, until the deadline. A pod that the cluster takes away is replaced.
+ */
+function endOf(observed: Observed, job: Job): 'succeeded' | 'failed' | undefined {
+  if (hasEnded(job, 'Complete')) return 'succeeded';
+  const pods = podsOf(observed, MIGRATION, revisionIdOf(job));
+  const codes = pods.map((pod) => ({ pod, code: exitCodeOf(pod) }));
+  if (codes.some(({ code }) => code === 0)) return 'succeeded';
+  const isLeft = codes.some(({ pod, code }) => code !== undefined && pod.status?.phase === 'Running' && !isTaken(pod));
+  return isLeft || hasEnded(job, 'Failed') ? 'failed' : undefined;
+}
+
+/** Whether a container beside Davit's own goes on in a pod of the migration. A sidecar of Kubernetes' own is an init container. */
+function isHeld(observed: Observed, revisionId: string): boolean {
+  return podsOf(observed, MIGRATION, revisionId).some(({ status }) =>
+    status?.containerStatuses?.some(({ name, state }) => name !== MIGRATION_CONTAINER && state?.running !== undefined),
+  );
+}
+
+function exitCodeOf({ status }: Pod): number | undefined {
+  const own = status?.containerStatuses?.find(({ name }) => name === MIGRATION_CONTAINER);
+  return own?.state?.terminated?.exitCode;
+}
+
+function isTaken({ metadata, status }: Pod): boolean {
+  const isDisrupted = status?.conditions?.some(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
+  return metadata.deletionTimestamp !== undefined || isDisrupted === true;
 }
 
 function hasEnded(job: Job, how: 'Complete' | 'Failed'): boolean {

@@ -32,7 +32,19 @@ it.each([
     name: 'more than any node has',
     pods: [unscheduled('0/3 nodes are available: 3 Insufficient cpu.')],
     reason: 'Unschedulable',
-    says: 'The pod fits on no node: 0/3 nodes are available: 3 Insufficient cpu. Lower the requests',
+    says: 'A pod of the server fits on no node: 0/3 nodes are available: 3 Insufficient cpu. Lower the requests',
+  },
+  {
+    name: 'a cordoned node',
+    pods: [unscheduled('0/1 nodes are available: 1 node(s) were unschedulable.')],
+    reason: 'Unschedulable',
+    says: 'were unschedulable. A node is cordoned: kubectl uncordon NODE',
+  },
+  {
+    name: 'a tainted node',
+    pods: [unscheduled('0/1 nodes are available: 1 node(s) had untolerated taint {gpu: }.')],
+    reason: 'Unschedulable',
+    says: 'Have the taint removed or tolerated',
   },
   {
     name: 'a claim that is not bound',
@@ -76,6 +88,32 @@ it.each([
   },
 ])('says why a pod does not run: $name', ({ pods, reason, says }) => {
   expect(podFailure(pods)).toEqual({ reason, message: expect.stringContaining(says) as string });
+});
+
+const PULLS = [
+  ['dial tcp 10.0.0.1:5000: connect: connection refused', "Check the registry's host and port"],
+  ['unexpected status from HEAD request: 401 Unauthorized', 'Check the name, and the pull secrets'],
+  ['registry.example/shop:1: not found', 'Check its name and tag.'],
+  [
+    'tls: failed to verify certificate: x509: certificate signed by unknown authority',
+    "Check the registry's certificate",
+  ],
+] as const;
+it.each(PULLS)('says why an image cannot be pulled, and the same while the kubelet waits: %s', (cause, todo) => {
+  const first = podFailure([server({ waiting: { reason: 'ErrImagePull', message: cause } })]);
+  const message = `Back-off pulling image "registry.example/shop:1": ErrImagePull: ${cause}`;
+  expect(podFailure([server({ waiting: { reason: 'ImagePullBackOff', message } })])).toEqual(first);
+  expect(first?.message).toContain(`cannot be pulled: ${cause.replace(/\.$/, '')}. ${todo}`);
+});
+
+it('says the same of two tries that differ in ports and times', () => {
+  const at = (port: number, minute: number): string =>
+    `read tcp 10.0.0.9:${port}->10.0.0.1:443: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:0${minute}:00Z is after 2025-01-01T00:00:00Z`;
+  const [one, two] = [at(40_001, 1), at(40_002, 2)].map((message) =>
+    podFailure([server({ waiting: { reason: 'ErrImagePull', message } })]),
+  );
+  expect(two).toEqual(one);
+  expect(one?.message).toContain('is after 2025-01-01T00:00:00Z');
 });
 
 it('has nothing to say of pods that begin, run, or are on their way out', () => {

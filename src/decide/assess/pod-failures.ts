@@ -1,9 +1,9 @@
 // What is wrong with pods, in words that stay the same from one look to the next: no counters, no times.
 
 import type { Reason } from '../../api/app-deployment-conditions.ts';
-import { COMPONENT_LABEL, REVISION_LABEL } from '../../api/meta.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../api/meta.ts';
 import { quoted, shortened } from '../../api/text.ts';
-import { failsToPull } from '../image-pull.ts';
+import { failsToPull, pullFailureOf } from '../image-pull.ts';
 import type { ContainerStatus, Observed, Pod } from '../observed.ts';
 import { isControlled } from '../terminating-pods.ts';
 
@@ -38,20 +38,26 @@ export function isReadyPod({ status }: Pod): boolean {
 
 /** The gravest trouble among these pods; of equals, that of the first pod by name. Undefined where there is none. */
 export function podFailure(pods: readonly Pod[]): Trouble | undefined {
-  const living = pods
-    .filter((pod) => !pod.metadata.deletionTimestamp)
-    .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  const containers = living.flatMap((pod) => [
-    ...(pod.status?.initContainerStatuses ?? []),
-    ...(pod.status?.containerStatuses ?? []),
-  ]);
+  const alive = living(pods);
+  const containers = containersOf(alive);
   return (
     first(containers, pullTrouble) ??
     first(containers, configTrouble) ??
     first(containers, crashTrouble) ??
-    first(living, placeTrouble) ??
-    first(living, mountTrouble)
+    first(alive, placeTrouble) ??
+    first(alive, mountTrouble)
   );
+}
+
+/** By name, without those that end. */
+export function living(pods: readonly Pod[]): readonly Pod[] {
+  return pods
+    .filter((pod) => !pod.metadata.deletionTimestamp)
+    .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+function containersOf(pods: readonly Pod[]): readonly ContainerStatus[] {
+  return pods.flatMap(({ status }) => [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]);
 }
 
 function first<T>(items: readonly T[], check: (item: T) => Trouble | undefined): Trouble | undefined {
@@ -64,10 +70,10 @@ function first<T>(items: readonly T[], check: (item: T) => Trouble | undefined):
 
 function pullTrouble(container: ContainerStatus): Trouble | undefined {
   if (!failsToPull(container)) return undefined;
+  const { cause, todo } = pullFailureOf(container);
   return {
     reason: 'ImagePullFailed',
-    // Not the kubelet's words: they alternate between the error and the back-off.
-    message: `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled. Check its name and tag, and the pull secrets (image_pull_secrets).`,
+    message: `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled${cause === '' ? '' : `: ${cause}`}. ${todo}`,
   };
 }
 
@@ -91,6 +97,23 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
     reason: 'ContainerCrashed',
     message: `Container ${container.name} exited (${how})${words ? `: ${words}` : ''}. Read its log, and deploy a corrected revision.`,
   };
+}
+
+/** Davit's own containers wait for stores, and may exit until these answer. */
+const WAITS: ReadonlySet<string> = new Set([WAIT_FOR_DATABASE, WAIT_FOR_REDIS]);
+
+/** The trouble of a container of these pods that is not running well and has exited at least `times` times. */
+export function crashedOften(pods: readonly Pod[], times: number): Trouble | undefined {
+  return first(containersOf(living(pods)), (container) =>
+    !WAITS.has(container.name) && exitsOf(container) >= times ? crashTrouble(container) : undefined,
+  );
+}
+
+/** The restart that follows an exit is counted only when it begins. */
+function exitsOf({ restartCount = 0, state, lastState }: ContainerStatus): number {
+  const isBetween =
+    state?.terminated !== undefined || (state?.waiting !== undefined && lastState?.terminated !== undefined);
+  return restartCount + (isBetween ? 1 : 0);
 }
 
 function placeTrouble(pod: Pod): Trouble | undefined {
@@ -117,11 +140,27 @@ function placeTrouble(pod: Pod): Trouble | undefined {
       message: `A volume is not bound yet: ${words}. Check the storage class and its provisioner.`,
     };
   }
+  // A store or a migration is named before.
+  const part = ROLES.find((role) => role === pod.metadata.labels?.[COMPONENT_LABEL]);
   return {
     reason: 'Unschedulable',
-    message: `The pod fits on no node: ${words}. Lower the requests, or add capacity.`,
+    message: `${part === undefined ? 'The pod' : `A pod of the ${part}`} fits on no node: ${words}. ${PLACE_ADVICE.find(([cause]) => cause.test(words))?.[1] ?? 'Add a node that accepts the pod.'}`,
   };
 }
+
+/** What the scheduler says of nodes, and what helps. Lower requests help only where something is insufficient. */
+const PLACE_ADVICE: readonly (readonly [cause: RegExp, todo: string])[] = [
+  [/Insufficient |Too many pods|no room/, 'Lower the requests, or add capacity.'],
+  [
+    /were unschedulable|unschedulable:|node\.kubernetes\.io\/unschedulable/,
+    'A node is cordoned: kubectl uncordon NODE, or add a node.',
+  ],
+  [/untolerated taint|had taint/, 'Have the taint removed or tolerated (placement, tolerations), or add a node.'],
+  [
+    /node affinity|node selector|topology spread/,
+    'Correct the placement (node selector, affinity), or add a node that matches it.',
+  ],
+];
 
 function mountTrouble({ failedMount }: Pod): Trouble | undefined {
   if (failedMount === undefined) return undefined;

@@ -3,7 +3,9 @@
 import { expect, it } from 'vitest';
 import { anObserved, aRecord, aRevision, UID } from '../../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
+import type { Runtime } from '../../api/runtime.ts';
 import { Settings } from '../../api/settings.ts';
+import type { Entry } from './entry.ts';
 import { checkPolicy } from './policy.ts';
 
 const LIMITED = Settings.parse({ limits: { cpu: 2 } });
@@ -23,13 +25,23 @@ it('a revision that was made before the limit goes on', () => {
 
 it('where the platform makes no databases, a record has to bring both', () => {
   const external = (name: string): object => ({ name, secretName: 'outside', secretKey: 'uri' });
-  const reasonOf = (...names: string[]): string =>
+  const entryOf = (names: string[], runtime: Runtime = {}): Entry =>
     checkPolicy(
-      anObserved(aRecord({ secretReferences: names.map(external) as never })),
+      anObserved(aRecord({ secretReferences: names.map(external) as never, sourceConfig: { runtime } })),
       Settings.parse({ database: { own: false } }),
-    ).reason;
-  expect([reasonOf(), reasonOf('POSTGRES_URI_CUSTOM')]).toEqual(['OwnDatabaseForbidden', 'OwnDatabaseForbidden']);
-  expect(reasonOf('POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM')).toBe('Accepted');
+    );
+  const words = (of: string, fields: string): string =>
+    `This platform provides no databases: set ${of}, or set ${fields} of runtime to none.`;
+  expect(entryOf([])).toMatchObject({
+    reason: 'OwnDatabaseForbidden',
+    message: words('POSTGRES_URI_CUSTOM, REDIS_URI_CUSTOM', 'database, redis'),
+  });
+  const onlyRedis = words('REDIS_URI_CUSTOM', 'redis');
+  expect(entryOf(['POSTGRES_URI_CUSTOM'])).toMatchObject({ reason: 'OwnDatabaseForbidden', message: onlyRedis });
+  expect(entryOf([], { database: 'none' }).message).toBe(onlyRedis);
+  expect(entryOf(['POSTGRES_URI_CUSTOM'], { redis: 'none' }).reason).toBe('Accepted');
+  expect(entryOf([], { database: 'none', redis: 'none' }).reason).toBe('Accepted');
+  expect(entryOf(['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM']).reason).toBe('Accepted');
 });
 
 it.each<{ name: string; spec?: Partial<AppDeploymentSpec>; tenantId?: null; settings?: object; want: string }>([
@@ -53,6 +65,18 @@ it.each<{ name: string; spec?: Partial<AppDeploymentSpec>; tenantId?: null; sett
     settings: { hosting: 'cloud' },
     want: 'stalled IntegrationNotFound',
   },
+  {
+    name: 'an image of another repository',
+    spec: { source: 'internal_docker', sourceRevisionConfig: { imageUri: 'docker.io/other:1' } },
+    settings: { hosting: 'cloud', builds: { registry: { host: 'registry.example' } } },
+    want: 'stalled ImageNotAllowed',
+  },
+  {
+    name: 'an image where there is no registry',
+    spec: { source: 'internal_docker', sourceRevisionConfig: { imageUri: 'docker.io/other:1' } },
+    settings: { hosting: 'cloud' },
+    want: 'pass Accepted',
+  },
   { name: 'no databases here', settings: { database: { own: false } }, want: 'stalled OwnDatabaseForbidden' },
   {
     name: 'above a limit',
@@ -68,6 +92,18 @@ it.each<{ name: string; spec?: Partial<AppDeploymentSpec>; tenantId?: null; sett
       },
     },
     want: 'stalled PodPolicyViolated',
+  },
+  {
+    name: "another tenant's image",
+    spec: { sourceRevisionConfig: { imageUri: 'r.example/other-22222222/shop:1' } },
+    settings: { builds: { registry: { host: 'r.example' } } },
+    want: 'stalled ImageNotAllowed',
+  },
+  {
+    name: "a sidecar with another tenant's image",
+    spec: { sourceConfig: { resourceSpec: { sidecars: [{ name: 'a', image: 'r.example/other-22222222/shop:1' }] } } },
+    settings: { builds: { registry: { host: 'r.example' } } },
+    want: 'stalled ImageNotAllowed',
   },
   {
     name: 'two at once: the first is told',

@@ -1,13 +1,16 @@
 // Does the record keep the platform's rules? The same as admission says, for clusters where admission is not there.
 
-import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, TENANT_LABEL } from '../../api/meta.ts';
+import { EXTERNAL_VARIABLES, STORE_FIELDS, TENANT_LABEL } from '../../api/meta.ts';
+import { foreignImageMessage, foreignImages } from '../../api/registry-images.ts';
 import type { Settings } from '../../api/settings.ts';
 import { isSourceTaken, SOURCE_RULES } from '../../api/source-rules.ts';
 import { listed } from '../../api/text.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../../record/code-host.ts';
-import { limitViolations } from '../../record/limits.ts';
+import { limitViolations, missingExternal } from '../../record/limits.ts';
 import { type ListenerProblem, listenerProblem, runsHere } from '../../record/listener-assignment.ts';
-import { externalReference } from '../../record/resolve.ts';
+import { ownImageProblem } from '../../record/own-image.ts';
+import { tenantRepositories } from '../../record/registry-names.ts';
+import { referencesOf } from '../../record/secret-references.ts';
 import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
 import type { Observed } from '../observed.ts';
@@ -25,11 +28,13 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   notATenant,
   sourceNotAllowed,
   templateNotFound,
+  imageNotAllowed,
   listenerNotFound,
   integrationNotFound,
   ownDatabaseForbidden,
   limitExceeded,
   podPolicyViolated,
+  foreignImageNamed,
 ];
 
 export function checkPolicy(observed: Observed, settings: Settings): Entry {
@@ -67,6 +72,18 @@ function templateNotFound({ observed, settings }: Seen): Entry | undefined {
   );
 }
 
+/** What a revision was already made of stays: such an image is older than the rule. */
+function imageNotAllowed({ observed: { record, tenantId = '', revisions }, settings, isNew }: Seen): Entry | undefined {
+  const { name, namespace = '' } = record.metadata;
+  const { imageUri } = record.spec.sourceRevisionConfig;
+  const isMade = revisions.some(({ spec }) => spec.requested.sourceRevisionConfig.imageUri === imageUri);
+  if (!isNew || isMade) return undefined;
+  const problem = ownImageProblem(record.spec, name, { namespace, tenantId }, settings.builds.registry);
+  return problem === undefined
+    ? undefined
+    : stalled('ImageNotAllowed', `imageUri ${imageUri} ${problem}. Push it there with a token from POST …/push-token.`);
+}
+
 function listenerNotFound({ observed: { record, listeners } }: Seen): Entry | undefined {
   const problem = listenerProblem(record.spec.sourceConfig, listeners);
   return problem && stalled('ListenerNotFound', listenerMessage(record, problem));
@@ -81,12 +98,13 @@ function integrationNotFound({ observed, settings }: Seen): Entry | undefined {
 }
 
 function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry | undefined {
-  const isExternal = (variable: string): boolean => externalReference(record.spec, variable) !== undefined;
-  if (settings.database.own || (isExternal(EXTERNAL_POSTGRES_VARIABLE) && isExternal(EXTERNAL_REDIS_VARIABLE)))
-    return undefined;
+  if (settings.database.own) return undefined;
+  const names = referencesOf(record.spec).map(({ name }) => name);
+  const missing = missingExternal(names, record.spec.sourceConfig.runtime);
+  if (missing.length === 0) return undefined;
   return stalled(
     'OwnDatabaseForbidden',
-    `This platform provides no databases: set ${EXTERNAL_POSTGRES_VARIABLE} and ${EXTERNAL_REDIS_VARIABLE}.`,
+    `This platform provides no databases: set ${listed(missing.map((part) => EXTERNAL_VARIABLES[part]))}, or set ${listed(missing.map((part) => STORE_FIELDS[part]))} of runtime to none.`,
   );
 }
 
@@ -95,7 +113,7 @@ function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry |
   if (excesses.length === 0) return undefined;
   return stalled(
     'LimitExceeded',
-    `resource_spec exceeds the limits of this platform: ${listed(excesses.map(({ field, most }) => `${field} at most ${most}`))}.`,
+    `resource_spec exceeds the limits of this platform: ${listed(excesses.map(({ field, of, most }) => `${field}${of === undefined ? '' : `: ${of}`} at most ${most}`))}.`,
   );
 }
 
@@ -107,6 +125,18 @@ function podPolicyViolated({ observed: { record }, settings, isNew }: Seen): Ent
     'PodPolicyViolated',
     `resource_spec violates the pod policy: ${listed(breaches, '; ')}. Remove these fields.`,
   );
+}
+
+function foreignImageNamed({ observed: { record, tenantId }, settings, isNew }: Seen): Entry | undefined {
+  const { registry } = settings.builds;
+  if (!isNew || registry === undefined || tenantId === undefined) return undefined;
+  const own = tenantRepositories(registry, { namespace: record.metadata.namespace ?? '', tenantId });
+  const foreign = Array.from(
+    foreignImages(record.spec, registry, own),
+    ({ at, image }) =>
+      `${at.at(0) === 'sourceRevisionConfig' ? 'image_uri' : at.slice(2).join('.')}: ${foreignImageMessage(image, registry, own)}`,
+  );
+  return foreign.length === 0 ? undefined : stalled('ImageNotAllowed', `${listed(foreign, '; ')}.`);
 }
 
 function listenerMessage({ metadata, spec }: Observed['record'], problem: ListenerProblem): string {

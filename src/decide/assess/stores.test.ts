@@ -14,6 +14,18 @@ function said(type: string, status: 'True' | 'False', reason: string): { status:
   };
 }
 
+describe('a store that the record does without', () => {
+  const runtime = { database: 'none', redis: 'none' } as const;
+  const without = aRecord({ sourceConfig: { runtime } });
+  it.each(['postgres', 'redis'] as const)('%s is not needed, whatever runs', (part) => {
+    const what = part === 'postgres' ? 'PostgreSQL' : 'Redis';
+    const entry = { is: 'pass', reason: 'NotNeeded', message: `The record needs no ${what}.` };
+    expect(checkStore(part, anObserved(without), aRevision(without))).toEqual(entry);
+    const before = anObserved(without, { children: [aStore(part, 0)], pods: [aPod(part, revision, {})] });
+    expect(checkStore(part, before, aRevision(without))).toEqual(entry);
+  });
+});
+
 describe("the record's own store", () => {
   const silent = aStore('redis', 0);
   const crashed = aPod('redis', revision, {

@@ -5,6 +5,7 @@ import type { ConditionType } from '../../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { conditionOf } from '../../api/conditions.ts';
 import {
+  CONTROLLER_REVISION_LABEL,
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_REDIS_VARIABLE,
   IMAGE_COMPONENTS,
@@ -12,6 +13,7 @@ import {
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
 } from '../../api/meta.ts';
+import { doesWithout } from '../../api/runtime.ts';
 import {
   type ActionFailure,
   deploymentOf,
@@ -24,7 +26,7 @@ import {
   type Workload,
 } from '../observed.ts';
 import { howToRelease } from '../terminating-pods.ts';
-import { volumeTrouble } from './database-volume.ts';
+import { VOLUME_UNUSABLE, volumeTrouble } from './database-volume.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import { hasPassed, podFailure, podsOf } from './pod-failures.ts';
 
@@ -61,6 +63,7 @@ type Check = (seen: Seen) => Entry | undefined;
 
 const OWN_CHECKS: readonly Check[] = [
   volumeUnusable,
+  passwordLost,
   ownAnswers,
   setRefused,
   notMade,
@@ -69,7 +72,7 @@ const OWN_CHECKS: readonly Check[] = [
   restarting,
   stoppedAnswering,
 ];
-const EXTERNAL_CHECKS: readonly Check[] = [notNeeded, aPodHasPassed, servesOn, notTried];
+const EXTERNAL_CHECKS: readonly Check[] = [runningVolumeUnusable, notNeeded, aPodHasPassed, servesOn, notTried];
 
 /** `failures`: what came of the last try. */
 export function checkStore(
@@ -88,8 +91,13 @@ export function checkStore(
     failures,
   };
   const { what, variable, waits } = seen;
+  if (doesWithout(part, revision.spec.requested.runtime))
+    return pass('NotNeeded', `The record needs no ${what}.${keptVolume(seen)}`);
   if (isOwn(part, revision))
-    return firstOf(OWN_CHECKS, seen) ?? fail('Starting', `${what} was started and has not answered yet.`);
+    return tooLong(
+      seen,
+      firstOf(OWN_CHECKS, seen) ?? fail('Starting', `${what} was started and has not answered yet.`),
+    );
   return (
     firstOf(EXTERNAL_CHECKS, seen) ??
     fail(
@@ -97,6 +105,15 @@ export function checkStore(
       `The ${what} in ${variable} does not answer. Check its address, password and network, and the log of init container ${waits}.`,
     )
   );
+}
+
+/** An own store of a deployed revision that has not answered for too long waits for a person. */
+function tooLong({ observed, revision, condition, set, what }: Seen, entry: Entry): Entry {
+  const { exhausted, unavailableSeconds } = observed.patience ?? {};
+  const isOver = exhausted?.has(condition) === true && revision.status?.state === 'DEPLOYED' && !isReady(set);
+  if (!isOver || entry.is !== 'fail' || entry.reason === 'RequestFailed') return entry;
+  const reason = entry.reason === 'Starting' || entry.reason === 'NotObserved' ? 'NotAnswering' : entry.reason;
+  return stalled(reason, `${what} has not answered for more than ${unavailableSeconds} s. ${entry.message}`);
 }
 
 export function isOwn(part: StorePart, { spec: { resolved } }: AppRevision): boolean {
@@ -129,6 +146,16 @@ function volumeUnusable({ part, observed, failures }: Seen): Entry | undefined {
   return trouble && stalled(trouble.reason, trouble.message);
 }
 
+// Running pods have the password in their environment, so PostgreSQL may answer; its next pod does not start.
+function passwordLost({ part, observed, what, failures }: Seen): Entry | undefined {
+  const { postgresSecret, redisSecret } = observed.names;
+  const secret = part === 'postgres' ? postgresSecret : redisSecret;
+  const lost = failures.find(({ reason, ref }) => reason === 'PasswordMissing' && ref.name === secret);
+  if (!lost) return undefined;
+  if (!ownStoreAnswers(part, observed)) return stalled(lost.reason, lost.message);
+  return pass(lost.reason, `${what} answers. ${lost.message}`);
+}
+
 function ownAnswers({ part, observed, what }: Seen): Entry | undefined {
   return ownStoreAnswers(part, observed) ? pass('Answering', `${what} answers.`) : undefined;
 }
@@ -152,14 +179,30 @@ function podStuck({ part, observed, what }: Seen): Entry | undefined {
   return overdue && stalled('PodStuckTerminating', `${what}: ${howToRelease(overdue)}`);
 }
 
-function restarting({ set, what }: Seen): Entry | undefined {
-  return isReady(set) ? fail('Starting', `${what} is restarting with its new settings.`) : undefined;
+function restarting({ observed, part, set, what }: Seen): Entry | undefined {
+  if (!set || !isReady(set)) return undefined;
+  const how = hasNewTemplate(set, podsOf(observed, part))
+    ? 'is restarting with its new settings'
+    : 'is being restarted, because its pod was evicted or deleted; its settings are the same';
+  return fail('Starting', `${what} ${how}.`);
+}
+
+function hasNewTemplate({ metadata, status = {} }: Workload, pods: readonly Pod[]): boolean {
+  const { observedGeneration = 0, currentRevision, updateRevision } = status;
+  if (observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision) return true;
+  return pods.some(({ metadata: { labels } }) => labels?.[CONTROLLER_REVISION_LABEL] !== updateRevision);
 }
 
 function stoppedAnswering({ observed, condition, what, name }: Seen): Entry | undefined {
   const before = conditionOf(observed.record.status?.conditions, condition);
   const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
   return answered ? fail('NotAnswering', `${what} no longer answers. Check pod ${name}-0.`) : undefined;
+}
+
+/** What runs still has a volume of its own, which the pass has found unusable: no external one replaces it yet. */
+function runningVolumeUnusable({ part, failures }: Seen): Entry | undefined {
+  const trouble = part === 'postgres' ? failures.find(({ reason }) => VOLUME_UNUSABLE.has(reason)) : undefined;
+  return trouble && stalled(trouble.reason, trouble.message);
 }
 
 function notNeeded({ revision, what }: Seen): Entry | undefined {
@@ -192,7 +235,7 @@ function answers(seen: Seen): Entry {
   return pass('Answering', `The ${seen.what} that ${seen.variable} names answers.${keptVolume(seen)}`);
 }
 
-// A switch to an external database deletes nothing; who looks should know that there is something to go back to.
+// A switch to an external database, or to none, deletes nothing; who looks should know that there is something to go back to.
 function keptVolume({ observed, part, name }: Seen): string {
   const claim = part === 'postgres' ? volumeClaimOf(observed) : undefined;
   if (!claim || !isOurs(claim, observed)) return '';

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aWorkload } from '../../../test/support/builders.ts';
-import type { ActionFailure, Pod, Workload } from '../observed.ts';
+import type { ConditionType } from '../../api/app-deployment-conditions.ts';
+import type { AppRevision, RevisionState } from '../../api/app-revision.ts';
+import type { ActionFailure, ContainerState, Pod, Workload } from '../observed.ts';
+import type { Patience } from '../patience.ts';
 import { fail, pass } from './entry.ts';
 import { checkWorkloads, isRolled, isServing, replicasOf, runningRevision } from './workloads.ts';
 
@@ -9,6 +12,9 @@ const revision = aRevision(record);
 const older = aRevision(record, 'DEPLOYED', 2);
 const ANSWER = [pass('Answering', ''), pass('Answering', '')];
 const OVERDUE = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
+const CRASHED: ContainerState = { waiting: { reason: 'CrashLoopBackOff' } };
+const ENDED: ContainerState = { terminated: { exitCode: 3, reason: 'Error', message: 'no module named shop' } };
+const PATIENT: Patience = { maxCrashes: 3, unavailableSeconds: 300, exhausted: new Set() };
 const REFUSED = { type: 'ReplicaFailure', status: 'True', message: 'exceeded quota' };
 
 function failure(reason: ActionFailure['reason'], kind: string): ActionFailure {
@@ -44,6 +50,11 @@ describe('checkWorkloads', () => {
     { name: 'no node fits', failures: [failure('NoNodeFits', 'StatefulSet')], want: 'stalled NoNodeFits' },
     { name: 'its apply refused', failures: [failure('ApplyRefused', 'Deployment')], want: 'stalled ApplyRefused' },
     { name: 'its request failed', failures: [failure('RequestFailed', 'Deployment')], want: 'fail RequestFailed' },
+    {
+      name: 'its volume lost',
+      failures: [failure('VolumeLost', 'PersistentVolumeClaim')],
+      want: 'stalled VolumeLost',
+    },
     { name: 'another apply refused', failures: [failure('ApplyRefused', 'Service')], want: 'fail Progressing' },
     {
       name: 'an apply refused of what runs this revision already',
@@ -100,6 +111,151 @@ describe('checkWorkloads', () => {
     expect(`${is} ${reason}`).toBe(want);
     expect(message).toContain(says);
     expect(isRolled(observed, revision)).toBe(is === 'pass');
+  });
+
+  it.each<{ name: string; words?: string; health?: object; says: string }>([
+    { name: 'nothing yet', says: 'Its pods must answer /ok on port 8000. See the log' },
+    {
+      name: 'nothing listens',
+      words: 'Startup probe failed: dial tcp 10.0.0.7:8000: connect: connection refused',
+      says: 'port 8000; the last check failed: port 8000 refused the connection. Nothing listens there, or only on 127.0.0.1',
+    },
+    {
+      name: 'another path',
+      words: 'Readiness probe failed: HTTP probe failed with statuscode: 404',
+      says: '/ok answered with status 404. A status from 200 to 399 is needed: correct health_path',
+    },
+    {
+      name: 'too slow',
+      words:
+        'Readiness probe failed: Get "http://10.0.0.7:8000/ok": context deadline exceeded (Client.Timeout exceeded while awaiting headers)',
+      says: 'no answer came from port 8000 in time',
+    },
+    {
+      name: 'no HTTP',
+      words:
+        'Readiness probe failed: Get "http://10.0.0.7:8000/ok": net/http: HTTP/1.x transport connection broken: malformed HTTP response',
+      says: 'what port 8000 answered is not HTTP',
+    },
+    {
+      name: 'a command',
+      health: { healthCommand: ['ping'] },
+      words: 'Readiness probe failed: sh: ping: not found',
+      says: 'Its health command must succeed in its pods; the last check failed: sh: ping: not found. See the log',
+    },
+  ])('says what the health check got: $name', ({ words, health, says }) => {
+    const asking = aRecord({ sourceConfig: { runtime: { server: health } } });
+    const of = aRevision(asking);
+    const running = { name: 'server', ready: false, state: { running: {} } };
+    const pod = { ...aPod('server', of, { main: [running] }), ...(words !== undefined && { failedProbe: words }) };
+    const observed = anObserved(asking, { children: [aWorkload('server', of, { ready: 0 })], pods: [pod] });
+    expect(checkWorkloads(observed, of, ANSWER).message).toContain(says);
+  });
+
+  describe('a container that exits again and again', () => {
+    const exits = (restartCount: number, name = 'server', state: ContainerState = CRASHED): Pod =>
+      aPod('server', revision, { main: [{ name, image: 'a', restartCount, state, lastState: ENDED }] });
+    it.each<{
+      name: string;
+      pod: Pod;
+      others?: readonly AppRevision[];
+      of?: AppRevision;
+      stores?: typeof ANSWER;
+      want: string;
+      says?: string;
+    }>([
+      { name: 'once less than the limit', pod: exits(1), others: [older], want: 'fail ContainerCrashed' },
+      {
+        name: 'with an active revision',
+        pod: exits(2),
+        others: [older],
+        want: 'stalled ContainerCrashed final',
+        says: `Its pods are removed, and revision ${older.spec.id} serves. Container server exited (Error, exit code 3): no module named shop.`,
+      },
+      {
+        name: 'without an active revision',
+        pod: exits(2),
+        want: 'stalled ContainerCrashed',
+        says: 'No earlier revision serves, so its pods stay',
+      },
+      { name: 'while it runs again', pod: exits(3, 'server', { running: {} }), want: 'stalled ContainerCrashed' },
+      { name: 'a sidecar', pod: exits(2, 'proxy'), others: [older], want: 'stalled ContainerCrashed final' },
+      { name: "Davit's own, which waits", pod: exits(9, 'wait-for-database'), want: 'fail ContainerCrashed' },
+      {
+        name: 'while PostgreSQL does not answer',
+        pod: exits(9),
+        stores: [fail('NotAnswering', 'no'), pass('Answering', '')],
+        want: 'fail ContainerCrashed',
+      },
+      {
+        name: 'of a revision that was deployed',
+        pod: exits(9),
+        of: { ...revision, status: { state: 'DEPLOYED' } },
+        want: 'fail ContainerCrashed',
+      },
+    ])('$name: $want', ({ pod, others = [], of = revision, stores = ANSWER, want, says = '' }) => {
+      const children = [aWorkload('server', of, { ready: 0 })];
+      const observed = {
+        ...anObserved(record, { revisions: [of, ...others], children, pods: [pod] }),
+        patience: PATIENT,
+      };
+      const entry = checkWorkloads(observed, of, stores);
+      expect(`${entry.is} ${entry.reason}${entry.final ? ' final' : ''}`).toBe(want);
+      expect(entry.message).toContain(says);
+    });
+
+    it('stays failed when its pods are gone', () => {
+      const failed: AppRevision = {
+        ...revision,
+        status: { state: 'DEPLOY_FAILED', failure: { reason: 'ContainerCrashed', message: 'It exited.' } },
+      };
+      const observed = anObserved(record, { revisions: [failed, older], children: [aWorkload('server', older)] });
+      expect(checkWorkloads(observed, failed, ANSWER)).toEqual({
+        is: 'stalled',
+        reason: 'ContainerCrashed',
+        message: 'It exited.',
+      });
+    });
+  });
+
+  it.each<{
+    name: string;
+    ready?: number;
+    state?: RevisionState;
+    exhausted?: readonly ConditionType[];
+    pods?: Pod[];
+    want: string;
+  }>([
+    { name: 'for a while', exhausted: [], want: 'fail Progressing' },
+    { name: 'for too long', want: 'stalled NoReadyPod' },
+    { name: 'for too long, with a cause', pods: [pulling], want: 'stalled ImagePullFailed' },
+    { name: 'for too long, and one of two is ready', ready: 1, want: 'fail Progressing' },
+    { name: 'while a newer revision is rolled out', state: 'DEPLOYING', want: 'fail Progressing' },
+  ])(
+    'a part that served has no ready pod $name: $want',
+    ({ ready = 0, state = 'DEPLOYED', exhausted = ['Available'], pods = [], want }) => {
+      const of: AppRevision = { ...revision, status: { state } };
+      const children = [
+        aWorkload('server', of, {
+          wanted: 2,
+          ready,
+          conditions: [{ type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable' }],
+        }),
+      ];
+      const patience = { ...PATIENT, exhausted: new Set(exhausted) };
+      const { is, reason } = checkWorkloads(
+        { ...anObserved(record, { revisions: [of], children, pods }), patience },
+        of,
+        ANSWER,
+      );
+      expect(`${is} ${reason}`).toBe(want);
+    },
+  );
+
+  it('calls nothing a rollout that is none', () => {
+    const of: AppRevision = { ...revision, status: { state: 'DEPLOYED' } };
+    const observed = anObserved(record, { revisions: [of], children: [aWorkload('server', of, { ready: 0 })] });
+    expect(checkWorkloads(observed, of, ANSWER).message).toContain('starting or not ready, outside of a rollout');
   });
 
   it.each([

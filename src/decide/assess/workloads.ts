@@ -1,5 +1,6 @@
 // Does every pod of every part run the revision, and is it ready?
 
+import { isFailure } from '../../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { REVISION_LABEL, type Role } from '../../api/meta.ts';
 import { quoted } from '../../api/text.ts';
@@ -10,7 +11,9 @@ import { type ActionFailure, deploymentOf, type Observed, type Workload } from '
 import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
 import { checkMigration } from './migration.ts';
-import { podFailure, podsOf, type Trouble } from './pod-failures.ts';
+import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
+import { mayStartPods } from './pod-starts.ts';
+import { probeWords } from './probe-failures.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -28,6 +31,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   justBegun,
   serves,
   rolloutPaused,
+  crashed,
   deadlineExceeded,
   podsFail,
 ];
@@ -42,25 +46,52 @@ export function checkWorkloads(
   if (imageOf(revision) === undefined) return checkBuild(observed, revision);
   const migration = checkMigration(observed, revision, failures);
   if (migration) return migration;
+  const { failure } = revision.status ?? {};
+  if (failure) return stalled(failure.reason as Entry['reason'], failure.message);
   const roles = rolesOf(revision.spec.resolved).map((role) =>
     checkRole({ observed, revision, role, workload: deploymentOf(observed, role), stores, failures }),
   );
-  return firstProblem(roles) ?? pass('Serving', 'Every pod of every part runs the latest revision and is ready.');
+  // What a person must mend is said before what fails, and that before what goes on.
+  const gravest = roles.find(({ is }) => is === 'stalled') ?? roles.find(({ reason }) => isFailure(reason));
+  return (
+    gravest ?? firstProblem(roles) ?? pass('Serving', 'Every pod of every part runs the latest revision and is ready.')
+  );
 }
 
 function checkRole(seen: Seen): Entry {
-  return (
-    firstOf(CHECKS, seen) ??
-    fail('Progressing', `The ${seen.role} is being rolled to the latest revision. ${waitingFor(seen)}`)
+  const { revision, role } = seen;
+  const how =
+    revision.status?.state === 'DEPLOYED'
+      ? `A pod of the ${role} is starting or not ready, outside of a rollout.`
+      : `The ${role} is being rolled to the latest revision.`;
+  return unavailable(seen, firstOf(CHECKS, seen) ?? fail('Progressing', `${how} ${waitingFor(seen)}`));
+}
+
+/** A part that was deployed and has had no ready pod for too long waits for a person, whatever its Deployment says. */
+function unavailable({ observed, revision, role, workload }: Seen, entry: Entry): Entry {
+  const { exhausted, unavailableSeconds } = observed.patience ?? {};
+  const isOver = exhausted?.has(role === 'server' ? 'Available' : 'WorkloadsReady') === true;
+  const isMended = entry.is !== 'fail' || entry.reason === 'RequestFailed';
+  if (!isOver || isMended || revision.status?.state !== 'DEPLOYED' || !workload) return entry;
+  if ((workload.spec?.replicas ?? 1) === 0 || (workload.status?.availableReplicas ?? 0) > 0) return entry;
+  return stalled(
+    entry.reason === 'Progressing' ? 'NoReadyPod' : entry.reason,
+    `The ${role} has had no ready pod for more than ${unavailableSeconds} s. ${entry.message}`,
   );
 }
 
 function podsRefused({ workload, revision, failures }: Seen): Entry | undefined {
   if (hasTemplateOf(workload, revision)) return undefined;
-  const failure = failures.find(
-    ({ reason, ref }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || ref.kind === 'Deployment',
-  );
+  const failure =
+    failures.find(
+      ({ reason, ref }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || ref.kind === 'Deployment',
+    ) ?? failures.find(startsNoPods);
   return failure && entryOf(failure);
+}
+
+/** Whether no pods are started because of it (children/plan.ts). */
+function startsNoPods(failure: ActionFailure): boolean {
+  return !mayStartPods([failure]);
 }
 
 function notRolledYet({ workload, revision, role }: Seen): Entry | undefined {
@@ -84,6 +115,31 @@ function rolloutPaused({ workload, role }: Seen): Entry | undefined {
     'RolloutPaused',
     `Somebody has paused the rollout of the ${role}: kubectl rollout resume deployment ${name} -n ${namespace} lets it go on.`,
   );
+}
+
+/**
+ * A new revision whose container exits again and again has failed. Where another one is active, its pods serve and these go.
+ * While PostgreSQL or Redis does not answer, the exits prove nothing.
+ */
+function crashed({ observed, revision, role, stores }: Seen): Entry | undefined {
+  const { maxCrashes } = observed.patience ?? {};
+  if (maxCrashes === undefined || revision.status?.state === 'DEPLOYED' || firstProblem(stores)) return undefined;
+  const crash = crashedOften(podsOf(observed, role, revision.spec.id), maxCrashes);
+  if (!crash) return undefined;
+  const active = activeBefore(observed, revision);
+  const times = `after at least ${maxCrashes} exits of the ${role}`;
+  if (!active)
+    return stalled(
+      'ContainerCrashed',
+      `Revision ${revision.spec.id} failed ${times}. No earlier revision serves, so its pods stay, and Kubernetes restarts them. ${crash.message}`,
+    );
+  return {
+    ...stalled(
+      'ContainerCrashed',
+      `Revision ${revision.spec.id} failed ${times}. Its pods are removed, and revision ${active.spec.id} serves. ${crash.message}`,
+    ),
+    final: true,
+  };
 }
 
 function deadlineExceeded(seen: Seen): Entry | undefined {
@@ -115,12 +171,13 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
     : podFailure(podsOf(observed, role, revision.spec.id));
 }
 
-function waitingFor({ stores, revision, role }: Seen): string {
+function waitingFor({ observed, stores, revision, role }: Seen): string {
   const { port, path, command } = healthOf(revision.spec, role);
   const condition = command
     ? 'Its health command must succeed in its pods'
     : `Its pods must answer ${path} on port ${port}`;
-  return firstProblem(stores)?.message ?? `${condition}. See the log of container ${role}.`;
+  const answer = probeWords(podsOf(observed, role, revision.spec.id), { port, path });
+  return firstProblem(stores)?.message ?? `${condition}${answer}. See the log of container ${role}.`;
 }
 
 function hasTemplateOf(workload: Workload | undefined, revision: AppRevision): boolean {
@@ -148,7 +205,7 @@ function isRoleRolled(observed: Observed, revision: AppRevision, role: Role): bo
 
 /** Has every pod of an earlier revision, and with it the need of what this one no longer wants, gone? */
 export function isRolled(observed: Observed, revision: AppRevision): boolean {
-  if (imageOf(revision) === undefined) return runningRevision(observed) === undefined;
+  if (imageOf(revision) === undefined) return false;
   return rolesOf(revision.spec.resolved).every((role) => isRoleRolled(observed, revision, role));
 }
 
@@ -156,6 +213,27 @@ export function isRolled(observed: Observed, revision: AppRevision): boolean {
 export function runningRevision(observed: Observed): AppRevision | undefined {
   const workload = deploymentOf(observed, 'server');
   return workload && observed.revisions.find((revision) => hasTemplateOf(workload, revision));
+}
+
+/**
+ * The revision whose children stay while `latest` cannot be rolled out: the running one or, if a person deleted the main
+ * service, the newest that was deployed. Undefined also if the running one is not known any more.
+ */
+export function heldRevision(observed: Observed, latest: AppRevision): AppRevision | undefined {
+  if (latest.status?.failure) return activeBefore(observed, latest);
+  if (deploymentOf(observed, 'server')) {
+    const running = runningRevision(observed);
+    // A revision that was deleted is made again under its id, and has no image until it is built.
+    return running && imageOf(running) !== undefined ? running : undefined;
+  }
+  return activeBefore(observed, latest);
+}
+
+/** The active revision if it is another one, and runs something: the newest that was deployed. */
+export function activeBefore(observed: Observed, latest: AppRevision): AppRevision | undefined {
+  const active = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED');
+  const isOther = active !== undefined && active.spec.id !== latest.spec.id;
+  return isOther && imageOf(active) !== undefined && active.spec.resolved.server.maxScale > 0 ? active : undefined;
 }
 
 /** Is the main service available now, by whatever revision's pods? */

@@ -112,6 +112,64 @@ describe('buildFailure', () => {
     expect(failure.message).toMatch(/\w.*\.$/);
   });
 
+  const step = (output: string, more = ''): string =>
+    `${more}------\n > [3/4] RUN x:\n${output}\n------\nDockerfile:3\n--------------------\n   3 | >>> RUN pip install x\n--------------------\nerror: failed to solve: process "/bin/sh -c x" did not complete successfully: exit code: 1\n`;
+  const traceback = [
+    '0.100 Collecting x',
+    '0.901 Traceback (most recent call last):',
+    '0.901   File "/app.py", line 1, in <module>',
+    '0.901     import nothing',
+    "0.901 ModuleNotFoundError: No module named 'nothing'",
+    '0.950 The program has ended.',
+  ].join('\n');
+
+  it('begins with the cause, and says it once', () => {
+    const { message } = buildFailure({ exitCode: 1, message: step(traceback) });
+    expect(message).toMatch(
+      /^ModuleNotFoundError: No module named 'nothing'\. Line 3 of the Dockerfile failed: RUN pip install x\. /,
+    );
+    expect(message).toContain('It printed: Collecting x Traceback (most recent call last)');
+    expect(message).toContain('The program has ended.');
+    expect(message.split('No module named')).toHaveLength(2);
+    expect(message).not.toContain('did not complete successfully');
+  });
+
+  it.each([
+    ['is cut off at its beginning', step(traceback).slice(30)],
+    [
+      'is in the log alone',
+      `#7 [3/4] RUN x\n${traceback.replaceAll(/^/gm, '#7 ')}\n#8 0.2 of another step\n#7 ERROR: process "x" did not complete successfully: exit code: 1\n${step('')}`,
+    ],
+    [
+      'has blank lines alone in its block',
+      `${traceback.replaceAll(/^/gm, '#7 ')}\n#7 ERROR: process "x" did not complete successfully: exit code: 1\n${step('0.1 \n0.2 ')}`,
+    ],
+  ])('finds the output where it %s', (_what, message) => {
+    const failure = buildFailure({ exitCode: 1, message });
+    expect(failure.message).toMatch(/^ModuleNotFoundError: /);
+    expect(failure.message).toContain('It printed: ');
+    expect(failure.message).not.toContain('of another step');
+    expect(failure.message).not.toContain('------');
+  });
+
+  it('quotes the last output of a failure that it does not know, and no rules', () => {
+    const { message } = buildFailure({
+      exitCode: 3,
+      message: 'The end of the log:\n#1 begun\n------\nnothing known\n------\n',
+    });
+    expect(message).toBe('The builder failed (exit code 3): #1 begun nothing known.');
+  });
+
+  const warning =
+    "Line 3 of the Dockerfile does not use the platform's package index: its stage does not declare it. Add a line ARG PIP_INDEX_URL after FROM.";
+  it("says that a Dockerfile does not declare the platform's package index, where packages were installed", () => {
+    const { message } = buildFailure({ exitCode: 1, message: step('0.1 ERROR: No matching distribution') }, warning);
+    expect(message).toMatch(/^No matching distribution\. Line 3 /);
+    expect(message).toContain('Add a line ARG PIP_INDEX_URL after FROM. Correct it;');
+    const other = step('0.1 no').replaceAll('pip install x', 'make');
+    expect(buildFailure({ exitCode: 1, message: other }, warning).message).not.toContain('PIP_INDEX_URL');
+  });
+
   it('limits the length of the message', () => {
     const { message } = buildFailure({ exitCode: 1, message: `error: failed to solve: ${'x'.repeat(100_000)}` });
     expect(message.length).toBeLessThanOrEqual(4096);

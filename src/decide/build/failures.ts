@@ -95,8 +95,11 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** The failure of the container `build`, whose termination message is the end of its log. */
-export function buildFailure({ message = '', exitCode, reason }: Terminated): BuildFailure {
+/**
+ * The failure of the container `build`, whose termination message is the end of its log. `warnings`: those of the plan step, one a
+ * line. Commands of the message have NAME for the deployment.
+ */
+export function buildFailure({ message = '', exitCode, reason }: Terminated, warnings = ''): BuildFailure {
   const told = saidByScript(message);
   if (told?.reason === 'BuilderFailed') return told;
   if (reason === 'OOMKilled')
@@ -108,13 +111,35 @@ export function buildFailure({ message = '', exitCode, reason }: Terminated): Bu
   const error = /^(?:error|ERROR): (.*)$/m.exec(message)?.[1] ?? '';
   const kind = KINDS.find(({ sign }) => sign.test(error)) ?? KINDS.find(({ sign }) => sign.test(message));
   const where = failingLine(message);
-  const words = quoted(error === '' ? message : error);
+  const words = quoted(error === '' ? lastWords(message) : error);
   if (kind === undefined)
     return { reason: 'BuilderFailed', message: `The builder failed (exit code ${exitCode}): ${words}.`, ...where };
-  const output = kind.reason === 'StepFailed' ? printed(message) : '';
+  const { todo } = kind;
   const place =
     where.line === undefined ? '' : `Line ${where.line} of the Dockerfile failed: ${where.instruction ?? ''}. `;
-  return { reason: kind.reason, message: shortened(`${place}${words}.${output} ${kind.todo}`), ...where };
+  if (kind.reason !== 'StepFailed')
+    return { reason: kind.reason, message: shortened(`${place}${words}. ${todo}`), ...where };
+  const output = printed(message);
+  const { cause, rest } = causeIn(output);
+  // What did not come to an end is the instruction, which stands there already.
+  const isRepeated = where.line !== undefined && error.startsWith('failed to solve: process "');
+  const sentences = [
+    ...(cause === '' ? [] : [`${cause}.`]),
+    `${place.trim()}`,
+    ...(isRepeated && output.length > 0 ? [] : [`${words}.`]),
+    ...(rest === '' ? [] : [`It printed: ${rest}.`]),
+    ...adviceOf(warnings, `${where.instruction ?? ''} ${output.join(' ')}`),
+    todo,
+  ].filter((sentence) => sentence !== '');
+  return { reason: kind.reason, message: shortened(sentences.join(' ')), ...where };
+}
+
+/** Warnings of the plan about package indexes, if the failed step is one that installs packages. */
+function adviceOf(warnings: string, step: string): string[] {
+  const installs = /\b(pip|uv|npm|pnpm|yarn)\b/i.test(step);
+  return installs
+    ? warnings.split('\n').flatMap((line) => (/package index/.test(line) ? quoted(line, 300) + '.' : []))
+    : [];
 }
 
 /**
@@ -128,10 +153,46 @@ function failingLine(message: string): Pick<BuildFailure, 'line' | 'instruction'
   return { line: Number(number), ...(instruction !== '' && { instruction }) };
 }
 
-/** The last lines that the instruction printed. BuildKit prints them between two rules, each line with a timestamp. */
-function printed(message: string): string {
-  const [, output = ''] = /^------\n > .*?:\n([\s\S]*?)\n------$/m.exec(message) ?? [];
-  const lines = output.split('\n').map((line) => line.replace(/^\s*\d+\.\d+ /, ''));
-  const words = quoted(lines.slice(-8).join(' '), 600);
-  return words === '' ? '' : ` It printed: ${words}.`;
+const RULE = '------';
+/** Lines of the output that are quoted, beside the one that says why. */
+const MOST_LINES = 8;
+
+/**
+ * The last lines that the instruction printed. BuildKit prints them between two rules, each line with a timestamp. The first
+ * rule may be cut off. Without that block they are lines of the log, with the number of the step.
+ */
+function printed(message: string): string[] {
+  const lines = message.split('\n');
+  const end = lines.lastIndexOf(RULE);
+  const begin = end < 1 ? -1 : lines.lastIndexOf(RULE, end - 1);
+  const block = end < 0 ? [] : lines.slice(begin + 1, end).filter((line) => !line.startsWith(' > '));
+  const own = block.flatMap((line) => /^\s*\d+\.\d+ (.*)$/.exec(line)?.[1] ?? []);
+  if (own.some((line) => line.trim() !== '')) return withText(own);
+  const [, step] = /^#(\d+) ERROR: /m.exec(message) ?? [];
+  const ofStep = new RegExp(`^#${step ?? '\\d+'} \\d+\\.\\d+ (.*)$`);
+  return withText(lines.flatMap((line) => ofStep.exec(line)?.[1] ?? []));
+}
+
+function withText(lines: readonly string[]): string[] {
+  return lines.filter((line) => line.trim() !== '');
+}
+
+/** The end of a log without what BuildKit draws. */
+function lastWords(message: string): string {
+  const lines = withText(message.split('\n')).filter((line) => !/^-{3,}$|^The end of the log:$/.test(line));
+  return lines.slice(-MOST_LINES).join(' ');
+}
+
+/** An error as programs print it: the last line of a traceback, or `ERROR: …`. */
+const ERROR_LINE = /^\s*(?:[\w.]+(?:Error|Exception|Exit|Interrupt)\b(?::|$)|(?:fatal|error|npm error|ERR!|E):? )/i;
+
+/** The line that says why, and the others. */
+function causeIn(output: readonly string[]): { readonly cause: string; readonly rest: string } {
+  const at = output.findLastIndex((line) => ERROR_LINE.test(line));
+  const found = at < 0 ? undefined : output[at];
+  const others = output.filter((_line, index) => index !== at).slice(-MOST_LINES);
+  return {
+    cause: quoted(found?.trim().replace(/^(?:ERROR|error): /, ''), 400),
+    rest: quoted(others.join(' '), 600),
+  };
 }

@@ -5,6 +5,7 @@ import type { AppRevision } from '../../api/app-revision.ts';
 import type { BuildSettings } from '../../api/settings.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Pod } from '../observed.ts';
+import type { Contender } from './turns.ts';
 
 /** The fields of a condition of a batch/v1 Job that are read. */
 export interface JobCondition {
@@ -39,6 +40,8 @@ export interface ObservedBuild {
   readonly pod: BuildPod | undefined;
   /** All unfinished builds of the platform. Collected only if this build is queued, otherwise empty. */
   readonly others: readonly AppRevision[];
+  /** What decides whether one of `others` takes a place, or could take one. */
+  readonly contenderOf: (revision: AppRevision) => Contender;
   readonly settings: BuildSettings;
   /** Repository of the deployment's images, without a tag: HOST/PATH. */
   readonly repository: string;

@@ -64,7 +64,7 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
   if (failure?.reason === 'DeadlineExceeded') return failed(overdue(before));
   if (fetched && fetched.exitCode !== 0) return failed(fetchFailure(fetched));
   if (planned && planned.exitCode !== 0) return failed(planFailure(planned));
-  if (built && built.exitCode !== 0) return failed(buildFailure(built));
+  if (built && built.exitCode !== 0) return failed(buildFailure(built, planned?.message));
   if (failure && !isCatchingUp(job, now))
     return failed({
       reason: 'BuilderGone',

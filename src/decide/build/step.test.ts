@@ -81,6 +81,7 @@ function seen(of: AppRevision, more: Partial<ObservedBuild> = {}): ObservedBuild
     record,
     siblings: [of],
     others: [of],
+    contenderOf: (revision) => ({ record, siblings: [revision], job: undefined, isPaused: false }),
     job: undefined,
     pod: undefined,
     repository,
@@ -147,6 +148,34 @@ describe('before a build starts', () => {
       { status: { phase: 'Interrupted' } },
     ],
     ['nothing happens while paused', seen(waiting, { isPaused: true }), {}],
+    [
+      'it asks for no turn before what hindered it is gone',
+      seen(revision({ commit, reason: 'CodeHostUnreachable', startedAt: earlier })),
+      { act: 'prove' },
+    ],
+    [
+      'it waits without a time limit once it is only its turn that it lacks',
+      seen(revision({ commit, reason: 'WaitingForTurn', startedAt: '2026-01-01T00:50:00Z' }), {
+        others: [2, 3].map((serial) => revision({ phase: 'Building' }, serial)),
+      }),
+      { status: { phase: 'Queued', reason: 'WaitingForTurn' } },
+    ],
+    [
+      'it fails when it could not begin for the time of a build',
+      seen(revision({ commit, reason: 'CodeHostUnreachable', message: 'No.', startedAt: '2026-01-01T00:40:00Z' })),
+      {
+        status: {
+          phase: 'Failed',
+          reason: 'CodeHostUnreachable',
+          message: 'The build could not be started in time. No.',
+        },
+      },
+    ],
+    [
+      'its Job runs although a crash hid that',
+      seen(waiting, { job: job(), pod: pod({ fetch: running }) }),
+      { status: { phase: 'Building', reason: 'Fetching' } },
+    ],
   ])('%s', (_what, observed, step) => {
     const found = nextStep(observed, now);
     expect(found).toMatchObject(step);
@@ -228,7 +257,13 @@ describe('while a build runs', () => {
           build: done(1, 'error: failed to solve: process "x" did not complete successfully: exit code: 1'),
         }),
       }),
-      { status: { phase: 'Failed', reason: 'StepFailed' } },
+      {
+        status: {
+          phase: 'Failed',
+          reason: 'StepFailed',
+          message: expect.stringContaining('kubectl davit logs shop --build'),
+        },
+      },
     ],
     [
       'the time limit is exceeded',
@@ -350,8 +385,54 @@ describe('while a build runs', () => {
       seen(begun, { job: job(), pod: pod({ fetch: running }), isPaused: true }),
       { status: { phase: 'Building' } },
     ],
-    ['no build is started while paused', seen(begun, { isPaused: true }), {}],
+    [
+      'no build is started while paused, and it gives its turn back',
+      seen(begun, { isPaused: true }),
+      { status: { phase: 'Queued', reason: 'WaitingForTurn' } },
+    ],
+    [
+      'a suspended Job stays so while paused, and gives its turn back',
+      seen(begun, { isPaused: true, job: job({ suspend: true }) }),
+      { status: { phase: 'Queued' } },
+    ],
   ])('%s', (_what, observed, step) => {
+    const found = nextStep(observed, now);
+    expect(found).toMatchObject(step);
+    expect(found.act).toBe((step as { act?: string }).act);
+  });
+
+  const overtaken = revision({ commit: 'e'.repeat(40) }, 2);
+  const withImage = { ...overtaken, spec: { ...overtaken.spec, resolved: { ...overtaken.spec.resolved, image } } };
+  const skipped = { status: { phase: 'Skipped', reason: 'Superseded' }, act: 'removeJob' };
+  const goesOn = { status: { phase: 'Building' } };
+  const finishSkipped = { ...defaultSettings().builds, finishSkipped: true };
+  const awaits = pod({});
+  it.each<[string, AppRevision, Partial<ObservedBuild>, object]>([
+    ['is cancelled', building, {}, skipped],
+    ['is cancelled before it has begun', begun, { pod: awaits }, skipped],
+    [
+      'is cancelled before it has begun, whatever the setting',
+      begun,
+      { pod: awaits, settings: finishSkipped },
+      skipped,
+    ],
+    ['is finished by a setting', building, { settings: finishSkipped }, goesOn],
+    ['is cancelled for a revision that has an image', building, { siblings: [withImage, building] }, skipped],
+    [
+      'goes on for a newer revision of the same source',
+      building,
+      { siblings: [revision({ commit }, 2), building] },
+      goesOn,
+    ],
+    ['goes on until the newer commit is known', building, { siblings: [revision({}, 2), building] }, goesOn],
+    ['goes on while paused', building, { isPaused: true }, goesOn],
+  ])('a build that a newer revision overtakes %s', (_what, of, more, step) => {
+    const observed = seen(of, {
+      siblings: [overtaken, of],
+      job: job(),
+      pod: pod({ fetch: fetched, plan: running }),
+      ...more,
+    });
     const found = nextStep(observed, now);
     expect(found).toMatchObject(step);
     expect(found.act).toBe((step as { act?: string }).act);

@@ -4,22 +4,22 @@
 import type { AppRevision } from '../../api/app-revision.ts';
 import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES, isBegun } from '../../api/build.ts';
 import { rfc3339 } from '../../api/conditions.ts';
-import { INTERRUPT_ANNOTATION } from '../../api/meta.ts';
+import type { BuildSettings } from '../../api/settings.ts';
 import { commitOf, isBuilt, sameBuild } from '../../record/build-source.ts';
 import { buildName } from '../../record/names.ts';
 import { imageOf } from '../../record/revision-image.ts';
-import type { ObservedBuild } from './observed.ts';
+import type { ObservedBuild, ObservedJob } from './observed.ts';
 import { type BuildOutcome, CATCH_UP_MS, isCatchingUp, outcomeOf, patienceEndsMs } from './outcome.ts';
-import { nextTurns } from './turns.ts';
+import { isInterrupted, nextTurns } from './turns.ts';
 
 export interface BuildStep {
   /** The new status. Absent if it does not change. */
   readonly status?: BuildStatus;
   /**
-   * `resolve`: ask the code host for the commit of the ref. `start`: create the Job and its Secrets if they are
+   * `resolve`: ask the code host for the commit of the ref. `prove`: check that what hindered the start is gone. `start`: create the Job and its Secrets if they are
    * missing, and resume the Job. `removeJob`: delete the Job. `forgetCredentials`: delete the Secrets and keep the Job.
    */
-  readonly act?: 'resolve' | 'start' | 'removeJob' | 'forgetCredentials';
+  readonly act?: 'resolve' | 'prove' | 'start' | 'removeJob' | 'forgetCredentials';
   /** Delay after which the build is reconciled even if nothing changes. */
   readonly requeueAfterMs?: number;
 }
@@ -30,10 +30,8 @@ export function nextStep(observed: ObservedBuild, now: Date): BuildStep {
   const build = revision.status?.build;
   if (!isBuilt(revision)) return job && !isPaused ? { act: 'removeJob' } : {};
   if (build && FINAL_PHASES.has(build.phase)) return isPaused ? {} : finished(observed, build, now);
-  if (isPaused) return build && job ? watched(observed, build, now) : {};
-  const interrupted =
-    record.metadata.annotations?.[INTERRUPT_ANNOTATION]?.toLowerCase() === revision.spec.id.toLowerCase();
-  if (interrupted)
+  if (isPaused) return build ? paused(observed, build, now) : {};
+  if (isInterrupted(record, revision))
     return {
       status: ended(
         build,
@@ -54,13 +52,55 @@ export function nextStep(observed: ObservedBuild, now: Date): BuildStep {
     };
     return { status: { ...waiting, ...(commit !== undefined && { commit }) }, requeueAfterMs: 1 };
   }
-  return build.phase === 'Queued' ? queued(observed, build, now) : begun(observed, build, now);
+  if (build.phase === 'Queued') return runs(job) ? watched(observed, build, now) : queued(observed, build, now);
+  return isUnwanted(observed, build) ? cancelled(build, job, now) : begun(observed, build, now);
 }
 
-const WAITING = 'The build waits for its turn: it begins when another one ends.';
+/** A build that has its turn and no pod gives its place back: while it is paused it gets none. */
+function paused(observed: ObservedBuild, build: BuildStatus, now: Date): BuildStep {
+  if (runs(observed.job)) return watched(observed, build, now);
+  if (build.phase !== 'AwaitingBuild') return {};
+  return { status: queuedAgain(build, 'WaitingForTurn', WAITING) };
+}
+
+/** A build that had its turn and could not begin. It keeps its place in the order. */
+export function queuedAgain(
+  { job: _job, ...build }: BuildStatus,
+  reason: BuildReason | (string & {}),
+  message: string,
+): BuildStatus {
+  return { ...build, phase: 'Queued', reason, message };
+}
+
+function runs(job: ObservedJob | undefined): boolean {
+  return job !== undefined && job.spec?.suspend !== true;
+}
+
+/**
+ * Whether nobody wants the image of a build that has begun: a newer revision, which is not built from the same source. A pod that
+ * has not begun to build is never wanted then, another one may finish by a setting.
+ */
+function isUnwanted({ revision, siblings, settings, record }: ObservedBuild, { phase }: BuildStatus): boolean {
+  const newest = siblings[0];
+  if (newest === undefined || newest.spec.id === revision.spec.id) return false;
+  if (phase === 'Building' && settings.finishSkipped) return false;
+  if (!isBuilt(newest)) return true;
+  const isKnown = record.spec.source !== 'codehost' || commitOf(newest) !== undefined;
+  return isKnown && !sameBuild(newest, revision);
+}
+
+function cancelled(build: BuildStatus, job: ObservedJob | undefined, now: Date): BuildStep {
+  return {
+    status: ended(build, 'Skipped', 'Superseded', 'A newer revision took its place, so the build was cancelled.', now),
+    ...(job && { act: 'removeJob' }),
+  };
+}
+
+/** What a queued build says that lacks its turn alone. */
+export const WAITING = 'The build waits for its turn: it begins when another one ends.';
 
 function queued(
-  { revision, siblings, others, settings, record }: ObservedBuild,
+  { revision, siblings, others, contenderOf, settings, record, job }: ObservedBuild,
   build: BuildStatus,
   now: Date,
 ): BuildStep {
@@ -76,7 +116,10 @@ function queued(
   const building = same.find(({ status }) => isBegun(status?.build));
   if (building)
     return said(build, `Revision ${building.spec.id} is building the same source. This revision will use its image.`);
-  if (!nextTurns(others, settings.concurrency).includes(revision.spec.id)) return said(build, WAITING);
+  if (isLate(build, settings, now)) return { status: notStarted(build, now), ...(job && { act: 'removeJob' }) };
+  // Something was in its way. It asks for a turn when that is gone.
+  if (build.reason !== undefined && build.reason !== 'WaitingForTurn') return { act: 'prove' };
+  if (!nextTurns(others, settings.concurrency, contenderOf).includes(revision.spec.id)) return said(build, WAITING);
   return {
     status: {
       ...build,
@@ -84,14 +127,26 @@ function queued(
       reason: 'PodStarting',
       message: 'The build pod is being created.',
       job: buildName(revision.spec.id),
-      startedAt: rfc3339(now),
+      startedAt: build.startedAt ?? rfc3339(now),
     },
     act: 'start',
   };
 }
 
-function said(build: BuildStatus, message: string): BuildStep {
+function said({ startedAt: _tried, ...build }: BuildStatus, message: string): BuildStep {
   return { status: { ...build, reason: 'WaitingForTurn', message } };
+}
+
+/** Whether a build has had its turn for longer than a build may take, and has not begun. */
+function isLate({ startedAt }: BuildStatus, { timeoutSeconds }: BuildSettings, now: Date): boolean {
+  return now.getTime() - Date.parse(startedAt ?? '') > timeoutSeconds * 1000;
+}
+
+function notStarted(build: BuildStatus, now: Date): BuildStatus {
+  const { reason, message } = build;
+  const isHindered = reason !== undefined && reason !== 'PodStarting';
+  const why = isHindered && message !== undefined ? ` ${message}` : ' Ask for a new revision to build again.';
+  return ended(build, 'Failed', isHindered ? reason : 'TimedOut', `The build could not be started in time.${why}`, now);
 }
 
 function reused(build: BuildStatus, from: AppRevision, now: Date): BuildStatus {
@@ -123,28 +178,16 @@ function begun(observed: ObservedBuild, build: BuildStatus, now: Date): BuildSte
         now,
       ),
     };
-  if (job !== undefined && job.spec?.suspend !== true) return watched(observed, build, now);
-  const { startedAt = '' } = build;
-  const isOver = now.getTime() - Date.parse(startedAt) > settings.timeoutSeconds * 1000;
-  if (!isOver) return { act: 'start' };
-  const { reason, message } = build;
-  const isHindered = reason !== undefined && reason !== 'PodStarting';
-  const why = isHindered && message !== undefined ? ` ${message}` : ' Ask for a new revision to build again.';
-  return {
-    status: ended(
-      build,
-      'Failed',
-      isHindered ? reason : 'TimedOut',
-      `The build could not be started in time.${why}`,
-      now,
-    ),
-    ...(job && { act: 'removeJob' }),
-  };
+  if (runs(job)) return watched(observed, build, now);
+  if (!isLate(build, settings, now)) return { act: 'start' };
+  return { status: notStarted(build, now), ...(job && { act: 'removeJob' }) };
 }
 
-function watched({ job, pod, repository }: ObservedBuild, build: BuildStatus, now: Date): BuildStep {
+function watched({ job, pod, repository, record }: ObservedBuild, build: BuildStatus, now: Date): BuildStep {
   if (job === undefined) return {};
-  const outcome = outcomeOf(job, pod, build, now);
+  const found = outcomeOf(job, pod, build, now);
+  const message = found.message.replace('kubectl davit logs NAME', `kubectl davit logs ${record.metadata.name}`);
+  const outcome = { ...found, message };
   return {
     status: withOutcome(build, outcome, repository, now),
     ...(outcome.phase === 'AwaitingBuild' && { requeueAfterMs: patienceEndsMs(build, now) }),

@@ -12,6 +12,7 @@ const [ONE, TWO] = ['1', '2'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-
   string,
 ];
 const UPLOAD = 'c'.repeat(32);
+const TENANT = { namespace: 'team', tenantId: '11111111-0000-4000-8000-000000000000' };
 const NOW = new Date('2026-03-10T03:30:00Z');
 const SETTINGS = { enabled: true, everyDays: 7, hour: 3, cacheDays: 30 };
 
@@ -41,7 +42,7 @@ const decide = (observed: Partial<ObservedRepository>, now = NOW): Upkeep =>
   upkeepOf({ tags: [], images: [], record: aRecord(), revisions: [], ...observed }, SETTINGS, now);
 
 describe('images that are named', () => {
-  it('are those of the registry that records, revisions and builds name, by repository', () => {
+  it('are those of the tenant that its records, revisions and builds name', () => {
     const revisions = [
       aRevision(ONE, { image: named(A) }),
       aRevision(TWO, { built: named(B) }),
@@ -49,19 +50,28 @@ describe('images that are named', () => {
       aRevision(TWO, { image: `r.example/other@${A}` }),
       aRevision(TWO),
     ];
-    const record = aRecord({ imageUri: `${registry.host}/team-22222222/other:1@${A}` });
-    expect(Object.fromEntries(imagesNamed(registry, [record], revisions))).toEqual({
-      'team-22222222/other': [{ repository: 'team-22222222/other', tag: '1', digest: A }],
-      [repository]: [
-        { repository, digest: A },
-        { repository, digest: B },
-      ],
-    });
+    const record = aRecord({ imageUri: `${registry.host}/team-11111111/other:1@${A}` });
+    expect(imagesNamed(registry, TENANT, [record], revisions)).toEqual([
+      { repository: 'team-11111111/other', tag: '1', digest: A },
+      { repository, digest: A },
+      { repository, digest: B },
+    ]);
+  });
+
+  it.each([
+    ['another tenant', 'team-22222222/shop'],
+    ['an earlier namespace of the same name', 'team-11111112/shop'],
+    ['the platform', 'base/python'],
+    ['nobody, with a name that the registry refuses', 'a'.repeat(300)],
+    ['no deployment, with a name that the registry refuses', `team-11111111/${'a'.repeat(300)}`],
+  ])('are none of %s', (_whose, path) => {
+    const record = aRecord({ imageUri: `${registry.host}/${path}@${A}` });
+    expect(imagesNamed(registry, TENANT, [record], [])).toEqual([]);
   });
 
   it('are no image that a build only tried to make', () => {
     const failed = { ...aRevision(ONE), status: { build: { phase: 'Failed', image: named(A) } } } as AppRevision;
-    expect(imagesNamed(registry, [], [failed]).size).toBe(0);
+    expect(imagesNamed(registry, TENANT, [], [failed])).toEqual([]);
   });
 
   it.each([
@@ -98,6 +108,15 @@ describe('a repository', () => {
     const revisions = [aRevision(ONE, { upload: UPLOAD, built: named(A) })];
     const { unneeded } = decide({ tags, revisions, images: [{ repository, digest: A }] });
     expect(unneeded).toEqual([keepTag(B), `revision-${TWO}`, `log-${TWO}`, `upload-${'d'.repeat(32)}`]);
+  });
+
+  it('keeps tags that may be all that keeps an image, as long as that has no tag of its own', () => {
+    const tags = [`revision-${TWO}`, `log-${TWO}`, keepTag(B), 'cache'];
+    const old = new Date('2027-01-01T00:00:00Z');
+    expect(decide({ tags, images: [{ repository, digest: A }] }, old)).toEqual({
+      untagged: [A],
+      unneeded: [`log-${TWO}`, keepTag(B), 'cache'],
+    });
   });
 
   it('keeps an upload that the record names before it has a revision', () => {

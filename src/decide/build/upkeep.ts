@@ -6,12 +6,14 @@ import type { AppRevision } from '../../api/app-revision.ts';
 import type { BuildSettings } from '../../api/settings.ts';
 import {
   CACHE_TAG,
+  deploymentIn,
   type ImageName,
   imageIn,
   keepTag,
   logTag,
   type RegistrySettings,
   revisionTag,
+  type TenantIdentity,
   uploadTag,
 } from '../../record/registry-names.ts';
 import { imageOf } from '../../record/revision-image.ts';
@@ -20,21 +22,35 @@ export type UpkeepSettings = NonNullable<NonNullable<BuildSettings['registry']>[
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** The images of the registry that records and revisions name, by repository. */
+/**
+ * The images that records and revisions of one tenant name in repositories of its deployments. Images of other repositories are
+ * not the tenant's to keep: a record may name any image.
+ */
 export function imagesNamed(
   registry: RegistrySettings,
+  tenant: TenantIdentity,
   records: readonly AppDeployment[],
   revisions: readonly AppRevision[],
-): Map<string, ImageName[]> {
+): ImageName[] {
   const references = [
     // A record names its image before it has a revision.
     ...records.map(({ spec }) => spec.sourceRevisionConfig.imageUri),
     ...revisions.map(imageOf),
   ];
-  const images = [...new Set(references)].flatMap((reference) =>
-    reference === undefined ? [] : (imageIn(registry, reference) ?? []),
-  );
-  return Map.groupBy(images, ({ repository }) => repository);
+  return [...new Set(references)].flatMap((reference) => {
+    const image = reference === undefined ? undefined : imageIn(registry, reference);
+    return image !== undefined && isOfTenant(registry, tenant, image.repository) ? image : [];
+  });
+}
+
+/** Whether the repository is that of a deployment of the tenant, existing or not. */
+export function isOfTenant(
+  registry: RegistrySettings,
+  { namespace, tenantId }: TenantIdentity,
+  repository: string,
+): boolean {
+  const place = deploymentIn(registry, repository);
+  return place?.namespace === namespace && tenantId.toLowerCase().startsWith(place.tenantStart);
 }
 
 export interface ObservedRepository {
@@ -69,11 +85,14 @@ export function upkeepOf(observed: ObservedRepository, { cacheDays }: UpkeepSett
   ]);
   // A tag that somebody pushed stays as long as the deployment.
   const isOurs = (tag: string): boolean => record === undefined || OWN_TAG.test(tag);
-  return {
-    untagged: digests.filter((digest) => !there.has(keepTag(digest))),
-    unneeded: tags.filter((tag) => !needed.has(tag) && isOurs(tag)),
-  };
+  const untagged = digests.filter((digest) => !there.has(keepTag(digest)));
+  // The registry may refuse to tag an image. Another tag may then be all that keeps it.
+  const mayKeepAnother = (tag: string): boolean => untagged.length > 0 && !OF_ONE_THING.test(tag);
+  return { untagged, unneeded: tags.filter((tag) => !needed.has(tag) && isOurs(tag) && !mayKeepAnother(tag)) };
 }
+
+/** Tags that never name an image which something else names by digest. */
+const OF_ONE_THING = new RegExp(`^(?:${CACHE_TAG}|keep-[0-9a-f]{64}|log-[0-9a-f-]{36}|upload-[0-9a-f]{32})$`);
 
 const OWN_TAG = new RegExp(`^(?:${CACHE_TAG}|keep-[0-9a-f]{64}|(?:revision|log)-[0-9a-f-]{36}|upload-[0-9a-f]{32})$`);
 

@@ -30,8 +30,8 @@ function thing(
   };
 }
 
-function summary(desired: Thing[], there: Thing[]): string[] {
-  const { actions, refusals } = plan(desired, anObserved(aRecord(), { children: there }));
+function summary(desired: Thing[], there: Thing[], record = aRecord()): string[] {
+  const { actions, refusals } = plan(desired, anObserved(record, { children: there }));
   return [
     ...actions.map((action) => `${action.do} ${action.object.kind} ${action.object.metadata.uid ?? 'new'}`),
     ...refusals.map((refusal) => refusal.reason),
@@ -121,7 +121,10 @@ describe('plan', () => {
   it('a volume never shrinks', () => {
     const claim = (size: string, details: object = {}): Thing =>
       thing('PersistentVolumeClaim', { resources: { requests: { storage: size } } }, details);
-    expect(summary([claim('5Gi')], [claim('10Gi', { uid: 'u' })])).toEqual(['StorageCannotShrink']);
+    const asking = aRecord({ sourceConfig: { resourceSpec: { dbStorageGi: 5 } } });
+    expect(summary([claim('5Gi')], [claim('10Gi', { uid: 'u' })], asking)).toEqual(['StorageCannotShrink']);
+    // A default asks for nothing: the volume has grown outside of Davit.
+    expect(summary([claim('5Gi')], [claim('10Gi', { uid: 'u' })])).not.toContain('StorageCannotShrink');
     expect(summary([claim('20Gi')], [claim('10Gi', { uid: 'u' })])).toEqual(['apply PersistentVolumeClaim u']);
   });
 });

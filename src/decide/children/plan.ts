@@ -1,8 +1,10 @@
 // The plan: an unordered list of actions that change the observed state to the wanted one. Pure; it executes nothing.
 
 import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
+import { quantity } from '../../api/quantity.ts';
 import type { KubeObject } from '../../kube/client.ts';
-import { hasDrifted, quantity } from '../drift.ts';
+import { mayStartPods } from '../assess/pod-starts.ts';
+import { hasDrifted } from '../drift.ts';
 import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../observed.ts';
 import { handOverFloor } from './replicas-handover.ts';
 
@@ -63,8 +65,15 @@ export function plan(desired: readonly KubeObject[], observed: Observed, prunes 
       actions.push({ do: 'delete', object: actual });
       continue;
     }
+    const before = wanted.kind === 'ScaledObject' ? autoscalerBefore(wanted, observed) : undefined;
+    if (before) {
+      if (before.metadata.deletionTimestamp === undefined) actions.push({ do: 'delete', object: before });
+      continue;
+    }
     const isClaim = wanted.kind === 'PersistentVolumeClaim';
-    if (isClaim && actual && shrinks(wanted, actual)) refusals.push(cannotShrink(wanted, actual));
+    // A default is no request to shrink: the volume has grown outside of Davit.
+    const asksForSize = observed.record.spec.sourceConfig.resourceSpec?.dbStorageGi !== undefined;
+    if (isClaim && asksForSize && actual && shrinks(wanted, actual)) refusals.push(cannotShrink(wanted, actual));
     const object = isClaim && actual ? asItCanBe(wanted, actual) : wanted;
     const floor = actual && handOverFloor(object, actual, desired);
     if (actual && floor === undefined && isApplied(object, actual)) continue;
@@ -75,7 +84,9 @@ export function plan(desired: readonly KubeObject[], observed: Observed, prunes 
       ...(floor !== undefined && { handOverFloor: floor }),
     });
   }
+  const replaced = new Set(actions.map(({ object }) => object));
   for (const child of observed.children) {
+    if (replaced.has(child)) continue;
     if (!prunes.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;
     // KEDA's own autoscaler has the labels of the ScaledObject.
     if (child.metadata.ownerReferences?.some(({ kind }) => kind === 'ScaledObject')) continue;
@@ -83,6 +94,15 @@ export function plan(desired: readonly KubeObject[], observed: Observed, prunes 
     if (!wanted && !isStillUsed(child, observed)) actions.push({ do: 'delete', object: child });
   }
   return { actions, refusals };
+}
+
+/**
+ * The autoscaler by CPU and memory that a ScaledObject replaces. It is deleted first, because KEDA's webhook rejects a second
+ * autoscaler of the same pods; until the next pass their number stays.
+ */
+function autoscalerBefore({ metadata: { name } }: KubeObject, observed: Observed): KubeObject | undefined {
+  const found = childOf(observed, 'HorizontalPodAutoscaler', name);
+  return found && isOurs(found, observed) ? found : undefined;
 }
 
 /** Actions on objects with data, and the other actions, which follow. */
@@ -104,27 +124,6 @@ export function withoutUnsafe(actions: readonly Action[], refusals: readonly Act
     action.do === 'delete' ? !wasRefused : startsPods || !STARTS_PODS.has(action.object.kind),
   );
 }
-
-/**
- * Pods are not started if a volume or password with the right name is foreign: a database would write into a foreign volume, and
- * pods would get foreign passwords. Pods are not started while a password Secret is missing: a rollout would replace running pods
- * with pods that cannot start, and a store without a password would later look as if its password had been lost. Pods are not
- * started while the volume is missing, rejected or being deleted: the data would be lost with the pod that uses it.
- */
-export function mayStartPods(refusals: readonly ActionFailure[]): boolean {
-  return !refusals.some(
-    ({ reason, ref, absent }) =>
-      ref.kind === 'Secret' ||
-      VOLUME_UNUSABLE.has(reason) ||
-      (ref.kind === 'PersistentVolumeClaim' && (reason === 'NameConflict' || absent === true)),
-  );
-}
-
-const VOLUME_UNUSABLE: ReadonlySet<ActionFailure['reason']> = new Set([
-  'VolumeMissing',
-  'VolumeTerminating',
-  'VolumeLost',
-]);
 
 const STARTS_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 

@@ -3,6 +3,7 @@
 
 import { REVISION_LABEL, ROLES, type Role, SECRETS_ANNOTATION } from '../../api/meta.ts';
 import type { SecretDigests } from '../../resources/inputs.ts';
+import { podsOf } from '../assess/pod-failures.ts';
 import { deploymentOf, type Observed, type Workload } from '../observed.ts';
 
 /** Quiet time in milliseconds before pods are rolled, because several Secrets are often rotated together. */
@@ -24,9 +25,23 @@ export function rotationOf(observed: Observed, revisionId: string): Rotation {
   };
 }
 
-/** The current digests of the workloads, which roll nothing. */
-export function digestsThere(observed: Observed): Rotation['digests'] {
-  return Object.fromEntries(ROLES.map((role) => [role, asTheyAre(deploymentOf(observed, role))]));
+/** The current digests of the pods of `revisionId`, which roll nothing: of the workload, or of its pods if it has another template. */
+export function digestsThere(observed: Observed, revisionId: string): Rotation['digests'] {
+  return Object.fromEntries(
+    ROLES.map((role) => {
+      const workload = deploymentOf(observed, role);
+      const there = asTheyAre(workload);
+      const [pod] = podsOf(observed, role, revisionId);
+      if (!pod || !rollsAnyway(workload, revisionId)) return [role, there];
+      const { pods: _ofAnother, ...noted } = there;
+      const pods = pod.metadata.annotations?.[SECRETS_ANNOTATION];
+      return [role, { ...noted, ...(pods !== undefined && { pods }) }];
+    }),
+  );
+}
+
+function rollsAnyway(workload: Workload | undefined, revisionId: string): boolean {
+  return workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== revisionId;
 }
 
 interface RoleRotation {
@@ -41,8 +56,7 @@ function digestsOf(workload: Workload | undefined, { secretsRead }: Observed, re
   if (secretsRead.is === 'incomplete') return { digests: there };
   const { digest, quietForMs = QUIET_MS } = secretsRead;
   const fresh = { digests: { pods: digest, workload: digest } };
-  const rollsAnyway = workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] !== revisionId;
-  if (!workload || rollsAnyway) return fresh;
+  if (!workload || rollsAnyway(workload, revisionId)) return fresh;
   if (there.workload === digest) return { digests: there };
   // For pods without a digest, or with one of a lost key, it is unknown whether they have the current values. They are assumed to,
   // because the alternative is to restart every pod of the cluster.

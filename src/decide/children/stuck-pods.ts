@@ -1,23 +1,22 @@
 // Pods of a PostgreSQL or Redis that their StatefulSet never replaces. A StatefulSet waits until a pod is Ready before it replaces
 // it by one of a newer template, so a pod that cannot start stays after its template was corrected.
 
-import { CONTROLLER_REVISION_LABEL } from '../../api/meta.ts';
+import { COMPONENT_LABEL, CONTROLLER_REVISION_LABEL } from '../../api/meta.ts';
 import { isReadyPod } from '../assess/pod-failures.ts';
 import { isOurs, type Observed, type Pod, type Workload } from '../observed.ts';
-import type { Action } from './plan.ts';
 
 /**
  * Pods to delete, so that the StatefulSet recreates them from its newest template. Only pods of the record's StatefulSets, of
- * an older template, without a running container, which could be a database in recovery. `actions` are those of this pass: a
- * StatefulSet that is applied now gets a new template first.
+ * an older template, whose own container does not run: it could be a database in recovery. `changed` are the
+ * StatefulSets that this pass has changed: they make pods from a new template first.
  */
-export function stuckPods(observed: Observed, actions: readonly Action[]): readonly Pod[] {
+export function stuckPods(observed: Observed, changed: ReadonlySet<string>): readonly Pod[] {
   const sets = observed.children.filter(
     (child) =>
       child.kind === 'StatefulSet' &&
       isOurs(child, observed) &&
       child.metadata.deletionTimestamp === undefined &&
-      !actions.some(({ object }) => object.kind === child.kind && object.metadata.name === child.metadata.name),
+      !changed.has(child.metadata.name),
   );
   return sets.flatMap((set) => observed.pods.filter((pod) => isStuck(pod, set)));
 }
@@ -38,9 +37,9 @@ function isStuck(pod: Pod, { metadata, status = {} }: Workload): boolean {
   );
 }
 
-/** The StatefulSet replaces pods that have ended and pods that are Ready. */
+/** The StatefulSet replaces pods that have ended and pods that are Ready. An injected sidecar that runs is no database. */
 function runs(pod: Pod): boolean {
-  const { status } = pod;
-  const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return isReadyPod(pod) || containers.some(({ state }) => state?.running !== undefined);
+  const own = pod.metadata.labels?.[COMPONENT_LABEL];
+  const container = pod.status?.containerStatuses?.find(({ name }) => name === own);
+  return isReadyPod(pod) || container?.state?.running !== undefined;
 }

@@ -7,7 +7,8 @@ import { withOverdue } from '../terminating-pods.ts';
 import { nextStep, orphanedChildren } from './teardown.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
-const record = aRecord({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+const OWN_VALUES = { secrets: [{ name: 'KEY', secretName: 'shop--vars-1', secretKey: 'KEY' }] };
+const record = aRecord(OWN_VALUES, { deletionTimestamp: '2026-01-01T00:00:00Z' });
 const revision = aRevision(record, 'DEPLOYED');
 
 function child(kind: string, name: string, component: string): KubeObject {
@@ -91,6 +92,17 @@ describe('nextStep', () => {
       metadata: { ...claim.metadata, labels: { ...claim.metadata.labels, 'davit.dev/deployment-uid': 'other' } },
     };
     expect(nextStep(anObserved(record, { children: [foreign] }), NOW)).toBeUndefined();
+  });
+
+  it('values that this record never named stay: the next record of the name may have sent them', () => {
+    const next = { ...values, metadata: { ...values.metadata, name: 'shop--vars-2' } };
+    expect(nextStep(anObserved(record, { children: [next] }), NOW)).toBeUndefined();
+    const old = aRevision(
+      aRecord({ secrets: [{ name: 'KEY', secretName: 'shop--vars-2', secretKey: 'KEY' }] }),
+      'DEPLOYED',
+    );
+    const step = nextStep(anObserved(record, { children: [values, next], revisions: [old] }), NOW);
+    expect(step?.remove.map(({ metadata }) => metadata.name)).toEqual(['shop--vars-1', 'shop--vars-2']);
   });
 
   it('what is going already is waited for, not deleted again', () => {

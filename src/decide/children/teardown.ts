@@ -7,6 +7,7 @@ import type { KubeObject } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
 import { isOurs, type Observed, type Pod } from '../observed.ts';
+import { valuesNamed } from '../secret-garbage.ts';
 import { howToRelease, isControlled, said, untilOverdueMs } from '../terminating-pods.ts';
 
 export interface TeardownStep {
@@ -113,11 +114,14 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
     ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)),
     ...podsWith(observed, 'postgres'),
   ];
-  // The facade created the values before the record had a uid, so they are identified by name and label.
+  // The facade created the values before the record had a uid, so they are identified by name and label. Those that neither the
+  // record nor a revision names may be for the next record of this name; secret-garbage.ts judges them.
+  const named = valuesNamed([record], observed.revisions);
   const values = observed.children.filter(
     (child) =>
       child.kind === 'Secret' &&
       child.metadata.labels?.[VARIABLES_LABEL] !== undefined &&
+      named.has(child.metadata.name) &&
       observed.namedByOthers?.has(child.metadata.name) !== true,
   );
   return [

@@ -9,6 +9,7 @@ import type { ListenerWork } from '../../api/listener-work.ts';
 import { ABANDON_ANNOTATION } from '../../api/meta.ts';
 import { type Condition } from '../../api/primitives.ts';
 import { apiStatus } from '../../record/api-view.ts';
+import { stalledReasonSince } from '../stalled-since.ts';
 
 export interface Mirrored {
   readonly record: AppDeployment;
@@ -75,13 +76,16 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const current = latest === 'unreadable' ? undefined : latest;
   const known = current?.status ?? before ?? {};
   const state = stateOf(seen, current?.status.state, word);
-  const { latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
+  const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
   const { image, url, replicas, databaseVolumeUid, resourceSpec } = known;
+  const conditions = conditionsOf(record, known.conditions ?? [], word, current !== undefined, now);
   const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
   return {
     state,
     stateChangedAt: before?.state === state ? (before.stateChangedAt ?? rfc3339(now)) : rfc3339(now),
+    ...stalledReasonSince(before, conditions, now),
     observedGeneration: generation,
+    ...(phase !== undefined && { phase }),
     ...(latestRevisionId !== undefined && { latestRevisionId }),
     ...(activeRevisionId !== undefined && { activeRevisionId }),
     ...(latestRevision !== undefined && { latestRevision }),
@@ -92,7 +96,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
     ...(remote !== undefined && { remote }),
     ...(resourceSpec !== undefined && { resourceSpec }),
-    conditions: conditionsOf(record, known.conditions ?? [], word, current !== undefined, now),
+    conditions,
   };
 }
 

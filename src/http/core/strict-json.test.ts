@@ -71,8 +71,8 @@ describe('a body', () => {
 
   it('of a megabyte takes a moment', () => {
     const escapes = `"${'\\"'.repeat(500_000)}"`;
-    const begin = performance.now();
+    const begin = process.cpuUsage();
     parseBody(Buffer.from(`[${escapes}]`));
-    expect(performance.now() - begin).toBeLessThan(500);
+    expect(process.cpuUsage(begin).user / 1000).toBeLessThan(500);
   });
 });

@@ -109,7 +109,9 @@ const MERGED: ReadonlySet<string> = new Set([
 ]);
 
 function isMerged(loc: readonly (string | number)[]): boolean {
-  return loc.length <= 4 && MERGED.has(loc.join('.'));
+  // A variable of a list: null as its value removes it (secrets_mode merge), or is an error.
+  const isVariable = loc.length === 3 && loc[1] === 'secrets';
+  return isVariable || (loc.length <= 4 && MERGED.has(loc.join('.')));
 }
 
 /**

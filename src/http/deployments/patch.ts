@@ -20,7 +20,8 @@ import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
 import { fromSnake, snake, toSnake } from '../core/casing.ts';
 import type { FieldError } from '../core/http-error.ts';
 import { findingsIn, type Rule } from '../core/validation.ts';
-import { type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
+import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
+import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
   externalFindings,
   foreignRules,
@@ -32,6 +33,7 @@ import {
   TAG_IS_NEVER_PUSHED,
 } from './rules.ts';
 import { mergedRuntime, presentRuntime, runtimeRule } from './runtime.ts';
+import { ASKS_NOTHING, sameSet } from './same-request.ts';
 
 /** The values in force that a patch is compared with. */
 export interface InForce {
@@ -51,13 +53,16 @@ export interface Change {
   readonly values: ReadonlyMap<string, string>;
   /** Annotations to set on the record. */
   readonly annotations?: Readonly<Record<string, string>>;
+  /** What the caller may not have meant. The answer contains them. */
+  readonly warnings?: readonly FieldError[];
 }
 
-const NO_VALUES: ReadonlyMap<string, string> = new Map();
+/** The body of a PATCH, or one variable. */
+export type Patch = PatchDeployment & SecretPatch;
 
 /** `secretName`: the Secret of the new values. */
-export function applyPatch({ spec }: AppDeployment, patch: PatchDeployment, now: InForce, secretName: string): Change {
-  const { secrets, values } = patchedSecrets(spec, patch, now.values, secretName);
+export function applyPatch({ spec }: AppDeployment, patch: Patch, now: InForce, secretName: string): Change {
+  const { secrets, values, warnings } = patchedSecrets(spec, patch, now.values, secretName);
   const { secretReferences: _before, ...rest } = spec;
   const secretReferences = patchedReferences(spec, patch);
   return {
@@ -76,6 +81,7 @@ export function applyPatch({ spec }: AppDeployment, patch: PatchDeployment, now:
       ...(secretReferences !== undefined && { secretReferences }),
     },
     values,
+    warnings,
   };
 }
 
@@ -146,15 +152,6 @@ function patchedRuntime(spec: AppDeploymentSpec, patch: PatchDeployment): Runtim
   return sameRequested(requested(before), requested(after)) ? before : after;
 }
 
-const ASKS_NOTHING: AppDeploymentSpec = {
-  source: 'external_docker',
-  sourceConfig: {},
-  sourceRevisionConfig: {},
-  secrets: [],
-  databaseDeletionPolicy: 'Delete',
-  tracingProjectDeletionPolicy: 'Retain',
-};
-
 /** The sent fields, without those that the record leaves unset and whose value in force was sent. */
 function newFields<T extends object>(sent: T, before: object, now: object): T {
   const [unset, inForce]: Readonly<Record<string, unknown>>[] = [{ ...before }, { ...now }];
@@ -168,28 +165,6 @@ export function withoutEmpty<T extends object>(spec: T): T {
   return Object.fromEntries(
     Object.entries(spec).filter(([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0),
   ) as T;
-}
-
-/** A name that exists keeps its Secret, unless its value differs or cannot be read. */
-function patchedSecrets(
-  { secrets }: AppDeploymentSpec,
-  patch: PatchDeployment,
-  known: ReadonlyMap<string, string>,
-  secretName: string,
-): { readonly secrets: SecretReference[]; readonly values: ReadonlyMap<string, string> } {
-  const sent = patch.secrets ?? [];
-  if (sent.length === 0) return { secrets, values: NO_VALUES };
-  const before = new Map(secrets.map((reference) => [reference.name, reference]));
-  const values = new Map(
-    sent
-      .filter(({ name, value }) => !before.has(name) || (value !== '' && known.get(name) !== value))
-      .map(({ name, value }) => [name, value]),
-  );
-  const after = sent.map(({ name }) => {
-    const kept = values.has(name) ? undefined : before.get(name);
-    return kept ?? { name, secretName, secretKey: name };
-  });
-  return { secrets: sameSet(secrets, after) ? secrets : after, values };
 }
 
 function patchedReferences(
@@ -207,28 +182,28 @@ function patchedReferences(
   return after.length > 0 ? after : undefined;
 }
 
-function sameSet(a: readonly SecretReference[], b: readonly SecretReference[]): boolean {
-  const requested = (secrets: readonly SecretReference[]): ReturnType<typeof requestedOf> =>
-    requestedOf({ ...ASKS_NOTHING, secrets: [...secrets] });
-  return sameRequested(requested(a), requested(b));
-}
-
-/** All errors of a patch of this record. `after` is the patched spec. */
+/** All errors of a patch of this record. `known`: values of the record that the caller may read. */
 export function patchFindings(
   record: AppDeployment,
-  patch: PatchDeployment,
-  after: AppDeploymentSpec,
-  settings: Settings,
+  patch: Patch,
+  { spec: after, values }: Change,
+  { settings, known }: { readonly settings: Settings; readonly known: ReadonlyMap<string, string> },
 ): FieldError[] {
-  const findings = [...findPatch(record, patch, after), ...findBeyond(record.spec, after, settings)];
-  return findings.map((finding) => ({ ...finding, loc: ['body', ...finding.loc] }));
+  const findings = [
+    ...findPatch(record, patch, after),
+    ...sizeFindings(after, known, values),
+    ...findBeyond(record.spec, after, settings),
+  ];
+  return findings.map((finding) => ({
+    ...finding,
+    loc: patch.variable ? OF_VARIABLE : ['body', ...finding.loc],
+  }));
 }
 
-function* findPatch(
-  { metadata, spec }: AppDeployment,
-  patch: PatchDeployment,
-  after: AppDeploymentSpec,
-): Generator<FieldError> {
+/** The location of every error of one variable: its request has no other field. */
+const OF_VARIABLE = ['path', 'secret_name'];
+
+function* findPatch({ metadata, spec }: AppDeployment, patch: Patch, after: AppDeploymentSpec): Generator<FieldError> {
   const fixed = (...loc: FieldError['loc']): FieldError => ({
     loc,
     msg: 'cannot be changed after creation',
@@ -237,7 +212,7 @@ function* findPatch(
   if (isAnother(patch.name, metadata.name)) yield fixed('name');
   if (isAnother(patch.source, spec.source)) yield fixed('source');
   if (isAnother(patch.revision_source, spec.source)) yield fixed('revision_source');
-  yield* foreignRules(spec.source, patch);
+  yield* foreignRules(spec.source, { ...patch });
   for (const field of SOURCE_RULES[spec.source].fixed) {
     const sent = fromSnake(SourceConfig.shape, patch.source_config ?? {})[field];
     if (field === 'listenerConfig') {
@@ -259,6 +234,8 @@ function* findPatch(
   )
     yield { loc: ['source_config', 'build_on_push'], msg: TAG_IS_NEVER_PUSHED, type: 'value_error' };
   yield* inBothLists(patch, after);
+  if (after.secrets.length > Math.max(MOST_SECRETS, spec.secrets.length))
+    yield { loc: ['secrets'], msg: `must have at most ${MOST_SECRETS} items`, type: 'too_long' };
 }
 
 /** Violations of the platform's limits in the values that the patch adds. */
@@ -268,11 +245,12 @@ function* findBeyond(
   { limits, database, pods }: Settings,
 ): Generator<FieldError> {
   const changed = changedFields(before, after);
-  yield* limitFindings(changed, limits);
+  yield* limitFindings(after.sourceConfig.resourceSpec ?? {}, limits, before.sourceConfig.resourceSpec);
   yield* reachFindings(changed, pods, before.sourceConfig.resourceSpec);
   yield* newFindings(policyRule(pods.policy), before, after);
   const namesIn = (spec: AppDeploymentSpec): string[] => referencesOf(spec).map(({ name }) => name);
-  if (!database.own && missingExternal(namesIn(before)).length === 0) yield* externalFindings(namesIn(after));
+  if (!database.own && missingExternal(namesIn(before), before.sourceConfig.runtime).length === 0)
+    yield* externalFindings(namesIn(after), after.sourceConfig.runtime);
 }
 
 /** Checks only the values that the patch adds: existing values were checked when they were added. */
@@ -311,16 +289,20 @@ function withSnakeKeys(spec: ResourceSpec): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));
 }
 
-/** The payload's schema checks a patch with both lists. Here one of the lists is the record's. */
-function* inBothLists(patch: PatchDeployment, after: AppDeploymentSpec): Generator<FieldError> {
+/** The payload's schema checks names that the patch itself has in both lists. Here the other list is the record's. */
+function* inBothLists(patch: Patch, after: AppDeploymentSpec): Generator<FieldError> {
   const [secrets, references] = [patch.secrets ?? [], patch.secret_references ?? []];
-  if (secrets.length > 0 && references.length > 0) return;
-  const taken = new Set(secrets.length > 0 ? after.secretReferences?.map(({ name }) => name) : []);
-  const named = new Set(references.length > 0 ? after.secrets.map(({ name }) => name) : []);
-  for (const [index, { name }] of secrets.entries())
-    if (taken.has(name)) yield { loc: ['secrets', index, 'name'], msg: IN_BOTH_LISTS, type: 'value_error' };
+  const sent = new Set(secrets.map(({ name }) => name));
+  const taken = new Set(references.length > 0 ? [] : after.secretReferences?.map(({ name }) => name));
+  const named = new Set(after.secrets.map(({ name }) => name).filter((name) => !sent.has(name)));
+  for (const [index, { name, value }] of secrets.entries())
+    if (taken.has(name) && value !== null)
+      yield { loc: ['secrets', index, 'name'], msg: IN_BOTH_LISTS, type: 'value_error' };
   for (const [index, { name }] of references.entries())
     if (named.has(name)) yield { loc: ['secret_references', index, 'name'], msg: IN_BOTH_LISTS, type: 'value_error' };
+  const { name } = patch.variable ?? {};
+  if (name !== undefined && after.secretReferences?.some((reference) => reference.name === name))
+    yield { loc: [], msg: IN_BOTH_LISTS, type: 'value_error' };
 }
 
 /** Compares UUIDs case-insensitively. */

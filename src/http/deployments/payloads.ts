@@ -11,9 +11,10 @@ import {
   SourceRevisionConfig,
   STATES,
 } from '../../api/app-deployment.ts';
+import { REVISION_STATES } from '../../api/app-revision.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
 import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../api/primitives.ts';
-import { LEAST_REDIS_CPU, ResourceSpec } from '../../api/resource-spec.ts';
+import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { SOURCES } from '../../api/source-rules.ts';
 import { payloadShape, responseShape } from '../core/casing.ts';
@@ -42,6 +43,27 @@ const Name = z
 const Secret = z.object({
   name: VariableName.describe('Environment variable.'),
   value: z.string().describe('Its value. "" in lists, and in answers to callers who may not read it.'),
+});
+
+/** Most variables of a deployment. */
+export const MOST_SECRETS = 100;
+
+/** One variable of a PATCH. rules.ts refuses null where the list replaces the set. */
+const SecretPatchPayload = Secret.extend({
+  value: z
+    .string()
+    .nullable()
+    .describe('Its value. "" keeps the value of an existing name. null removes the variable, in secrets_mode merge.'),
+});
+
+/** The body of a PUT of one variable. */
+export const SecretValue = z
+  .object({ value: Secret.shape.value.describe('Its value, which may be empty. At most 32 KiB.') })
+  .meta({ id: 'SecretValue', examples: [{ value: 'correct horse battery staple' }] });
+
+export const SecretPath = z.object({
+  deployment_id: Uuid.describe('Id of the deployment.'),
+  secret_name: VariableName.describe('Environment variable.'),
 });
 
 const SecretReferencePayload = z.object({
@@ -80,7 +102,10 @@ const CreateDeploymentShape = z
     source: z.enum(SOURCES).describe('Where the image comes from. Immutable.'),
     source_config: SourceConfigPayload,
     source_revision_config: SourceRevisionConfigPayload,
-    secrets: z.array(Secret).max(100).describe('Environment variables: at most 100, 32 KiB each, 512 KiB together.'),
+    secrets: z
+      .array(Secret)
+      .max(MOST_SECRETS)
+      .describe('Environment variables: at most 100, 32 KiB each, 512 KiB together.'),
     secret_references: z
       .array(SecretReferencePayload)
       .max(100)
@@ -129,7 +154,7 @@ const limits = Object.fromEntries(
   Object.entries(ResourceSpecPayload.shape)
     .filter(([name]) => name.endsWith('_limit') || name.endsWith('_limit_mb'))
     .map(([name, leaf]) => {
-      const leastCpu = name === 'redis_cpu_limit' ? LEAST_REDIS_CPU : 0.1;
+      const leastCpu = name === 'redis_cpu_limit' ? LEAST_REDIS_CPU_LIMIT : LEAST_CPU_LIMIT;
       const bounds = name.endsWith('_mb') ? z.int().min(64) : z.number().min(leastCpu);
       return [name, bounds.describe(leaf.description ?? '').nullish()];
     }),
@@ -163,10 +188,18 @@ const PatchDeploymentShape = z
       .nullish(),
     source_revision_config: SourceRevisionConfigPayload.nullish(),
     secrets: z
-      .array(Secret)
-      .max(100)
+      .array(SecretPatchPayload)
+      .max(MOST_SECRETS)
       .nullish()
-      .describe('Replaces the whole set. "" keeps the value of an existing name. An empty list changes nothing.'),
+      .describe(
+        'Replaces the whole set, or is merged into it (secrets_mode). The answer names what was removed, in warnings. An empty list changes nothing.',
+      ),
+    secrets_mode: z
+      .enum(['replace', 'merge'])
+      .nullish()
+      .describe(
+        'replace: secrets is the whole set. merge: variables that secrets does not name stay, and null as a value removes one. Default: replace.',
+      ),
     secret_references: z
       .array(SecretReferencePayload)
       .max(100)
@@ -183,6 +216,13 @@ const PatchDeploymentShape = z
           { name: 'API_KEY', value: '' },
           { name: 'SECOND_KEY', value: 'battery horse staple' },
         ],
+      },
+      {
+        secrets: [
+          { name: 'SECOND_KEY', value: 'staple horse battery' },
+          { name: 'OLD_KEY', value: null },
+        ],
+        secrets_mode: 'merge',
       },
     ],
   });
@@ -266,7 +306,19 @@ export type WantedState = (typeof WANTED_STATES)[number];
 /** Longest wait, in seconds. */
 export const MOST_WAIT_SECONDS = 300;
 
-export const GetDeployment = z.object({
+/** The query of every request whose answer is one deployment. */
+export const ShownSecrets = z.object({
+  secrets: once(z.enum(['values', 'names']))
+    .default('values')
+    .meta({
+      default: 'values',
+      description:
+        'names: every value of secrets in the answer is "", and Davit reads no value for it. Default: values.',
+    }),
+});
+export type ShownSecrets = z.output<typeof ShownSecrets>;
+
+export const GetDeployment = ShownSecrets.extend({
   wait: once(z.enum(WANTED_STATES))
     .optional()
     .describe(
@@ -379,6 +431,7 @@ const EXAMPLE = {
   created_at: '2026-01-01T00:00:00Z',
   updated_at: '2026-01-02T00:00:00Z',
   status: 'READY',
+  phase: 'DEPLOYED',
   status_message: 'The latest revision is deployed and serving.',
   conditions: [
     {
@@ -404,7 +457,7 @@ const Condition = z
   .object({
     type: z.string().describe('Ready, Stalled, DatabaseReady, AddressReady, ...'),
     status: z.enum(['True', 'False', 'Unknown']),
-    reason: z.string().describe('A code for programs. docs/operations.md lists them.'),
+    reason: z.string().describe('A code for programs. docs/reference.md lists them.'),
     message: z.string(),
     last_transition_time: time.describe('When its status last changed.'),
   })
@@ -428,6 +481,12 @@ export const Deployment = z
       .enum(STATES)
       .describe(
         'READY: PostgreSQL and Redis answer, and the active revision serves. AWAITING_DATABASE: PostgreSQL or Redis has not answered yet. UNUSED: scaled to zero, or without an image or source. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these. status_message has the cause.',
+      ),
+    phase: z
+      .enum(REVISION_STATES)
+      .nullable()
+      .describe(
+        'State of the latest revision: BUILDING, DEPLOYING, DEPLOYED, BUILD_FAILED, ... null without an image or source.',
       ),
     status_message: z
       .string()

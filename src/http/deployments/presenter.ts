@@ -7,7 +7,7 @@ import {
   SourceConfig,
   SourceRevisionConfig,
 } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
+import { type AppRevision, REVISION_STATES } from '../../api/app-revision.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import {
@@ -74,6 +74,7 @@ export function presentDeployment(
     created_at: createdAt(record),
     updated_at: updatedAt(record),
     status: apiStatus(record),
+    phase: phaseOf(record, ids.latest, latest),
     status_message: statusMessage(record),
     conditions: (record.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
       type,
@@ -87,6 +88,13 @@ export function presentDeployment(
     image_version: imageVersion(revision.imageUri),
     internal_url: internalUrl(record),
   };
+}
+
+/** The state of the latest revision, as the list of revisions shows it. The cluster of a listener reports it in the record. */
+function phaseOf({ status }: AppDeployment, id: string | null, latest: AppRevision | undefined): Deployment['phase'] {
+  if (id === null) return null;
+  const reported = status?.latestRevisionId === id ? status.phase : undefined;
+  return latest?.status?.state ?? REVISION_STATES.find((state) => state === reported) ?? 'CREATING';
 }
 
 /** The values of the latest revision: the spec's, or the newest snapshot's if the spec has no image any more. */

@@ -3,9 +3,12 @@
 
 import type { AppDeployment, AppDeploymentSpec } from '../../api/app-deployment.ts';
 import { UPLOAD_MESSAGE } from '../../api/app-deployment.ts';
+import { foreignImageMessage, foreignImages, type NamedImage } from '../../api/registry-images.ts';
 import type { BuildSettings } from '../../api/settings.ts';
-import { imageRepository, keepTag, repositoryOf, uploadTag } from '../../record/registry-names.ts';
+import { ownImageDigest, ownImageProblem } from '../../record/own-image.ts';
+import { imageRepository, keepTag, repositoryOf, tenantRepositories, uploadTag } from '../../record/registry-names.ts';
 import type { PlatformRegistry } from '../../registry/platform-registry.ts';
+import { snake } from '../core/casing.ts';
 import type { FieldError } from '../core/http-error.ts';
 
 export interface RegistryRules {
@@ -29,6 +32,7 @@ export async function registryFindings(
   const tenant = { namespace: metadata.namespace ?? '', tenantId };
   const signal = AbortSignal.timeout(LONGEST_MS);
   const where = builds.registry;
+  const own = where && tenantRepositories(where, tenant);
 
   async function isThere(reference: string): Promise<boolean> {
     if (where === undefined || registry === undefined) return false;
@@ -42,15 +46,26 @@ export async function registryFindings(
     return registry.client.tag(repositoryOf(where, tenant, metadata.name), digest, keepTag(digest), signal);
   }
 
+  if (where !== undefined && own !== undefined) {
+    // The rule for internal_docker below is stricter, and says more.
+    const isJudgedBelow = ({ at }: NamedImage): boolean =>
+      spec.source === 'internal_docker' && at[0] === 'sourceRevisionConfig';
+    const named = [...foreignImages(spec, where, own, before)].filter((image) => !isJudgedBelow(image));
+    const foreign = named.map(({ at, image }) => ({
+      loc: ['body', ...at.map((part) => (typeof part === 'string' ? snake(part) : part))],
+      msg: foreignImageMessage(image, where, own),
+      type: 'value_error',
+    }));
+    if (foreign.length > 0) return foreign;
+  }
   if (spec.source === 'internal_source' && sourceTarballPath !== undefined && isNew('sourceTarballPath')) {
     // An image of another deployment is not found, because each has its own repository.
     if (!(await isThere(uploadTag(sourceTarballPath)))) return [finding('source_tarball_path', UPLOAD_MESSAGE)];
   }
   if (spec.source === 'internal_docker' && imageUri !== undefined && where !== undefined && isNew('imageUri')) {
-    const image = imageRepository(where, tenant, metadata.name);
-    const digest = imageUri.startsWith(`${image}@`) ? imageUri.slice(image.length + 1) : '';
-    if (!/^sha256:[0-9a-f]{64}$/.test(digest))
-      return [finding('image_uri', `must be an image in this deployment's repository, by digest: ${image}@sha256:…`)];
+    const problem = ownImageProblem(spec, metadata.name, tenant, where);
+    if (problem !== undefined) return [finding('image_uri', problem)];
+    const digest = ownImageDigest(imageUri, imageRepository(where, tenant, metadata.name)) ?? '';
     if (!(await isKept(digest)))
       return [finding('image_uri', 'is not in the registry. Push it with a token from POST …/push-token')];
   }

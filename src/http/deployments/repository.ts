@@ -1,6 +1,7 @@
 // Reads and writes deployments. Records come from the watch cache. Writes, and reads of Secrets, go to the API server with the
 // caller's token.
 
+import { isDeepStrictEqual } from 'node:util';
 import {
   APP_DEPLOYMENTS,
   type AppDeployment,
@@ -41,13 +42,19 @@ import { codeHostFindings } from './code-host-rules.ts';
 import { hostFindings } from './hostname-rules.ts';
 import { makeListing } from './list-index.ts';
 import { listenerFindings, needListener } from './listener-rules.ts';
-import { applyPatch, patchFindings, withoutEmpty } from './patch.ts';
-import type { CreateDeployment, ListDeployments, PatchDeployment, WantedState } from './payloads.ts';
+import { applyPatch, type Patch, patchFindings, withoutEmpty } from './patch.ts';
+import type { CreateDeployment, ListDeployments, WantedState } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
 import { registryFindings } from './registry-rules.ts';
 import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { mergedRuntime } from './runtime.ts';
-import { createValuesSecret, readSecretValues, removeVariables, undefinedIfHidden } from './secret-values.ts';
+import {
+  createValuesSecret,
+  readSecretValues,
+  removeVariables,
+  shownSecretValues,
+  undefinedIfHidden,
+} from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
 import { type Changed, changeRecord, type Decide, needUnchanged, reread } from './update.ts';
 import { makeWaiting } from './waiting.ts';
@@ -83,7 +90,7 @@ export interface Deployments {
   patch(
     admitted: RequestContext,
     id: string,
-    payload: PatchDeployment,
+    payload: Patch,
     revision: 'if needed' | 'always',
     precondition?: Precondition,
   ): Promise<Changed>;
@@ -101,7 +108,7 @@ export interface Deployments {
   revisionsOf(record: AppDeployment): readonly AppRevision[];
   /** The catalogue of internal_template. */
   templates(): readonly AppTemplate[];
-  /** The values of its `secrets` by name that the caller may read. */
+  /** The values of its `secrets` by name that the caller may read, for an answer. */
   valuesOf(caller: Caller, record: AppDeployment): Promise<ReadonlyMap<string, string>>;
 }
 
@@ -205,7 +212,7 @@ export function makeDeployments({
     close: waiting.close,
     revisionsOf,
     templates: catalogue,
-    valuesOf: readSecretValues,
+    valuesOf: shownSecretValues,
 
     async wait(admitted, id, wanted, signal) {
       const found = await find(admitted, id);
@@ -317,7 +324,9 @@ export function makeDeployments({
 
     patch(admitted, id, payload, revision, precondition) {
       // Values are read only if a sent value must be compared.
-      const compares = (payload.secrets ?? []).some(({ value }) => value !== '');
+      const { variable, secrets = [] } = payload;
+      const compares =
+        typeof variable?.value === 'string' || (secrets ?? []).some(({ value }) => value !== '' && value !== null);
       const decide: Decide = async (record, secretName) => {
         const made = revisionsOf(record);
         const inForce = {
@@ -327,9 +336,10 @@ export function makeDeployments({
           numbersOf: (spec: AppDeploymentSpec) => effectiveNumbers(resolve(spec, settings)),
           values: compares ? await readSecretValues(admitted.caller, record) : new Map<string, string>(),
         };
-        const { spec, values } = applyPatch(record, payload, inForce, secretName);
+        const changed = applyPatch(record, payload, inForce, secretName);
+        const { spec } = changed;
         const findings = [
-          ...patchFindings(record, payload, spec, settings),
+          ...patchFindings(record, payload, changed, { settings, known: inForce.values }),
           ...catalogueFindings(record.spec, spec, catalogue),
           ...hostFindingsOf({ ...record, spec }, record.spec.sourceConfig.customUrl),
           ...(buildsAnew(record.spec.sourceRevisionConfig, spec.sourceRevisionConfig)
@@ -345,7 +355,11 @@ export function makeDeployments({
         if (findings.length > 0) throw new HttpError(422, findings);
         if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
         const asks = revision === 'always' || needsRevision(record.spec, spec);
-        return { spec: asks ? askingForRevision(record.spec, spec) : spec, values };
+        const isPending =
+          revision !== 'always' &&
+          isDeepStrictEqual(record.spec.sourceRevisionConfig, spec.sourceRevisionConfig) &&
+          !made.some((one) => one.spec.revisionSerial === record.spec.revisionSerial);
+        return { ...changed, spec: asks ? askingForRevision(record.spec, spec, isPending) : spec };
       };
       return change(admitted, id, decide, precondition);
     },

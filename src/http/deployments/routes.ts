@@ -1,6 +1,6 @@
 // The routes of /v2/deployments.
 
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { Settings } from '../../api/settings.ts';
@@ -8,8 +8,9 @@ import type { Tenant } from '../core/authorization.ts';
 import { deploymentNotFound, HttpError } from '../core/http-error.ts';
 import { etagOf, ifMatch } from '../core/preconditions.ts';
 import { type App, JsonText } from '../core/validation.ts';
-import type { Auth, RequestContext } from '../plugins/auth.ts';
+import type { Auth } from '../plugins/auth.ts';
 import type { EventStreams } from '../plugins/event-streams.ts';
+import { addWarnings } from '../plugins/field-validation.ts';
 import { followState, stateEvents } from '../plugins/followed-state.ts';
 import { failures } from '../plugins/openapi.ts';
 import { noteHeld } from '../plugins/request-log.ts';
@@ -26,10 +27,12 @@ import {
   ListDeployments,
   MOST_WAIT_SECONDS,
   patchDeployment,
+  ShownSecrets,
 } from './payloads.ts';
 import { presentDeployment } from './presenter.ts';
 import { requestMark } from './repeated-create.ts';
 import type { Deployments } from './repository.ts';
+import { registerSecrets } from './secret-routes.ts';
 import type { Changed } from './update.ts';
 
 export interface DeploymentRoutesOptions {
@@ -39,6 +42,8 @@ export interface DeploymentRoutesOptions {
   readonly streams: EventStreams;
 }
 
+/** Bytes of a page with more than one record. A record has a megabyte at most, and commonly a few kilobytes. */
+const MOST_BYTES_OF_PAGE = 8 * 1024 * 1024;
 /** Shortest time between two events of a list, in milliseconds: each is a whole page. */
 const LIST_EVERY_MS = 1000;
 
@@ -54,13 +59,29 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
 
   const listedText = makeListedTexts({ revisionsOf: deployments.revisionsOf, present });
 
-  async function presentChanged({ caller, tenant }: RequestContext, { record, values }: Changed): Promise<Deployment> {
+  async function presentChanged(
+    request: FastifyRequest<{ Querystring: ShownSecrets }>,
+    reply: FastifyReply,
+    { record, values, warnings }: Changed,
+  ): Promise<Deployment> {
+    const { caller, tenant } = auth.admitted(request);
+    reply.header('etag', etagOf(record));
+    addWarnings(request, warnings);
+    if (request.query.secrets === 'names') return present(record, tenant);
     // Values that were just sent are shown, also to a caller who may create Secrets but not read them.
     return present(record, tenant, new Map([...(await deployments.valuesOf(caller, record)), ...values]));
   }
 
   function page(tenant: Tenant, query: ListDeployments): Buffer | string {
-    const texts = deployments.list(tenant, query).map((record) => listedText(record, tenant));
+    const texts: Buffer[] = [];
+    let bytes = 0;
+    for (const record of deployments.list(tenant, query)) {
+      const text = listedText(record, tenant);
+      bytes += text.length;
+      // The offset says where the next page begins.
+      if (bytes > MOST_BYTES_OF_PAGE && texts.length > 0) break;
+      texts.push(text);
+    }
     return listOf(texts, query.offset + texts.length);
   }
 
@@ -96,6 +117,7 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       tags,
       operationId: 'createDeployment',
       summary: 'Create a deployment',
+      querystring: ShownSecrets,
       body: createDeployment(settings, deployments.templates),
       response: { 201: Deployment, ...failures(400, 401, 403, 409, 413, 415, 422) },
     },
@@ -104,10 +126,11 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       auth.concerns(request, request.body.name);
       const mark = requestMark(request, request.body);
       const { record, isNew } = await deployments.create(admitted, request.body, mark);
+      reply.code(201).header('etag', etagOf(record));
+      if (request.query.secrets === 'names') return present(record, admitted.tenant);
       const values = isNew
         ? new Map(request.body.secrets.map(({ name, value }) => [name, value]))
         : await deployments.valuesOf(admitted.caller, record);
-      reply.code(201).header('etag', etagOf(record));
       return present(record, admitted.tenant, values);
     },
   });
@@ -154,7 +177,7 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, id);
       reply.header('etag', etagOf(record));
-      if (record.spec.secrets.length === 0)
+      if (record.spec.secrets.length === 0 || request.query.secrets === 'names')
         return new JsonText<Deployment>(listedText(record, admitted.tenant).toString());
       return present(record, admitted.tenant, await deployments.valuesOf(admitted.caller, record));
     },
@@ -168,6 +191,7 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       operationId: 'patchDeployment',
       summary: 'Change a deployment',
       params: DeploymentPath,
+      querystring: ShownSecrets,
       body: patchDeployment(),
       response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
     },
@@ -175,8 +199,7 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       const { deployment_id: id } = request.params;
       const admitted = auth.admitted(request);
       const changed = await deployments.patch(admitted, id, request.body, 'if needed', ifMatch(request));
-      reply.header('etag', etagOf(changed.record));
-      return presentChanged(admitted, changed);
+      return presentChanged(request, reply, changed);
     },
   });
 
@@ -204,6 +227,7 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
     },
   });
 
+  registerSecrets(app, { auth, deployments, presentChanged });
   registerRevisions(app, { auth, deployments, presentChanged, streams });
 }
 

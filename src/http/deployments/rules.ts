@@ -3,10 +3,10 @@
 
 import { IMPOSSIBLE_NAME, UPLOAD_MESSAGE, UPLOAD_PATTERN } from '../../api/app-deployment.ts';
 import { asArray, asObject } from '../../api/json-value.ts';
-import { PLATFORM_VARIABLES } from '../../api/meta.ts';
+import { EXTERNAL_VARIABLES, PLATFORM_VARIABLES, STORE_FIELDS } from '../../api/meta.ts';
 import { type Breach, type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
 import { type ReachRules, reachBreaches } from '../../api/pod-reach.ts';
-import { ORDERED_PAIRS, ResourceSpec, VOLUME_KINDS } from '../../api/resource-spec.ts';
+import { ORDERED_PAIRS, ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import {
   isSourceTaken,
@@ -25,7 +25,7 @@ export const TAG_IS_NEVER_PUSHED = 'build_on_push must be false for a tag';
 export const IN_BOTH_LISTS = 'a name may be in secrets or in secret_references, not in both';
 
 const LARGEST_VALUE_BYTES = 32 * 1024;
-const LARGEST_VALUES_BYTES = 512 * 1024;
+export const LARGEST_VALUES_BYTES = 512 * 1024;
 
 function wrong(loc: FieldError['loc'], msg: string, type = 'value_error'): FieldError {
   return { loc, msg, type };
@@ -132,26 +132,37 @@ function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<Fie
 /** The platform's limits. */
 export function platformRule({ database, limits }: Settings): Rule {
   return function* (draft) {
-    const spec = asObject(asObject(draft['source_config'])['resource_spec']);
-    yield* limitFindings(fromSnake(ResourceSpec.shape, spec), limits);
+    const { resource_spec: spec, runtime } = asObject(draft['source_config']);
+    yield* limitFindings(fromSnake(ResourceSpec.shape, asObject(spec)), limits);
     const variables = [...asArray(draft['secrets']), ...asArray(draft['secret_references'])];
-    if (!database.own) yield* externalFindings(variables.map((variable) => asObject(variable)['name']));
+    if (!database.own)
+      yield* externalFindings(
+        variables.map((variable) => asObject(variable)['name']),
+        runtime,
+      );
   };
 }
 
-export function* limitFindings(spec: ResourceSpec, limits: Settings['limits']): Generator<FieldError> {
-  for (const { field, most } of limitViolations(spec, limits))
+/** `before`: the record's present values, which are not checked again. */
+export function* limitFindings(
+  spec: ResourceSpec,
+  limits: Settings['limits'],
+  before: ResourceSpec = {},
+): Generator<FieldError> {
+  for (const { field, of, most } of limitViolations(spec, limits, before))
     yield wrong(
       ['source_config', 'resource_spec', snake(field)],
-      `must be at most ${most} on this platform`,
+      `${of === undefined ? '' : `${of} `}must be at most ${most} on this platform`,
       'less_than_equal',
     );
 }
 
 /** Rules of a platform that provides no databases. `names`: the names of all variables. */
-export function* externalFindings(names: Iterable<unknown>): Generator<FieldError> {
-  for (const name of missingExternal(names))
-    yield wrong(['secrets'], `this platform provides no databases: set ${name}`, 'missing');
+export function* externalFindings(names: Iterable<unknown>, runtime: unknown): Generator<FieldError> {
+  for (const part of missingExternal(names, runtime)) {
+    const msg = `this platform provides no databases: set ${EXTERNAL_VARIABLES[part]}, or ${STORE_FIELDS[part]} of runtime to none`;
+    yield wrong(['secrets'], msg, 'missing');
+  }
 }
 
 /** A limit must not be below its request. */
@@ -169,10 +180,6 @@ export function* sizeRule(draft: Draft): Generator<FieldError> {
 export function* podRules(draft: Draft): Generator<FieldError> {
   const spec = asObject(asObject(draft['source_config'])['resource_spec']);
   const at = ['source_config', 'resource_spec'] as const;
-  for (const [index, volume] of asArray(spec['volumes']).map(asObject).entries()) {
-    if (VOLUME_KINDS.filter((kind) => isSet(volume[kind])).length !== 1)
-      yield wrong([...at, 'volumes', index], `a volume needs exactly one of ${VOLUME_KINDS.join(', ')}`);
-  }
   yield* duplicates(asArray(spec['volumes']), [...at, 'volumes']);
   yield* duplicates(asArray(spec['image_pull_secrets']), [...at, 'image_pull_secrets']);
   yield* mountRules(spec['volume_mounts'], [...at, 'volume_mounts']);
@@ -243,11 +250,13 @@ export function* variableRules(draft: Draft): Generator<FieldError> {
   yield* duplicates(references, ['secret_references']);
   yield* reserved(secrets, ['secrets']);
   yield* reserved(references, ['secret_references']);
-  const names = new Set(secrets.map((secret) => asObject(secret)['name']));
+  const set = secrets.map(asObject).filter(({ value }) => value !== null);
+  const names = new Set(set.map(({ name }) => name));
   for (const [index, reference] of references.entries()) {
     const { name } = asObject(reference);
     if (isSet(name) && names.has(name)) yield wrong(['secret_references', index, 'name'], IN_BOTH_LISTS);
   }
+  yield* removals(secrets, draft['secrets_mode']);
   const sizes = secrets
     .map((secret) => asObject(secret)['value'])
     .map((value) => (typeof value === 'string' ? Buffer.byteLength(value) : 0));
@@ -257,6 +266,18 @@ export function* variableRules(draft: Draft): Generator<FieldError> {
   }
   if (sizes.reduce((sum, size) => sum + size, 0) > LARGEST_VALUES_BYTES)
     yield wrong(['secrets'], 'must be at most 512 KiB together', 'too_long');
+}
+
+/** A PATCH may remove variables by null, if its list does not replace the set anyway. */
+function* removals(secrets: readonly unknown[], mode: unknown): Generator<FieldError> {
+  if (mode === 'merge') return;
+  for (const [index, secret] of secrets.entries())
+    if (asObject(secret)['value'] === null)
+      yield wrong(
+        ['secrets', index, 'value'],
+        'must be a string: null removes a variable only with secrets_mode merge',
+        'string_type',
+      );
 }
 
 function* reserved(list: readonly unknown[], loc: FieldError['loc']): Generator<FieldError> {

@@ -3,13 +3,23 @@
 
 import { z } from 'zod';
 import { asArray, asObject } from '../../api/json-value.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, PLATFORM_VARIABLES } from '../../api/meta.ts';
 import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  EXTERNAL_VARIABLES,
+  PLATFORM_VARIABLES,
+  STORE_FIELDS,
+  STORE_PARTS,
+} from '../../api/meta.ts';
+import {
+  contradictionMessage,
+  doesWithout,
   externalMessage,
   GRACE_MESSAGE,
   HEALTH_MESSAGE,
   Migrate,
   NO_COMMAND_MESSAGE,
+  NO_QUEUE_MESSAGE,
+  noStoreMessage,
   OWN_DATABASE_MESSAGE,
   OWN_STORE_VALUES,
   PLATFORM_NAME_MESSAGE,
@@ -20,6 +30,7 @@ import {
   RuntimePart,
   SECRET_NAME_MESSAGE,
   SELECTING_NAME_MESSAGE,
+  STORE_VALUES,
 } from '../../api/runtime.ts';
 import { fromSnake, payloadShape, responseShape, snake, toSnake } from '../core/casing.ts';
 import type { FieldError } from '../core/http-error.ts';
@@ -133,6 +144,10 @@ export function* runtimeRule(draft: Draft): Generator<FieldError> {
   if (isSet(depth) && !isSet(asObject(depth)['query']))
     yield { ...finding(['queue_depth', 'query'], 'is required'), type: 'missing' };
   if (secrets.has(EXTERNAL_POSTGRES_VARIABLE) && isSet(depth)) yield finding(['queue_depth'], OWN_DATABASE_MESSAGE);
+  const missing = STORE_PARTS.filter((part) => doesWithout(part, runtime as Runtime));
+  if (missing.includes('postgres') && isSet(depth)) yield finding(['queue_depth'], NO_QUEUE_MESSAGE);
+  for (const part of missing)
+    if (secrets.has(EXTERNAL_VARIABLES[part])) yield finding([STORE_FIELDS[part]], contradictionMessage(part));
   const without = new Set(asArray(runtime['without']));
   for (const [name, value] of Object.entries(asObject(runtime['env_names']))) {
     const wrong = (msg: string): FieldError => finding(['env_names', name], msg);
@@ -140,6 +155,7 @@ export function* runtimeRule(draft: Draft): Generator<FieldError> {
       yield wrong(PLATFORM_NAME_MESSAGE);
     if (Object.hasOwn(OWN_STORE_VALUES, name)) yield wrong(SELECTING_NAME_MESSAGE);
     else if (secrets.has(name)) yield wrong(SECRET_NAME_MESSAGE);
+    for (const part of missing) if (STORE_VALUES[part].some((one) => one === value)) yield wrong(noStoreMessage(part));
     for (const [variable, values] of Object.entries(OWN_STORE_VALUES))
       if (secrets.has(variable) && values.some((one) => one === value)) yield wrong(externalMessage(variable));
   }

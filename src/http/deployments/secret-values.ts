@@ -7,6 +7,7 @@ import { SECRETS } from '../../kube/api-resources.ts';
 import type { KubeObject, ObjectRef, SecretObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import type { Caller } from '../core/authorization.ts';
+import { turns } from '../core/turns.ts';
 
 /** Creates a Secret of these values. `ref`: its namespace and name. `deployment`: the record's name. */
 export function createValuesSecret(
@@ -38,10 +39,22 @@ export async function removeVariables(caller: Caller, secret: KubeObject, log: L
   }
 }
 
-/** The values of its `secrets` by name, without those that are missing or that the caller may not read. */
+/**
+ * Bytes of all values in an answer. The values of a record that this API stores have less, because a body has a megabyte. With
+ * kubectl a hundred variables can name one large value.
+ */
+const MOST_SHOWN = 1024 * 1024;
+
+/** As readSecretValues, for an answer: values beyond a megabyte are "", as in lists. Sent back, that changes nothing. */
+export function shownSecretValues(caller: Caller, record: AppDeployment): Promise<ReadonlyMap<string, string>> {
+  return readSecretValues(caller, record, MOST_SHOWN);
+}
+
+/** The values of its `secrets` by name, without those that are missing or that the caller may not read. `most`: bytes in all. */
 export async function readSecretValues(
   caller: Caller,
   { metadata, spec }: AppDeployment,
+  most = Infinity,
 ): Promise<ReadonlyMap<string, string>> {
   const { namespace = '' } = metadata;
   const secretNames = [...new Set(spec.secrets.map(({ secretName }) => secretName))];
@@ -53,13 +66,19 @@ export async function readSecretValues(
       ),
     ),
   );
-  return new Map(
-    spec.secrets.flatMap(({ name, secretName, secretKey }) => {
-      const data = secrets.get(secretName)?.data ?? {};
-      if (!Object.hasOwn(data, secretKey)) return [];
-      return [[name, Buffer.from(data[secretKey] ?? '', 'base64').toString('utf8')] as const];
-    }),
-  );
+  const values = new Map<string, string>();
+  let left = most;
+  for (const { name, secretName, secretKey } of spec.secrets) {
+    const data = secrets.get(secretName)?.data ?? {};
+    if (!Object.hasOwn(data, secretKey)) continue;
+    const over = turns.over();
+    // oxlint-disable-next-line no-await-in-loop -- other work has its turn between two values
+    if (over !== undefined) await over;
+    const value = Buffer.from(data[secretKey] ?? '', 'base64');
+    left -= value.length;
+    values.set(name, left < 0 ? '' : value.toString('utf8'));
+  }
+  return values;
 }
 
 /** Resolves to undefined if the object is missing or the caller may not read it. */

@@ -9,7 +9,7 @@ import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
 import { names } from '../../record/names.ts';
 import type { Caller } from '../core/authorization.ts';
-import { HttpError } from '../core/http-error.ts';
+import { type FieldError, HttpError } from '../core/http-error.ts';
 import { changedMeanwhile, patchTo, retryOnConflict } from '../core/merge-patch.ts';
 import { type Precondition, preconditionFailed } from '../core/preconditions.ts';
 import type { Change } from './patch.ts';
@@ -30,6 +30,7 @@ export interface Changed {
   readonly record: AppDeployment;
   /** The values of the change by name. */
   readonly values: ReadonlyMap<string, string>;
+  readonly warnings: readonly FieldError[];
 }
 
 interface Kept {
@@ -65,7 +66,7 @@ export async function changeRecord(
       await takeBack();
       change = await decide(record, secretName);
     }
-    const { spec, values, annotations } = change;
+    const { spec, values, annotations, warnings = [] } = change;
     const { metadata, ...changed } = patchTo(record, spec);
     const patch = { metadata: { ...metadata, ...(annotations && { annotations }) }, ...changed };
     const changes = 'spec' in patch || annotations !== undefined;
@@ -78,13 +79,13 @@ export async function changeRecord(
     // A rejected change must leave no Secret behind. If nothing changes, the dry run confirms that the record is current and
     // that the caller may change it.
     if (lacksSecret || !changes) await write(true);
-    if (!changes) return { record, values };
+    if (!changes) return { record, values, warnings };
     if (lacksSecret)
       kept = { secret: await createValuesSecret(caller, { namespace, name: secretName }, name, values), values };
     const written = await write(false);
     kept = undefined;
     remember(written);
-    return { record: written, values };
+    return { record: written, values, warnings };
   }
 
   try {

@@ -20,6 +20,8 @@ export interface ListenersOptions extends Pick<FacadeCaches, 'listeners' | 'reco
   readonly remember: (object: KubeObject) => void;
   readonly forget: (uid: string) => void;
   readonly freshList: FreshList;
+  /** Maximum number of Listeners in a tenant. */
+  readonly perTenant: number;
 }
 
 export interface Listeners {
@@ -37,7 +39,14 @@ const WRITING = { fieldManager: FACADE_FIELD_MANAGER };
 /** Number of deployments that the message of a refused deletion names. */
 const NAMED = 5;
 
-export function makeListeners({ listeners, records, remember, forget, freshList }: ListenersOptions): Listeners {
+export function makeListeners({
+  listeners,
+  records,
+  remember,
+  forget,
+  freshList,
+  perTenant,
+}: ListenersOptions): Listeners {
   async function find({ caller, tenant: { namespace } }: RequestContext, id: string): Promise<Listener> {
     const uid = id.toLowerCase();
     const cached = synced(listeners, 'listeners').byUid(uid);
@@ -63,6 +72,12 @@ export function makeListeners({ listeners, records, remember, forget, freshList 
 
     async create({ caller, tenant }, { compute_id: name, compute_config }) {
       const namespaces = compute_config.k8s_namespaces ?? [];
+      const there = synced(listeners, 'listeners').list(tenant.namespace);
+      if (there.length >= perTenant && !there.some(({ metadata }) => metadata.name === name))
+        throw new HttpError(
+          409,
+          `This tenant has ${there.length} Listeners, and the platform allows ${perTenant}. Delete one that is not needed.`,
+        );
       const listener: Listener = {
         apiVersion: API_VERSION,
         kind: 'Listener',

@@ -9,6 +9,8 @@ const MEBIBYTE = 1024 * 1024;
 /** Limits for one request. */
 export const MOST_PODS = 20;
 export const MOST_STREAMS = 200;
+/** Pods in one answer of the API server: each may have a megabyte, and an answer is parsed at once. */
+export const PODS_AT_ONCE = 10;
 export const MOST_BYTES = 16 * MEBIBYTE;
 /** Limits for one container. */
 export const MOST_BYTES_OF_STREAM = 4 * MEBIBYTE;

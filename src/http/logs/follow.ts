@@ -6,9 +6,18 @@ import { PODS } from '../../kube/api-resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { makeMark, pause } from '../core/mark.ts';
 import type { EventStream } from '../plugins/event-streams.ts';
-import { ENDED_AT_ONCE, LAST_LINES, type LogBudget, MOST_FOLLOWED, MOST_PODS, MOST_STREAMS } from './budget.ts';
+import {
+  ENDED_AT_ONCE,
+  LAST_LINES,
+  type LogBudget,
+  MOST_FOLLOWED,
+  MOST_PODS,
+  MOST_STREAMS,
+  PODS_AT_ONCE,
+} from './budget.ts';
 import { bornAt, type PodObject, type PodsToRead } from './pods.ts';
 import type { Positions } from './positions.ts';
+import { pushInTurns } from './push-in-turns.ts';
 import type { LogSender } from './sender.ts';
 
 /** How often pods are listed where nothing tells of a change. */
@@ -65,7 +74,7 @@ export async function followPods(following: Following): Promise<void> {
 
   async function containers(): Promise<Container[] | undefined> {
     try {
-      const { items } = await kube.listAll<PodObject>(PODS, { ...pods, signal });
+      const { items } = await kube.listAll<PodObject>(PODS, { ...pods, limit: PODS_AT_ONCE, signal });
       const newest = items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).slice(0, MOST_PODS);
       return newest.flatMap(containersOf).slice(0, MOST_STREAMS);
     } catch (error) {
@@ -87,7 +96,7 @@ export async function followPods(following: Following): Promise<void> {
     });
     const path = `/api/v1/namespaces/${pods.namespace}/pods/${pod}/log?${query.toString()}`;
     for await (const piece of kube.stream(path, { signal, isOpenEnded: true })) {
-      sink.push(piece);
+      await pushInTurns(sink, piece);
       await budget.paceFollowed(piece.length, signal);
       await sender.room();
     }

@@ -2,6 +2,7 @@
 
 import { HttpError } from '../core/http-error.ts';
 import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
+import { momentOf } from './moments.ts';
 import type { DeployLogs, DeployLogsQuery, Level, LogLine } from './payloads.ts';
 
 interface Line {
@@ -231,9 +232,10 @@ function makeSplitter(take: (line: Buffer, wasCut: boolean) => boolean): LineSin
       const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       let start = 0;
       for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, start)) {
-        keep(piece.subarray(start, end));
+        if (end > start) keep(piece.subarray(start, end));
         start = end + 1;
-        if (!finish()) return false;
+        // An empty line has no time.
+        if (begunBytes > 0 && !finish()) return false;
       }
       if (start < piece.length) keep(piece.subarray(start));
       return true;
@@ -254,21 +256,25 @@ const KEY = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z /;
 function keyOf(offset: string | null | undefined): string | undefined {
   if (offset === undefined || offset === null || offset === '') return undefined;
   const key = Buffer.from(offset, 'base64url').toString('utf8');
-  if (KEY.test(key)) return key;
+  if (KEY.test(key) && momentOf(key.slice(0, TIME_LENGTH)) !== undefined) return key;
   throw new HttpError(422, [
     { loc: ['body', 'offset'], msg: 'must be the next_offset of an earlier answer', type: 'value_error' },
   ]);
 }
 
+const SHORTEST_TIME = '2026-01-01T00:00:00Z'.length;
 const LONGEST_TIME = 40;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)(?: |$)/;
 
 /** The time in UTC with nine decimals, so that it sorts as text. `length`: where the message begins. */
 function timeAtStart(line: Buffer): { readonly at: string; readonly length: number } | undefined {
+  if (line.length < SHORTEST_TIME) return undefined;
   const [whole, seconds, fraction = '', zone] = TIME.exec(line.toString('latin1', 0, LONGEST_TIME)) ?? [];
   if (whole === undefined || seconds === undefined) return undefined;
+  const moment = momentOf(`${seconds}${zone}`);
+  if (moment === undefined) return undefined;
   // A node uses its own time zone.
-  const utc = zone === 'Z' ? seconds : new Date(Date.parse(`${seconds}${zone}`)).toISOString().slice(0, 19);
+  const utc = zone === 'Z' ? seconds : new Date(moment).toISOString().slice(0, 19);
   return { at: `${utc}.${fraction.padEnd(9, '0')}Z`, length: whole.length };
 }
 

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { Uuid } from '../../api/primitives.ts';
+import { momentOf } from './moments.ts';
 
 export const LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
 export type Level = (typeof LEVELS)[number];
@@ -11,14 +12,18 @@ export const ProjectRevisionPath = ProjectPath.extend({ revision_id: Uuid.descri
 
 const moment = (description: string): z.ZodOptional<z.ZodNullable<z.ZodISODateTime>> =>
   z.iso
-    .datetime({ offset: true, error: 'must be a time such as 2026-01-01T00:00:00Z' })
+    .datetime({ offset: true, error: 'must be a time such as 2026-01-01T00:00:00Z', abort: true })
+    .refine((time) => momentOf(time) !== undefined, 'must be between the years 0000 and 9999 in UTC')
     .describe(description)
     .nullish();
 const upper = (value: unknown): unknown => (typeof value === 'string' ? value.toUpperCase() : value);
 
+/** Lines of a page. */
+export const MOST_LINES = 1000;
+
 export const DeployLogsQuery = z
   .object({
-    limit: z.int().min(1).max(1000).nullish().describe('Maximum number of lines. Default: 50.'),
+    limit: z.int().min(1).max(MOST_LINES).nullish().describe('Maximum number of lines. Default: 50.'),
     order: z.enum(['asc', 'desc']).nullish().describe('asc: oldest first. desc: newest first. Default: desc.'),
     level: z.preprocess(upper, z.enum(LEVELS).nullish()).describe('Only lines of this level.'),
     query: z.string().max(1000).nullish().describe('Only lines that contain this text, case-insensitively.'),

@@ -21,9 +21,11 @@ import {
   MOST_BYTES_OF_STREAM,
   MOST_PODS,
   MOST_STREAMS,
+  PODS_AT_ONCE,
   STREAMS_AT_ONCE,
 } from './budget.ts';
 import type { Page } from './lines.ts';
+import { pushInTurns } from './push-in-turns.ts';
 
 export interface PodObject extends KubeObject {
   readonly status?: {
@@ -75,7 +77,12 @@ export async function readLogs(
   { namespace, labelSelector }: PodsToRead,
   reading: Reading,
 ): Promise<boolean | undefined> {
-  const { items } = await kube.listAll<PodObject>(PODS, { namespace, labelSelector, signal: reading.signal });
+  const { items } = await kube.listAll<PodObject>(PODS, {
+    namespace,
+    labelSelector,
+    limit: PODS_AT_ONCE,
+    signal: reading.signal,
+  });
   if (items.length === 0) return undefined;
   const newest = items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).slice(0, MOST_PODS);
   const streams = newest.flatMap(streamsOf);
@@ -124,7 +131,8 @@ async function readAll(
       for await (const piece of kube.stream(pathOf(namespace, stream, page, fromStart), { signal: stop })) {
         bytes += piece.length;
         left -= piece.length;
-        goesOn = sink.push(piece);
+        // oxlint-disable-next-line no-await-in-loop -- one piece after the other
+        goesOn = await pushInTurns(sink, piece);
         if (left <= 0) over.abort();
         if (!goesOn || left <= 0) break;
         await budget.pace(piece.length, stop);

@@ -12,7 +12,7 @@ import { NotFound } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { hubNamespace } from '../../record/listener-names.ts';
 import { HttpError } from '../core/http-error.ts';
-import { DeployLogs, type DeployLogsQuery } from './payloads.ts';
+import { DeployLogs, type DeployLogsQuery, MOST_LINES } from './payloads.ts';
 
 /** Longer than the cluster reads. */
 const ANSWERED_WITHIN_MS = 25_000;
@@ -87,7 +87,10 @@ function pageOf(status: ListenerLog['status'], listener: string): DeployLogs {
       `The cluster of listener "${listener}" did not answer within ${ANSWERED_WITHIN_MS / 1000} s. Its Davit may be too old.`,
     );
   try {
-    return DeployLogs.parse(JSON.parse(status.page));
+    const page = JSON.parse(status.page) as { readonly logs?: unknown };
+    // The schema looks at every line, also of those that nobody can have asked for.
+    if (!Array.isArray(page.logs) || page.logs.length > MOST_LINES) throw new RangeError('not a page');
+    return DeployLogs.parse(page);
   } catch {
     throw new HttpError(502, `The answer of the cluster of listener "${listener}" is not valid.`);
   }

@@ -2,7 +2,7 @@
 
 import type { FastifyReply } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
-import { isUnderWay } from '../../api/build.ts';
+import { type BuildStatus, isUnderWay } from '../../api/build.ts';
 import type { Listener } from '../../api/listener.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpError, tooManyLogs } from '../core/http-error.ts';
@@ -55,10 +55,8 @@ export function registerLogs(
     return listenerId === undefined ? undefined : listeners.find(admitted, listenerId);
   }
 
-  /** Whether the build of a revision has ended, or never was. */
-  function isBuildOver(record: AppDeployment, revision: string): boolean {
-    const made = deployments.revisionsOf(record).find(({ spec }) => spec.id === revision);
-    return !isUnderWay(made?.status?.build);
+  function buildOf(record: AppDeployment, revision: string): BuildStatus | undefined {
+    return deployments.revisionsOf(record).find(({ spec }) => spec.id === revision)?.status?.build;
   }
 
   async function logsOf(
@@ -95,11 +93,12 @@ export function registerLogs(
     const revision = revisionId.toLowerCase();
     // Tenants have no rights in the namespace of the builds' pods, so the log needs the right to logs in the tenant's namespace.
     await auth.needLogs(caller, tenant);
-    const isOver = isBuildOver(record, revision);
+    const status = buildOf(record, revision);
+    const isOver = !isUnderWay(status);
     const giveBack = await (budget.requests.take(tenant.namespace, signal) ?? tooManyLogs());
     try {
       const reading = { page, budget, tenant: tenant.namespace, signal, fromStart: query.order === 'asc' };
-      const whole = page.done(await readBuildLog({ kube, platform, record, tenant, revision, isOver }, reading));
+      const whole = page.done(await readBuildLog({ kube, platform, record, tenant, revision, status }, reading));
       // A caller that follows the build continues after the last line.
       if (whole.next_offset !== null || isOver || query.order !== 'asc') return whole;
       return { ...whole, next_offset: whole.logs.at(-1)?.id ?? query.offset ?? null };
@@ -128,7 +127,7 @@ export function registerLogs(
     streams,
     budget,
     recordOf,
-    isBuildOver,
+    buildOf,
   });
 
   app.post('/v1/projects/:project_id/deploy_logs', {

@@ -3,6 +3,7 @@
 
 import { makeMark, pause } from '../core/mark.ts';
 import type { StreamEvent } from '../core/server-sent-events.ts';
+import { turns } from '../core/turns.ts';
 import type { EventStream } from '../plugins/event-streams.ts';
 import { type LineSink, lineKey, makeLineSink, shownLine, textFilter } from './lines.ts';
 import type { DeployLogsQuery } from './payloads.ts';
@@ -59,17 +60,28 @@ export function makeLogSender({ stream, positions, query, reviewMs }: LogSenderO
 
   const lastOf = (writer: string): Position | undefined => taken.get(writer) ?? positions.of(writer);
 
-  function eventOf({ key, writer, position, message }: Waiting, index: number, batch: readonly Waiting[]): StreamEvent {
+  function eventOf({ key, writer, position, message }: Waiting, isLast: boolean): StreamEvent {
     positions.advance(writer, position);
     const id = positions.token();
     const data = JSON.stringify(shownLine(key, position.time, message));
-    return { event: 'log', data, ...((id.length <= LONGEST_ID || index === batch.length - 1) && { id }) };
+    return { event: 'log', data, ...((id.length <= LONGEST_ID || isLast) && { id }) };
+  }
+
+  async function eventsOf(batch: readonly Waiting[]): Promise<StreamEvent[]> {
+    const events: StreamEvent[] = [];
+    for (const line of batch) {
+      const over = turns.over();
+      // oxlint-disable-next-line no-await-in-loop -- other work has its turn between two lines
+      if (over !== undefined) await over;
+      events.push(eventOf(line, line === batch.at(-1)));
+    }
+    return events;
   }
 
   async function sendWaiting(): Promise<void> {
     const batch = waiting.toSorted((a, b) => (a.key < b.key ? -1 : 1));
     waiting = [];
-    if (batch.length > 0) await stream.send(...batch.map(eventOf));
+    if (batch.length > 0) await stream.send(...(await eventsOf(batch)));
     bytes = waiting.reduce((sum, line) => sum + sizeOf(line), 0);
     hasRoom.resolve();
     hasRoom = Promise.withResolvers();

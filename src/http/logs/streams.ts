@@ -2,6 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AppDeployment } from '../../api/app-deployment.ts';
+import { type BuildStatus, isUnderWay } from '../../api/build.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { deploymentNotFound, type FieldError, HttpError, tooManyLogs } from '../core/http-error.ts';
@@ -14,6 +15,7 @@ import type { LogBudget } from './budget.ts';
 import { type BuildToRead, buildPods, readBuildLog } from './build-log.ts';
 import { type FirstLines, firstEvents, readFirstLines, startBefore } from './first-lines.ts';
 import { type Following, followPods } from './follow.ts';
+import { BUILD_WRITERS } from './kept-log.ts';
 import type { DeployLogsQuery } from './payloads.ts';
 import { podsOf } from './pods.ts';
 import { type Positions, positionsOf, startAt } from './positions.ts';
@@ -35,7 +37,7 @@ export interface LogStreamsOptions {
   readonly budget: LogBudget;
   /** Refuses with 404 what is not there. */
   readonly recordOf: (admitted: RequestContext, id: string, revisionId?: string) => Promise<AppDeployment>;
-  readonly isBuildOver: (record: AppDeployment, revision: string) => boolean;
+  readonly buildOf: (record: AppDeployment, revision: string) => BuildStatus | undefined;
 }
 
 /** What is followed. */
@@ -80,7 +82,7 @@ export function makeLogStreams({
   streams,
   budget,
   recordOf,
-  isBuildOver,
+  buildOf,
 }: LogStreamsOptions): LogStreams {
   const mayGet = auth.as('get');
   async function mayRead(request: FastifyRequest): Promise<void> {
@@ -165,8 +167,10 @@ export function makeLogStreams({
     const state = (): 'gone' | 'over' | 'goes on' => {
       const now = deployments.inCache(tenant, id);
       if (now === undefined) return 'gone';
-      return isBuildOver(now, revision) ? 'over' : 'goes on';
+      return isUnderWay(buildOf(now, revision)) ? 'goes on' : 'over';
     };
+    // A caller may send positions of any number of writers, and each event would name them all.
+    positions.keepOnly(new Set(BUILD_WRITERS));
     const build = { kube, platform, record, tenant, revision };
     return streamLogs(request, reply, {
       kind: 'build_logs',
@@ -188,7 +192,9 @@ export function makeLogStreams({
             state,
           });
         if (state() !== 'over' || stream.signal.aborted) return;
-        const isCut = await readEndedBuild(build, { sender, signal: stream.signal });
+        const now = deployments.inCache(tenant, id);
+        const ended = { ...build, status: now && buildOf(now, revision) };
+        const isCut = await readEndedBuild(ended, { sender, signal: stream.signal });
         if (isCut)
           await stream.send({
             event: 'truncated',
@@ -200,7 +206,7 @@ export function makeLogStreams({
 
   /** What is kept of a build, or what its pods still have, but for lines that were sent while it ran. */
   async function readEndedBuild(
-    build: Omit<BuildToRead, 'isOver'>,
+    build: BuildToRead,
     { sender, signal }: { readonly sender: LogSender; readonly signal: AbortSignal },
   ): Promise<boolean> {
     const tenant = build.tenant.namespace;
@@ -216,7 +222,7 @@ export function makeLogStreams({
     };
     try {
       const reading = { page, budget: { ...budget, pace }, tenant, signal, fromStart: true };
-      return await readBuildLog({ ...build, isOver: true }, reading);
+      return await readBuildLog(build, reading);
     } finally {
       giveBack();
     }

@@ -38,7 +38,7 @@ export function registerPage(app: FastifyInstance, files: PageFiles | undefined,
     docs: `${prefix}/docs`,
     openapi: `${prefix}/openapi.json`,
     deployments: `${prefix}/v2/deployments`,
-    documents: 'README.md, docs/api.md and docs/operations.md of the version that is installed.',
+    documents: 'README.md, docs/README.md and docs/api.md of the version that is installed.',
   };
 
   app.get('/', hidden, async (request, reply) => {

@@ -153,7 +153,6 @@ export function makeEventStreams({
     let fullSince: number | undefined;
 
     function write(text: string): Promise<void> {
-      if (signal.aborted) return Promise.resolve();
       const read = unread.count(request, 2 * text.length);
       if (raw.write(text)) {
         read();

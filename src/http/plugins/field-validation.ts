@@ -35,8 +35,13 @@ export function registerFieldValidation(app: FastifyInstance): void {
     route.schema = { ...route.schema, querystring: query };
     // After the route's own hooks, which rename aliases, and before the schema, which drops unknown fields.
     route.preValidation = [...[route.preValidation ?? []].flat(), checkBy(schemas)];
-    route.preSerialization = [...[route.preSerialization ?? []].flat(), addWarnings];
+    route.preSerialization = [...[route.preSerialization ?? []].flat(), showWarnings];
   });
+}
+
+/** Adds warnings to the answer of a request with a body. */
+export function addWarnings(request: FastifyRequest, warnings: readonly FieldError[]): void {
+  request[WARNINGS] = [...(request[WARNINGS] ?? []), ...warnings];
 }
 
 /** Unknown fields of the body that the answer is to name; for answers that Fastify does not serialize. */
@@ -65,7 +70,7 @@ function checkBy(schemas: RouteSchemas): (request: FastifyRequest, reply: unknow
 }
 
 /** Errors get warnings too: a misspelt field may be the cause. */
-function addWarnings(
+function showWarnings(
   { [WARNINGS]: warnings = [] }: FastifyRequest,
   _reply: unknown,
   payload: unknown,

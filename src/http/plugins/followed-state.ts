@@ -5,6 +5,7 @@ import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { makeMark, pause } from '../core/mark.ts';
 import type { StreamEvent } from '../core/server-sent-events.ts';
+import { turns } from '../core/turns.ts';
 import type { EventStream, EventStreams, StreamOpening } from './event-streams.ts';
 
 export interface Followed extends Pick<StreamOpening, 'kind' | 'right'> {
@@ -64,6 +65,9 @@ export function followState(
 
   /** Resolves to whether there is more to come. */
   async function sendState(stream: EventStream): Promise<boolean> {
+    // One change wakes all who follow, and each reads a whole answer.
+    const over = turns.over();
+    if (over !== undefined) await over;
     const text = read();
     if (text === undefined) {
       stream.end('gone', { event: 'gone', data: JSON.stringify({ detail: gone }) });

@@ -22,7 +22,7 @@ const Warned = z
       .array(Finding)
       .optional()
       .describe(
-        'Fields of the body that were ignored, each with the field that was probably meant. Absent if there are none.',
+        'Fields of the body that were ignored, each with the field that was probably meant, and variables that a PATCH removed. Absent if there are none.',
       ),
   })
   .meta({
@@ -47,7 +47,7 @@ const ValidationProblem = z.object({ detail: z.array(Finding) }).meta({
       detail: [
         {
           loc: ['body', 'source_config', 'resource_spec', 'cpu'],
-          msg: 'must be at least 0.1',
+          msg: 'must be at least 0.01',
           type: 'greater_than_equal',
         },
       ],
@@ -276,6 +276,7 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
         { name: 'builds', description: 'Uploads of sources, and pushes of images.' },
         { name: 'listeners', description: 'Further clusters that deployments may run in.' },
         { name: 'logs', description: 'Logs of pods and builds.' },
+        { name: 'platform', description: 'What the platform offers.' },
         { name: 'repositories', description: 'Repositories of code hosts that can be deployed.' },
         { name: 'providers', description: 'OAuth providers of the organization.' },
       ],

@@ -3,17 +3,16 @@
 
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Authentication } from '../core/authentication.ts';
 import { HttpError } from '../core/http-error.ts';
-import { sentBy } from './auth.ts';
+import { addressOf, type Callers } from './callers.ts';
 
 /** Maximum number of callers with a count. The least recent caller's count is dropped first. */
 const CALLERS = 10_000;
 const WINDOW_MS = 60_000;
 
 export interface RateLimit {
-  /** Counts a request whose user became known only after it had arrived. */
-  count(request: FastifyRequest, username: string): Promise<void>;
+  /** Counts a request whose caller, by default its address, became known only after it had arrived. Throws HttpError 429. */
+  count(request: FastifyRequest, caller?: string): Promise<void>;
 }
 
 const COUNTED_AS: unique symbol = Symbol('counted as');
@@ -25,14 +24,14 @@ declare module 'fastify' {
 }
 
 /**
- * A caller is the user of a token that was valid once. Other requests are counted by address, so invented tokens count together.
- * Pages without authentication are counted separately, and probes are not counted. `perMinute` 0 means no limit. Throws HttpError
- * 429 with `Retry-After` in seconds (RFC 6585, 4).
+ * A caller is the user of a token that was valid once, or another credential that was checked. Other requests are counted by address,
+ * so invented tokens count together. Pages without authentication are counted separately, and probes are not counted. `perMinute` 0
+ * means no limit. Throws HttpError 429 with `Retry-After` in seconds (RFC 6585, 4).
  */
 export async function registerRateLimit(
   app: FastifyInstance,
   perMinute: number,
-  userOf: Authentication['remembered'],
+  { callerOf }: Callers,
 ): Promise<RateLimit> {
   if (perMinute === 0) return { count: async () => undefined };
   app.decorateRequest(COUNTED_AS, '');
@@ -53,15 +52,18 @@ export async function registerRateLimit(
     });
   }
 
+  async function count(request: FastifyRequest, caller = addressOf(request)): Promise<void> {
+    await countAs(request, caller, caller === addressOf(request) ? FROM_ADDRESS : '');
+  }
+
   app.addHook('onRequest', async (request) => {
-    if (isProbe(request)) return;
-    const sender = sentBy(request);
-    const username = sender && userOf(sender);
-    if (username !== undefined) await countAs(request, `user ${username}`);
-    else if (isPage(request)) await countAs(request, `page ${request.ip}`, ' for pages came from this address');
-    else await countAs(request, `address ${request.ip}`, FROM_ADDRESS);
+    if (isProbe(request) || request.routeOptions.config.countsLater === true) return;
+    const caller = callerOf(request);
+    if (caller === addressOf(request) && isPage(request))
+      await countAs(request, `page ${request.ip}`, ' for pages came from this address');
+    else await count(request, caller);
   });
-  return { count: (request, username) => countAs(request, `user ${username}`) };
+  return { count };
 }
 
 const FROM_ADDRESS = ' came from this address with unknown tokens, or without one';

@@ -2,10 +2,9 @@
 // after a time limit, and its answers stay in memory until then.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Authentication } from '../core/authentication.ts';
 import { HttpError } from '../core/http-error.ts';
 import { makeUnreadAnswers, type UnreadLimits } from '../core/unread-answers.ts';
-import { sentBy } from './auth.ts';
+import type { Callers } from './callers.ts';
 import { isProbe } from './rate-limit.ts';
 
 export interface UnreadOfCallers {
@@ -18,25 +17,20 @@ export interface UnreadOfCallers {
 /** Bytes. Smaller answers, such as errors, are sent also to a caller that has too many unread bytes. */
 const SMALL = 64 * 1024;
 
-/** Counts callers as the rate limit does: by user, or by address if the user is not known. Throws HttpError 429 with `Retry-After`. */
+/** Counts callers as the rate limit does. Throws HttpError 429 with `Retry-After`. */
 export function registerUnreadLimit(
   app: FastifyInstance,
   limits: UnreadLimits,
-  userOf: Authentication['remembered'],
+  { callerOf }: Callers,
 ): UnreadOfCallers {
   const unread = makeUnreadAnswers(limits, (caller, bytes) =>
     app.log.warn({ caller, bytes }, 'Connection closed: unread answers use too much memory'),
   );
-  function callerOf(request: FastifyRequest): string {
-    const sender = sentBy(request);
-    const username = sender && userOf(sender);
-    return username === undefined ? `address ${request.ip}` : `user ${username}`;
-  }
-
   const isFull = (request: FastifyRequest): boolean => unread.isFull(callerOf(request));
 
   app.addHook('onRequest', (request, _reply, done) => {
-    done(!isProbe(request) && isFull(request) ? readFirst(limits) : undefined);
+    const isExempt = isProbe(request) || request.routeOptions.config.countsLater === true;
+    done(!isExempt && isFull(request) ? readFirst(limits) : undefined);
   });
 
   app.addHook('onSend', (request, reply, payload, done) => {

@@ -2,7 +2,14 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { coversRepository, REGISTRY_USER, registryGrant, registryPassword } from '../../record/registry-grant.ts';
+import {
+  coversRepository,
+  mayBePassword,
+  REGISTRY_USER,
+  type RegistryGrant,
+  registryGrant,
+  registryPassword,
+} from '../../record/registry-grant.ts';
 import { tenantRepositories } from '../../record/registry-names.ts';
 import { type Action, grantsFor, issueToken, TOKEN_SERVICE, type TokenAnswer } from '../../registry/tokens.ts';
 import { HttpError } from '../core/http-error.ts';
@@ -98,15 +105,27 @@ export function registerRegistry(
     return reply.code(401).send({ detail, errors: [{ code: 'UNAUTHORIZED', message: detail }] });
   }
 
+  async function grantOf(request: FastifyRequest): Promise<RegistryGrant | undefined> {
+    const password = passwordIn(request);
+    if (platform.registry === undefined || password === undefined || !mayBePassword(password)) return undefined;
+    return registryGrant(await platform.registry.passwordKey(), password, now());
+  }
+
   app.get('/v1/registry/token', {
     schema: { hide: true },
+    config: {
+      async credentialOf(request) {
+        const grant = await grantOf(request);
+        return grant && `registry ${grant.repository}`;
+      },
+    },
     handler: async (request, reply): Promise<TokenAnswer | FastifyReply> => {
       const { registry } = platform;
       if (registry === undefined || platform.settings.builds.registry?.tokens !== true)
         throw new HttpError(404, "The registry of this platform does not accept Davit's tokens.");
-      const password = passwordIn(request);
-      if (password === undefined) return refuse(reply, 'Log in with a push token: user davit, the token as password.');
-      const grant = registryGrant(await registry.passwordKey(), password, now());
+      if (passwordIn(request) === undefined)
+        return refuse(reply, 'Log in with a push token: user davit, the token as password.');
+      const grant = await grantOf(request);
       if (grant === undefined) return refuse(reply, 'The password is not valid or has expired. Get a new push token.');
       const { service, scope } = request.query as { readonly service?: unknown; readonly scope?: unknown };
       if (service !== undefined && service !== TOKEN_SERVICE)

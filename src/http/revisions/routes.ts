@@ -7,14 +7,16 @@ import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { deploymentNotFound, HttpError } from '../core/http-error.ts';
-import { etagOf, ifMatch } from '../core/preconditions.ts';
+import { ifMatch } from '../core/preconditions.ts';
 import type { App } from '../core/validation.ts';
 import { readAliases } from '../deployments/aliases.ts';
-import { Deployment, DeploymentPath, patchDeployment } from '../deployments/payloads.ts';
+import { Deployment, DeploymentPath, patchDeployment, ShownSecrets } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
-import type { Changed, Decide } from '../deployments/update.ts';
-import type { Auth, RequestContext } from '../plugins/auth.ts';
+import type { PresentChanged } from '../deployments/secret-routes.ts';
+import type { Decide } from '../deployments/update.ts';
+import type { Auth } from '../plugins/auth.ts';
 import type { EventStreams } from '../plugins/event-streams.ts';
+import { addWarnings } from '../plugins/field-validation.ts';
 import { followState, stateEvents } from '../plugins/followed-state.ts';
 import { failures } from '../plugins/openapi.ts';
 import { ListRevisions, NoFields, Revision, RevisionList, RevisionPath } from './payloads.ts';
@@ -23,8 +25,7 @@ import { presentRevisions } from './presenter.ts';
 export interface RevisionRoutesOptions {
   readonly auth: Auth;
   readonly deployments: Deployments;
-  /** Presents a changed deployment to its caller. */
-  readonly presentChanged: (admitted: RequestContext, changed: Changed) => Promise<Deployment>;
+  readonly presentChanged: PresentChanged;
   readonly streams: EventStreams;
 }
 
@@ -92,7 +93,8 @@ export function registerRevisions(
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
       const { deployment_id: id } = request.params;
-      const { record } = await deployments.patch(admitted, id, request.body, 'always', ifMatch(request));
+      const { record, warnings } = await deployments.patch(admitted, id, request.body, 'always', ifMatch(request));
+      addWarnings(request, warnings);
       reply.code(201);
       return one(record, serialRevisionId(record.metadata.uid ?? '', record.spec.revisionSerial ?? 0));
     },
@@ -120,6 +122,7 @@ export function registerRevisions(
       operationId: 'redeployRevision',
       summary: 'Roll back: create a new revision with the values of this one',
       params: RevisionPath,
+      querystring: ShownSecrets,
       body: NoFields.prefault({}),
       response: { 200: Deployment, ...failures(400, 401, 403, 404, 409, 412, 413, 415, 422) },
     },
@@ -139,8 +142,7 @@ export function registerRevisions(
         return { spec: rollingBack(record.spec, old.spec), values: new Map() };
       };
       const changed = await deployments.change(admitted, deploymentId, rollBack, ifMatch(request));
-      reply.header('etag', etagOf(changed.record));
-      return presentChanged(admitted, changed);
+      return presentChanged(request, reply, changed);
     },
   });
 

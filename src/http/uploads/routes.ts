@@ -8,6 +8,7 @@ import { uploadTag } from '../../record/registry-names.ts';
 import { makeFairLimiter } from '../../runtime/fair-limiter.ts';
 import type { Store } from '../../runtime/store.ts';
 import { HttpError } from '../core/http-error.ts';
+import { allowSlowBody } from '../core/slow-bodies.ts';
 import type { App } from '../core/validation.ts';
 import { DeploymentPath, time } from '../deployments/payloads.ts';
 import type { Deployments } from '../deployments/repository.ts';
@@ -15,7 +16,7 @@ import type { Auth } from '../plugins/auth.ts';
 import { failures } from '../plugins/openapi.ts';
 import { type BuildPlatform, changeableOf, type Place, placeOf } from '../registry/platform.ts';
 import { gzipContent } from './content.ts';
-import { isSigned, uploadSignature } from './upload-url.ts';
+import { isSigned, type Upload, uploadSignature } from './upload-url.ts';
 
 export interface UploadRoutesOptions {
   readonly auth: Auth;
@@ -125,14 +126,21 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
 
   /** Checks the request before its body is read. */
-  async function begin(request: FastifyRequest): Promise<Begun> {
+  /** What the address names, if Davit has signed it. */
+  async function signedUpload(request: FastifyRequest): Promise<Upload | undefined> {
     const { deployment_id: deployment = '', upload_id: id = '' } = request.params as Record<string, string>;
     const query = request.query as { readonly expires?: unknown; readonly signature?: unknown };
     const { registry } = platform;
-    const expires = Number(query.expires);
-    const signature = typeof query.signature === 'string' ? query.signature : '';
-    if (registry === undefined || !isSigned(await registry.passwordKey(), { deployment, id, expires }, signature))
+    if (registry === undefined || typeof query.signature !== 'string') return undefined;
+    const upload = { deployment, id, expires: Number(query.expires) };
+    return isSigned(await registry.passwordKey(), upload, query.signature) ? upload : undefined;
+  }
+
+  async function begin(request: FastifyRequest): Promise<Begun> {
+    const upload = await signedUpload(request);
+    if (upload === undefined)
       throw new HttpError(403, 'This upload address is not signed by Davit. Get one with POST …/upload-url.');
+    const { deployment, id, expires } = upload;
     if (now().getTime() > expires * 1000)
       throw new HttpError(403, 'This upload address has expired. Get another one with POST …/upload-url.');
     needHeaders(request, platform.settings.builds.uploadMaxMb);
@@ -184,6 +192,7 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
       UPLOAD_SECONDS * 1000,
     );
     request.raw.socket.once('close', onClose);
+    const limitAgain = allowSlowBody(request.raw);
     try {
       const giveBack = await (slots.take(begun.tenant, signal) ?? tooMany());
       try {
@@ -193,6 +202,7 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
       }
     } finally {
       clearTimeout(timer);
+      limitAgain();
       underWay.delete(begun.id);
       request.raw.socket.off('close', onClose);
     }
@@ -200,7 +210,13 @@ function registerPut(app: FastifyInstance, { records, tenants, platform, now }: 
 
   app.put(PATH, {
     schema: { hide: true },
-    config: { timeLimitMs: (UPLOAD_SECONDS + 10) * 1000 },
+    config: {
+      timeLimitMs: (UPLOAD_SECONDS + 10) * 1000,
+      async credentialOf(request) {
+        const upload = await signedUpload(request);
+        return upload && `upload ${upload.deployment}`;
+      },
+    },
     handler: async (request, reply) => {
       try {
         const begun = await begin(request);

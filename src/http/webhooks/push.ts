@@ -2,7 +2,8 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { z } from 'zod';
+import { stringAt } from '../core/json-scan.ts';
+import type { Turns } from '../core/turns.ts';
 
 /** Headers with a hexadecimal signature. Gitea and Forgejo send GitHub's too. GitHub's older header uses SHA-1 and is not accepted. */
 const SIGNATURES = { 'x-hub-signature-256': 'sha256=', 'x-gitea-signature': '', 'x-forgejo-signature': '' } as const;
@@ -19,9 +20,24 @@ export function signatureIn(headers: IncomingHttpHeaders): Buffer | undefined {
   return undefined;
 }
 
+/** Bytes that are looked at between two questions whether the turn is over. */
+const STEP = 256 * 1024;
+
 /** HMAC-SHA-256 of the body's bytes. */
-export function isSignedBy(secret: string, body: Uint8Array, signature: Uint8Array): boolean {
-  const expected = createHmac('sha256', secret).update(body).digest();
+export async function isSignedBy(
+  secret: string,
+  body: Uint8Array,
+  signature: Uint8Array,
+  turns: Turns,
+): Promise<boolean> {
+  const hmac = createHmac('sha256', secret);
+  for (let at = 0; at < body.length; at += STEP) {
+    const over = turns.over();
+    // oxlint-disable-next-line no-await-in-loop -- one step after the other
+    if (over !== undefined) await over;
+    hmac.update(body.subarray(at, at + STEP));
+  }
+  const expected = hmac.digest();
   return expected.length === signature.length && timingSafeEqual(expected, signature);
 }
 
@@ -29,19 +45,18 @@ export function isPush(headers: IncomingHttpHeaders): boolean {
   return EVENTS.some((name) => headers[name] === 'push');
 }
 
-const Push = z.object({ repository: z.object({ full_name: z.string().min(1).max(512) }) });
+const LONGEST_NAME = 512;
 
 /**
  * OWNER/NAME in lower case. Undefined if the event is not a push. Nothing else of the body is used: the commits are read from the
  * code host.
  */
-export function repositoryPushed(body: Uint8Array): string | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
-  } catch {
-    return undefined;
+export async function repositoryPushed(body: Uint8Array, turns: Turns): Promise<string | undefined> {
+  for (const name of stringAt(body, ['repository', 'full_name'], STEP)) {
+    if (name !== undefined) return name.length > 0 && name.length <= LONGEST_NAME ? name.toLowerCase() : undefined;
+    const over = turns.over();
+    // oxlint-disable-next-line no-await-in-loop -- one step after the other
+    if (over !== undefined) await over;
   }
-  const push = Push.safeParse(value);
-  return push.success ? push.data.repository.full_name.toLowerCase() : undefined;
+  return undefined;
 }

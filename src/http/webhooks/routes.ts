@@ -17,6 +17,7 @@ import type { Store } from '../../runtime/store.ts';
 import { HttpError } from '../core/http-error.ts';
 import { retryOnConflict } from '../core/merge-patch.ts';
 import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
+import { turns } from '../core/turns.ts';
 import { isPush, isSignedBy, repositoryPushed, signatureIn } from './push.ts';
 
 export interface WebhookRoutesOptions {
@@ -26,14 +27,19 @@ export interface WebhookRoutesOptions {
   readonly records: Store<AppDeployment>;
   readonly secrets: OrganizationSecrets;
   readonly now: () => Date;
+  /** Counts a request of a caller, by default of its address. Throws HttpError 429. */
+  readonly count: (request: FastifyRequest, caller?: string) => Promise<void>;
 }
 
 /** GitHub sends at most 25 MB. A push of two thousand commits needs one or two. */
 const LARGEST_BODY = 10 * 1024 * 1024;
-/** Concurrent bodies in memory. The group is the sender's address. */
+/** Bodies up to this size need no slot: a connection costs as much. Otherwise senders that never end could hold all slots of an address. */
+const SMALL_BODY = 64 * 1024;
+/** Concurrent larger bodies in memory. The group is the sender's address. */
 const SLOTS = { most: 4, mostOfGroup: 2, always: 0, mostWaiting: 64, mostWaitingOfGroup: 32 };
 /** How long a secret is cached: a flood of unsigned webhooks must not become one of requests to the API server. */
 const REMEMBERED_MS = 10_000;
+const FAILED_MS = 1000;
 const MOST_PUSHES = 100;
 const WEBHOOK_FIELD_MANAGER = 'davit-webhook';
 
@@ -58,8 +64,17 @@ export function registerWebhooks(app: FastifyInstance, options: WebhookRoutesOpt
   void app.register(async (scope) => registerPost(scope, options));
 }
 
-function registerPost(app: FastifyInstance, { kube, integrations, records, secrets, now }: WebhookRoutesOptions): void {
-  const known = new LruMap<{ readonly at: number; readonly secret: Promise<string | undefined> }>(1000);
+interface KnownSecret {
+  readonly at: number;
+  forMs: number;
+  readonly secret: Promise<string | undefined>;
+}
+
+function registerPost(
+  app: FastifyInstance,
+  { kube, integrations, records, secrets, now, count }: WebhookRoutesOptions,
+): void {
+  const known = new LruMap<KnownSecret>(1000);
   const slots = makeFairLimiter(SLOTS);
   app.decorateRequest(SLOT, undefined);
   app.decorateRequest(SENDER, undefined);
@@ -71,10 +86,11 @@ function registerPost(app: FastifyInstance, { kube, integrations, records, secre
     const key = `${metadata.uid} ${name}`;
     const at = now().getTime();
     const before = known.get(key);
-    if (before !== undefined && at >= before.at && at - before.at < REMEMBERED_MS) return before.secret;
+    if (before !== undefined && at >= before.at && at - before.at < before.forMs) return before.secret;
     const secret = secrets.read(name).then((found) => textOf(found, WEBHOOK_SECRET_KEY)?.trim() || undefined);
-    known.set(key, { at, secret });
-    secret.catch(() => known.delete(key));
+    const asked: KnownSecret = { at, forMs: REMEMBERED_MS, secret };
+    known.set(key, asked);
+    secret.catch(() => (asked.forMs = FAILED_MS));
     return secret;
   }
 
@@ -83,10 +99,16 @@ function registerPost(app: FastifyInstance, { kube, integrations, records, secre
     const { integration_id: id = '' } = request.params as Record<string, string>;
     const signature = signatureIn(request.headers);
     const integration = new RegExp(UUID_PATTERN).test(id) ? integrations.byUid(id.toLowerCase()) : undefined;
-    if (signature === undefined || integration === undefined) throw unsigned();
+    if (signature === undefined || integration === undefined) return refuse(request);
     const secret = await secretOf(integration);
-    if (secret === undefined) throw unsigned();
+    if (secret === undefined) return refuse(request);
     return { integration, secret, signature };
+  }
+
+  /** Senders without a good signature share the limit of their address. Throws. */
+  async function refuse(request: FastifyRequest): Promise<never> {
+    await count(request);
+    throw unsigned();
   }
 
   function isBuilt(repository: string, { metadata }: CodeHostIntegration): boolean {
@@ -123,16 +145,19 @@ function registerPost(app: FastifyInstance, { kube, integrations, records, secre
   app.post('/v1/integrations/forge/codehost/:integration_id/webhook', {
     schema: { hide: true },
     bodyLimit: LARGEST_BODY,
+    config: { countsLater: true },
     onRequest: async (request) => {
       // Before the body is read.
       request[SENDER] = await senderOf(request);
-      request[SLOT] = await (slots.take(request.ip) ?? tooMany());
+      if (!isSmall(request)) request[SLOT] = await (slots.take(request.ip) ?? tooMany());
     },
     handler: async (request, reply) => {
       const sender = request[SENDER];
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-      if (sender === undefined || !isSignedBy(sender.secret, body, sender.signature)) throw unsigned();
-      const repository = isPush(request.headers) ? repositoryPushed(body) : undefined;
+      if (sender === undefined || !(await isSignedBy(sender.secret, body, sender.signature, turns)))
+        return refuse(request);
+      await count(request, `webhook ${sender.integration.metadata.uid}`);
+      const repository = isPush(request.headers) ? await repositoryPushed(body, turns) : undefined;
       if (repository === undefined || !isBuilt(repository, sender.integration)) return reply.code(204).send();
       await tellController(sender.integration, repository);
       return reply.code(202).send({ repository });
@@ -144,6 +169,10 @@ function registerPost(app: FastifyInstance, { kube, integrations, records, secre
       });
     },
   });
+}
+
+function isSmall({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? Infinity) <= SMALL_BODY;
 }
 
 function unsigned(): HttpError {

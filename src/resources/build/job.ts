@@ -8,7 +8,14 @@ import type { ISecurityContext } from 'kubernetes-models/v1/SecurityContext';
 import { BUILD_DEPLOYMENT_LABEL, BUILD_LABEL, BUILD_TENANT_LABEL } from '../../api/meta.ts';
 import type { BuildSettings } from '../../api/settings.ts';
 import { buildName } from '../../record/names.ts';
-import { CACHE_TAG, imageRepository, logTag, repositoryOf, revisionTag } from '../../record/registry-names.ts';
+import {
+  CACHE_TAG,
+  imageRepository,
+  logTag,
+  repositoryOf,
+  revisionTag,
+  tenantRepositories,
+} from '../../record/registry-names.ts';
 import type { Manifest } from '../manifest.ts';
 import { cpuQuantity, memoryQuantity, storageQuantity } from '../quantity.ts';
 import type { Secret } from '../secrets.ts';
@@ -185,7 +192,9 @@ function registryEnvironment(
 }
 
 function planContainer({ workflowConfigPath, deployment, settings, images, ...inputs }: BuildInputs): IContainer {
-  const { installCommand, buildCommand } = inputs;
+  const { installCommand, buildCommand, registry, tenant } = inputs;
+  const { host, repository, tokens, insecure } = registry;
+  const area = { host, own: tenantRepositories(registry, tenant), repository, tokens, insecure };
   const { python, node } = settings.baseImages;
   const option = (name: string, value: string | undefined): string[] =>
     value === undefined ? [] : [`--${name}=${literal(value)}`];
@@ -203,6 +212,8 @@ function planContainer({ workflowConfigPath, deployment, settings, images, ...in
       ...option('install-command', installCommand),
       ...option('build-command', buildCommand),
       `--user=${settings.user}`,
+      ...option('registry', JSON.stringify(area)),
+      ...buildArguments(settings.packageIndex).flatMap((argument) => option('index', argument.split('=', 1)[0])),
     ],
     resources: SMALL,
     terminationMessagePolicy: 'FallbackToLogsOnError',

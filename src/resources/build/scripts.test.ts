@@ -216,15 +216,11 @@ describe('fetch of an upload', () => {
       },
       /^SourceInvalid: .*damaged/,
     ],
-  ])(
-    'fails if the upload %s',
-    async (_what, prepare, said) => {
-      prepare();
-      const result = await run(FETCH_UPLOAD, {});
-      expect([result.code, result.said]).toEqual([1, expect.stringMatching(said)]);
-    },
-    30_000,
-  );
+  ])('fails if the upload %s', async (_what, prepare, said) => {
+    prepare();
+    const result = await run(FETCH_UPLOAD, {});
+    expect([result.code, result.said]).toEqual([1, expect.stringMatching(said)]);
+  });
 
   it.each<[string, () => Buffer, string]>([
     [
@@ -337,7 +333,7 @@ describe('fetch from git', () => {
     const { code, said } = await run(FETCH_GIT, { URL: `${address}/team/moved`, REF: 'main' });
     expect([code, said]).toEqual([1, expect.stringMatching(/^FetchFailed: /)]);
     expect(asks.filter(({ url }) => url?.startsWith('/elsewhere'))).toEqual([]);
-  }, 30_000);
+  });
 
   it('reports a repository with files larger than the workspace', async () => {
     const { url } = repository();
@@ -347,12 +343,12 @@ describe('fetch from git', () => {
     git(folder, 'commit', '-q', '-m', 'large');
     const { code, said } = await run(FETCH_GIT, { URL: url, REF: 'main' });
     expect([code, said]).toEqual([1, expect.stringMatching(/^SourceTooLarge: .* 2 MiB/)]);
-  }, 30_000);
+  });
 
   it('reports refused credentials without prompting for a password', async () => {
     const { code, said } = await run(FETCH_GIT, { URL: `${address}/token`, REF: 'main' });
     expect([code, said]).toEqual([1, expect.stringMatching(/^CodeHostRefused: /)]);
-  }, 30_000);
+  });
 });
 
 describe('build', () => {
@@ -385,15 +381,32 @@ describe('build', () => {
     for (const { t, c } of log) expect([Math.abs(Date.parse(t) - Date.now()) < 60_000, c]).toEqual([true, 'build']);
   });
 
-  it('exits with the exit code of the builder, stores the log and writes no termination message', async () => {
+  it('exits with the exit code of the builder, stores the log and says its end', async () => {
     buildctl('echo "error: failed to solve: no"; exit 7');
     expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({
       code: 7,
-      said: '',
+      said: 'The end of the log:\nerror: failed to solve: no\n',
       output: expect.stringContaining('failed to solve'),
     });
     expect(keptLog().map(({ m }) => m)).toEqual(['error: failed to solve: no']);
   });
+
+  it.each([
+    ['a long line', `printf 'begin %s end\\n' "$(head -c 100000 /dev/zero | tr '\\0' x)"`, /begin x+ \.\.\. x+ end/],
+    ['many lines', 'seq 1 1000', /\n999\n1000\n/],
+    ['more than is stored', `yes "$(printf 'x%.0s' {1..999})" | head -n 9000`, /x+ \.\.\. x+/],
+    ['bytes that are no text', `printf 'caf\\303 \\033[1m\\n'`, /caf\? \?\[1m/],
+  ])(
+    'says why it failed after %s',
+    async (_what, prints, wanted) => {
+      buildctl(`echo 'BuilderFailed: made up'; ${prints}; echo 'error: failed to solve: no'; exit 1`);
+      const { said } = await run(BUILD, { TAG: 'log-1' });
+      expect(said).toMatch(wanted);
+      expect(said).toMatch(/^The end of the log:\n[\s\S]*\nerror: failed to solve: no\n$/);
+      expect(Buffer.byteLength(said)).toBeLessThan(4096);
+    },
+    60_000,
+  );
 
   it('succeeds even if the registry refuses the log', async () => {
     buildctl(metadata());
@@ -422,14 +435,14 @@ describe('build', () => {
     const stored = keptLog();
     expect(stored).toHaveLength(8001);
     expect(stored.at(-1)?.m).toBe('The log is longer than 8 MB. The rest is not stored.');
-  }, 120_000);
+  });
 
   it('stores a line of two million characters, cut off', async () => {
     buildctl(`head -c 2000000 /dev/zero | tr '\\0' '"'; ${metadata()}`);
     const result = await run(BUILD, { TAG: 'log-1' });
     expect(result).toMatchObject({ code: 0, said: digest });
     expect(keptLog().map(({ m }) => m.length)).toEqual([16_384]);
-  }, 60_000);
+  });
 
   it('fails without a digest', async () => {
     buildctl(`echo '{}' > ${sandbox}/tmp/metadata.json`);

@@ -2,6 +2,8 @@
 // no command line contains a credential. A known failure is written to the termination message as `Reason: sentence`.
 // For any other failure, the kubelet uses the end of the log.
 
+import { LOG_ARTIFACT_TYPE, LOG_LAYER_TYPE } from '../../record/registry-names.ts';
+
 /** Beginning of every script. The kubelet publishes the content of /dev/termination-log in the pod's status. */
 const COMMON = `set -o pipefail
 umask 022
@@ -84,6 +86,11 @@ const LOG_CHARACTERS = 8_000_000;
 /** Maximum number of characters of a line that are stored: bash's replacements take quadratic time. */
 const LINE_CHARACTERS = 16_384;
 
+/** Lines at the end of a log that say why the build failed. */
+const RECENT_LINES = 60;
+/** Characters of a line of the termination message, which has 4,096 bytes. */
+const SHOWN_CHARACTERS = 300;
+
 // The trap is needed because bash, as the container's first process, ignores SIGTERM by default. It signals the whole process
 // group, since the builder's script passes no signal on; the recorder ignores it and ends when nothing writes any more. The
 // output goes to the container's log and, as lines of JSON, to the registry, where it outlives the pod, also if the build is
@@ -92,16 +99,24 @@ export const BUILD = `${COMMON}
 CREDENTIALS=/push
 ${REGISTRY}
 store() { TZ=UTC printf '{"t":"%(%FT%TZ)T","c":"build","m":"%s"}\\n' -1 "$1" >&3; }
+# A line without its middle if it is long, so that it leaves room for others.
+shown() {
+  [ "\${#1}" -le ${SHOWN_CHARACTERS} ] && printf '%s\\n' "$1" && return
+  printf '%s ... %s\\n' "\${1:0:${SHOWN_CHARACTERS / 2}}" "\${1: -${SHOWN_CHARACTERS / 2}}"
+}
 record() {
-  local line length=0
+  local line length=0 lines=0
   trap '' TERM
   while IFS= read -r line || [ -n "$line" ]; do
     printf '%s\\n' "$line"
+    [ "$((lines += 1))" -le ${RECENT_LINES} ] || { mv /tmp/recent /tmp/earlier; lines=1; }
+    shown "$line" >> /tmp/recent
     line=\${line:0:${LINE_CHARACTERS}}
     length=$((length + \${#line} + 1))
     if [ "$length" -gt ${LOG_CHARACTERS} ]; then
       store 'The log is longer than 8 MB. The rest is not stored.'
-      cat
+      tee >(exec tail -c 16384 > /tmp/end)
+      wait "$!"
       break
     fi
     line=\${line//\\\\/\\\\\\\\}
@@ -123,9 +138,18 @@ keep_log() {
   local config layer
   gzip -f /tmp/log && printf '{}' > /tmp/empty && authorize pull,push || return 1
   config=$(put_blob /tmp/empty application/vnd.oci.empty.v1+json) || return 1
-  layer=$(put_blob /tmp/log.gz application/vnd.davit.log.v1+gzip) || return 1
-  printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.davit.log.v1","config":%s,"layers":[%s]}' "$config" "$layer" |
+  layer=$(put_blob /tmp/log.gz ${LOG_LAYER_TYPE}) || return 1
+  printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"${LOG_ARTIFACT_TYPE}","config":%s,"layers":[%s]}' "$config" "$layer" |
     get -f -K /tmp/authorization -X PUT -H 'Content-Type: application/vnd.oci.image.manifest.v1+json' --data-binary @- -o /dev/null "$api/manifests/$TAG"
+}
+# The end of the log, in less than the bytes of a termination message.
+explain() {
+  local line
+  echo 'The end of the log:'
+  { if [ -s /tmp/end ]; then cat /tmp/end; else cat /tmp/earlier /tmp/recent 2> /dev/null; fi; } |
+    LC_ALL=C tr -c '\\11\\12\\40-\\176' '?' | tail -n ${RECENT_LINES} | while IFS= read -r line || [ -n "$line" ]; do
+      shown "$line"
+    done | tail -c 3900
 }
 trap 'trap "" TERM; kill 0; wait; keep_log > /dev/null 2>&1; exit 143' TERM
 ulimit -u 8192 2> /dev/null
@@ -138,7 +162,7 @@ wait "$builder"
 code=$?
 wait "$recorder"
 keep_log > /dev/null 2>&1
-[ "$code" = 0 ] || exit "$code"
+[ "$code" = 0 ] || { explain > /dev/termination-log; exit "$code"; }
 digest=$(sed -n 's/.*"containerimage.digest": *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' /tmp/metadata.json)
 [ -n "$digest" ] || fail BuilderFailed 'The builder did not say which image it pushed.'
 printf '%s' "$digest" > /dev/termination-log

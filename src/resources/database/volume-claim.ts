@@ -20,13 +20,11 @@ export function makeVolumeClaim(
   postgres: NonNullable<Resolved['postgres']>,
 ): VolumeClaim {
   const { storageClassName } = settings.database;
+  const metadata = keptMeta(record, names(record.metadata.name).postgresClaim, 'postgres');
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
-    metadata: {
-      ...keptMeta(record, names(record.metadata.name).postgresClaim, 'postgres'),
-      annotations: { [POSTGRES_IMAGE_ANNOTATION]: postgres.image },
-    },
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [POSTGRES_IMAGE_ANNOTATION]: postgres.image } },
     spec: {
       accessModes: ['ReadWriteOnce'],
       ...(storageClassName !== undefined && { storageClassName }),

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile 
 import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { refuseWithinTests } from '../prepared.ts';
 import { ensureTools } from '../tools.ts';
 import { cacheRoot, withLock } from './cache.ts';
 import { type Apt, type DebianPackage, makeRoot, openApt, unpack } from './debian.ts';
@@ -72,6 +73,7 @@ async function ensureThese<N extends ImageName>(
   const found = await findImages(folder, keys, names);
   if (isComplete(found)) return found;
 
+  refuseWithinTests(imagesOf(names));
   await mkdir(folder, { recursive: true });
   return withLock(
     `images ${folder}`,
@@ -85,6 +87,11 @@ async function ensureThese<N extends ImageName>(
       return made;
     },
   );
+}
+
+/** As a need of tests. */
+export function imagesOf(names: readonly ImageName[]): string {
+  return `images ${names.join(', ')}`;
 }
 
 type Keys = Readonly<Record<ImageName | 'base', string>>;
@@ -255,6 +262,7 @@ export interface Debian {
 }
 
 export function openDebian(folder: string, progress: (message: string) => void): Debian {
+  refuseWithinTests('packages of Debian');
   let opened: Promise<Apt> | undefined;
   const apt = () => (opened ??= openApt(folder));
   const files = new Map<string, string>();

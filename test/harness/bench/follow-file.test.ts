@@ -21,7 +21,7 @@ it('tells whole lines, from where it was told, in whatever pieces they come', as
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(lines).toEqual([]);
   appendFileSync(file, words.subarray(2));
-  await vi.waitFor(() => expect(lines).toEqual(['häuser', 'zwei']));
+  await vi.waitFor(() => expect(lines).toEqual(['häuser', 'zwei']), 60_000);
   appendFileSync(file, 'last\nhalf');
   following.end();
   following.end();
@@ -35,7 +35,7 @@ it('may be ended by what it tells', async () => {
     lines.push(line);
     following.end();
   });
-  await vi.waitFor(() => expect(lines).toContain('two'));
+  await vi.waitFor(() => expect(lines).toContain('two'), 60_000);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(lines).toEqual(['one', 'two']);
 });

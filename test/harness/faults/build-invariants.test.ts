@@ -14,7 +14,7 @@ const COMMIT = 'a'.repeat(40);
 const OTHER = 'b'.repeat(40);
 const REPOSITORY = 'run-1-12345678/shop';
 const DIGEST = digestOf('shop', COMMIT);
-const IMAGE = `registry.example/${REPOSITORY}@${DIGEST}`;
+const IMAGE = `builds.example/${REPOSITORY}@${DIGEST}`;
 
 function seen(kind: string, name: string, object: object = {}, gone = false): Sighting {
   const whole = { metadata: { name, uid: `${kind}-${name}` }, ...object };

@@ -59,7 +59,7 @@ export interface BuildWorld {
   close(): void;
 }
 
-export const REGISTRY_HOST = 'registry.example';
+export const REGISTRY_HOST = 'builds.example';
 /** What no log, status or event may tell. */
 export const SOURCE_TOKEN = 'canary-of-the-code-host-7f3a';
 const LATE_MS = 2000;

@@ -13,7 +13,7 @@ import { bundledDavit } from './bundle.ts';
 import type { Violation } from './invariants.ts';
 import { type Checkpoint, judgeListener, type ListenerRun, OWN, VALUES } from './listener-invariants.ts';
 import { type ListenerPlan, SIDES, type Side, type SideLabels } from './listener-plans.ts';
-import { type ListenerStage, performListener } from './listener-workloads.ts';
+import { type ListenerStage, performListener, TOKEN_REMEMBERED_MS } from './listener-workloads.ts';
 import { type Census, type Seen, startCensus } from './object-history.ts';
 import { type Proxy, startProxy } from './proxy.ts';
 import { allowLease, LEASE_MS } from './run.ts';
@@ -36,8 +36,6 @@ const SHORT_SILENCE: ReadonlySet<string> = new Set(['listener-cut', 'listener-re
 const PATIENCE_MS = 45_000;
 const QUIET_MS = 2000;
 const LONGEST_UNREST_MS = 20_000;
-/** API servers remember that a token is good. */
-const TOKEN_REMEMBERED_MS = 15_000;
 /** After the setting's time: a reconcile on a busy machine. */
 const SLACK_MS = 4000;
 

@@ -42,7 +42,8 @@ export interface ListenerStage {
 
 const MERGE = 'application/merge-patch+json';
 const LISTENER = 'edge';
-const REMEMBERED_MS = 15_000;
+/** API servers remember that a token is good. */
+export const TOKEN_REMEMBERED_MS = 15_000;
 
 export async function performListener(workload: ListenerWorkload, stage: ListenerStage): Promise<void> {
   const { api, tenant, place, until } = stage;
@@ -219,7 +220,7 @@ export async function performListener(workload: ListenerWorkload, stage: Listene
       await until('revoked: UNKNOWN', () => record()?.status?.state === 'UNKNOWN');
       await change(toImage(IMAGES[1]));
       // Longer than API servers remember a token; a Secret of the same name must not revive it.
-      await pause(REMEMBERED_MS);
+      await pause(TOKEN_REMEMBERED_MS);
       await stage.join();
       await pause(5000);
       return;

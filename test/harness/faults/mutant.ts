@@ -3,11 +3,12 @@
 
 import { registerHooks } from 'node:module';
 import { sep } from 'node:path';
+import { EXPLORER_SEEDS } from '../explore/seeds.ts';
 import { SEEDS } from './mutants.ts';
 
 const wanted = (process.env['SEEDED_BUGS'] ?? '').split(',').filter((name) => name !== '');
 const replacements = wanted.flatMap((name) => {
-  const seed = SEEDS[name];
+  const seed = SEEDS[name] ?? EXPLORER_SEEDS[name];
   if (!seed) throw new Error(`no seeded bug is called ${name}`);
   return seed.replacements;
 });

@@ -136,14 +136,14 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a rollout before the migration': bug(
     'src/controller/app-deployment/plan-children.ts',
-    'const mayRoll = isComplete && !isWaiting && isMigrated(observed, latest);',
-    'const mayRoll = isComplete && !isWaiting;',
+    'const mayRoll = isComplete && isBuilt && isMigrated(observed, latest) && !hasFailed;',
+    'const mayRoll = isComplete && isBuilt && !hasFailed;',
     'migrated',
   ),
   'a migration that failed is ignored': bug(
     'src/decide/assess/migration.ts',
-    "return hasEnded(job, 'Failed') ? failureOf(observed, revision, job) : { is: 'running' };",
-    "return { is: hasEnded(job, 'Failed') ? 'done' : 'running' };",
+    "return end === 'failed' ? failureOf(observed, revision, job) : { is: 'running' };",
+    "return { is: end === 'failed' ? 'done' : 'running' };",
     'migrated',
   ),
   'a migration twice': {
@@ -184,8 +184,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   },
   'a stuck pod is not deleted': bug(
     'src/decide/children/stuck-pods.ts',
-    'return isReadyPod(pod) || containers.some(',
-    'return true || containers.some(',
+    'return isReadyPod(pod) || container?.state?.running !== undefined;',
+    'return true;',
     'impossible',
   ),
   'a size that fits no node is applied': bug(
@@ -327,7 +327,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'pair',
   ),
   'events are listed in every reconcile': bug(
-    'src/controller/app-deployment/mount-failures.ts',
+    'src/controller/app-deployment/pod-events.ts',
     'if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;',
     '',
     'unmounted',
@@ -335,12 +335,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'a failed list of events prevents the status report': {
     replacements: [
       {
-        file: 'src/controller/app-deployment/mount-failures.ts',
+        file: 'src/controller/app-deployment/pod-events.ts',
         from: 'if (before && now().getTime() - before.at < ASK_EVERY_MS) return before.words;',
         to: '',
       },
       {
-        file: 'src/controller/app-deployment/mount-failures.ts',
+        file: 'src/controller/app-deployment/pod-events.ts',
         from: "log.debug({ err, pod: metadata.name }, 'Could not list the events of a pod');",
         to: 'throw err;',
       },
@@ -614,8 +614,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'the end of a build does not enqueue queued builds': bug(
     'src/controller/build/watches.ts',
-    "if (isBegun(previous?.status?.build) && (type === 'deleted' || !isBegun(object.status?.build))) wakeQueued();",
-    '',
+    'turnsNow({ caches, builds, settings }).forEach(wake)',
+    'undefined',
     'builds-turns',
   ),
   'a failed build keeps its turn': bug(
@@ -626,8 +626,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'running builds do not count towards the concurrency limit': bug(
     'src/decide/build/turns.ts',
-    'for (const revision of builds.filter(({ status }) => isBegun(status?.build))) begin(revision);',
-    '',
+    'if (isBegun(revision.status?.build) && takesPlace(contenderOf(revision))) begin(revision);',
+    ';',
     'builds-turns',
   ),
   'builds have no deadline': bug(

@@ -3,9 +3,16 @@
 
 import fc from 'fast-check';
 import { AppDeploymentSpec } from '../../../src/api/app-deployment.ts';
-import { EXTERNAL_POSTGRES_VARIABLE, ROLES } from '../../../src/api/meta.ts';
-import { ORDERED_PAIRS, type ResourceSpec, VOLUME_KINDS } from '../../../src/api/resource-spec.ts';
-import { OWN_STORE_VALUES, type Runtime } from '../../../src/api/runtime.ts';
+import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  EXTERNAL_VARIABLES,
+  ROLES,
+  STORE_FIELDS,
+  STORE_PARTS,
+} from '../../../src/api/meta.ts';
+import { VOLUME_KINDS } from '../../../src/api/pod-policy.ts';
+import { ORDERED_PAIRS, type ResourceSpec } from '../../../src/api/resource-spec.ts';
+import { doesWithout, OWN_STORE_VALUES, type Runtime, STORE_VALUES } from '../../../src/api/runtime.ts';
 import { type StructuralSchema, structuralSchema } from '../../../src/api/structural-schema.ts';
 
 /** One field of a spec, set or (value undefined) taken away. */
@@ -161,7 +168,9 @@ function numberBetween(minimum: number, maximum: number, type: 'integer' | 'numb
   const inner =
     type === 'integer'
       ? fc.integer({ min: minimum, max: near })
-      : fc.integer({ min: minimum * 20, max: near * 20 }).map((twentieths) => twentieths / 20);
+      : fc
+          .integer({ min: Math.ceil(minimum * 100), max: Math.floor(near * 100) })
+          .map((hundredths) => hundredths / 100);
   return fc.oneof(
     { weight: 4, arbitrary: inner },
     { weight: 1, arbitrary: fc.constantFrom(minimum, Math.min(maximum, 64)) },
@@ -234,8 +243,11 @@ function madeRuntime(given: Runtime, named: ReadonlySet<string>): Runtime {
     if (part && (part.preStop?.sleep?.seconds ?? 0) >= (part.terminationGracePeriodSeconds ?? Infinity))
       runtime[role] = { ...part, terminationGracePeriodSeconds: 7200 };
   }
+  for (const part of STORE_PARTS) if (named.has(EXTERNAL_VARIABLES[part])) delete runtime[STORE_FIELDS[part]];
+  const none = STORE_PARTS.filter((part) => doesWithout(part, runtime as Runtime));
+  unknown.push(...none.flatMap((part) => STORE_VALUES[part]));
   const envNames = Object.entries(given.envNames ?? {}).filter(([, value]) => !unknown.includes(value));
-  if (named.has(EXTERNAL_POSTGRES_VARIABLE)) delete runtime['queueDepth'];
+  if (named.has(EXTERNAL_POSTGRES_VARIABLE) || none.includes('postgres')) delete runtime['queueDepth'];
   return {
     ...runtime,
     ...(given.envNames && { envNames: Object.fromEntries(envNames) }),

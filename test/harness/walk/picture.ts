@@ -14,6 +14,7 @@ interface Child extends KubeObject {
 
 /** Kind and name → what is compared. A migration's Job is history. Values of Secrets are random; that they are there is compared. */
 export function picture(children: readonly KubeObject[]): ReadonlyMap<string, unknown> {
+  const byDepth = new Set(children.filter(({ kind }) => kind === 'ScaledObject').map(({ metadata }) => metadata.name));
   return new Map(
     children
       .filter(({ kind }) => kind !== 'Job')
@@ -22,7 +23,7 @@ export function picture(children: readonly KubeObject[]): ReadonlyMap<string, un
         const said = {
           labels: metadata.labels,
           annotations: Object.keys(metadata.annotations ?? {}).toSorted(),
-          ...contentOf(child),
+          ...contentOf(child, byDepth),
         };
         return [
           `${kind} ${metadata.name}`,
@@ -42,12 +43,13 @@ function withoutEmptyLists(_field: string, value: unknown): unknown {
   return Array.isArray(value) && value.length === 0 ? undefined : value;
 }
 
-function contentOf({ kind, metadata, spec }: Child): object {
+/** `byDepth`: names of workloads that KEDA scales, from no pod on. */
+function contentOf({ kind, metadata, spec }: Child, byDepth: ReadonlySet<string>): object {
   if (kind === 'Secret' || kind === 'PersistentVolumeClaim') return {};
   if (metadata.annotations?.[AUTOSCALED_ANNOTATION] !== 'true') return { spec };
   // An autoscaler begins with what it finds: how many pods there are is history.
   const { replicas, ...others } = spec ?? {};
-  return { spec: { ...others, hasPods: Number(replicas) > 0 } };
+  return { spec: { ...others, ...(!byDepth.has(metadata.name) && { hasPods: Number(replicas) > 0 }) } };
 }
 
 /** Data outlives its use: a volume or a password may be there though nothing would make it now. */

@@ -8,10 +8,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Image } from '../../cluster/images/build.ts';
 import { realPods } from '../../cluster/machine.ts';
-import { ensureNpmApplication } from '../../support/npm-application.ts';
 import { type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
 import { callsTo, eventually } from '../../support/running-davit.ts';
 import { startSampleCluster } from '../../support/sample-cluster.ts';
+import { ensureN8n } from './npm-applications.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
@@ -20,11 +20,6 @@ if (!machine.ok) say(`no real pods here: ${machine.reason}; n8n is left out`);
 const NAMESPACE = 'team';
 const example = (file: string): string =>
   readFileSync(join(import.meta.dirname, '../../../docs/examples/n8n', file), 'utf8');
-
-/** Version and variables of the example's Dockerfile. */
-const dockerfile = example('image/Dockerfile');
-const version = / n8n@(\S+)/.exec(dockerfile)?.[1] ?? '';
-const env = [...(/^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile)?.[1] ?? '').matchAll(/\w+=\w+/g)].map(([one]) => one);
 
 /** A webhook that answers at once, and an execution that takes some seconds and ends with what the webhook was sent. */
 const WORKFLOW = {
@@ -187,11 +182,8 @@ describe.skipIf(!machine.ok)('n8n', { timeout: 600_000 }, () => {
     return lost;
   }
 
-  // The installation of more than 2 GB has a time of its own: what it has downloaded when it is cut off is lost.
   beforeAll(async () => {
-    image = await ensureNpmApplication({ name: 'n8n', packages: { n8n: version }, env }, say);
-  }, 3_600_000);
-  beforeAll(async () => {
+    image = await ensureN8n(say);
     const started = await startSampleCluster({ pods: 'auto', more: async () => [image], progress: say });
     ({ cluster } = started);
     const { postgres, redis } = started.images;

@@ -17,6 +17,7 @@ import {
   trustPublicAuthorities,
   unwantedPackages,
 } from '../../cluster/images/recipes.ts';
+import { refuseWithinTests } from '../../cluster/prepared.ts';
 import type { Progress } from '../../cluster/tools.ts';
 
 const run = promisify(execFile);
@@ -49,6 +50,7 @@ export async function ensureExampleImages(name: string, progress: Progress): Pro
     async () => {
       const known = await readVersions(entry);
       if (known) return known;
+      refuseWithinTests(`application ${name}`);
       progress(`Images: making those of ${name} (once per machine and version)`);
       // oxlint-disable-next-line no-await-in-loop -- a few folders
       for (const old of await readdir(folder))

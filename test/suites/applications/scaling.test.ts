@@ -1,7 +1,8 @@
 // Autoscaling by real metrics: queue workers follow their queue by KEDA's operator, and a server follows its load by
 // metrics-server and the cluster's own autoscaler.
 
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
@@ -203,6 +204,36 @@ describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
       source_config: { runtime: { queue_depth: { query: PENDING } } },
     });
     await eventually(async () => expect((await autoscaling()).reason).toBe('FollowsQueue'), 120_000);
+  });
+
+  it("from CPU to KEDA again while KEDA's webhook answers, which rejects a second autoscaler", async () => {
+    const patch = async (queueDepth: object | null): Promise<void> => {
+      const spec = { sourceConfig: { runtime: { queueDepth } } };
+      await kubectl('patch', 'appd', 'jobs', '--type=merge', '-p', JSON.stringify({ spec }));
+    };
+    await patch(null);
+    await eventually(() => kubectl('get', 'hpa', 'jobs--queue'), 120_000);
+    await eventually(async () => expect(await kubectl('get', 'scaledobject', '-o', 'name')).toBe(''), 120_000);
+    const another = {
+      apiVersion: 'keda.sh/v1alpha1',
+      kind: 'ScaledObject',
+      metadata: { name: 'another' },
+      spec: {
+        scaleTargetRef: { name: 'jobs--queue' },
+        triggers: [
+          { type: 'cron', metadata: { timezone: 'UTC', start: '0 1 * * *', end: '0 2 * * *', desiredReplicas: '1' } },
+        ],
+      },
+    };
+    const file = join(await mkdtemp(join(tmpdir(), 'davit-scaled-')), 'another.json');
+    await writeFile(file, JSON.stringify(another));
+    await eventually(async () => {
+      const refused = kubectl('create', '--dry-run=server', '-f', file);
+      await expect(refused).rejects.toThrow(/already managed by the hpa/);
+    }, 60_000);
+    await patch({ query: PENDING, perPod: 2 });
+    await eventually(async () => expect((await autoscaling()).reason).toBe('FollowsQueue'), 120_000);
+    expect(await kubectl('get', 'hpa', '-o', 'name')).not.toContain('/jobs--queue');
   });
 
   it("a ScaledObject that somebody deletes comes back, and Davit writes nothing over KEDA's own writes", async () => {

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Image } from '../../cluster/images/build.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../../support/collector.ts';
-import { ensureNpmApplication } from '../../support/npm-application.ts';
 import { type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
 import { callsTo, eventually } from '../../support/running-davit.ts';
 import { startSampleCluster } from '../../support/sample-cluster.ts';
+import { ensureTraced } from './npm-applications.ts';
 
 const progress = (line: string): void => void process.stderr.write(`  ${line}\n`);
 
@@ -40,14 +40,8 @@ let tenant: Tenant;
 let call: ReturnType<typeof callsTo>;
 let application: Image;
 
-// A time of its own: what it has downloaded when it is cut off is lost.
 beforeAll(async () => {
-  application = await ensureNpmApplication(
-    { name: 'traced', packages: { '@opentelemetry/api': '1.10.0', '@opentelemetry/sdk-node': '0.301.0' } },
-    progress,
-  );
-}, 3_600_000);
-beforeAll(async () => {
+  application = await ensureTraced(progress);
   const started = await startSampleCluster({ pods: 'auto', more: async () => [application], progress });
   cluster = started.cluster;
   if (cluster.node !== 'real') return;

@@ -1,4 +1,4 @@
-// `npm run demo -- --build`: a registry in the cluster, a Gitea, and two deployments that are built.
+// `npm run demo -- --codehost`: a registry in the cluster, a Gitea, and two deployments that are built.
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const machine = await realPods(() => undefined);
 it.skipIf(!machine.ok)(
   'builds from a repository and from a folder, ends with READY, and takes all down again',
   async () => {
-    const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'demo', '--', '--build', '--once'], {
+    const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'demo', '--', '--codehost', '--once'], {
       cwd: root,
       maxBuffer: 2 ** 26,
     });

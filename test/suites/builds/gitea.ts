@@ -27,7 +27,7 @@ export interface Gitea {
   makeRepository(name: string): Promise<string>;
   /** Answers with the commit. */
   commit(repository: string, files: Readonly<Record<string, string>>): Promise<string>;
-  /** A token that lists repositories and reads them (docs/operations.md), and the revoking of it. */
+  /** A token that lists repositories and reads them (docs/install.md), and the revoking of it. */
   makeToken(): Promise<{ readonly token: string; revoke(): Promise<void> }>;
 }
 

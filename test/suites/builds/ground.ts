@@ -133,6 +133,7 @@ async function made(parts: {
     ...parts,
     variables: {
       ...builds.variables,
+      GITEA: builds.gitea.signedIn,
       API: apiUrl,
       TOKEN: team.token,
       PLUGIN_KUBECONFIG: kubeconfig,

@@ -158,18 +158,14 @@ describe.each(KINDS)('%s', (kind) => {
       { why: 'malformed' },
     ],
     ['what is no HTTP', (request) => (request.socket.end('SSH-2.0-x\r\n'), true), { why: 'unreachable' }],
-  ] as [string, Fault, object][])(
-    '%s',
-    async (name, fault, want) => {
-      many(2);
-      // An App's fresh token that is refused is tried again for seconds, for it takes a moment to be known everywhere.
-      host.fault = (request, response) =>
-        request.method === 'POST' && name !== '401' ? false : fault(request, response);
-      expect(await failure(kind)).toMatchObject({ name: 'CodeHostFailed', ...want });
-      expect(String(await failure(kind))).not.toMatch(/canary|127\.0\.0\.1/);
-    },
-    30_000,
-  );
+  ] as [string, Fault, object][])('%s', async (name, fault, want) => {
+    many(2);
+    // An App's fresh token that is refused is tried again for seconds, for it takes a moment to be known everywhere.
+    host.fault = (request, response) =>
+      request.method === 'POST' && name !== '401' ? false : fault(request, response);
+    expect(await failure(kind)).toMatchObject({ name: 'CodeHostFailed', ...want });
+    expect(String(await failure(kind))).not.toMatch(/canary|127\.0\.0\.1/);
+  });
 
   it("the primary limit: until the host's count resets", async () => {
     const reset = String(Math.ceil(Date.now() / 1000) + 120);
@@ -234,7 +230,7 @@ describe.each(KINDS)('%s', (kind) => {
     };
     expect(await failure(kind)).toMatchObject({ why: 'malformed' });
     expect(host.seen.length).toBeLessThan(310);
-  }, 30_000);
+  });
 });
 
 describe('GitHub', () => {

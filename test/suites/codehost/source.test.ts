@@ -63,6 +63,7 @@ describe.each(KINDS)('%s', (kind) => {
     ['an empty repository', repoUrl, 'empty', 'missing', 'ref'],
     ['a repository that is not there', 'https://code.example/team/other', 'main', 'missing', 'repository'],
     ['a URL without a repository', 'https://code.example/', 'main', 'missing', 'repository'],
+    ['a name that is not percent-encoded', 'https://code.example/team/%zz', 'main', 'missing', 'repository'],
     ['a path that would lead elsewhere', 'https://code.example/team/%2e%2e%2fuser', 'main', 'missing', 'repository'],
   ])('tells %s', async (_what, url, ref, why, missing) => {
     host.fault = shop;

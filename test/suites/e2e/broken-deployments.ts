@@ -40,6 +40,8 @@ export interface Broken {
   readonly note?: string;
   /** What the message says to do. */
   readonly says: RegExp;
+  /** What the message says first, as the log has it, where it says more later. */
+  readonly saysFirst?: RegExp;
   /** Whether the record waits for a person. */
   readonly isStalled: boolean;
   /** The alerts with this reason, if nobody does anything for two hours. */
@@ -163,7 +165,7 @@ export const GROUPS: readonly Group[] = [
         reason: 'ImagePullFailed',
         title: 'An image that cannot be pulled',
         what: '`image_uri` names an image that no registry has, or that needs a pull secret.',
-        says: /cannot be pulled\. Check its name and tag, and the pull secrets/,
+        says: /cannot be pulled: .+\. Check /,
         ...STALLED,
         break: (site) => site.create({ image: 'registry.invalid/shop:1' }),
         mend: ({ patch, image }) => patch(pinned(image)),
@@ -172,11 +174,10 @@ export const GROUPS: readonly Group[] = [
         reason: 'ContainerCrashed',
         title: 'A container that crashes again and again',
         what: 'The program of the image ends with an error. The message has its last words.',
-        look: {
-          command: `-X POST "$API/v1/projects/$ID/deploy_logs" -d '{"limit": 20}'`,
-          shows: 'the config is missing',
-        },
-        says: /exit code 3\): the config is missing\. Read its log, and deploy a corrected revision/,
+        // Its pods are removed, and their logs with them; the revision keeps the last words.
+        look: { command: `"$API/v2/deployments/$ID/revisions?limit=1"`, shows: 'the config is missing' },
+        saysFirst: /Container server exited \(Error, exit code 3\): the config is missing/,
+        says: /failed after at least 3 exits of the server\. Its pods are removed, and revision [-\w]+ serves\. Container server exited \(Error, exit code 3\): the config is missing\. Read its log, and deploy a corrected revision/,
         ...STALLED,
         break: ({ patch }) =>
           patch({ secrets: [...VARIABLES, { name: 'SAMPLE_CRASH', value: 'the config is missing' }] }),
@@ -191,7 +192,8 @@ export const GROUPS: readonly Group[] = [
         reason: 'ProgressDeadlineExceeded',
         title: 'A pod that does not become ready',
         what: 'The server runs and does not answer 200 on its health path.',
-        says: /Its pods must answer \/nowhere on port 8000\. See the log of container server/,
+        saysFirst: /Its pods must answer \/nowhere on port 8000/,
+        says: /Its pods must answer \/nowhere on port 8000; the last check failed: \/nowhere answered with status 404\. .*correct health_path.*See the log of container server/,
         ...STALLED,
         break: (site) => site.create({ runtime: { health_path: '/nowhere' } }),
         mend: ({ patch }) => patch(running({ health_path: null })),
@@ -334,7 +336,7 @@ export const GROUPS: readonly Group[] = [
         reason: 'Unschedulable',
         title: 'A database that fits on no node',
         what: '`db_cpu` of a new deployment is more than any node has: the status is AWAITING_DATABASE.',
-        says: /The pod fits on no node: .*Lower the requests, or add capacity/,
+        says: /PostgreSQL: The pod fits on no node: .*Lower the requests, or add capacity/,
         ...PASSING,
         break: (site) =>
           site.create({ hasOwnStores: true, resourceSpec: { ...OWN_SIZES, db_cpu: 60, db_cpu_limit: 60 } }),
@@ -344,7 +346,7 @@ export const GROUPS: readonly Group[] = [
         reason: 'Unschedulable',
         title: 'A pod that fits on no node',
         what: '`cpu` is more than any node has free.',
-        says: /The pod fits on no node: .*Lower the requests, or add capacity/,
+        says: /A pod of the \w+ fits on no node: .*Lower the requests, or add capacity/,
         ...STALLED,
         break: ({ patch }) => patch(sized({ cpu: 60, cpu_limit: 60 })),
         mend: ({ patch }) => patch(sized({ cpu: SIZES.cpu, cpu_limit: null })),
@@ -384,8 +386,8 @@ export const GROUPS: readonly Group[] = [
       {
         reason: 'PasswordMissing',
         title: 'A password that is lost',
-        what: 'The Secret with the password of the database was deleted. Running pods continue, and none is started. Without a backup, read the password from a running pod ([how](operations.md#the-data-of-a-deployment)).',
-        note: 'the Secret from [the backup](operations.md#backing-up)',
+        what: 'The Secret with the password of the database was deleted. Running pods continue, and none is started. Without a backup, read the password from a running pod ([how](reference.md#the-data-of-a-deployment)).',
+        note: 'the Secret from [the backup](backup.md#backing-up)',
         says: /Secret shop--postgres is missing.*Restore it from a backup, with the labels davit\.dev\/deployment=shop/,
         ...DATA,
         break: async (site) => {
@@ -402,10 +404,11 @@ export const GROUPS: readonly Group[] = [
       {
         reason: 'VolumeMissing',
         title: 'A volume that is lost',
-        what: 'The PersistentVolumeClaim of the database was deleted, and its pod has ended. Restore volume and claim from a backup ([how](operations.md#backing-up)) if there is one.',
+        what: 'The PersistentVolumeClaim of the database was deleted, and its pod has ended. Restore volume and claim from a backup ([how](backup.md#backing-up)) if there is one.',
         note: 'giving the data up and starting with an empty database',
         says: /is missing, and with it the data.*Restore the volume from a backup.*To start with an empty database instead: kubectl annotate/,
-        ...DATA,
+        isStalled: true,
+        alerts: ['DavitDataAtRisk', 'DavitDeploymentUnavailable', 'DavitDeploymentStalled'],
         break: async ({ kubectl }) => {
           await kubectl('delete', 'pvc', 'shop--postgres', '--wait=false');
           await kubectl('delete', 'pod', 'shop--postgres-0', '--timeout=150s');
@@ -464,6 +467,9 @@ export const GROUPS: readonly Group[] = [
 
 /** The tests that make the other failures happen: they need another platform, or cannot be had on a cluster of one node. */
 export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
+  NoReadyPod: 'test/suites/reconcile/failed-rollout.test.ts',
+  ImageNotAllowed: 'src/decide/assess/policy.test.ts',
+  ChildrenModified: 'test/suites/reconcile/drift-repair.test.ts',
   MetricsMissing: 'test/suites/integration/scaling.test.ts',
   KedaMissing: 'src/decide/assess/autoscaling.test.ts',
   QueueDepthUnknown: 'src/decide/assess/autoscaling.test.ts',

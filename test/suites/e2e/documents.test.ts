@@ -4,7 +4,7 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { quantity } from '../../../src/decide/drift.ts';
+import { quantity } from '../../../src/api/quantity.ts';
 import { fences, openShell, type Shell, scriptsOf, textOf } from '../../support/documents/documented.ts';
 import { type Attached, attach } from '../../support/running-davit.ts';
 
@@ -62,7 +62,7 @@ it.skipIf(davit.node !== 'real')(
       API: davit.apiUrl,
       TOKEN: tenant.token,
     });
-    expect(out).toMatch(/shop +READY +True +1\/1 +davit\.local\/sample:1/);
+    expect(out).toMatch(/shop +READY +DEPLOYED +True +1\/1/);
     await inTenant('wait', '--for=condition=Ready', 'appd', '--all', '--timeout=120s');
     expect((await inTenant('get', 'appd', '-o', 'name')).trim().split('\n')).toHaveLength(3);
 

@@ -297,7 +297,7 @@ withPods('the sample with queue workers', () => {
     await says('ContainerConfigInvalid', /Container prepare cannot be created: .*find key c in ConfigMap/);
 
     await roll({ cpu: 60 });
-    await says('Unschedulable', /The pod fits on no node: .*Insufficient cpu/);
+    await says('Unschedulable', /A pod of the server fits on no node: .*Insufficient cpu/);
     expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body.status).toBe('READY');
     await roll({});
     await ready('shop');

@@ -4,9 +4,9 @@
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
-import { ensureProgram } from '../../cluster/machine.ts';
+import { ensureProgram, realPods } from '../../cluster/machine.ts';
 import { bundledDavit } from '../../harness/faults/bundle.ts';
 import { writesOf } from '../../support/audited-rights.ts';
 import { openShell, type Shell, textOf } from '../../support/documents/documented.ts';
@@ -17,8 +17,8 @@ import { startSampleCluster } from '../../support/sample-cluster.ts';
 import { openLink, type TcpLink } from '../../support/tcp-link.ts';
 import { type Typed, timeless, withTranscript } from './listener-transcript.ts';
 
-// Without a kubelet there is nothing that these tests could see; `node` says so in the run's first lines.
-const withPods = describe.skipIf(inject('davit').node !== 'real');
+// Without a kubelet there is nothing that these tests could see.
+const machine = await realPods((line) => void process.stderr.write(`  ${line}\n`));
 
 const PLACE = 'shops';
 const DOCUMENT = 'docs/listeners.md';
@@ -37,7 +37,7 @@ const BODY = `{"name": "shop", "source": "external_docker",
   "source_revision_config": {"image_uri": "'$IMAGE'"},
   "secrets": [{"name": "GREETING", "value": "hello from the hub"}]}`;
 
-withPods('a deployment of a listener', () => {
+describe.skipIf(!machine.ok)('a deployment of a listener', () => {
   let hub: Cluster;
   let remote: Cluster;
   let hubDavit: Platform;

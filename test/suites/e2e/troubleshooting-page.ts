@@ -50,7 +50,7 @@ ${CALL}
    ${NEXT.ask}
    \`\`\`
 
-2. **Look the reason up** in the table below. [Operating Davit](operations.md#conditions-and-reasons) lists all reasons.
+2. **Look the reason up** in the table below. [The reference](reference.md#conditions-and-reasons) lists all reasons.
 3. **Do what the message says.** Most failures need no restart afterwards: Davit continues automatically.
 4. **Wait until the latest revision is deployed.** After each repair on this page the status was READY, the condition Ready was True with reason Serving, and the page said "in order".
 
@@ -70,7 +70,7 @@ Each section has an excerpt of the API's answer, and a table of what else shows 
 | Event | type and reason of the event on the AppDeployment (\`kubectl describe appd shop -n team\`) |
 | Log | the controller's line, without its time and its \`message\`, which is that of the condition |
 | Metric | the series in which the deployment is counted; metrics name no deployment |
-| Alerts | those that fire if nobody acts for two hours ([what to do about an alert](operations.md#alerts)) |
+| Alerts | those that fire if nobody acts for two hours ([what to do about an alert](monitoring.md#alerts)) |
 
 <picture>
   <source media="(prefers-color-scheme: dark)" srcset="page/broken-dark.png">
@@ -95,7 +95,7 @@ export function troubleshootingPage(groups: readonly Group[], seen: ReadonlyMap<
       ],
     };
     const advice = one.todo === undefined ? '' : `, "What to do: ${one.todo}"`;
-    const links = alerts.map((alert) => `[${alert}](operations.md#${alert.toLowerCase()})`);
+    const links = alerts.map((alert) => `[${alert}](monitoring.md#${alert.toLowerCase()})`);
     const rows = [
       ['Latest revision', `\`${one.revision}\``],
       ['Page', `${one.status}, ${one.word}${advice}`],
@@ -117,7 +117,7 @@ export function troubleshootingPage(groups: readonly Group[], seen: ReadonlyMap<
       '|---|---|',
       ...rows.map(([where, text]) => `| ${where} | ${text} |`),
       '',
-      ...(look ? ['Its log has more:', '', '```sh', `call ${look.command}`, '```', ''] : []),
+      ...(look ? ['The revision keeps the last words:', '', '```sh', `call ${look.command}`, '```', ''] : []),
       `Repaired by:${note === undefined ? '' : ` ${note}`}`,
       '',
       '```sh',

@@ -84,14 +84,14 @@ describe('invalid tokens', () => {
     facade.kube.know((token) => token);
     expect((await as(TOKEN)).status).toBe(200);
     facade.clock.ms += 3_600_000;
-    const answered = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 200));
+    let answerFlood: () => void = () => undefined;
+    const answered = new Promise<undefined>((resolve) => (answerFlood = () => resolve(undefined)));
     facade.kube.failOn(({ kind, token }) =>
       kind === 'SelfSubjectReview' && token?.startsWith('made-up') ? answered : undefined,
     );
     const flood = Array.from({ length: 40 }, (_, n) => as(`made-up-${n}`));
-    const before = performance.now();
     expect((await as(TOKEN)).status).toBe(200);
-    expect(performance.now() - before).toBeLessThan(150);
+    answerFlood();
     await Promise.all(flood);
   });
 

@@ -150,7 +150,7 @@ const rows: Row[] = [
     config({ listener_id: 'x', listener_config: { k8s_namespace: 'ns' } }),
     [['body.source_config.listener_id', 'must be a UUID', PATTERN]],
   ],
-  ['cpu too small', spec({ cpu: 0.05 }), [[`${at}.cpu`, 'must be at least 0.1', 'greater_than_equal']]],
+  ['cpu too small', spec({ cpu: 0.005 }), [[`${at}.cpu`, 'must be at least 0.01', 'greater_than_equal']]],
   ['cpu too large', spec({ cpu: 65 }), [[`${at}.cpu`, 'must be at most 64', 'less_than_equal']]],
   ['cpu as text', spec({ cpu: '1' }), [[`${at}.cpu`, 'must be a number', 'float_type']]],
   ['memory with a fraction', spec({ memory_mb: 100.5 }), [[`${at}.memory_mb`, 'must be an integer', 'int_type']]],
@@ -178,7 +178,7 @@ const rows: Row[] = [
   ...['davit.dev/deployment', 'tag.davit.dev/x', 'app.kubernetes.io/name', 'kubernetes.io/os', 'k8s.io/x'].map(
     (key): Row => [
       `the reserved key ${key}`,
-      spec({ labels: { [key]: 'x', 'team.k8s.io/x': 'y' }, annotations: { [key]: 'x' } }),
+      spec({ labels: { [key]: 'x', 'team.k8s.example/x': 'y' }, annotations: { [key]: 'x' } }),
       [
         [`${at}.labels.${key}`, RESERVED, 'value_error'],
         [`${at}.annotations.${key}`, RESERVED_ANNOTATIONS, 'value_error'],
@@ -292,7 +292,7 @@ const rows: Row[] = [
     }),
     [
       ['body.name', NAME, PATTERN],
-      [`${at}.cpu`, 'must be at least 0.1', 'greater_than_equal'],
+      [`${at}.cpu`, 'must be at least 0.01', 'greater_than_equal'],
       [`${at}.cpu_limit`, 'must be at least 0.1', 'greater_than_equal'],
       [`${at}.memory_mb`, 'must be a number', 'float_type'],
       ['body.source_revision_config.image_uri', 'source external_docker needs image_uri', 'missing'],

@@ -141,11 +141,16 @@ function aBuildPod(containers: Readonly<Record<string, readonly string[]>>): voi
 }
 
 /** The log as the builder keeps it. */
-function keepLog(lines: readonly string[], packed = gzipSync(lines.map((line) => `${line}\n`).join(''))): void {
+function keepLog(
+  lines: readonly string[],
+  packed = gzipSync(lines.map((line) => `${line}\n`).join('')),
+  manifest: object = {},
+): void {
   const digest = `sha256:${'1'.repeat(64)}`;
   registry.blobs.set(`${repository}@${digest}`, packed);
-  const layer = { mediaType: 'application/gzip', digest, size: packed.length };
-  registry.put(repository, `log-${rid}`, { schemaVersion: 2, layers: [layer] });
+  const layers = [{ mediaType: 'application/vnd.davit.log.v1+gzip', digest, size: packed.length }];
+  const artifactType = 'application/vnd.davit.log.v1';
+  registry.put(repository, `log-${rid}`, { schemaVersion: 2, artifactType, layers, ...manifest });
 }
 const kept = (second: number, m: string, c = 'build'): string => JSON.stringify({ t: at(second), c, m });
 
@@ -322,8 +327,11 @@ describe('the log of an ended build', () => {
     expect((await logs()).body).toEqual({ logs: [], next_offset: null, truncated: false });
   });
 
-  it('skips invalid lines', async () => {
-    keepLog([kept(1, 'one\ntwo'), 'no JSON', '{}', '[]', 'null', '{"t":7,"m":"x"}', '', kept(2, 'three')]);
+  it('skips invalid lines, and lines of writers that no build has', async () => {
+    const invalid = ['no JSON', '{}', '[]', 'null', '{"t":7,"m":"x"}', '', kept(1, 'x', 'server'), kept(1, 'x', '')];
+    const times = [`${at(1)} x\n${at(1)}`, '2026-13-01T00:00:00Z', 'x'.repeat(50)];
+    const timeless = times.map((t) => JSON.stringify({ t, c: 'build', m: 'x' }));
+    keepLog([kept(1, 'one\ntwo'), ...invalid, ...timeless, kept(2, 'three')]);
     expect(messages(await logs({ order: 'asc' }))).toEqual(['one two', 'three']);
   });
 
@@ -331,7 +339,17 @@ describe('the log of an ended build', () => {
     keepLog([], gzipSync(`${kept(1, 'x'.repeat(60_000))}\n`.repeat(1700)));
     const answer = await logs({ order: 'asc', limit: 1 });
     expect([answer.body.logs.length, answer.body.truncated]).toEqual([1, true]);
-  }, 30_000);
+  });
+
+  it.each<[string, object]>([
+    ['has another type', { artifactType: 'application/vnd.example' }],
+    ['has none', { artifactType: undefined }],
+    ['has no layer', { layers: [] }],
+  ])('is not read from a manifest that %s', async (_name, manifest) => {
+    keepLog([kept(1, 'x')], undefined, manifest);
+    aBuildPod({ build: [`${at(1)} of the pod`] });
+    expect(messages(await logs())).toEqual(['of the pod']);
+  });
 
   it('that cannot be read is an error', async () => {
     keepLog([], Buffer.from('no gzip'));
@@ -345,4 +363,19 @@ describe('the log of an ended build', () => {
       body: { detail: 'The registry cannot be reached. Try again later.' },
     });
   });
+});
+
+it('a revision without a build has no log, whatever its repository has', async () => {
+  reported('DEPLOYED');
+  keepLog([kept(1, 'x')]);
+  const { length } = registry.seen;
+  expect((await logs()).body).toEqual({ logs: [], next_offset: null, truncated: false });
+  await listen(facade);
+  const { port } = facade.app.server.address() as { port: number };
+  const reader = await openStream(`http://127.0.0.1:${port}`, `/v1/projects/${id}/revisions/${rid}/build_logs`, {
+    method: 'POST',
+    headers: SOMEBODY,
+  });
+  expect(await reader.next()).toMatchObject({ event: 'end', data: { reason: 'complete' } });
+  expect(registry.seen.slice(length)).toEqual([]);
 });

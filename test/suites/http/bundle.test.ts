@@ -32,7 +32,7 @@ beforeAll(async () => {
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   await writeFile(join(folder, 'kubeconfig'), KUBECONFIG);
   await writeFile(join(folder, 'settings.yaml'), 'http: {insecure: true}\n');
-}, 120_000);
+});
 
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
@@ -62,7 +62,7 @@ describe('the bundle', () => {
     } finally {
       child.kill('SIGKILL');
     }
-  }, 60_000);
+  });
 
   it('starts the controller, whose metrics are served', async () => {
     const { child, line } = await start('controller', '"msg":"Started"');
@@ -72,7 +72,7 @@ describe('the bundle', () => {
     } finally {
       child.kill('SIGKILL');
     }
-  }, 60_000);
+  });
 });
 
 async function startApi(): Promise<{ readonly child: ChildProcess; readonly url: string }> {

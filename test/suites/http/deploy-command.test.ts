@@ -115,8 +115,9 @@ function kept(lines: readonly string[]): void {
   const packed = gzipSync(lines.map((m, i) => `${JSON.stringify({ t: at(i), c: 'build', m })}\n`).join(''));
   const digest = `sha256:${'1'.repeat(64)}`;
   registry.blobs.set(`${repository}@${digest}`, packed);
-  const layer = { mediaType: 'application/gzip', digest, size: packed.length };
-  registry.put(repository, `log-${revision.spec.id}`, { schemaVersion: 2, layers: [layer] });
+  const layer = { mediaType: 'application/vnd.davit.log.v1+gzip', digest, size: packed.length };
+  const artifactType = 'application/vnd.davit.log.v1';
+  registry.put(repository, `log-${revision.spec.id}`, { schemaVersion: 2, artifactType, layers: [layer] });
 }
 
 describe('deploy', () => {

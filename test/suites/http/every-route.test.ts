@@ -26,7 +26,7 @@ interface Content {
 
 interface Route {
   readonly name: string;
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly operation: Operation;
 }
@@ -47,6 +47,10 @@ const routes: Route[] = Object.entries(paths).flatMap(([path, methods]) =>
     operation,
   })),
 );
+/** The path with this id, and with a name where it takes one. */
+function withId(path: string, id: string): string {
+  return path.replaceAll('{secret_name}', 'KEY').replaceAll(/\{\w+\}/g, id);
+}
 /** Whose answer has many of one kind. */
 function isList({ operation }: Route): boolean {
   const schema = operation.responses['200']?.content['application/json'].schema;
@@ -94,7 +98,7 @@ async function answerTo(
   const before = facade.writes().length;
   const answer = await facade.app.inject({
     method,
-    url: path.replaceAll(/\{\w+\}/g, id),
+    url: withId(path, id),
     headers: {
       'x-api-key': TOKEN,
       'x-tenant-id': TENANT.id,
@@ -119,7 +123,7 @@ it('finds the routes', () => {
 });
 
 it('looks at the body of whatever writes: nothing that is sent is passed over in silence', () => {
-  const writes = routes.filter(({ method }) => method === 'POST' || method === 'PATCH');
+  const writes = routes.filter(({ method }) => method === 'POST' || method === 'PUT' || method === 'PATCH');
   expect(writes.filter((route) => !withBody.includes(route)).map(({ name }) => name)).toEqual([]);
 });
 
@@ -337,8 +341,9 @@ describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.pat
 );
 
 describe.each(ofOne)('the id of $name', (route) => {
-  const payload = route.operation.requestBody && { payload: '{}' };
-  const parameters = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  // The least body that is valid.
+  const payload = route.operation.requestBody && { payload: route.method === 'PUT' ? '{"value":"1"}' : '{}' };
+  const ids = [...route.path.matchAll(/\{(\w+_id)\}/g)].map(([, name]) => name);
 
   it("another tenant's gets the same answer as a missing one", async () => {
     const [status, words] = await send(route, { id: foreign, ...payload });
@@ -354,9 +359,7 @@ describe.each(ofOne)('the id of $name', (route) => {
     const headers = { 'x-api-key': TOKEN, 'x-tenant-id': TENANT.id, 'content-type': 'application/json' };
     const encoded = MISSING.toUpperCase().replaceAll(/./g, (character) => `%${character.charCodeAt(0).toString(16)}`);
     const answers = await Promise.all(
-      [MISSING, encoded].map((id) =>
-        facade.app.inject({ method, url: path.replaceAll(/\{\w+\}/g, id), headers, ...payload }),
-      ),
+      [MISSING, encoded].map((id) => facade.app.inject({ method, url: withId(path, id), headers, ...payload })),
     );
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([404, 404]);
     expect(answers[1]?.body.toLowerCase()).toBe(answers[0]?.body.toLowerCase());
@@ -365,7 +368,7 @@ describe.each(ofOne)('the id of $name', (route) => {
   it.each(['x', '..%2f..', '%00', `${MISSING.slice(1)}g`])('%s', async (id) => {
     expect(await send(route, { id, ...payload })).toEqual([
       422,
-      parameters.map((name) => ({
+      ids.map((name) => ({
         loc: ['path', name],
         msg: `must be a UUID${name === 'revision_id' ? '' : '; GET /v2/deployments?name=NAME finds a deployment by its name'}`,
         type: 'string_pattern_mismatch',

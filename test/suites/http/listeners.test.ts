@@ -123,6 +123,23 @@ describe('/v2/listeners', () => {
     expect((await facade.call('GET', `${LISTENERS_PATH}/${body.id.toUpperCase()}`)).body).toEqual(body);
   });
 
+  it('a tenant has only so many', async () => {
+    const there = facade.kube
+      .objects(LISTENERS)
+      .filter(({ metadata }) => metadata.namespace === TENANT.namespace).length;
+    for (let number = there + 1; number <= 10; number += 1)
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await create({ compute_id: `far-${number}` })).toMatchObject({ status: 201 });
+    expect(await create({ compute_id: 'one-more' })).toMatchObject({
+      status: 409,
+      body: { detail: 'This tenant has 10 Listeners, and the platform allows 10. Delete one that is not needed.' },
+    });
+    expect(await create({ compute_id: 'far-10' })).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringContaining('already exists') },
+    });
+  });
+
   it('shows what the cluster reported', async () => {
     facade.kube.seed<Listener>(LISTENERS, {
       apiVersion: 'davit.dev/v1alpha1',

@@ -78,6 +78,8 @@ function aPod(uid: string, n: number, containers: number): KubeObject {
 export interface Cost {
   readonly mebibytes: number;
   readonly lagMs: number;
+  /** As lagMs, in processor time of this thread, which other programs on the machine do not lengthen. */
+  readonly busyMs: number;
 }
 
 /** What `work` costs this process: memory that it grew by at most, and how long the event loop stood still at most. */
@@ -87,11 +89,19 @@ export async function costOf(work: () => Promise<unknown>): Promise<Cost> {
   const sample = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 5);
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
+  let busyMs = 0;
+  let last = process.threadCpuUsage();
+  const tick = setInterval(() => {
+    const now = process.threadCpuUsage();
+    busyMs = Math.max(busyMs, (now.user + now.system - last.user - last.system) / 1000);
+    last = now;
+  }, 1);
   await work();
   // The last standstill is told by the tick after it.
   await new Promise((resolve) => setTimeout(resolve, 20));
   delay.disable();
   clearInterval(sample);
+  clearInterval(tick);
   peak = Math.max(peak, process.memoryUsage.rss());
-  return { mebibytes: (peak - before) / 1024 / 1024, lagMs: delay.max / 1e6 };
+  return { mebibytes: (peak - before) / 1024 / 1024, lagMs: delay.max / 1e6, busyMs };
 }

@@ -264,6 +264,28 @@ describe('a change', () => {
   });
 });
 
+describe('a change that follows a rollback', () => {
+  const to = '11111111-1111-5111-8111-111111111111';
+
+  async function rolledBack(): Promise<string> {
+    const id = await made();
+    meddle((spec) => ({ ...spec, rollbackTo: to, revisionSerial: 5 }));
+    return id;
+  }
+
+  it('keeps rollbackTo as long as no revision was made for it', async () => {
+    const id = await rolledBack();
+    expect((await patch(id, { source_config: { resource_spec: { memory_mb: 1024 } } })).status).toBe(200);
+    expect(stored().spec).toMatchObject({ rollbackTo: to, revisionSerial: 6 });
+  });
+
+  it('removes it where a new revision is asked for whatever changes', async () => {
+    const id = await rolledBack();
+    expect((await facade.call('POST', `/v2/deployments/${id}/revisions`, {})).status).toBe(201);
+    expect(stored().spec).not.toHaveProperty('rollbackTo');
+  });
+});
+
 describe('a PATCH without a change', () => {
   const everything = {
     source_config: {

@@ -48,14 +48,17 @@ it('a platform without databases: a deployment must name both stores, and keep t
     secret_references: names.map((name) => ({ name, secret_name: 'outside', secret_key: 'uri' })),
   });
   const refused = await facade.call('POST', '/v2/deployments', body(external('POSTGRES_URI_CUSTOM')));
-  expect(findings(refused)).toEqual(['422', 'body.secrets: this platform provides no databases: set REDIS_URI_CUSTOM']);
+  expect(findings(refused)).toEqual([
+    '422',
+    'body.secrets: this platform provides no databases: set REDIS_URI_CUSTOM, or redis of runtime to none',
+  ]);
   const made = await facade.call('POST', '/v2/deployments', body(external('POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM')));
   expect(made.status).toBe(201);
   const patched = await facade.call('PATCH', `/v2/deployments/${made.body.id}`, { secret_references: [] });
   expect(findings(patched)).toEqual([
     '422',
-    'body.secrets: this platform provides no databases: set POSTGRES_URI_CUSTOM',
-    'body.secrets: this platform provides no databases: set REDIS_URI_CUSTOM',
+    'body.secrets: this platform provides no databases: set POSTGRES_URI_CUSTOM, or database of runtime to none',
+    'body.secrets: this platform provides no databases: set REDIS_URI_CUSTOM, or redis of runtime to none',
   ]);
 });
 

@@ -269,3 +269,47 @@ describe('an image', () => {
     });
   });
 });
+
+describe('an image of another tenant in the registry', () => {
+  const others = 'other-22222222/shop:1';
+  const withSidecar = (image: string): object => ({
+    source_config: { resource_spec: { sidecars: [{ name: 'a', image }] } },
+  });
+
+  it.each([
+    [
+      'a sidecar',
+      () => withSidecar(`${registry.host}/${others}`),
+      ['body', 'source_config', 'resource_spec', 'sidecars', 0, 'image'],
+    ],
+    [
+      'an init container',
+      () => ({
+        source_config: { resource_spec: { init_containers: [{ name: 'a', image: `${registry.host}/${others}` }] } },
+      }),
+      ['body', 'source_config', 'resource_spec', 'init_containers', 0, 'image'],
+    ],
+  ])('is refused as %s, of a new deployment and of an existing one', async (_what, spec, loc) => {
+    const refused = {
+      status: 422,
+      body: { detail: [{ loc, msg: expect.stringContaining(`${registry.host}/base/, or of another registry`) }] },
+    };
+    const body = aBody({ name: 'new', source: 'internal_docker', source_revision_config: {} }) as {
+      source_config: object;
+    };
+    const { source_config: config } = spec() as { source_config: object };
+    expect(
+      await facade.call('POST', '/v2/deployments', { ...body, source_config: { ...body.source_config, ...config } }),
+    ).toMatchObject(refused);
+    expect(await facade.call('PATCH', `/v2/deployments/${id}`, spec())).toMatchObject(refused);
+  });
+
+  it('is accepted of its own repositories and of base', async () => {
+    for (const path of [`${TENANT.namespace}-aaaaaaaa/other:1`, 'base/python:3.12']) {
+      // oxlint-disable-next-line no-await-in-loop -- one change after the other
+      expect(
+        (await facade.call('PATCH', `/v2/deployments/${id}`, withSidecar(`${registry.host}/${path}`))).status,
+      ).toBe(200);
+    }
+  });
+});

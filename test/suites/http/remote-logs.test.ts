@@ -2,8 +2,9 @@
 
 import { beforeEach, expect, it } from 'vitest';
 import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
-import { LISTENER_LOGS, type ListenerLog } from '../../../src/api/listener-log.ts';
+import { LISTENER_LOGS, type ListenerLog, LONGEST_LOG_PAGE } from '../../../src/api/listener-log.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT } from './facade.ts';
+import { costOf } from './log-source.ts';
 
 const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
 const PAGE = {
@@ -97,6 +98,20 @@ it.each<[string, ListenerLog['status'], number, string]>([
   expect([refused.status, refused.body.detail]).toEqual([status, expect.stringContaining(detail)]);
   expect(facade.kube.objects(LISTENER_LOGS)).toEqual([]);
 });
+
+// The cluster may be taken over.
+it.each(['0', '{}', '{"id":1,"level":"X"}'])(
+  'of many lines that are %s keep the event loop only briefly',
+  async (line) => {
+    const lines = Array.from({ length: LONGEST_LOG_PAGE / (line.length + 1) - 100 }, () => line).join(',');
+    answer({ page: `{"logs":[${lines}],"next_offset":null,"truncated":false}` });
+    let refused: Answer | undefined;
+    const { busyMs } = await costOf(async () => (refused = await call()));
+    expect(refused?.status).toBe(502);
+    // Ten times what it takes.
+    expect(busyMs).toBeLessThan(400);
+  },
+);
 
 it('are not asked for while the cluster is not connected', async () => {
   listen('False');

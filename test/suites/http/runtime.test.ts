@@ -31,6 +31,8 @@ const STORED = {
   without: ['N_JOBS_PER_WORKER'],
 };
 const SHOWN = {
+  database: null,
+  redis: null,
   ...RUNTIME,
   server: { ...RUNTIME.server, port: null, health_path: null, health_command: null, pre_stop: null },
   queue: { command: null, health_command: null, termination_grace_period_seconds: null, ...RUNTIME.queue },

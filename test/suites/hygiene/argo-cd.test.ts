@@ -1,4 +1,4 @@
-// The health check for Argo CD that docs/operations.md gives, run by the Lua that Argo CD runs it by.
+// The health check for Argo CD that docs/install.md gives, run by the Lua that Argo CD runs it by.
 
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { ensureTools, toolPath } from '../../cluster/tools.ts';
 import { SEEN_RECORDS } from '../../support/status-samples.ts';
 
 const KEY = 'resource.customizations.health.davit.dev_AppDeployment';
-const operations = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8');
+const install = readFileSync(join(import.meta.dirname, '../../../docs/install.md'), 'utf8');
 
 let lua: string;
 let folder: string;
@@ -20,11 +20,11 @@ beforeAll(async () => {
   const tools = await ensureTools(['lua'], () => undefined);
   lua = toolPath(tools, 'lua', 'glua');
   folder = await mkdtemp(join(tmpdir(), 'davit-lua-'));
-}, 900_000);
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 function healthCheck(): string {
-  const blocks = [...operations.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
+  const blocks = [...install.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
   const block = blocks.find((text) => text.includes(KEY)) ?? '';
   return (parse(block) as { data: Record<string, string> }).data[KEY] ?? '';
 }

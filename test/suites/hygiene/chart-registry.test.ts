@@ -24,7 +24,7 @@ import { eventually } from '../../support/running-davit.ts';
 let chart: ChartRenderer;
 beforeAll(async () => {
   chart = await makeChartRenderer();
-}, 900_000);
+});
 afterAll(() => chart?.close());
 
 const ON = 'registry.enabled=true';

@@ -29,7 +29,7 @@ let render: ChartRenderer['render'];
 let close: ChartRenderer['close'];
 beforeAll(async () => {
   ({ home, helm, render, close } = await makeChartRenderer());
-}, 900_000);
+});
 afterAll(() => close?.());
 
 function kinds(manifests: readonly Manifest[]): string[] {
@@ -48,8 +48,9 @@ describe('with its defaults', () => {
           .map(({ metadata, spec }) => [metadata.name, spec]),
       ),
     );
+    const { version } = parse(await readFile(join(chart, 'Chart.yaml'), 'utf8')) as { version: string };
     expect(rendered.map(({ metadata }) => metadata.annotations)).toEqual(
-      rendered.map(() => ({ 'helm.sh/resource-policy': 'keep' })),
+      rendered.map(() => ({ 'helm.sh/resource-policy': 'keep', 'davit.dev/version': version })),
     );
   });
   it.each(['controller', 'api'])('runs davit %s restricted, on its own account', async (part) => {
@@ -179,9 +180,14 @@ describe('with other values', () => {
     const { validations } = named(manifests, 'ValidatingAdmissionPolicy', 'davit-limits')['spec'];
     const numbers = Object.keys(ResourceSpec.shape).map((field) => [field, 1e9]);
     const excesses = limitViolations(Object.fromEntries(numbers) as ResourceSpec, limits);
-    expect(validations.map(({ message }: { message: string }) => message).toSorted()).toEqual(
+    const messages = validations.map(({ message }: { message: string }) => message);
+    const isOfContainers = (message: string): boolean =>
+      message.includes('with the sidecars') || message.includes('of a pod');
+    expect(messages.filter((message: string) => !isOfContainers(message)).toSorted()).toEqual(
       excesses.map(({ field, most }) => `${field} must be at most ${most} on this platform`).toSorted(),
     );
+    // cpu and memory, request and limit, of the containers; and each of the four parts with its sidecars.
+    expect(messages.filter(isOfContainers)).toHaveLength(4 + 16);
   });
   it('has rights on children in the listed namespaces alone', async () => {
     const manifests = await render('--set', 'settings.namespaces={red,blue}');
@@ -228,9 +234,7 @@ describe('with other values', () => {
         );
     const plain = await render();
     expect(ofApi(plain)).toEqual([]);
-    expect(kinds(plain.filter(({ metadata }) => metadata.name === 'davit-api'))).not.toContain(
-      'ValidatingAdmissionPolicy',
-    );
+    expect(JSON.stringify(named(plain, 'ValidatingAdmissionPolicy', 'davit-api'))).not.toContain('davit-registry');
     const keys = [
       'davit-system: create secrets',
       'davit-system: get secrets davit-registry-key,davit-registry-tokens',
@@ -241,7 +245,7 @@ describe('with other values', () => {
     expect(ofApi(pushed)).toEqual(keys);
     // To create is a right that cannot be given by name; a policy says of which.
     expect(JSON.stringify(named(pushed, 'ValidatingAdmissionPolicy', 'davit-api'))).toContain(
-      "object.metadata.name in ['davit-registry-key', 'davit-registry-tokens'] && object.type == 'Opaque'",
+      "object.metadata.name in ['davit-registry-key', 'davit-registry-tokens']",
     );
     const builder = 'settings.builds.images.builder=registry.example/builder:1';
     const built = await render('--set', `${registry},settings.builds.registry.pushSecret=push,${builder}`);
@@ -358,6 +362,16 @@ it('is rendered in test/demo/chart.yaml, which the demo applies where there is n
   ).toMatchFileSnapshot('../../demo/chart.yaml');
 });
 
+it.each([
+  [[], false],
+  [['api.ingress.enabled=true', 'api.ingress.host=davit.example'], true],
+  [['api.ingress.enabled=true', 'api.ingress.host=davit.example', 'settings.http.trustedProxies={10.0.0.0/8}'], false],
+])('warns of an Ingress whose proxies are not named: %j', async (values, isWarned) => {
+  const set = values.flatMap((value) => ['--set', value]);
+  const notes = await helm('install', 'davit', chart, '--namespace', 'davit-system', '--dry-run=client', ...set);
+  expect(notes.includes('WARNING: settings.http.trustedProxies is empty')).toBe(isWarned);
+});
+
 it('is found well-made by helm lint', async () => {
   expect(await helm('lint', '--strict', chart)).toContain('1 chart(s) linted, 0 chart(s) failed');
 });
@@ -467,6 +481,16 @@ describe('alerts and the dashboard', () => {
       annotations: { grafana_folder: 'Platform' },
     });
   });
+  it('have the link of their section where the address of the source is given', async () => {
+    const base = 'https://git.example.com/davit/blob/v1';
+    const manifests = await render('--set', `prometheusRule.enabled=true,prometheusRule.runbookBaseUrl=${base}`);
+    const { groups } = named(manifests, 'PrometheusRule', 'davit')['spec'] as {
+      groups: { rules: { annotations: Record<string, string> }[] }[];
+    };
+    const annotations = groups.flatMap(({ rules }) => rules.map((rule) => rule.annotations));
+    expect(annotations.length).toBeGreaterThan(15);
+    for (const { runbook, runbook_url: link } of annotations) expect(link).toBe(`${base}/${runbook}`);
+  });
   it('are those that are tested, unchanged by Helm', async () => {
     const manifests = await render('--set', 'prometheusRule.enabled=true,grafanaDashboard.enabled=true');
     expect(named(manifests, 'PrometheusRule', 'davit')['spec']).toEqual(
@@ -476,6 +500,81 @@ describe('alerts and the dashboard', () => {
     expect(JSON.parse(data['davit.json'] ?? '')).toEqual(
       JSON.parse(await readFile(join(chart, 'files/dashboard.json'), 'utf8')),
     );
+  });
+});
+
+describe('for companies', () => {
+  const images = (manifests: readonly Manifest[]): string[] => {
+    const found = JSON.stringify(manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet'));
+    return [...new Set([...found.matchAll(/"image":"([^"]+)"/g)].map(([, image = '']) => image))];
+  };
+  const podOf = (manifests: readonly Manifest[], name: string): Record<string, unknown> =>
+    (named(manifests, 'Deployment', name) as unknown as { spec: { template: { spec: Record<string, unknown> } } }).spec
+      .template.spec;
+
+  it('all images come from the registry of global.imageRegistry', async () => {
+    const manifests = await render(
+      '--set',
+      'global.imageRegistry=r.example/hub,registry.enabled=true,image.repository=git.example:5000/team/davit,settings.builds.images.builder=docker.io/a/builder:1',
+    );
+    const all = images(manifests);
+    expect(all.length).toBeGreaterThan(1);
+    expect(all.filter((image) => !image.startsWith('r.example/hub/'))).toEqual([]);
+    expect(all.some((image) => image.startsWith('r.example/hub/team/davit:'))).toBe(true);
+    const { data } = named(manifests, 'ConfigMap', 'davit-settings') as unknown as { data: Record<string, string> };
+    const settings = parse(data['settings.yaml'] ?? '') as {
+      images: { registry: string };
+      builds: { images: Record<string, string> };
+    };
+    expect(settings.images.registry).toBe('r.example/hub');
+    expect(settings.builds.images).toMatchObject({ builder: 'r.example/hub/a/builder:1' });
+    expect(settings.builds.images['davit']).toMatch(/^r\.example\/hub\/team\/davit:/);
+  });
+
+  it('variables, volumes, authorities, labels, annotations and the spread of nodes are what the values say', async () => {
+    const manifests = await render(
+      '--set',
+      [
+        'api.extraEnv[0].name=TZ,api.extraEnv[0].value=UTC',
+        'controller.extraVolumes[0].name=more,controller.extraVolumes[0].emptyDir.sizeLimit=1Mi',
+        'controller.extraVolumeMounts[0].name=more,controller.extraVolumeMounts[0].mountPath=/more',
+        'controller.topologySpreadConstraints[0].topologyKey=zone',
+        'caBundle.configMap=authorities,commonLabels.team=platform,registry.enabled=true',
+        'registry.service.annotations.note=here',
+      ].join(','),
+    );
+    const api = JSON.stringify(podOf(manifests, 'davit-api'));
+    const controller = podOf(manifests, 'davit-controller');
+    expect(api).toContain('{"name":"TZ","value":"UTC"}');
+    for (const pod of [api, JSON.stringify(controller)]) {
+      expect(pod).toContain('{"name":"NODE_EXTRA_CA_CERTS","value":"/etc/davit-ca/ca.crt"}');
+      expect(pod).toContain('{"name":"ca-bundle","mountPath":"/etc/davit-ca","readOnly":true}');
+      expect(pod).toContain('{"name":"ca-bundle","configMap":{"name":"authorities"}}');
+    }
+    expect(JSON.stringify(controller)).toContain('"mountPath":"/more"');
+    expect(controller['topologySpreadConstraints']).toEqual([{ topologyKey: 'zone' }]);
+    // Neither has labels.
+    const unlabelled = ['CustomResourceDefinition', 'ValidatingAdmissionPolicyBinding'];
+    const ours = manifests.filter(({ kind }) => !unlabelled.includes(kind));
+    const labelsOf = ({ metadata }: Manifest): Record<string, string> | undefined =>
+      (metadata as { labels?: Record<string, string> }).labels;
+    const without = ours.filter((manifest) => labelsOf(manifest)?.['team'] !== 'platform');
+    expect(without.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
+    expect(named(manifests, 'Service', 'davit-registry').metadata).toMatchObject({ annotations: { note: 'here' } });
+  });
+
+  it.each([
+    ['settings.address.kind=gateway', "missing property 'gateway'"],
+    ['settings.address.kind=ingress,settings.address.tls=secret', "missing property 'tlsSecretName'"],
+    ['commonLabels.app\\.kubernetes\\.io/name=x', 'commonLabels must not have app.kubernetes.io/name'],
+    [
+      'api.httpRoute.enabled=true,api.httpRoute.hostnames={a.example},api.httpRoute.parentRefs[0].name=gw',
+      'api.httpRoute.enabled needs settings.http.insecure, or api.httpRoute.backendTls',
+    ],
+    ['global.imageRegistry=https://r.example', 'imageRegistry'],
+    ['controller.extraEnv[0].value=x', 'extraEnv'],
+  ])('%s is refused, with what is missing', async (values, message) => {
+    await expect(render('--set', values)).rejects.toThrow(message);
   });
 });
 
@@ -524,8 +623,8 @@ describe('wrong values', () => {
       says: "at '/settings/namespaces/0': 'Team_A' does not match pattern",
     },
     {
-      values: 'settings: {sizes: {plain: {redis: {cpu: 0.01}}}}',
-      says: "at '/settings/sizes/plain/redis/cpu': minimum: got 0.01, want 0.05",
+      values: 'settings: {sizes: {plain: {redis: {cpu: 0.005}}}}',
+      says: "at '/settings/sizes/plain/redis/cpu': minimum: got 0.005, want 0.01",
     },
     {
       values: 'settings: {sizes: {plain: {server: {cpu: 2}}}}',

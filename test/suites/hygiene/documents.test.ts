@@ -1,11 +1,13 @@
 // What the documents say there is, and what there is: metrics and environment variables are compared by name.
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { isFailure, REASONS, type Reason } from '../../../src/api/app-deployment-conditions.ts';
 import { BUILD_REASONS } from '../../../src/api/build.ts';
+import { customResourceDefinitions } from '../../../src/api/crd.ts';
 import { makeMetrics } from '../../../src/runtime/metrics.ts';
 import { addProcessMetrics } from '../../../src/runtime/process-metrics.ts';
 import { CATALOGUE, firstLine } from '../../support/documents/catalogue.ts';
@@ -21,31 +23,32 @@ import { ELSEWHERE, GROUPS } from '../e2e/broken-deployments.ts';
 import { apiPage } from '../http/api-reference.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+const monitoring = textOf('docs/monitoring.md');
+const reference = textOf('docs/reference.md');
 
-it('docs/operations.md names every metric with its labels, and no other', () => {
+it('docs/monitoring.md names every metric with its labels, and no other', () => {
   const { registry } = makeMetrics();
   addProcessMetrics(registry, { command: 'controller', version: '0.0.0' });
   const there = (registry.getMetricsAsArray() as unknown as { name: string; labelNames: string[] }[])
     .filter(({ name }) => name.startsWith('davit_'))
     .map(({ name, labelNames }) => `${name} ${labelNames.join(', ')}`);
-  const section = operations.slice(operations.indexOf('## Metrics'), operations.indexOf('## Alerts'));
+  const section = monitoring.slice(monitoring.indexOf('## Metrics'), monitoring.indexOf('## Alerts'));
   const rows = [...section.matchAll(/^\| `(davit_[a-z_]+)` \| ([a-z, ]*) ?\|/gm)];
   expect(there.length).toBeGreaterThan(20);
   expect(rows.map(([, name = '', labels = '']) => `${name} ${labels.trim()}`).toSorted()).toEqual(there.toSorted());
 });
 
-it('docs/operations.md says about every alert what to do, and about no other', () => {
+it('docs/monitoring.md says about every alert what to do, and about no other', () => {
   const { groups } = parse(readFileSync(join(root, 'charts/davit/files/alerts.yaml'), 'utf8')) as {
     groups: { rules: { alert: string; annotations: { summary?: string; runbook: string } }[] }[];
   };
   const alerts = groups.flatMap(({ rules }) => rules);
-  const section = operations.slice(operations.indexOf('## Alerts'), operations.indexOf('## Troubleshooting'));
+  const section = monitoring.slice(monitoring.indexOf('## Alerts'), monitoring.indexOf('## Troubleshooting'));
   const paragraphs = [...section.matchAll(/^### (\w+)\n\n(.{40})/gm)].map(([, name = '']) => name);
   expect(alerts.length).toBeGreaterThan(10);
-  expect(paragraphs.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+  expect(paragraphs.toSorted()).toEqual([...new Set(alerts.map(({ alert }) => alert))].toSorted());
   for (const { alert, annotations } of alerts) {
-    expect(annotations.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+    expect(annotations.runbook).toBe(`docs/monitoring.md#${alert.toLowerCase()}`);
     expect(annotations.summary).toMatch(/\.$/);
   }
 });
@@ -68,6 +71,45 @@ it('alerts and dashboard use metrics and reasons that there are', () => {
   expect(reasons.filter((reason) => !(reason in REASONS) && !(reason in BUILD_REASONS))).toEqual([]);
 });
 
+it('the configuration of kube-state-metrics reads fields that there are', () => {
+  interface Resource {
+    readonly groupVersionKind: object;
+    readonly labelsFromPath: Readonly<Record<string, string[]>>;
+    readonly metrics: readonly { readonly each: Readonly<Record<string, Reading | string>> }[];
+  }
+  interface Reading {
+    readonly path?: string[];
+    readonly valueFrom?: string[];
+    readonly labelsFromPath?: Readonly<Record<string, string[]>>;
+  }
+  const file = readFileSync(join(root, 'charts/davit/files/kube-state-metrics.yaml'), 'utf8');
+  const [resource, ...more] = (parse(file) as { spec: { resources: Resource[] } }).spec.resources;
+  expect([resource?.groupVersionKind, more]).toEqual([
+    { group: 'davit.dev', version: 'v1alpha1', kind: 'AppDeployment' },
+    [],
+  ]);
+  const paths = (resource?.metrics ?? []).flatMap(({ each }) =>
+    Object.values(each).flatMap((reading) => {
+      if (typeof reading === 'string') return [];
+      const { path = [], valueFrom, labelsFromPath = {} } = reading;
+      return [...(valueFrom ? [valueFrom] : []), ...Object.values(labelsFromPath)].map((last) => [...path, ...last]);
+    }),
+  );
+  expect(paths.length).toBeGreaterThan(8);
+  const [crd] = customResourceDefinitions();
+  const { openAPIV3Schema } = crd?.spec.versions[0]?.schema ?? {};
+  interface Schema {
+    readonly properties?: Readonly<Record<string, Schema>>;
+    readonly items?: Schema;
+  }
+  const isThere = (path: readonly string[]): boolean =>
+    path.reduce<Schema | undefined>(
+      (schema, field) => (schema?.items ?? schema)?.properties?.[field],
+      openAPIV3Schema as Schema,
+    ) !== undefined;
+  expect(paths.filter((path) => !isThere(path))).toEqual([]);
+});
+
 it('every failure is made to happen: in docs/troubleshooting.md, or by a test that is named for it', () => {
   const failures = (Object.keys(REASONS) as Reason[]).filter(isFailure);
   const shown = GROUPS.flatMap((group) => group.failures);
@@ -80,19 +122,16 @@ it('every failure is made to happen: in docs/troubleshooting.md, or by a test th
   expect(headings).toEqual(['Reasons', ...shown.map(({ title }) => title)]);
 });
 
-it('docs/operations.md shows no reason that there is not', () => {
-  const shown = [...operations.matchAll(/^ {4}Reason: +(\w+)$/gm)].map((match) => match[1] ?? '');
+it('docs/reference.md shows no reason that there is not', () => {
+  const shown = [...reference.matchAll(/^ {4}Reason: +(\w+)$/gm)].map((match) => match[1] ?? '');
   expect(shown.length).toBeGreaterThan(15);
   expect(shown.filter((reason) => !(reason in REASONS))).toEqual([]);
 });
 
-it('docs/operations.md names every variable of the environment, and no other', () => {
+it('docs/reference.md names every variable of the environment, and no other', () => {
   const config = readFileSync(join(root, 'src/config.ts'), 'utf8');
   const there = new Set([...config.matchAll(/^ {2}(DAVIT_[A-Z_]+):/gm)].map((match) => match[1] ?? ''));
-  const section = operations.slice(
-    operations.indexOf('## Environment of the processes'),
-    operations.indexOf('## Metrics'),
-  );
+  const section = reference.slice(reference.indexOf('## Environment of the processes'));
   const named = new Set([...section.matchAll(/`(DAVIT_[A-Z_]+)`/g)].map((match) => match[1] ?? ''));
   expect(there.size).toBeGreaterThan(10);
   expect([...named].toSorted()).toEqual([...there].toSorted());
@@ -109,6 +148,44 @@ it('docs/security.md names tests that are there', () => {
   const missing = rows.filter(([, file = '', title = '']) => !readFileSync(join(root, file), 'utf8').includes(title));
   expect(missing.map(([row]) => row)).toEqual([]);
 });
+
+it('every link of the documents leads to a file and a heading that there is', () => {
+  const links = trackedMarkdown().flatMap((file) =>
+    [...proseOf(file).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => ({ file, link })),
+  );
+  const relative = links.filter(({ link }) => !/^[a-z]+:/.test(link));
+  expect(relative.length).toBeGreaterThan(100);
+  expect(relative.filter(({ file, link }) => !leads(file, link))).toEqual([]);
+});
+
+function trackedMarkdown(): string[] {
+  const listed = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' });
+  return listed.split('\n').filter((file) => file !== '' && existsSync(join(root, file)));
+}
+
+function proseOf(file: string): string {
+  return textOf(file).replaceAll(/^ *```.*?^ *```/gms, '');
+}
+
+function leads(from: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#');
+  const file = path === '' ? from : join(dirname(from), path);
+  if (!existsSync(join(root, file))) return false;
+  return anchor === undefined || anchorsOf(file).has(anchor);
+}
+
+/** As GitHub names the headings of a file. */
+function anchorsOf(file: string): ReadonlySet<string> {
+  const headings = [...proseOf(file).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
+  return new Set(
+    headings.map((title) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\- _]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
 
 describe('the commands of the documents', () => {
   const there = new Set(documentedCommands().map(firstLine));

@@ -114,6 +114,7 @@ describe('tracked files', () => {
     'Dockerfile',
     'LICENSE',
     'README.md',
+    'SECURITY.md',
     'biome.json',
     'charts',
     'crds',

@@ -57,7 +57,7 @@ it('waits, shows the tree, and rolls back', async () => {
 
   const status = await plugin('status', 'shop', '-n', namespace);
   expect(status.code).toBe(0);
-  expect(status.out).toMatch(/^cli\/shop {2}READY\n {2}ok Ready: Serving/);
+  expect(status.out).toMatch(/^cli\/shop {2}READY\n {2}ok Ready: The latest revision is deployed and serving/);
   expect(status.out).toMatch(/DEPLOYED, active {2}registry\.example\/app:2\n.*DEPLOYED {2}registry\.example\/app:1/);
   expect(status.out).toMatch(/─ postgres {2}StatefulSet shop--postgres {2}1\/1 ready/);
   expect((await plugin('status', '-n', namespace)).out).toMatch(/shop\s+READY/);

@@ -68,14 +68,16 @@ describe('README.md', () => {
       'kubectl apply -f shop.yaml',
       'kubectl wait --for=condition=Ready appd/shop --timeout=5m',
     );
-    expect(await type('kubectl get appd')).toMatch(/shop +READY +True +1\/1 +davit\.local\/sample:1/);
-    expect(await type('kubectl davit status shop')).toMatch(/^team\/shop {2}READY\n {2}ok Ready: Serving/);
+    expect(await type('kubectl get appd')).toMatch(/shop +READY +DEPLOYED +True +1\/1/);
+    expect(await type('kubectl davit status shop')).toMatch(
+      /^team\/shop {2}READY\n {2}ok Ready: The latest revision is deployed and serving/,
+    );
     expect(await type('kubectl describe appd shop')).toMatch(/Reason: +Serving/);
     expect(await type('kubectl explain appd.spec.sourceConfig.resourceSpec')).toContain('dbStorageGi');
   });
 });
 
-describe('docs/operations.md', () => {
+describe('the documents of operation', () => {
   it('waiting, inspecting and rolling back', async () => {
     await hello('registry.example/hello:1');
     await type('kubectl wait --for=condition=Ready appd/NAME --timeout=10m');
@@ -92,6 +94,14 @@ describe('docs/operations.md', () => {
     await eventually(async () =>
       expect(await inTeam('get', 'appd', 'hello', '-o', 'jsonpath={.status.image}')).toBe('registry.example/hello:1'),
     );
+    const bounds = ['get', 'appd', 'hello', '-o', 'jsonpath={.spec.sourceConfig.resourceSpec}'];
+    expect(await type('kubectl davit scale NAME --replicas 3')).toContain('scaled to 3 pods');
+    expect(JSON.parse(await inTeam(...bounds))).toMatchObject({ minScale: 3, maxScale: 3 });
+    await eventually(async () =>
+      expect(await inTeam('get', 'deployment', 'hello', '-o', 'jsonpath={.spec.replicas}')).toBe('3'),
+    );
+    // The other way does not say that it has done it: no number of the record is the number of pods.
+    await expect(inTeam('scale', 'appd/hello', '--replicas=2')).rejects.toThrow(/NotFound|could not find/);
   });
 
   it('a record whose teardown is stuck is released by hand, with its remaining objects', async () => {
@@ -145,7 +155,7 @@ describe('docs/operations.md', () => {
   });
 });
 
-it('docs/operations.md: tracing projects without a deployment, and a tenant that is stopped and removed', async () => {
+it('docs/tenants.md: tracing projects without a deployment, and a tenant that is stopped and removed', async () => {
   const leaver = await davit.tenant('leaver');
   const there = { NAMESPACE: leaver.namespace, NAME: 'gone' };
   const typed = (line: string): Promise<string> => shell.run([toRun.take(line, there)]);
@@ -155,6 +165,9 @@ it('docs/operations.md: tracing projects without a deployment, and a tenant that
   await inLeaver('wait', '--for=condition=Ready', 'appd/gone', 'appd/stays', '--timeout=60s');
   await inLeaver('delete', 'appd', 'gone', '--timeout=60s');
   expect(await typed(leftovers)).toBe('gone\n');
+  const retained = 'kubectl label pvc,secrets,trp -n NAMESPACE -l davit.dev/deployment-uid app.kubernetes.io/instance-';
+  await inLeaver('label', 'trp', 'gone', 'app.kubernetes.io/instance=gone');
+  expect(await typed(retained)).toContain('tracingproject.davit.dev/gone unlabeled');
   await typed('kubectl delete trp NAME -n NAMESPACE');
   expect(await typed(leftovers)).toBe('');
 

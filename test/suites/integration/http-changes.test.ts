@@ -63,6 +63,36 @@ describe('PATCH', () => {
     ).toBe('registry.example/app:2');
   });
 
+  it('one variable is set, merged and removed, also the last one, and the others stay in their Secret', async () => {
+    const secrets = [
+      { name: 'KEY', value: 'one' },
+      { name: 'OTHER', value: 'two' },
+    ];
+    const id = await created('variables', { secrets });
+    const path = `/v2/deployments/${id}/secrets`;
+    const secretOf = (name: string): Promise<string> =>
+      field('variables', `.spec.secrets[?(@.name=="${name}")].secretName`);
+    const before = await secretOf('OTHER');
+    const put = await davit.call(tenant, 'PUT', `${path}/KEY?secrets=names`, { value: '' });
+    expect([put.status, put.body.secrets]).toEqual([200, secrets.map(({ name }) => ({ name, value: '' }))]);
+    const merged = await patch(id, {
+      secrets: [
+        { name: 'KEY', value: null },
+        { name: 'THIRD', value: 'three' },
+      ],
+      secrets_mode: 'merge',
+    });
+    expect(merged.body.secrets).toEqual([secrets[1], { name: 'THIRD', value: 'three' }]);
+    expect(await secretOf('OTHER')).toBe(before);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const name of ['OTHER', 'THIRD'])
+      expect((await davit.call(tenant, 'DELETE', `${path}/${name}`)).status).toBe(200);
+    expect([await field('variables', '.spec.secrets'), await field('variables', '.spec.revisionSerial')]).toEqual([
+      '[]',
+      '5',
+    ]);
+  });
+
   it('a change of the scale changes neither PostgreSQL, Redis nor the volume', async () => {
     const sizes = { db_cpu: 0.1, db_memory_mb: 256, db_storage_gi: 1, redis_cpu: 0.1, redis_memory_mb: 64, cpu: 0.2 };
     const id = await created('scaled', { source_config: { resource_spec: sizes } });

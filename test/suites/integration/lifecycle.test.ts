@@ -1,6 +1,8 @@
 // The main line on a real API server: a record made at either door becomes children, status and, in the end, nothing.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { FIELD_MANAGER } from '../../../src/api/meta.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
 import { aManifest, aPayload } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
@@ -389,6 +391,49 @@ describe('level-based', () => {
     ]);
     await eventually(async () => expect(await specs()).toEqual(before));
     await untilReady('edited');
+    // The correction owns nothing beside the applies: what the record no longer has goes from the pods.
+    interface Deployment extends KubeObject {
+      readonly spec: { readonly template: { readonly spec: { readonly initContainers: { name: string }[] } } };
+    }
+    const deployment = ['get', 'deployment/edited', '-n', tenant.namespace, '--show-managed-fields'];
+    await eventually(async () => {
+      const { managedFields = [] } = (await davit.kubectlJson<Deployment>(deployment)).metadata;
+      const own = managedFields.filter(({ manager, subresource }) => manager === FIELD_MANAGER && !subresource);
+      expect(own.map(({ operation }) => operation)).toEqual(['Apply']);
+    });
+    const fewer = { spec: { sourceConfig: { resourceSpec: { initContainers: [container('b')] } } } };
+    const patch = ['patch', 'appd', 'edited', '-n', tenant.namespace, '--type=merge', '-p', JSON.stringify(fewer)];
+    await davit.kubectl(patch);
+    await eventually(async () => {
+      const { spec } = await davit.kubectlJson<Deployment>(deployment);
+      const names = spec.template.spec.initContainers.map(({ name }) => name);
+      expect(names).toEqual(['wait-for-database', 'wait-for-redis', 's', 'b']);
+    });
+    const corrected = ['get', 'events', '-n', tenant.namespace, '--field-selector=reason=DriftCorrected', '-o', 'json'];
+    await eventually(async () =>
+      expect(await davit.kubectl(corrected)).toContain('Service edited was changed and has been put back: spec.ports'),
+    );
+    // The API server's defaults are nobody's additions.
+    const asAsked = {
+      status: 'True',
+      reason: 'AsAsked',
+      message: 'Every field of resource_spec takes effect as written.',
+    };
+    await eventually(async () => expect(await condition('edited', 'ResourceSpecHonored')).toMatchObject(asAsked));
+    const setEnv = (variable: string): Promise<string> =>
+      davit.kubectl(['set', 'env', 'deployment/edited', variable, '-n', tenant.namespace]);
+    await setEnv('DEBUG=1');
+    await eventually(async () =>
+      expect(await condition('edited', 'ResourceSpecHonored')).toMatchObject({
+        status: 'False',
+        reason: 'ChildrenModified',
+        message: expect.stringContaining('Deployment edited: variable DEBUG of container server') as string,
+      }),
+    );
+    await setEnv('DEBUG-');
+    await eventually(async () =>
+      expect(await condition('edited', 'ResourceSpecHonored')).toMatchObject({ status: 'True', reason: 'AsAsked' }),
+    );
     await davit.kubectl(['delete', 'appd', 'edited', '-n', tenant.namespace, '--wait=false']);
   });
 

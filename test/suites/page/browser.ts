@@ -3,6 +3,7 @@
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { ensureProgram, findProgram } from '../../cluster/machine.ts';
+import { NotPreparedError } from '../../cluster/prepared.ts';
 import { TOKEN } from './world.ts';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -14,6 +15,7 @@ export async function chromiumHere(): Promise<{ readonly program: string } | { r
   try {
     return { program: await ensureProgram('chromium', (line) => process.stderr.write(`${line}\n`)) };
   } catch (error) {
+    if (error instanceof NotPreparedError) throw error;
     return { missing: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -170,7 +170,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       );
       const checkout = page.getByRole('row').filter({ hasText: 'checkout' });
       expect(await checkout.innerText()).toMatch(
-        /UNKNOWN\s*needs attention\s*Container server of checkout exits with code 1/,
+        /UNKNOWN\s*deploy failed\s*needs attention\s*Container server of checkout exits with code 1/,
       );
       expect(await page.getByRole('row').filter({ hasText: 'shop.apps' }).innerText()).toMatch(/READY/);
     });
@@ -216,10 +216,13 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     const verdict = page.getByLabel('How it is');
     await open(page, 'shop');
     expect(await verdict.innerText()).toMatch(
-      /SecretMissing Missing: Secret shop-keys\.\s+What to do: Create it\. The deployment then continues automatically\./,
+      /needs attention Missing: Secret shop-keys\.\s+What to do: Create it\. The deployment then continues automatically\./,
     );
     await page.getByRole('link', { name: '← All deployments' }).click();
     await open(page, 'cart');
+    const codes = /AllResolved|AsAsked|FixedScale|Answering|NotNeeded|Accepted|Serving\b/;
+    expect(await page.getByRole('article').innerText()).not.toMatch(codes);
+    expect(await page.getByRole('article').innerText()).toMatch(/PostgreSQL\s+PostgreSQL answers\./);
     expect(await verdict.innerText()).toMatch(/in order\.\s+The latest revision is deployed and serving\.$/);
   });
 

@@ -16,7 +16,11 @@ import { type Facade, makeFacade, TENANT } from '../http/facade.ts';
 import { type GrowingLogs, growLogs, type Place } from '../http/growing-logs.ts';
 
 const { builds } = defaultSettings();
-const BUILDS = { ...builds, images: { ...builds.images, builder: 'registry.example/builder:1' } };
+const BUILDS = {
+  ...builds,
+  registry: { host: 'registry.example', insecure: false, tokens: true },
+  images: { ...builds.images, builder: 'registry.example/builder:1', davit: 'registry.example/davit:1' },
+};
 
 /** Every other token is one that nobody knows. */
 export const TOKEN = 'a-token-that-is-good-canary';
@@ -153,7 +157,7 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
         requested: requestedOf(spec),
         resolved: resolve(spec, defaultSettings()),
       },
-      status: { state, message },
+      status: { state, message, ...(state === 'BUILD_FAILED' && { build: { phase: 'Failed', message } }) },
     };
   }
 

@@ -67,7 +67,7 @@ function davitPlan(args: readonly string[] = [], config = 'workflow.json'): Prom
     execFile(
       process.execPath,
       [...allowed, join(root, 'src/main.ts'), 'plan', ...told, ...args],
-      { env: {}, timeout: 20_000 },
+      { env: {}, timeout: 60_000 },
       (error, stdout, stderr) =>
         resolve({
           code: error === null ? 0 : Number(error.code ?? -1),

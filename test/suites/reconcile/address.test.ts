@@ -314,6 +314,28 @@ describe('one host, one owner', () => {
     expect(says(kube, 'other', 'shop', 'Ready')).toBe('True Serving');
   });
 
+  it("is not claimed by what a listener's cluster reports: it would take the hosts of other tenants", async () => {
+    const kube = aServer();
+    tenant(kube, 'team', 'a.example.com');
+    tenant(kube, 'other');
+    const listenerId = '7d0c1f0e-5a5e-4a55-9c3e-0c6d5b8f7a10';
+    putRecord(
+      kube,
+      { sourceConfig: { listenerId, listenerConfig: { k8sNamespace: 'shops' } } },
+      { namespace: 'other', name: 'thief', creationTimestamp: '2020-01-01T00:00:00Z' },
+    );
+    const hostClaim = { host: 'a.example.com', since: '2020-01-01T00:00:00Z' };
+    kube.seed(APP_DEPLOYMENTS, {
+      ...record(kube, 'other', 'thief'),
+      status: { url: 'https://a.example.com', hostClaim },
+    });
+    asks(kube, 'team', 'shop', 'a.example.com');
+    const controller = await started(kube);
+    await rest(controller, KEY);
+    expect(says(kube)).toBe('Unknown AddressPending');
+    expect(addresses(kube)).toEqual(['team/shop a.example.com']);
+  });
+
   it('of those who wait the first to have said so is next', async () => {
     const controller = await contended();
     const { kube } = controller;

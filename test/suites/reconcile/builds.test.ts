@@ -16,7 +16,15 @@ import { makeRegistryAccess } from '../../../src/controller/build/registry-acces
 import { makeSourceAccess } from '../../../src/controller/build/source-access.ts';
 import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/errors.ts';
 import { presentRevisions } from '../../../src/http/revisions/presenter.ts';
-import { DEPLOYMENTS, JOBS, NETWORK_POLICIES, NODES, PODS, SECRETS } from '../../../src/kube/api-resources.ts';
+import {
+  DEPLOYMENTS,
+  JOBS,
+  NETWORK_POLICIES,
+  NODES,
+  PODS,
+  SECRETS,
+  SERVICES,
+} from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/record/docker-config.ts';
 import { registryGrant } from '../../../src/record/registry-grant.ts';
@@ -632,6 +640,65 @@ function isOfDeployment(name: string): boolean {
   return !name.startsWith('build-') && !name.startsWith('shop--') && name !== 'davit-builds';
 }
 
+/** Names of the Deployments and the Service that a record's pods answer at, in order. */
+function served(kube: FakeKube): string[] {
+  const ports = kube.objects(SERVICES).filter(({ metadata }) => metadata.name === 'shop');
+  return [...kube.objects(DEPLOYMENTS), ...ports].map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted();
+}
+
+/** What happens to a newest revision before it has an image. */
+const WITHOUT_IMAGE = [
+  ['is building', nothingRuns],
+  ['failed', failAtStep],
+] as const;
+
+it.each(WITHOUT_IMAGE)(
+  'deletes nothing that serves while the newest build %s, and makes again what a person deletes',
+  async (_how, podRuns) => {
+    const kube = aPlatform();
+    const spec = { sourceConfig: { resourceSpec: { queueMaxScale: 1 } } };
+    putRecord(kube, fromRepository({}, spec.sourceConfig));
+    const here = await builds(kube);
+    await here.settle();
+    const before = served(kube);
+    expect(before).toHaveLength(3);
+    here.host.commit = B;
+    await change(kube, {});
+    for (const gone of ['shop', 'shop--queue']) {
+      /* oxlint-disable no-await-in-loop -- one after the other */
+      await here.settle(podRuns);
+      kube.erase(DEPLOYMENTS, { namespace: 'team', name: gone });
+      await here.settle(podRuns);
+      expect(served(kube), `without ${gone}`).toEqual(before);
+      expect(image(kube)).toBe(builtImage(kube, A));
+      /* oxlint-enable no-await-in-loop */
+    }
+  },
+);
+
+it('deletes nothing that serves when its revision is deleted, which only loses the history', async () => {
+  for (const more of [{}, { revisionSerial: undefined }]) {
+    /* oxlint-disable no-await-in-loop -- each has a server of its own */
+    const kube = aPlatform();
+    putRecord(kube, fromRepository(more, { resourceSpec: { queueMaxScale: 1 } }));
+    const here = await builds(kube);
+    await here.settle();
+    const before = kube.objects(DEPLOYMENTS).map(({ metadata }) => metadata.uid);
+    const [revision] = kube.objects(APP_REVISIONS);
+    // A change that does not need a revision: the next one has another id.
+    await edit(kube, { spec: { sourceConfig: { customUrl: null } }, metadata: { generation: 7 } });
+    kube.erase(APP_REVISIONS, { namespace: 'team', name: revision?.metadata.name ?? '' });
+    await here.settle(nothingRuns);
+    expect(kube.objects(DEPLOYMENTS).map(({ metadata }) => metadata.uid)).toEqual(before);
+    expect(served(kube)).toHaveLength(3);
+    await here.settle();
+    expect([conditionIn(kube, 'Ready')?.reason, kube.objects(DEPLOYMENTS).map(({ metadata }) => metadata.uid)]).toEqual(
+      ['Serving', before],
+    );
+    /* oxlint-enable no-await-in-loop */
+  }
+});
+
 it('does not build for a change of resources, a rollback or an unchanged commit', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
@@ -759,7 +826,7 @@ it.each([
   const here = await builds(kube, PUSH_SECRET);
   await here.settle();
   const { reason, message: told = '' } = here.newest().status?.build ?? {};
-  expect([states(kube), reason, jobs(kube)]).toEqual([['AWAITING_BUILD'], 'CredentialMissing', []]);
+  expect([states(kube), reason, jobs(kube)]).toEqual([['QUEUED'], 'CredentialMissing', []]);
   expect(told).toContain(message);
   expect(told).not.toContain('canary');
   putRegistrySecret(kube, dockerConfig('registry.example.com', LOGIN));
@@ -875,6 +942,26 @@ it('creates the pull Secret of a tenant, renews it, and deletes it with the last
   kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
   await here.pullSecret();
   expect(secret()).toBeUndefined();
+});
+
+it('replaces a pull Secret that an editor made before with a far expiry', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  await here.pullSecret();
+  const made = kube.objects(SECRETS).find(({ metadata: { name } }) => name === 'davit-registry-pull');
+  const [label] = Object.keys(made?.metadata.labels ?? {}).filter((key) => key.startsWith('davit.dev/'));
+  const [annotation] = Object.keys(made?.metadata.annotations ?? {}).filter((key) => key.includes('expires'));
+  expect([label, annotation]).not.toContain(undefined);
+  await kube.mergePatch(
+    SECRETS,
+    { namespace: 'team', name: 'davit-registry-pull' },
+    { metadata: { annotations: { [annotation ?? '']: '2036-01-01T00:00:00Z' } } },
+  );
+  here.clock.ms += 1000;
+  here.writes();
+  await here.pullSecret();
+  expect(here.writes()).toEqual(['apply Secret davit-registry-pull']);
 });
 
 it('does not change a foreign Secret with the name of the pull Secret', async () => {

@@ -112,7 +112,7 @@ it('a record that is only missing from a list may have lost its finalizer by han
   kube.compact();
   kube.failOn(undefined);
   controller.writes();
-  await expect.poll(() => controller.caches.records.get(SHOP), { timeout: 10_000 }).toBeUndefined();
+  await expect.poll(() => controller.caches.records.get(SHOP), { timeout: 60_000 }).toBeUndefined();
   await controller.reconcile(KEY);
   expect(controller.writes()).toEqual([]);
   expect(left(controller)).toContain('PersistentVolumeClaim shop--postgres');

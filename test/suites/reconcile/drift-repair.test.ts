@@ -5,7 +5,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deploy
 import { Invalid } from '../../../src/errors.ts';
 import { DEPLOYMENTS, SERVICES } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+import { aController, aServer, conditionIn, converge, type Harness, putRecord, says } from './harness.ts';
 
 const REF = { namespace: 'team', name: 'shop' };
 let controller: Harness;
@@ -62,7 +62,13 @@ it('a port with another number: an apply alone would make two of one name', asyn
   );
   writes();
   await reconcile();
-  expect(writes()).toEqual(['apply Service shop (Invalid)', 'patch Service shop', 'apply Service shop']);
+  expect(writes()).toEqual([
+    'apply Service shop (Invalid)',
+    'patch Service shop',
+    // Ownership: what the patch has set is the next apply's.
+    'patch Service shop',
+    'apply Service shop',
+  ]);
   expect(await ports()).toEqual([80]);
   await reconcile();
   expect(writes()).toEqual([]);
@@ -80,4 +86,56 @@ it('what was never applied as it is, and is refused, is not forced', async () =>
   writes();
   await reconcile();
   expect(writes().filter((write) => write.includes(' Deployment shop'))).toEqual(['apply Deployment shop (Invalid)']);
+});
+
+it('what is put back leaves an event, and so does a child that was deleted; a change of the record leaves none', async () => {
+  const { kube, reconcile, events } = await converged();
+  const corrected = (): number => events.filter((event) => event === 'Normal DriftCorrected').length;
+  await converge(controller);
+  expect(corrected()).toBe(0);
+  await kube.mergePatch(DEPLOYMENTS, REF, { spec: { minReadySeconds: 7, replicas: 5 } }, { fieldManager: 'person' });
+  await reconcile();
+  expect(corrected()).toBe(1);
+  kube.erase(SERVICES, REF);
+  await reconcile();
+  expect(corrected()).toBe(2);
+  const patch = { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' } } };
+  await kube.mergePatch(APP_DEPLOYMENTS, REF, patch, { fieldManager: 'person' });
+  await converge(controller);
+  expect(corrected()).toBe(2);
+});
+
+it('what others have added stays and is reported, until it is gone', async () => {
+  const { kube, reconcile, writes } = await converged();
+  expect(says(kube, 'ResourceSpecHonored')).toBe('True AsAsked');
+  interface Pods extends KubeObject {
+    readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { env: object[] }[] } } };
+  }
+  const before = await kube.get<Pods>(DEPLOYMENTS, REF);
+  const [own] = before.spec.template.spec.containers;
+  const theirs = [
+    { ...own, env: [...(own?.env ?? []), { name: 'DEBUG', value: 'hidden' }] },
+    { name: 'spy', image: 'registry.example/spy:1' },
+  ];
+  const containers = (list: readonly object[]): object => ({
+    spec: { template: { spec: { containers: list, nodeSelector: list === theirs ? { disk: 'fast' } : null } } },
+  });
+  await kube.mergePatch(DEPLOYMENTS, REF, containers(theirs), { fieldManager: 'person' });
+  writes();
+  await reconcile();
+  expect(says(kube, 'ResourceSpecHonored')).toBe('False ChildrenModified');
+  const said = conditionIn(kube, 'ResourceSpecHonored')?.message ?? '';
+  for (const field of ['container spy', 'nodeSelector', 'variable DEBUG of container server'])
+    expect(said).toContain(`Deployment shop: ${field}`);
+  expect(said).not.toContain('hidden');
+  expect(writes().filter((write) => !write.endsWith('/status'))).toEqual([]);
+  await converge(controller);
+  expect(says(kube, 'Ready')).toBe('True Serving');
+  await kube.mergePatch(APP_DEPLOYMENTS, REF, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
+  await reconcile();
+  expect(says(kube, 'ResourceSpecHonored')).toBe('False ChildrenModified');
+  await kube.mergePatch(APP_DEPLOYMENTS, REF, { metadata: { annotations: { 'davit.dev/paused': null } } });
+  await kube.mergePatch(DEPLOYMENTS, REF, containers([own ?? {}]), { fieldManager: 'person' });
+  await reconcile();
+  expect(says(kube, 'ResourceSpecHonored')).toBe('True AsAsked');
 });

@@ -142,6 +142,31 @@ describe('a changed record', () => {
     expect(said(kube).is).toBe('True Serving');
   });
 
+  it('whose Secret may not be read is tried again automatically, as its message says', async () => {
+    const kube = aServer();
+    putSecret(kube, 'mine', { A: 'eA==' });
+    putRecord(kube, { secretReferences: [{ name: 'A', secretName: 'mine', secretKey: 'A' }] });
+    const controller = await aController(kube);
+    kube.failOn(({ kind, verb, ref }) =>
+      kind === 'Secret' && verb === 'get' && ref?.name === 'mine' ? new Forbidden('get secret') : undefined,
+    );
+    const delays: (number | undefined)[] = [];
+    for (let pass = 0; pass < 4; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+      const { requeueAfterMs } = await controller.reconcile();
+      delays.push(requeueAfterMs);
+      controller.clock.ms += requeueAfterMs ?? 0;
+    }
+    expect(said(kube, 'ReferencesResolved')).toMatchObject({
+      is: 'False ApplyRefused',
+      message: expect.stringContaining('continues automatically'),
+    });
+    expect(delays).toEqual([1000, 1000, 2000, 4000]);
+    kube.failOn(undefined);
+    await converge(controller);
+    expect(said(kube).is).toBe('True Serving');
+  });
+
   it('is told what the controller cannot do without: a broken digest key', async () => {
     const kube = aServer();
     putSecret(kube, 'davit-hmac', { key: 'c2hvcnQ=' }, { namespace: 'davit-system' });

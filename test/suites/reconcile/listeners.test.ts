@@ -133,6 +133,39 @@ describe('where settings enable listeners', () => {
     return controller;
   }
 
+  it('only so many Listeners of a tenant get a namespace; one more waits until another is gone', async () => {
+    const kube = aHub();
+    const two = Settings.parse({ listeners: { enabled: true, perTenant: 2 } });
+    const more = (name: string, uid: string, creationTimestamp: string): void =>
+      void kube.seed<Listener>(LISTENERS, {
+        apiVersion: 'davit.dev/v1alpha1',
+        kind: 'Listener',
+        metadata: { name, namespace: 'team', uid, creationTimestamp },
+        spec: {},
+      });
+    more('second', '5f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11', '2030-01-01T00:00:00Z');
+    more('third', '6f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11', '2031-01-01T00:00:00Z');
+    more('fourth', '7f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11', '2032-01-01T00:00:00Z');
+    const controller = await aController(kube, two);
+    const hubs = (): string[] =>
+      kube.objects(NAMESPACES).flatMap(({ metadata: { name } }) => (name.startsWith('davit-lsn-') ? [name] : []));
+    const reasonOf = (name: string): string | undefined =>
+      kube.objects<Listener>(LISTENERS).find(({ metadata }) => metadata.name === name)?.status?.conditions?.[0]?.reason;
+    // The last one asks first.
+    expect((await controller.reconcileListener('team/third')).requeueAfterMs).toBe(60_000);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const name of ['edge', 'second', 'third']) await controller.reconcileListener(`team/${name}`);
+    expect(hubs()).toEqual([HUB, 'davit-lsn-5f1c1a52']);
+    expect([reasonOf('second'), reasonOf('third')]).toEqual(['NeverConnected', 'TooManyListeners']);
+    controller.writes();
+    await controller.reconcileListener('team/third');
+    expect(controller.writes()).toEqual([]);
+    kube.erase(LISTENERS, { namespace: 'team', name: 'second' });
+    await controller.reconcileListener('team/third');
+    expect(hubs()).toContain('davit-lsn-6f1c1a52');
+    expect(reasonOf('third')).toBe('NeverConnected');
+  });
+
   it('a Listener gets a namespace with an account, its rights and a Lease, once', async () => {
     const kube = aHub();
     const controller = await aController(kube, ENABLED);

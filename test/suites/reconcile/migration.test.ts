@@ -1,13 +1,13 @@
 // The migration of a revision: one Job, before the rollout, whatever happens.
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
 import { REVISION_LABEL } from '../../../src/api/meta.ts';
-import type { Workload } from '../../../src/decide/observed.ts';
+import type { Pod, Workload } from '../../../src/decide/observed.ts';
 import { Forbidden, Invalid } from '../../../src/errors.ts';
-import { DEPLOYMENTS, JOBS, PODS } from '../../../src/kube/api-resources.ts';
+import { DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
@@ -346,3 +346,137 @@ async function untilCrash(kube: FakeKube, when: 'failOn' | 'failAfter', at: numb
   }
   return writes;
 }
+
+it('a main service that a person deletes comes back, of the active revision, while a migration runs and after it has failed', async () => {
+  const controller = await aConverged();
+  const { kube } = controller;
+  await change(kube, 'registry.example/shop:2', MIGRATING);
+  await passes(controller);
+  expect(says(kube, 'Ready')).toBe('False Migrating');
+  kube.erase(DEPLOYMENTS, SHOP);
+  await passes(controller);
+  expect(running(kube)).toBe(1);
+  await fail(kube);
+  await passes(controller);
+  expect(says(kube, 'Ready')).toBe('False MigrationFailed');
+  kube.erase(DEPLOYMENTS, SHOP);
+  await passes(controller);
+  expect([running(kube), record(kube).status?.state]).toEqual([1, 'READY']);
+});
+
+/** The pod of the newest Job: its own container has ended, and a sidecar that a mesh has injected runs on. */
+function putMeshedPod(kube: FakeKube, exitCode: number): void {
+  putPod(kube, 'words');
+  const pod = kube.objects<Pod>(PODS)[0];
+  if (!pod) throw new Error('no pod');
+  kube.erase(PODS, { namespace: 'team', name: pod.metadata.name });
+  const { uid: _uid, resourceVersion: _version, ...metadata } = pod.metadata;
+  kube.seed(PODS, {
+    ...pod,
+    metadata,
+    status: {
+      phase: 'Running',
+      containerStatuses: [
+        { name: 'istio-proxy', ready: true, state: { running: {} } },
+        { name: 'davit-migration', state: { terminated: { exitCode, reason: 'Error', message: 'words' } } },
+      ],
+    },
+  });
+}
+
+describe('beside a sidecar that never ends', () => {
+  it('a migration that succeeded is one, and its Job goes', async () => {
+    const kube = aServer();
+    putRecord(kube, MIGRATING);
+    const controller = await aController(kube);
+    await passes(controller);
+    putMeshedPod(kube, 0);
+    await passes(controller);
+    expect([running(kube), says(kube, 'Ready'), jobs(kube)]).toEqual([1, 'True Serving', []]);
+    expect(revisions(kube)[0]?.status?.migration?.phase).toBe('Succeeded');
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it('a migration that failed has failed, and its Job keeps the log', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    for (const { metadata } of kube.objects(PODS)) kube.erase(PODS, { namespace: 'team', name: metadata.name });
+    const done = jobs(kube).filter(({ metadata }) => metadata.name !== jobOf(kube, 2));
+    for (const { metadata } of done) kube.erase(JOBS, { namespace: 'team', name: metadata.name });
+    putMeshedPod(kube, 3);
+    await passes(controller);
+    expect([running(kube), says(kube, 'Ready'), jobs(kube).length]).toEqual([1, 'False MigrationFailed', 1]);
+  });
+});
+
+it('that fails before anything served does not say that something serves', async () => {
+  const kube = aServer();
+  putRecord(kube, MIGRATING);
+  const controller = await aController(kube);
+  await passes(controller);
+  putPod(kube, 'words');
+  await fail(kube);
+  await passes(controller);
+  expect(says(kube, 'Ready')).toBe('False MigrationFailed');
+  expect(message(kube)).toContain('No revision has served yet.');
+});
+
+it('that failed stays so at a scale of zero: no revision becomes the active one by running nothing', async () => {
+  const controller = await aConverged(MIGRATING);
+  const { kube } = controller;
+  const active = record(kube).status?.activeRevisionId;
+  await change(kube, 'registry.example/shop:2');
+  await passes(controller);
+  await fail(kube);
+  await passes(controller);
+  await change(kube, 'registry.example/shop:2', {
+    sourceConfig: { ...MIGRATING.sourceConfig, resourceSpec: { maxScale: 0 } },
+  });
+  await converge(controller);
+  expect([says(kube, 'Ready'), record(kube).status?.state]).toEqual(['True ScaledToZero', 'UNUSED']);
+  expect(revisions(kube).at(-1)?.status).toMatchObject({
+    state: 'DEPLOY_FAILED',
+    message: expect.stringContaining('migration failed') as string,
+  });
+  expect(record(kube).status?.activeRevisionId).toBe(active);
+});
+
+describe('what stops no rollout stops no migration', () => {
+  it('a volume that cannot shrink', async () => {
+    const controller = await aConverged({ sourceConfig: { resourceSpec: { dbStorageGi: 20 } } });
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2', {
+      sourceConfig: { ...MIGRATING.sourceConfig, resourceSpec: { dbStorageGi: 10 } },
+    });
+    await passes(controller);
+    expect([says(kube, 'Ready'), jobs(kube).length]).toEqual(['False StorageCannotShrink', 1]);
+  });
+
+  it('a webhook that rewrites every StatefulSet', async () => {
+    const controller = await aConverged();
+    const { kube } = controller;
+    for (const { metadata } of kube.objects(STATEFUL_SETS)) {
+      const place = { namespace: 'team', name: metadata.name };
+      const rewritten = { spec: { template: { spec: { securityContext: { runAsUser: 4711 } } } } };
+      // oxlint-disable-next-line no-await-in-loop -- one object at a time
+      await kube.mergePatch(STATEFUL_SETS, place, rewritten, { fieldManager: 'mirror' });
+    }
+    await makeReady(kube);
+    // The answer to an apply is what the webhook makes of it.
+    const { apply } = kube;
+    vi.spyOn(kube, 'apply').mockImplementation(((resource, object, options) =>
+      object.kind === 'StatefulSet'
+        ? kube.get(resource, { namespace: 'team', name: object.metadata.name })
+        : apply.call(kube, resource, object, options)) as typeof apply);
+    await change(kube, 'registry.example/shop:2', MIGRATING);
+    await passes(controller);
+    expect([says(kube, 'Ready'), jobs(kube).length]).toEqual(['False Migrating', 1]);
+    await endJobs(kube, { type: 'Complete', status: 'True' });
+    await passes(controller);
+    expect([says(kube, 'Ready'), running(kube)]).toEqual(['True Serving', 2]);
+  });
+});

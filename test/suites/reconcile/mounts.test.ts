@@ -94,7 +94,8 @@ it('is forgotten once the pod begins, and asked about no more', async () => {
     { fieldManager: 'kubelet', subresource: 'status' },
   );
   kube.failOn(({ verb, kind }) => (verb === 'list' && kind === 'Event' ? new Error('asked') : undefined));
-  expect(await controller.reconcile()).toEqual({});
+  // Only the limit of a deployment without a ready pod is waited for.
+  expect(await controller.reconcile()).toEqual({ requeueAfterMs: 300_000 });
   expect(workloads(kube)?.reason).toBe('Progressing');
 });
 

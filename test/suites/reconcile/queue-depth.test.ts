@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { Settings } from '../../../src/api/settings.ts';
 import type { Workload } from '../../../src/decide/observed.ts';
-import { NotFound } from '../../../src/errors.ts';
+import { Forbidden, NotFound } from '../../../src/errors.ts';
 import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
@@ -81,6 +81,26 @@ it('from CPU to the depth of the queue and back, with the pods that there are', 
   await converge(controller);
   // An autoscaler by CPU and memory starts nothing from zero.
   expect([autoscalers(kube), replicas(kube)]).toEqual([['HorizontalPodAutoscaler shop--queue'], 1]);
+});
+
+it("KEDA's webhook rejects a second autoscaler of the same pods: the first goes before, and nothing stops", async () => {
+  const controller = await aConverged({ sourceConfig: { resourceSpec: { ...resourceSpec, queueMinScale: 1 } } });
+  const { kube } = controller;
+  await scale(kube, 3);
+  kube.failOn(({ kind, verb }) =>
+    kind === 'ScaledObject' && verb === 'apply' && kube.objects(HORIZONTAL_POD_AUTOSCALERS).length > 0
+      ? new Forbidden('no', { serverMessage: "the workload is already managed by the hpa 'shop--queue'" })
+      : undefined,
+  );
+  await change(controller, FOLLOWING.sourceConfig ?? {});
+  await controller.reconcile();
+  expect([autoscalers(kube), replicas(kube)]).toEqual([[], 3]);
+  await converge(controller);
+  expect([autoscalers(kube), replicas(kube), says(kube, 'Ready')]).toEqual([
+    ['ScaledObject shop--queue'],
+    3,
+    'True Serving',
+  ]);
 });
 
 it.each([

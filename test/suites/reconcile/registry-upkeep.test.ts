@@ -9,7 +9,7 @@ import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.t
 import { Settings } from '../../../src/api/settings.ts';
 import { makeRegistryUpkeep, type RegistryUpkeep } from '../../../src/controller/build/upkeep.ts';
 import { RegistryFailed } from '../../../src/errors.ts';
-import { NAMESPACES, PODS } from '../../../src/kube/api-resources.ts';
+import { CONFIG_MAPS, NAMESPACES, PODS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { keepTag } from '../../../src/record/registry-names.ts';
 import type { RegistryClient } from '../../../src/registry/client.ts';
@@ -30,15 +30,18 @@ const DAY = 24 * HOUR;
 const digest = (n: number): string => `sha256:${n.toString(16).padStart(64, '0')}`;
 const revisionId = (n: number): string => `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
 
-class Registry implements Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag'> {
+class Registry implements Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf'> {
   /** Digests by repository and tag. */
   readonly byTag = new Map<string, Map<string, string>>();
   readonly manifests = new Map<string, Set<string>>();
   readonly asks: string[] = [];
   /** Requests that succeed until one fails. */
   left = Infinity;
+  /** Requests that the registry refuses or cannot answer: part of what is asked, and why. */
+  readonly failing = new Map<string, RegistryFailed>();
 
   #ask(what: string): void {
+    for (const [part, failure] of this.failing) if (what.includes(part)) throw failure;
     if (this.left <= 0) throw new RegistryFailed('unreachable', 'The registry cannot be reached.');
     this.left -= 1;
     this.asks.push(what);
@@ -68,10 +71,14 @@ class Registry implements Pick<RegistryClient, 'repositories' | 'tags' | 'tag' |
     return this.tagsOf(repository);
   };
   tag = async (repository: string, of: string, tag: string): Promise<boolean> => {
-    this.#ask(`tag ${tag}`);
+    this.#ask(`tag ${repository} ${tag}`);
     if (!this.has(repository, of)) return false;
     this.push(repository, tag, of);
     return true;
+  };
+  digestOf = async (repository: string, reference: string): Promise<string | undefined> => {
+    this.#ask(`digest ${repository}`);
+    return this.byTag.get(repository)?.get(reference);
   };
   deleteTag = async (repository: string, tag: string): Promise<void> => {
     this.#ask(`delete ${tag}`);
@@ -82,6 +89,8 @@ class Registry implements Pick<RegistryClient, 'repositories' | 'tags' | 'tag' |
 interface Running {
   readonly harness: Harness;
   readonly keys: Set<string>;
+  /** Delays that the reconciles asked for, by key. */
+  readonly delays: Map<string, (number | undefined)[]>;
   /** Reconciles all keys that wait. Those of repositories that failed wait again. */
   settle(): Promise<void>;
   /** Looks at the registry as a whole, as it does every ten minutes, and settles. */
@@ -126,6 +135,7 @@ async function start(settings = SETTINGS): Promise<Running> {
   const { registry: where } = settings.builds;
   if (where?.upkeep === undefined) throw new Error('the settings have no upkeep');
   const keys = new Set<string>();
+  const delays: Running['delays'] = new Map();
   const upkeep: RegistryUpkeep = makeRegistryUpkeep({
     shell: harness.shell,
     settings,
@@ -145,11 +155,12 @@ async function start(settings = SETTINGS): Promise<Running> {
       keys.delete(key);
       // oxlint-disable-next-line no-await-in-loop -- one worker
       const { requeueAfterMs } = await upkeep.reconcile(key, new AbortController().signal, pino({ level: 'silent' }));
+      delays.set(key, [...(delays.get(key) ?? []), requeueAfterMs]);
       if (key !== '' && requeueAfterMs !== undefined) again.push(key);
     }
     for (const key of again) keys.add(key);
   }
-  return { harness, keys, settle, look: () => (keys.add(''), settle()) };
+  return { harness, keys, delays, settle, look: () => (keys.add(''), settle()) };
 }
 
 describe('an image that is named', () => {
@@ -215,6 +226,114 @@ describe('an image that is named', () => {
   });
 });
 
+describe('a record that names what the registry cannot tag', () => {
+  const name = (imageUri: string): void => {
+    const { spec, metadata } = record(kube);
+    kube.seed(APP_DEPLOYMENTS, {
+      ...record(kube),
+      metadata,
+      spec: { ...spec, sourceRevisionConfig: { imageUri } },
+    } as KubeObject);
+  };
+  const failed = (path: string, why: 'unreachable' | 'malformed' = 'unreachable'): void =>
+    void registry.failing.set(path, new RegistryFailed(why, 'The registry failed: it answered 500. Try again later.'));
+  const pods = (): number => kube.objects(PODS).length;
+  beforeEach(() => {
+    const metadata = { name: 'davit-registry-0', namespace: 'davit-system' };
+    const status = { startTime: '2026-01-01T03:10:00Z' };
+    kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
+  });
+  const inItsHour = HOUR + 120_000;
+
+  it.each(['a'.repeat(300), 'team-ffffffff/shop', 'base/python'])('is not followed to %s', async (path) => {
+    failed(path);
+    const running = await start();
+    name(`${HOST}/${path}@${digest(1)}`);
+    await running.settle();
+    expect(registry.asks.filter((ask) => ask.startsWith('tag '))).toEqual([]);
+    expect([...running.keys]).toEqual([]);
+    passed = inItsHour;
+    await running.look();
+    await running.look();
+    expect(pods()).toBe(0);
+  });
+
+  it.each(['unreachable', 'malformed'] as const)(
+    'has it tried with a growing delay (%s), and the collection soon waits no longer',
+    async (why) => {
+      const running = await start();
+      registry.push(repository, 'latest', digest(1));
+      registry.push(repository, 'other', digest(2));
+      failed(keepTag(digest(1)), why);
+      addRevision(1);
+      addRevision(2);
+      for (let tries = 0; tries < 12; tries += 1) {
+        /* oxlint-disable no-await-in-loop -- one try after the other */
+        await running.settle();
+        passed += running.delays.get(repository)?.at(-1) ?? 0;
+        running.keys.add(repository);
+        /* oxlint-enable no-await-in-loop */
+      }
+      const delays = (running.delays.get(repository) ?? []).map((ms) => (ms ?? 0) / 1000);
+      expect(delays.slice(0, 10)).toEqual([15, 30, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
+      // The other image of the repository has its tag, and a failing one does not stop the collection.
+      expect(registry.tagsOf(repository)).toContain(keepTag(digest(2)));
+      passed = 7 * DAY + inItsHour;
+      running.keys.delete(repository);
+      await running.look();
+      expect(pods()).toBe(0);
+    },
+  );
+
+  it('has it forgotten as soon as nothing names it', async () => {
+    const running = await start();
+    failed(repository);
+    addRevision(1);
+    await running.settle();
+    expect([...running.keys]).toEqual([repository]);
+    dropRevision(1);
+    passed = inItsHour;
+    running.keys.clear();
+    await running.look();
+    await running.look();
+    expect(pods()).toBe(0);
+    running.keys.add(repository);
+    await running.settle();
+    expect([...running.keys]).toEqual([]);
+  });
+
+  it('is not tried earlier because the record changes', async () => {
+    const running = await start();
+    failed(repository);
+    addRevision(1);
+    await running.settle();
+    running.keys.clear();
+    addRevision(1, { state: 'DEPLOYING' });
+    await running.settle();
+    expect(running.delays.get(repository)).toHaveLength(1);
+  });
+
+  it('holds the collection up while the registry as a whole does not answer', async () => {
+    const running = await start();
+    registry.push(repository, 'latest', digest(1));
+    await running.look();
+    addRevision(1);
+    registry.left = 0;
+    for (let tries = 0; tries < 12; tries += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one try after the other
+      await running.settle();
+      passed += running.delays.get(repository)?.at(-1) ?? 0;
+      running.keys.add(repository);
+    }
+    expect(running.delays.get(repository)?.at(-1)).toBe(120_000);
+    registry.left = Infinity;
+    running.keys.clear();
+    passed = inItsHour;
+    await running.look();
+    expect(pods()).toBe(1);
+  });
+});
+
 describe('a tag of Davit that nothing needs', () => {
   async function unneeded(running: Running): Promise<void> {
     registry.push(repository, 'latest', digest(1));
@@ -234,6 +353,33 @@ describe('a tag of Davit that nothing needs', () => {
     passed += DAY;
     await running.look();
     expect(registry.tagsOf(repository)).toEqual(['latest']);
+  });
+
+  it('goes after a day although the controller restarts every six hours', async () => {
+    kube.seed(CONFIG_MAPS, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'davit-registry-upkeep', namespace: 'davit-system' },
+    } as KubeObject);
+    let running = await start();
+    await unneeded(running);
+    for (let days = 0; days < 2; days += 0.25) {
+      /* oxlint-disable no-await-in-loop -- one life after the other */
+      await running.look();
+      passed += 600_000;
+      await running.look();
+      passed += 6 * HOUR - 600_000;
+      running.harness.stop();
+      running = await start();
+      /* oxlint-enable no-await-in-loop */
+      if (days === 0.5) expect(registry.tagsOf(repository)).toHaveLength(4);
+    }
+    expect(registry.tagsOf(repository)).toEqual(['latest']);
+    // At rest nothing is written.
+    running.harness.writes();
+    await running.look();
+    await running.look();
+    expect(running.harness.writes()).toEqual([]);
   });
 
   it('stays if it is needed again within the day', async () => {

@@ -8,6 +8,7 @@ import type { Workload } from '../../../src/decide/observed.ts';
 import { Unavailable } from '../../../src/errors.ts';
 import { DEPLOYMENTS, PODS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { serialRevisionId } from '../../../src/record/revision-id.ts';
 import { rollingBack } from '../../../src/record/revision-request.ts';
 import { aPod } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
@@ -42,6 +43,28 @@ function revisions(kube: FakeKube): AppRevision[] {
 function serials(kube: FakeKube): (number | undefined)[] {
   return revisions(kube).map(({ spec }) => spec.revisionSerial);
 }
+
+it('a revision whose name another one has is made under a longer one', async () => {
+  const kube = aServer();
+  putRecord(kube, image(1));
+  const controller = await aController(kube);
+  await converge(controller);
+  const [first] = revisions(kube) as [AppRevision];
+  const id = serialRevisionId(record(kube).metadata.uid ?? '', 2);
+  // Of one id in four billion the first eight digits are those of another.
+  await kube.remove(APP_REVISIONS, { namespace: 'team', name: first.metadata.name }, { uid: first.metadata.uid ?? '' });
+  kube.seed(APP_REVISIONS, { ...first, metadata: { ...first.metadata, name: `shop--${id.slice(0, 8)}` } });
+  await change(kube, image(2));
+  await converge(controller);
+  expect(revisions(kube).map(({ metadata, spec }) => [metadata.name, spec.id])).toEqual([
+    [`shop--${id.slice(0, 8)}`, first.spec.id],
+    [`shop--${id.replaceAll('-', '').slice(0, 16)}`, id],
+  ]);
+  expect(record(kube).status).toMatchObject({ activeRevisionId: id, image: 'registry.example/shop:2' });
+  controller.writes();
+  await controller.reconcile();
+  expect(controller.writes()).toEqual([]);
+});
 
 describe('of many revisions', () => {
   it('the newest ten are left, and at rest nothing is written', async () => {

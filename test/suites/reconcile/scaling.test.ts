@@ -115,48 +115,44 @@ describe('handed over', () => {
     },
     { name: 'nothing', before: { minScale: 0, maxScale: 0 }, after: { minScale: 2, maxScale: 6 }, end: 2 },
     { name: 'a range', before: { minScale: 2, maxScale: 6 }, after: { minScale: 4, maxScale: 4 }, end: 4 },
-  ])(
-    '$name: no dip, and no crash at any write makes one',
-    async ({ before, after, end }) => {
-      const reference = await scaled(before);
-      const first = replicas(reference.kube);
-      const seen = watched(reference.kube);
-      await scaleTo(reference.kube, after);
-      await converge(reference);
-      reference.kube.failAfter(undefined);
-      expect(Math.min(...seen)).toBeGreaterThanOrEqual(Math.min(first, end));
-      expect(replicas(reference.kube)).toBe(end);
-      const writes = seen.length;
-      for (const when of ['failOn', 'failAfter'] as const) {
-        for (let crash = 1; crash <= Math.min(writes, 12); crash += 1) {
-          // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
-          const dying = await scaled(before);
-          const { kube } = dying;
-          // oxlint-disable-next-line no-await-in-loop -- as above
-          await scaleTo(kube, after);
-          let lowest = first;
-          const onWrite = (): void => {
-            lowest = Math.min(lowest, replicas(kube));
-          };
-          // oxlint-disable-next-line no-await-in-loop -- as above
-          await crashed(dying, { when, at: crash, onWrite });
+  ])('$name: no dip, and no crash at any write makes one', async ({ before, after, end }) => {
+    const reference = await scaled(before);
+    const first = replicas(reference.kube);
+    const seen = watched(reference.kube);
+    await scaleTo(reference.kube, after);
+    await converge(reference);
+    reference.kube.failAfter(undefined);
+    expect(Math.min(...seen)).toBeGreaterThanOrEqual(Math.min(first, end));
+    expect(replicas(reference.kube)).toBe(end);
+    const writes = seen.length;
+    for (const when of ['failOn', 'failAfter'] as const) {
+      for (let crash = 1; crash <= Math.min(writes, 12); crash += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
+        const dying = await scaled(before);
+        const { kube } = dying;
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await scaleTo(kube, after);
+        let lowest = first;
+        const onWrite = (): void => {
           lowest = Math.min(lowest, replicas(kube));
-          // oxlint-disable-next-line no-await-in-loop -- as above
-          const next = await aController(kube);
-          const later = watched(kube);
-          // oxlint-disable-next-line no-await-in-loop -- as above
-          await converge(next);
-          kube.failAfter(undefined);
-          expect(
-            [Math.min(lowest, ...later) >= Math.min(first, end), replicas(kube)],
-            `${when} at write ${crash}`,
-          ).toEqual([true, end]);
-          next.stop();
-        }
+        };
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await crashed(dying, { when, at: crash, onWrite });
+        lowest = Math.min(lowest, replicas(kube));
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        const next = await aController(kube);
+        const later = watched(kube);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await converge(next);
+        kube.failAfter(undefined);
+        expect(
+          [Math.min(lowest, ...later) >= Math.min(first, end), replicas(kube)],
+          `${when} at write ${crash}`,
+        ).toEqual([true, end]);
+        next.stop();
       }
-    },
-    60_000,
-  );
+    }
+  });
 
   it('the other way the autoscaler goes, and the fixed number is ours again', async () => {
     const controller = await scaled({ minScale: 2, maxScale: 6 });

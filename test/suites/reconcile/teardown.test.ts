@@ -227,8 +227,8 @@ it.each([
   { who: 'nobody else', values: 'shop--vars-2', stays: false },
 ])('values that $who names: kept is $stays', async ({ values, stays }) => {
   const kube = aServer();
-  putSecret(kube, 'shop--vars-1', undefined, { labels: OF_VALUES });
-  putRecord(kube);
+  putSecret(kube, 'shop--vars-1', { A: '' }, { labels: OF_VALUES });
+  putRecord(kube, { secrets: [{ name: 'A', secretName: 'shop--vars-1', secretKey: 'A' }] });
   putRecord(kube, { secrets: [{ name: 'A', secretName: values, secretKey: 'A' }] }, { name: 'other', labels: {} });
   const controller = await aController(kube);
   await controller.reconcile();
@@ -236,4 +236,20 @@ it.each([
   await takeDown(controller);
   expect(kube.objects(APP_DEPLOYMENTS).map(({ metadata }) => metadata.name)).toEqual(['other']);
   expect(kube.objects(SECRETS).some(({ metadata }) => metadata.name === 'shop--vars-1')).toBe(stays);
+});
+
+it('values that were sent for the next record of the name stay', async () => {
+  const kube = aServer();
+  putSecret(kube, 'shop--vars-1', { A: '' }, { labels: OF_VALUES });
+  putRecord(kube, { secrets: [{ name: 'A', secretName: 'shop--vars-1', secretKey: 'A' }] });
+  const controller = await aController(kube);
+  await controller.reconcile();
+  await deleteRecord(kube);
+  // The HTTP API writes the values before the record, which it can only create when this one is gone.
+  putSecret(kube, 'shop--vars-2', { A: '' }, { labels: OF_VALUES });
+  await takeDown(controller);
+  expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
+  expect(kube.objects(SECRETS).flatMap(({ metadata: { name } }) => (name.includes('--vars-') ? [name] : []))).toEqual([
+    'shop--vars-2',
+  ]);
 });

@@ -1,7 +1,8 @@
 // The PostgreSQL volume that is gone, going or too small, over the in-memory API server: no empty one takes its place
 // unasked, no pod that uses it is replaced, and what is said is what is there.
 
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { Invalid } from '../../../src/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
@@ -13,7 +14,11 @@ import {
   converge,
   crashed,
   edit,
+  endJobs,
+  type Harness,
+  makeReady,
   putRecord,
+  putSecret,
   record,
   says,
 } from './harness.ts';
@@ -186,4 +191,120 @@ it('too small: the size in force is the one that is there, until it has grown', 
     20,
     'True AsAsked',
   ]);
+});
+
+/** The record names an external database: with a Secret that is there, or is not. */
+async function nameExternal(kube: FakeKube, more: object = {}): Promise<void> {
+  const secretReferences = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' }];
+  await edit(kube, { spec: { secretReferences, revisionSerial: 2, ...more } });
+}
+
+/** Why the pods of the running revision stay, with its own database, though the newest wants an external one. */
+const HELD: readonly (readonly [why: string, hold: (kube: FakeKube) => Promise<void>])[] = [
+  ['its Secret is missing', (kube) => nameExternal(kube)],
+  [
+    'its pods are refused',
+    async (kube) => {
+      putSecret(kube, 'outside', { uri: 'eA==' });
+      kube.failOn(({ kind, dryRun }) => (kind === 'Pod' && dryRun ? new Invalid('no', []) : undefined));
+      await nameExternal(kube);
+    },
+  ],
+  [
+    'its migration has failed',
+    async (kube) => {
+      putSecret(kube, 'outside', { uri: 'eA==' });
+      await nameExternal(kube, { sourceConfig: { runtime: { migrate: { command: ['up'] } } } });
+    },
+  ],
+];
+
+/** Passes in which every Job fails. */
+async function passes({ kube, reconcile }: Harness): Promise<void> {
+  for (let pass = 0; pass < 6; pass += 1) {
+    /* oxlint-disable no-await-in-loop -- passes follow one another */
+    await reconcile();
+    await endJobs(kube, { type: 'Failed', status: 'True', reason: 'DeadlineExceeded' });
+    await makeReady(kube);
+    /* oxlint-enable no-await-in-loop */
+  }
+}
+
+describe.each(HELD)('the newest revision names an external database, and %s', (_why, hold) => {
+  it('a lost volume of the running one is not replaced, and is said', async () => {
+    const controller = await aConverged();
+    const { kube } = controller;
+    const { databaseVolumeUid } = record(kube).status ?? {};
+    await hold(kube);
+    await passes(controller);
+    kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+    await passes(controller);
+    expect(claims(kube)).toEqual([]);
+    expect([record(kube).status?.state, says(kube, 'DatabaseReady'), says(kube, 'Stalled')]).toEqual([
+      'AWAITING_DATABASE',
+      'False VolumeMissing',
+      expect.stringMatching(/^True /),
+    ]);
+    expect(record(kube).status?.databaseVolumeUid).toBe(databaseVolumeUid);
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes().filter((write) => !write.startsWith('try '))).toEqual([]);
+  });
+
+  it('a lost password of the running one is not replaced, and no pod of the database is', async () => {
+    const controller = await aConverged();
+    const { kube } = controller;
+    await hold(kube);
+    await passes(controller);
+    kube.erase(SECRETS, DATABASE);
+    await passes(controller);
+    expect(kube.objects(SECRETS).map(({ metadata }) => metadata.name)).not.toContain('shop--postgres');
+    expect(record(kube).status?.conditions?.map(({ reason }) => reason)).toContain('PasswordMissing');
+  });
+
+  it('a volume of the running one that is being deleted is said, and no pod that uses it is replaced', async () => {
+    const controller = await aConverged();
+    const { kube } = controller;
+    await hold(kube);
+    await passes(controller);
+    const before = workloads(kube);
+    await kube.mergePatch(PERSISTENT_VOLUME_CLAIMS, DATABASE, {
+      metadata: { finalizers: ['kubernetes.io/pvc-protection'] },
+    });
+    await kube.remove(PERSISTENT_VOLUME_CLAIMS, DATABASE, { uid: claims(kube)[0]?.metadata.uid ?? '' });
+    await passes(controller);
+    expect([record(kube).status?.state, says(kube, 'DatabaseReady')]).toEqual([
+      'AWAITING_DATABASE',
+      'False VolumeTerminating',
+    ]);
+    expect(workloads(kube)).toBe(before);
+  });
+});
+
+it('lost after the switch to an external database: nothing needs it', async () => {
+  const controller = await aConverged();
+  const { kube } = controller;
+  putSecret(kube, 'outside', { uri: 'eA==' });
+  await nameExternal(kube);
+  await converge(controller);
+  kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+  kube.erase(SECRETS, DATABASE);
+  await edit(kube, { spec: { revisionSerial: 3 } });
+  await converge(controller);
+  expect([claims(kube), record(kube).status?.conditions?.find(({ type }) => type === 'Stalled')?.status]).toEqual([
+    [],
+    'False',
+  ]);
+});
+
+it('grown outside of Davit: a record without db_storage_gi has nothing to correct', async () => {
+  const controller = await aConverged();
+  const { kube } = controller;
+  await kube.mergePatch(PERSISTENT_VOLUME_CLAIMS, DATABASE, { spec: { resources: { requests: { storage: '44Gi' } } } });
+  await converge(controller);
+  expect([says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual(['True Serving', 'False Settled']);
+  expect(JSON.stringify(claims(kube)[0])).toContain('"storage":"44Gi"');
+  await edit(kube, { spec: { sourceConfig: { resourceSpec: { dbStorageGi: 10 } } } });
+  await converge(controller);
+  expect(says(kube, 'Stalled')).toBe('True StorageCannotShrink');
 });

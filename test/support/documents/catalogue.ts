@@ -31,7 +31,8 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
     BASE_IMAGES,
   'crane auth login registry.example.com -u davit --password-stdin < password': BASE_IMAGES,
   'crane copy docker.io/library/python:3.12-slim registry.example.com/base/python:3.12': BASE_IMAGES,
-  'npm run demo -- --build': {
+  'npm run demo -- --build': { notRun: 'the half of --codehost' },
+  'npm run demo -- --codehost': {
     notRun: 'it compiles for minutes; test/suites/builds/demo.test.ts runs it with --once',
   },
   'npm run demo -- --listener': { notRun: 'test/demo/demo.test.ts runs it with --once' },
@@ -74,6 +75,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run compat': THIS_RUN,
   'npm run bench': HOURS,
   'npm run faults': HOURS,
+  'npm run explore': HOURS,
+  'npm run explore -- --help': DEVELOPING,
+  'npm run explore -- --seeds': HOURS,
   'npm run faults -- --quick': THIS_RUN,
   "npm run faults -- --plan '<json>'": HOURS,
   'npm run faults -- --idle --minutes 10 --records 200': HOURS,
@@ -90,6 +94,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl describe appd hello': 'integration',
   'kubectl describe appd NAME': 'integration',
   'kubectl davit rollback NAME': 'integration',
+  'kubectl davit scale NAME --replicas 3': 'integration',
   'kubectl davit deploy ./agent --name agent': 'builds',
   'kubectl davit deploy FOLDER': 'builds',
   'kubectl davit logs NAME --build': 'builds',
@@ -99,6 +104,10 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl annotate appd NAME davit.dev/interrupt=REVISION_ID': 'builds',
   'kubectl rollout restart statefulset/davit-registry -n davit-system': 'builds',
   'kubectl annotate appd NAME davit.dev/paused=true': 'integration',
+  'kubectl set env deployment/NAME DEBUG-': {
+    notRun: 'test/suites/integration/lifecycle.test.ts sets a variable and removes it',
+  },
+  'kubectl label pvc,secrets,trp -n NAMESPACE -l davit.dev/deployment-uid app.kubernetes.io/instance-': 'integration',
   [`kubectl patch appd NAME --type merge -p '{"spec":{"secrets":[]}}'`]: 'integration',
   [`kubectl patch appd NAME -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'`]: 'integration',
   'kubectl delete all,pvc,secret,networkpolicy,hpa,pdb -n NAMESPACE -l davit.dev/deployment=NAME': 'integration',

@@ -11,7 +11,12 @@ const root = join(import.meta.dirname, '../../..');
 const DOCUMENTS = [
   'README.md',
   'CONTRIBUTING.md',
-  'docs/operations.md',
+  'docs/install.md',
+  'docs/tenants.md',
+  'docs/upgrade.md',
+  'docs/backup.md',
+  'docs/monitoring.md',
+  'docs/reference.md',
   'docs/security.md',
   'docs/reliability.md',
   'docs/api.md',

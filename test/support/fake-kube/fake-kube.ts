@@ -96,7 +96,7 @@ export interface FakeKube extends KubeClient {
   resourceVersion(): string;
 }
 
-interface Owned {
+export interface Owned {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
   readonly subresource?: string;
@@ -104,10 +104,23 @@ interface Owned {
   time: string;
 }
 
-interface Stored {
+export interface Stored {
   readonly resource: Resource;
   readonly object: KubeObject;
   readonly owned: Owned[];
+}
+
+/** Where the objects are, by `group/plural/namespace/name`. */
+export interface ObjectStore {
+  get(id: string): Stored | undefined;
+  has(id: string): boolean;
+  set(id: string, stored: Stored): void;
+  delete(id: string): void;
+  values(): Iterable<Stored>;
+  /** Those of one resource, of one namespace if it is given. */
+  of(resource: Resource, namespace?: string): Iterable<Stored>;
+  /** Returns a function that brings back what is there now. */
+  hold(): () => void;
 }
 
 interface LogEntry {
@@ -149,16 +162,48 @@ function logOf(texts: ReadonlyMap<string, string>, path: string): Buffer | undef
 export interface FakeKubeOptions {
   /** Wall clock for timestamps. */
   readonly now?: () => number;
+  readonly store?: ObjectStore;
+  /** The resourceVersion to begin after. */
+  readonly version?: number;
+  /** The uid of a new object; numbered if not given. */
+  readonly uidOf?: (resource: Resource, ref: ObjectRef) => string;
+  /** As a mutating admission webhook: may change an object before it is stored. */
+  readonly admit?: (resource: Resource, object: JsonObject, before: KubeObject | undefined) => void;
+}
+
+function makeObjectStore(): ObjectStore {
+  const stored = new Map<string, Stored>();
+  return {
+    get: (id) => stored.get(id),
+    has: (id) => stored.has(id),
+    set: (id, one) => void stored.set(id, one),
+    delete: (id) => void stored.delete(id),
+    values: () => stored.values(),
+    of: (resource, namespace) =>
+      [...stored.values()].filter(
+        (one) =>
+          sameResource(one.resource, resource) &&
+          (namespace === undefined || one.object.metadata.namespace === namespace),
+      ),
+    hold() {
+      const before = new Map(stored);
+      return () => {
+        stored.clear();
+        for (const [id, one] of before) stored.set(id, one);
+      };
+    },
+  };
 }
 
 export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
   const now = options.now ?? (() => Date.parse('2026-01-01T00:00:00Z'));
-  const stored = new Map<string, Stored>();
+  const stored = options.store ?? makeObjectStore();
+  const { uidOf, admit } = options;
   const writes: Write[] = [];
   const texts = new Map<string, string>([['/readyz', 'ok']]);
   const watchers = new Set<{ wake(): void; end(error: Error | undefined): void }>();
   let log: LogEntry[] = [];
-  let version = 1000;
+  let version = options.version ?? 1000;
   let compacted = 0;
   let serial = 0;
   let failure: Failure | undefined;
@@ -181,6 +226,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     const metadata = next['metadata'] as JsonObject;
     const old = before?.object as unknown as JsonObject | undefined;
     const oldMetadata = old?.['metadata'] as JsonObject | undefined;
+    admit?.(resource, next, before?.object);
     if (old !== undefined && oldMetadata !== undefined) {
       const changed = !same(withoutServerParts(old), withoutServerParts(next));
       if (!changed && metadata['deletionTimestamp'] === oldMetadata['deletionTimestamp']) {
@@ -226,7 +272,9 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     if ((metadata['name'] ?? '') === '' && typeof metadata['generateName'] === 'string') {
       metadata['name'] = `${metadata['generateName']}${String(serial).padStart(5, '0')}`;
     }
-    metadata['uid'] ??= `00000000-0000-4000-8000-${String(serial).padStart(12, '0')}`;
+    metadata['uid'] ??=
+      uidOf?.(resource, { ...sent.metadata, name: asText(metadata['name'] ?? '') }) ??
+      `00000000-0000-4000-8000-${String(serial).padStart(12, '0')}`;
     metadata['creationTimestamp'] ??= time();
     metadata['generation'] ??= 1;
     object['apiVersion'] = apiVersionOf(resource);
@@ -402,12 +450,11 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       try {
         await ask(failure, request, signal);
         const versionBefore = version;
-        const storedBefore = request.dryRun === true ? new Map(stored) : undefined;
+        const undo = request.dryRun === true ? stored.hold() : undefined;
         const logBefore = log.length;
         const result = copyOf(perform());
-        if (storedBefore !== undefined) {
-          stored.clear();
-          for (const [id, one] of storedBefore) stored.set(id, one);
+        if (undo !== undefined) {
+          undo();
           log.length = logBefore;
           version = versionBefore;
         }
@@ -446,8 +493,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     async function list<T extends KubeObject>(resource: Resource, listing: ListOptions = {}): Promise<ObjectList<T>> {
       const ref = { ...(listing.namespace !== undefined && { namespace: listing.namespace }), name: '' };
       await ask(failure, { verb: 'list', kind: resource.kind, ref, ...asked }, listing.signal);
-      const all = [...stored.values()]
-        .filter((one) => sameResource(one.resource, resource) && selects(one.object, listing))
+      const all = [...stored.of(resource, listing.namespace)]
+        .filter((one) => selects(one.object, listing))
         .map((one) => copyOf(one.object))
         .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
         .map((object) => (listing.metadataOnly === true ? metadataOf(object) : object));
@@ -646,10 +693,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       forget(find(resource, ref, `erase ${described(resource, ref)}`));
     },
     objects: (resource) =>
-      [...stored.values()]
-        .filter((one) => sameResource(one.resource, resource))
-        .map((one) => copyOf(one.object))
-        .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) as never,
+      [...stored.of(resource)].map((one) => copyOf(one.object)).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) as never,
     failOn(next) {
       failure = next;
     },

@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, stat, symlink } from 'node:fs/pro
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheRoot } from '../../cluster/images/cache.ts';
+import { refuseWithinTests } from '../../cluster/prepared.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../../..');
@@ -25,6 +26,7 @@ export async function landedSource(commit = LANDED, repository = root): Promise<
   const packages = hashOf(lock === ours ? root : lock);
   const folder = join(cacheRoot(), 'landed', `${commit.slice(0, 12)}-${packages}`);
   if (await isThere(folder)) return folder;
+  refuseWithinTests('release to upgrade from');
   await mkdir(join(cacheRoot(), 'landed'), { recursive: true });
   const making = await mkdtemp(join(cacheRoot(), 'landed', '.making-'));
   try {

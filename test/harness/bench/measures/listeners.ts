@@ -3,16 +3,18 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AppDeployment } from '../../../../src/api/app-deployment.ts';
-import type { ListenerWork } from '../../../../src/api/listener-work.ts';
+import { LISTENERS } from '../../../../src/api/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../../src/api/listener-work.ts';
 import { LISTENER_LABEL } from '../../../../src/api/meta.ts';
 import { join } from '../../../../src/cli/listener.ts';
+import { collectionPath } from '../../../../src/kube/urls.ts';
 import { hubNamespace } from '../../../../src/record/listener-names.ts';
 import type { ApiObject } from '../../../cluster/api-client.ts';
 import type { Cluster } from '../../../cluster/cluster.ts';
 import { davit, listenerAgent } from '../contenders/davit.ts';
 import { type Figure, type Goal, median, quantile, ratios, rounded } from '../figures.ts';
 import { atRest, requestsOf } from '../fill.ts';
-import { createRecords } from '../load.ts';
+import { createRecords, recordsPath } from '../load.ts';
 import type { Bench, BenchServer, Measure, Running } from '../measure.ts';
 import { rssMiB } from '../processes.ts';
 import { type BareRecord, recordIn } from '../records.ts';
@@ -82,7 +84,7 @@ async function run(bench: Bench): Promise<readonly Figure[]> {
 
 /** Everything but the agent; returns the Listener's uid. */
 async function enrol({ cluster: hub }: BenchServer, { cluster: remote }: BenchServer): Promise<string> {
-  const path = `/apis/davit.dev/v1alpha1/namespaces/${TENANT}/listeners`;
+  const path = collectionPath('create', LISTENERS, TENANT);
   const { metadata } = await hub.api.call<ApiObject>('POST', path, {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'Listener',
@@ -262,17 +264,15 @@ async function written({ hub, remote }: Pair): Promise<number> {
 
 /** The two objects between a record and its child. */
 function handedOver(hub: Cluster, remote: Cluster, id: string): Sight[] {
-  const davitPath = (namespace: string, plural: string): string =>
-    `/apis/davit.dev/v1alpha1/namespaces/${namespace}/${plural}`;
   return [
     {
       cluster: hub,
-      path: davitPath(hubNamespace(id), 'listenerworks'),
+      path: collectionPath('watch', LISTENER_WORKS, hubNamespace(id)),
       imageOf: ({ spec }: ListenerWork) => spec.deployment.sourceRevisionConfig.imageUri,
     },
     {
       cluster: remote,
-      path: davitPath(PLACE, 'appdeployments'),
+      path: recordsPath(PLACE),
       imageOf: ({ spec }: AppDeployment) => spec.sourceRevisionConfig.imageUri,
     },
   ];

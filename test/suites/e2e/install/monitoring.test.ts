@@ -30,10 +30,10 @@ interface Dashboard {
 }
 
 const alerts = (parse(await readFile(RULES, 'utf8')) as Rules).groups.flatMap((group) => group.rules);
-const names = alerts.map(({ alert }) => alert);
+const names = [...new Set(alerts.map(({ alert }) => alert))];
 const dashboard = JSON.parse(await readFile(join(files, 'dashboard.json'), 'utf8')) as Dashboard;
 const expressions = dashboard.panels.flatMap(({ targets = [] }) =>
-  targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '5m')),
+  targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '5m').replaceAll('$tenant', '.*')),
 );
 /** Those that fire when nothing is scraped any more. */
 const OF_ABSENCE = ['DavitNoLeader', 'DavitApiDown'];
@@ -67,6 +67,31 @@ it('every alert fires on a platform out of order, but those of a platform that i
   const fires = names.filter((name) => !OF_ABSENCE.includes(name));
   expect(fires.length).toBeGreaterThan(10);
   expect(await outcomeAtEnd(await scrapes('out of order', MINUTES), [firing(fires)])).toBe(AS_EXPECTED);
+});
+
+it('a deployment that is stalled is named where the metrics name deployments, and counted otherwise', async () => {
+  const stalled = (named: boolean, omitted: string): Promise<string> => {
+    const at = Date.parse(START) / 1000 - 7200;
+    const series = [
+      { series: 'davit_deployments_stalled_oldest_timestamp_seconds{reason="PodsRefused"}', values: `${at}x120` },
+      { series: 'davit_leader{lease="davit-controller"}', values: '1x120' },
+      ...(named
+        ? [
+            { series: 'davit_deployments_omitted', values: `${omitted}x120` },
+            {
+              series: 'davit_deployment_stalled_timestamp_seconds{namespace="team",name="shop",reason="PodsRefused"}',
+              values: `${at}x120`,
+            },
+          ]
+        : []),
+    ];
+    const expr = 'count by (namespace, name) (ALERTS{alertstate="firing", alertname="DavitDeploymentStalled"})';
+    const labels = [...(named ? ['{namespace="team", name="shop"}'] : []), ...(omitted === '0' && named ? [] : ['{}'])];
+    return outcomeAtEnd(series, [{ expr, labels }]);
+  };
+  expect(await stalled(false, '0')).toBe(AS_EXPECTED);
+  expect(await stalled(true, '0')).toBe(AS_EXPECTED);
+  expect(await stalled(true, '3')).toBe(AS_EXPECTED);
 });
 
 it('those fire when nothing is scraped', async () => {

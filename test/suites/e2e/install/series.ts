@@ -107,28 +107,42 @@ function liveMinute(platform: Platform, minute: number, controller: RuntimeMetri
 }
 
 function censusAt(platform: Platform): Census {
-  const record = (ready: string, reason: string, stalled: 'True' | 'False'): ReturnType<typeof aRecord> => {
+  const record = (
+    ready: string,
+    reason: string,
+    stalled: 'True' | 'False',
+    database = 'Answering',
+  ): ReturnType<typeof aRecord> => {
     const common = { message: '', lastTransitionTime: START };
     const conditions = [
       { type: 'Ready', status: ready, reason, ...common },
       { type: 'Stalled', status: stalled, reason: stalled === 'True' ? reason : 'Settled', ...common },
+      { type: 'Available', status: reason === 'Progressing' ? 'True' : ready, reason, ...common },
+      { type: 'DatabaseReady', status: database === 'Answering' ? 'True' : 'False', reason: database, ...common },
     ];
     return aRecord(
       {},
-      { status: { state: ready === 'True' ? 'READY' : 'UNKNOWN', conditions } as AppDeploymentStatus },
+      {
+        status: {
+          state: ready === 'True' ? 'READY' : 'UNKNOWN',
+          activeRevisionId: 'a',
+          conditions,
+        } as AppDeploymentStatus,
+      },
     );
   };
   const records = Array.from({ length: 8 }, () => record('True', 'Serving', 'False'));
   // A person has stopped one, and one has just been changed: neither is out of order.
   records.push(record('False', 'Paused', 'True'), record('False', 'Progressing', 'False'));
   const building = { ...aRevision(aRecord()), status: { build: { phase: 'Building', queuedAt: START } as const } };
-  if (platform === 'in order') return censusOf(records, [building]);
+  if (platform === 'in order') return censusOf(records, [building], 5);
   records.push(
     ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True')),
-    record('False', 'VolumeLost', 'True'),
+    // A pause does not hide that data is at risk.
+    record('False', 'Paused', 'True', 'VolumeLost'),
   );
   const waiting = { ...aRevision(aRecord()), status: { build: { phase: 'Queued', queuedAt: START } as const } };
-  return censusOf(records, [building, waiting]);
+  return censusOf(records, [building, waiting], 5);
 }
 
 /** Series with the labels of their target → sample. Samples that are no number are left out. */

@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
+import { refusedHere } from '../../../support/bad-records.ts';
 import { eventually } from '../../../support/running-davit.ts';
 import { type Answer, aRevision, type Door, openDoor } from './door.ts';
 
@@ -775,8 +776,11 @@ describe('roles', () => {
         'patch davit.dev/oauthproviders',
         'list davit.dev/codehostintegrations',
         'list davit.dev/listeners',
+        'list /events',
+        'watch events.k8s.io/events',
       ],
       cannot: [
+        'create /events',
         'create davit.dev/apptemplates',
         'update davit.dev/oauthproviders/status',
         'update davit.dev/appdeployments/status',
@@ -788,7 +792,12 @@ describe('roles', () => {
     },
     {
       user: VIEWER,
-      can: ['watch davit.dev/appdeployments', 'get davit.dev/apprevisions', 'list davit.dev/apptemplates'],
+      can: [
+        'watch davit.dev/appdeployments',
+        'get davit.dev/apprevisions',
+        'list davit.dev/apptemplates',
+        'list /events',
+      ],
       cannot: ['patch davit.dev/oauthproviders', 'create davit.dev/appdeployments', 'get /secrets'],
     },
     {
@@ -923,6 +932,50 @@ describe('the controller', () => {
       status: 201,
     });
   });
+  it("deletes client secrets alone in the organization's namespace, and makes its keys alone in its own", async () => {
+    const ORGANIZATION = 'davit-org';
+    await door.call('POST', '/api/v1/namespaces', { metadata: { name: ORGANIZATION } });
+    const secrets = at(ORGANIZATION, 'secrets');
+    const provider = { 'davit.dev/oauth-provider': 'tracker' };
+    const there: readonly (readonly [name: string, labels: object, type: string])[] = [
+      ['tracker--client-1', provider, 'Opaque'],
+      ['tracker', provider, 'Opaque'],
+      ['tracker--client-2', {}, 'Opaque'],
+      ['tracker--client-3', provider, 'kubernetes.io/basic-auth'],
+    ];
+    const verdicts: string[] = [];
+    for (const [name, of, type] of there) {
+      const metadata = { name, labels: of };
+      // The policy davit-secrets admits no such type by that name; the object may be older.
+      const stringData = type === 'Opaque' ? {} : { username: 'a', password: 'b' };
+      const isOdd = type !== 'Opaque';
+      // oxlint-disable-next-line no-await-in-loop -- four small objects
+      const made = await door.call('POST', secrets, { metadata, type, immutable: true, stringData });
+      expect(made.status).toBe(isOdd ? 403 : 201);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (!isOdd)
+        verdicts.push((await door.call('DELETE', `${secrets}/${name}?dryRun=All`, undefined, CONTROLLER)).message);
+    }
+    const NO = expect.stringContaining('may only delete client secrets of OAuth providers');
+    expect(verdicts).toEqual(['', NO, expect.stringContaining("Davit's labels")]);
+    const token = { metadata: { name: 'davit-hmac' }, type: 'bootstrap.kubernetes.io/token' };
+    const own = at('davit-system', 'secrets?dryRun=All');
+    expect((await door.call('POST', own, token, CONTROLLER)).message).toContain('only its keys in its own namespace');
+  });
+  it("the HTTP API makes client secrets alone in the organization's namespace", async () => {
+    const make = (name: string, more: object): Promise<Answer> => {
+      const { labels: of = { 'davit.dev/oauth-provider': 'tracker' }, ...rest } = more as { labels?: object };
+      const secret = { metadata: { name, labels: of }, type: 'Opaque', immutable: true, ...rest };
+      return door.call('POST', at('davit-org', 'secrets?dryRun=All'), secret, API);
+    };
+    expect(await make('tracker--client-9', {})).toMatchObject({ message: '', status: 201 });
+    const NO = 'makes only client secrets';
+    expect((await make('anything', {})).message).toContain(NO);
+    expect((await make('tracker--client-9', { labels: {} })).message).toContain(NO);
+    const token = { metadata: { name: 'a', annotations: { 'kubernetes.io/service-account.name': 'default' } } };
+    const typed = { ...token, type: 'kubernetes.io/service-account-token' };
+    expect((await door.call('POST', at('davit-org', 'secrets?dryRun=All'), typed, API)).message).toContain(NO);
+  });
   it('creates pods only as dry runs', async () => {
     expect(await door.call('POST', at('a-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).toMatchObject({
       message: '',
@@ -993,6 +1046,9 @@ describe('fields with an effect beyond the pods', () => {
     ['labels app: these labels have an effect beyond', { labels: { app: 'shop', team: 'blue' } }],
     ['annotations k8s.v1.cni.cncf.io/networks:', { annotations: { 'k8s.v1.cni.cncf.io/networks': 'x' } }],
     ['labels azure.workload.identity/use:', { labels: { 'azure.workload.identity/use': 'true' } }],
+    ['annotations prometheus.io/scrape:', { annotations: { 'prometheus.io/scrape': 'true' } }],
+    ['annotations co.elastic.logs/json:', { annotations: { 'co.elastic.logs/json': 'x' } }],
+    ['labels kueue.x-k8s.io/queue-name:', { labels: { 'kueue.x-k8s.io/queue-name': 'x' } }],
     [
       'names a namespace is refused',
       { volumes: [{ name: 'v', csi: { driver: 'd', volumeAttributes: { SecretNamespace: 'other' } } }] },
@@ -1003,16 +1059,36 @@ describe('fields with an effect beyond the pods', () => {
     ],
   ];
   it.each(reaching)('is refused: %s', async (words, parts) => {
-    expect((await create(EDITOR, withPod(parts))).message).toContain(words);
+    expect((await create(READS_SECRETS, withPod(parts))).message).toContain(words);
   });
   it("the team's own keys are allowed", async () => {
-    const parts = { labels: { team: 'blue', apple: 'x' }, annotations: { 'example.com/note': 'x', app: 'x' } };
+    const harmless = { 'kubectl.kubernetes.io/default-container': 'server' };
+    const annotations = { 'example.com/note': 'x', app: 'x', ...harmless };
+    const parts = { labels: { team: 'blue', apple: 'x' }, annotations };
     expect(await create(EDITOR, withPod(parts))).toMatchObject({ message: '', status: 201 });
   });
-  it('a Secret by an attribute of a CSI volume is one that the author may get', async () => {
-    const volume = { name: 'v', csi: { driver: 'd', volumeAttributes: { secretName: 'others' } } };
+  it.each([
+    'secretName',
+    'secretname',
+    'secret',
+    'secretRef',
+    'authSecretRefName',
+    'nodePublishSecretRef',
+    'node-publish-secret-name',
+    'csi.storage.k8s.io/node-publish-secret-name',
+    'credentialsName',
+    'passwordRef',
+  ])('a Secret by the attribute %s of a CSI volume is one that the author may get', async (attribute) => {
+    const volume = { name: 'v', csi: { driver: 'd', volumeAttributes: { [attribute]: 'others', share: 'a' } } };
     expect((await create(EDITOR, withPod({ volumes: [volume] }))).message).toContain('Secret others yourself');
     expect(await create(READS_SECRETS, withPod({ volumes: [volume] }))).toMatchObject({ message: '', status: 201 });
+  });
+  it('a SecretProviderClass is one that the author may get', async () => {
+    const csi = { driver: 'secrets-store.csi.k8s.io', volumeAttributes: { secretProviderClass: 'vault' } };
+    const spec = withPod({ volumes: [{ name: 'v', csi }] });
+    expect((await create(EDITOR, spec)).message).toContain('SecretProviderClass vault yourself');
+    expect((await create(READS_SECRETS, spec)).message).toContain('SecretProviderClass vault yourself');
+    expect(await create(undefined, spec)).toMatchObject({ message: '', status: 201 });
   });
   it("a pod's certificate is its account's", async () => {
     const sources = [{ podCertificate: { signerName: 'a.example/b', keyType: 'ED25519' } }];
@@ -1025,8 +1101,11 @@ describe('fields with an effect beyond the pods', () => {
       'settings.pods.allowed={"labels":["app"],"annotations":["*.istio.io/"],"csiDrivers":["files.example"]}';
     const own = { labels: { app: 'shop' }, annotations: { 'sidecar.istio.io/inject': 'true' } };
     const csi = { volumes: [{ name: 'v', csi: { driver: 'files.example' } }] };
-    await release('--set-json', allowed);
+    await release('--set-json', allowed, '--set-json', 'settings.pods.refused={"annotations":["agent.example/"]}');
     await eventually(async () => expect((await create(EDITOR, withPod(own))).message).toBe(''));
+    expect((await create(EDITOR, withPod({ annotations: { 'agent.example/a': 'x' } }))).message).toContain(
+      'annotations agent.example/a:',
+    );
     expect((await create(EDITOR, withPod({ labels: { role: 'db' } }))).message).toContain('labels role');
     await make(withPod(own), 'labelled');
     await release('--set', 'settings.pods.policy=restricted', '--set-json', allowed);
@@ -1085,6 +1164,33 @@ describe('hosting mode', () => {
     );
     expect((await door.call('DELETE', `${DAVIT}/appdeployments/before`, undefined, EDITOR)).status).toBe(200);
   });
+  it("an image of internal_docker is one of the deployment's own repository, by digest", async () => {
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const of = (imageUri: string): Spec => ({ source: 'internal_docker', sourceRevisionConfig: { imageUri } });
+    const elsewhere = of('docker.io/library/shop:1');
+    await release('--set', 'settings.hosting=both');
+    await eventually(async () => expect((await create(EDITOR, elsewhere)).message).toBe(''));
+    await make(elsewhere, 'old-image');
+    const registry = 'settings.builds.registry={"host":"registry.example:5000","repository":"davit"}';
+    await release('--set', 'settings.hosting=both', '--set-json', registry);
+    await eventually(async () => expect((await create(EDITOR, elsewhere)).message).toContain('by digest'));
+    const { body } = await door.call('GET', `/api/v1/namespaces/${NAMESPACE}`);
+    const { uid = '' } = (body as { metadata: { uid?: string } }).metadata;
+    const repository = `registry.example:5000/davit/${NAMESPACE}-${uid.slice(0, 8)}/shop`;
+    expect(await create(EDITOR, of(`${repository}@${digest}`))).toMatchObject({ message: '', status: 201 });
+    expect(await create(EDITOR, { source: 'internal_docker' })).toMatchObject({ message: '', status: 201 });
+    expect(await create(EDITOR, docker())).toMatchObject({ message: '', status: 201 });
+    for (const image of [
+      `${repository}:1`,
+      `${repository}:1@${digest}`,
+      `${repository}-2@${digest}`,
+      `shop@${digest}`,
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop -- four small questions
+      expect((await create(EDITOR, of(image))).message).toContain(`repository, by digest: ${repository}@sha256:`);
+    }
+    expect((await patch(EDITOR, 'old-image', { spec: { databaseDeletionPolicy: 'Retain' } })).message).toBe('');
+  });
   it('the restricted pod policy rejects more than baseline, and accepts what it requires', async () => {
     const context = (securityContext: Spec): Spec =>
       withPod({ sidecars: [{ name: 'helper', image: 'helper:1', securityContext }] });
@@ -1107,6 +1213,14 @@ describe('hosting mode', () => {
       // oxlint-disable-next-line no-await-in-loop -- five small questions
       expect((await create(EDITOR, spec)).message).toContain(words);
     }
+    // kubectl stores a null in these, which asks for nothing (src/resources/pod-policy.test.ts: what the pods get).
+    const nothing = {
+      allowPrivilegeEscalation: null,
+      runAsNonRoot: null,
+      runAsUser: null,
+      capabilities: { drop: null },
+    };
+    expect(await create(EDITOR, context(nothing))).toMatchObject({ message: '', status: 201 });
     const proper = { allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: { drop: ['ALL'] } };
     expect(await create(EDITOR, context(proper))).toMatchObject({ message: '', status: 201 });
     expect(await create(EDITOR, docker())).toMatchObject({ message: '', status: 201 });
@@ -1117,16 +1231,21 @@ describe('hosting mode', () => {
       secretName: 's0',
       secretKey: 'uri',
     }));
+    const using = (limits: Spec, requests: Spec = {}): Spec => ({
+      name: 'helper',
+      image: 'helper:1',
+      resources: { limits, requests },
+    });
     const asking = (resourceSpec: Spec, secretReferences: readonly object[] = external): Spec =>
       docker({ sourceConfig: { resourceSpec }, secretReferences });
     await release('--set', 'settings.hosting=self-hosted');
     await eventually(async () => expect((await create(READS_SECRETS, asking({}))).message).toBe(''));
-    await make(asking({ cpu: 8 }, []), 'large');
+    await make(asking({ cpu: 8, sidecars: [using({ cpu: 4, 'nvidia.com/gpu': 2 })] }, []), 'large');
     await release(
       '--set',
       'settings.hosting=self-hosted,settings.database.own=false',
       '--set-json',
-      'settings.limits={"cpu":1.5,"memoryMb":4194304,"scale":5,"storageGi":20}',
+      'settings.limits={"cpu":1.5,"memoryMb":4194304,"scale":5,"storageGi":20,"resources":{"nvidia.com/gpu":1}}',
     );
     await eventually(async () => expect((await create(READS_SECRETS, asking({ cpu: 2 }))).status).not.toBe(201));
     const tooMuch: readonly (readonly [words: string, spec: Spec])[] = [
@@ -1134,20 +1253,90 @@ describe('hosting mode', () => {
       ['queueCpuLimit must be at most 1.5', asking({ queueCpuLimit: 1.6 })],
       ['orchestratorMaxScale must be at most 5', asking({ orchestratorMaxScale: 6 })],
       ['dbStorageGi must be at most 20', asking({ dbStorageGi: 21 })],
-      ['this platform provides no databases: set POSTGRES_URI_CUSTOM', asking({}, external.slice(1))],
-      ['this platform provides no databases: set REDIS_URI_CUSTOM', asking({}, external.slice(0, 1))],
+      [
+        "cpu limits of a pod's containers together must be at most 1.5",
+        asking({ sidecars: [using({ cpu: '500' }, { cpu: 1 })] }),
+      ],
+      [
+        "cpu requests of a pod's containers together must be at most 1.5",
+        asking({ sidecars: [using({}, { cpu: 1 }), { ...using({}, { cpu: '600m' }), name: 'b' }] }),
+      ],
+      [
+        "memory requests of a pod's containers together must be at most 4194304Mi",
+        asking({ sidecars: [using({ memory: '1Gi' })], initContainers: [{ ...using({ memory: '4Ti' }), name: 'b' }] }),
+      ],
+      ['queueCpu: its sum with the sidecars', asking({ queueCpu: 1, sidecars: [using({ cpu: '0.6' })] })],
+      ["nvidia.com/gpu of a pod's containers together", asking({ initContainers: [using({ 'nvidia.com/gpu': 8 })] })],
+      [
+        "ephemeral-storage of a pod's containers together",
+        asking({ sidecars: [using({ 'ephemeral-storage': '1Gi' })] }),
+      ],
+      [
+        'this platform provides no databases: set POSTGRES_URI_CUSTOM, or database of runtime to none',
+        asking({}, external.slice(1)),
+      ],
+      [
+        'this platform provides no databases: set REDIS_URI_CUSTOM, or redis of runtime to none',
+        asking({}, external.slice(0, 1)),
+      ],
     ];
     for (const [words, spec] of tooMuch) {
       // oxlint-disable-next-line no-await-in-loop -- six small questions
       expect((await create(READS_SECRETS, spec)).message).toContain(words);
     }
+    const without = docker({ sourceConfig: { runtime: { database: 'none', redis: 'none' } } });
+    expect(await create(READS_SECRETS, without)).toMatchObject({ message: '', status: 201 });
     const most = asking({ cpu: 1.5, memoryMb: 4_194_304, maxScale: 5, dbStorageGi: 20 });
+    const within = using({ cpu: '500m', memory: '1Gi', 'nvidia.com/gpu': 1 });
+    expect(await create(READS_SECRETS, asking({ cpu: 1, cpuLimit: 1, sidecars: [within] }))).toMatchObject({
+      message: '',
+      status: 201,
+    });
+    // The API server's limit of costs, with as many containers as there may be.
+    const many = Array.from({ length: 20 }, (_, n) => ({
+      ...using({ cpu: '1m', 'nvidia.com/gpu': 0 }),
+      name: `c${n}`,
+    }));
+    const others = many.map((one) => ({ ...one, name: `i${one.name}`, restartPolicy: 'Always' }));
+    expect(await create(READS_SECRETS, asking({ sidecars: many, initContainers: others }))).toMatchObject({
+      message: '',
+      status: 201,
+    });
     expect(await create(READS_SECRETS, most)).toMatchObject({ message: '', status: 201 });
     const more = (cpu: number): Spec => ({ spec: { sourceConfig: { resourceSpec: { cpu } } } });
     expect((await patch(READS_SECRETS, 'large', { spec: { databaseDeletionPolicy: 'Retain' } })).message).toBe('');
     expect((await patch(READS_SECRETS, 'large', more(9))).message).toContain('cpu must be at most 1.5');
     expect((await patch(READS_SECRETS, 'large', more(1))).message).toBe('');
+    const larger = { sidecars: [using({ cpu: 4, 'nvidia.com/gpu': 3 })] };
+    expect(
+      (await patch(READS_SECRETS, 'large', { spec: { sourceConfig: { resourceSpec: larger } } })).message,
+    ).toContain('nvidia.com/gpu');
   });
+  it('what a platform refuses is refused with kubectl in the words of the other doors', async () => {
+    const bySettings = Map.groupBy(refusedHere, ({ settings }) => JSON.stringify(settings));
+    for (const [settings, rows] of bySettings) {
+      const [first] = rows;
+      const { pods = {}, limits = {} } = JSON.parse(settings) as { pods?: object; limits?: object };
+      // oxlint-disable-next-line no-await-in-loop -- one platform after the other
+      await release(
+        '--set',
+        'settings.hosting=self-hosted',
+        '--set-json',
+        `settings.pods=${JSON.stringify(pods)}`,
+        '--set-json',
+        `settings.limits=${JSON.stringify(limits)}`,
+      );
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await eventually(async () =>
+        expect((await create(EDITOR, withPod(first?.spec ?? {}))).message).toContain(first?.says ?? ''),
+      );
+      for (const { name, spec, says } of rows) {
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        const { status, message } = await create(EDITOR, withPod(spec));
+        expect([name, status, message]).toEqual([name, 422, expect.stringContaining(says)]);
+      }
+    }
+  }, 300_000);
   it('disabled policies are removed', async () => {
     await release('--set', 'admission.enabled=false');
     await eventually(async () => expect((await create(EDITOR, references(['others']))).status).toBe(201));

@@ -104,7 +104,7 @@ describe('the definitions', () => {
 
   it('kubectl get has the printer columns, and selects by state', async () => {
     await door.call('POST', RECORDS, aRecord(docker(), 'columns'));
-    expect(await cluster.kubectl(['get', 'davit'])).toMatch(/NAME +STATUS +READY +REPLICAS +IMAGE +URL +AGE/);
+    expect(await cluster.kubectl(['get', 'davit'])).toMatch(/NAME +STATUS +PHASE +UP-TO-DATE +REPLICAS +URL +AGE\n/);
     expect(await cluster.kubectl(['get', 'appd', '--field-selector=spec.source=external_docker'])).toContain('columns');
     expect(await cluster.kubectl(['get', 'appd', '--field-selector=status.state=READY'])).not.toContain('columns');
   });

@@ -61,6 +61,11 @@ async function live(): Promise<void> {
   await cluster.kubectl(['-n', tenant.namespace, 'create', 'secret', 'generic', 'mine', '--from-literal=key=value']);
   await cluster.kubectl(['apply', '-f', '-'], { input: record('life', { databaseDeletionPolicy: 'Retain' }) });
   await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=60s']);
+  // As an older version made it; Davit takes the label away.
+  const project = ['-n', tenant.namespace, 'trp', 'life'];
+  const tracked = ['label', ...project, 'app.kubernetes.io/instance=life', '--overwrite'];
+  await cluster.kubectl(['annotate', ...project, 'argocd.argoproj.io/sync-options-']);
+  await cluster.kubectl(tracked);
   const patch = JSON.stringify({
     spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 1 },
   });
@@ -118,8 +123,13 @@ async function live(): Promise<void> {
 
 /** A migration that somebody deletes, and one that goes with its record. */
 async function migrate(): Promise<void> {
-  const sourceConfig = { runtime: { migrate: { command: ['migrate'] } } };
-  await cluster.kubectl(['apply', '-f', '-'], { input: record('moves', { sourceConfig }) });
+  // Its pod does not begin, so that the migration has not ended when its Job is deleted.
+  const sourceRevisionConfig = { imageUri: 'registry.example/unmounted:1' };
+  const input = record('moves', {
+    sourceConfig: { runtime: { migrate: { command: ['migrate'] } } },
+    sourceRevisionConfig,
+  });
+  await cluster.kubectl(['apply', '-f', '-'], { input });
   const jobs = ['-n', tenant.namespace, 'get', 'jobs', '-o', 'jsonpath={.items[*].metadata.name}'];
   let first = '';
   await eventually(async () => {
@@ -225,9 +235,10 @@ const PLATFORMS = [
     values: {
       ...ADDRESS,
       'settings.hosting': 'both',
-      'settings.builds.images': { builder: 'registry.example/builder:1', davit: 'registry.example/davit:1' },
+      // Their pods do not end, so that the build's objects stay until its record is deleted.
+      'settings.builds.images': { builder: 'images.example/played-builder:1', davit: 'images.example/played-davit:1' },
       'registry.enabled': true,
-      'registry.host': 'registry.example',
+      'registry.host': 'images.example',
     },
   },
 ];

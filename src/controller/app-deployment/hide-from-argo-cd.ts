@@ -1,0 +1,28 @@
+// Changes the labels of objects without an owner that an earlier version of Davit created, once: Argo CD would prune them.
+
+import { FIELD_MANAGER } from '../../api/meta.ts';
+import { prunable, unprunable } from '../../decide/children/argo-cd.ts';
+import { type ActionFailure, type Observed, refTo } from '../../decide/observed.ts';
+import { overlayWrite } from '../shared/caches.ts';
+import { type Clusters, placeOf } from '../shared/cluster.ts';
+import { failureOf } from '../shared/failures.ts';
+import { settleFailures } from '../shared/settle-all.ts';
+
+/** Returns the requests that failed. Tracing projects are in the home cluster, all others in the target cluster. */
+export function hideFromArgoCd(observed: Observed, { home, target }: Clusters): Promise<ActionFailure[]> {
+  return settleFailures(
+    prunable(observed).map(async (object) => {
+      const { client, registry, caches } = object.kind === 'TracingProject' ? home : target;
+      try {
+        const patch = unprunable(object);
+        overlayWrite(
+          caches,
+          await client.mergePatch(registry.resourceOf(object), placeOf(object), patch, { fieldManager: FIELD_MANAGER }),
+        );
+        return undefined;
+      } catch (error) {
+        return failureOf(error, refTo(object), 'apply');
+      }
+    }),
+  );
+}

@@ -1,0 +1,88 @@
+// Since when nothing has needed a tag of the registry. A ConfigMap keeps it, so that a controller which restarts every day still
+// deletes tags after a day.
+
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { undefinedIfNotFound } from '../../errors.ts';
+import { CONFIG_MAPS } from '../../kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../kube/client.ts';
+
+/** The chart creates it, without data. */
+const CONFIG_MAP = 'davit-registry-upkeep';
+const KEY = 'unneeded';
+const HOUR_MS = 3600 * 1000;
+/** Tags that are kept in the ConfigMap, which holds at most a mebibyte: those that are unneeded longest. */
+const MOST = 20_000;
+
+interface Kept extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** Full hours since 1970, by a hash of repository and tag. */
+const Hours = z.record(z.string(), z.int().min(0));
+
+export interface UnneededTags {
+  /** Reads what an earlier controller kept, once. Throws if a request to the API server fails, other than by a ConfigMap that is absent. */
+  load(client: KubeClient): Promise<void>;
+  /** Notes that these are the repository's unneeded tags. Returns those that have been unneeded for `forMs`. */
+  overdue(repository: string, tags: readonly string[], forMs: number): string[];
+  forget(repository: string, tag: string): void;
+  /** Writes what has changed. */
+  save(client: KubeClient): Promise<void>;
+}
+
+export function makeUnneededTags(namespace: string, now: () => Date): UnneededTags {
+  /** By repository and tag, in milliseconds since 1970. */
+  const since = new Map<string, Map<string, number>>();
+  let kept: Readonly<Record<string, number>> | undefined;
+  let saved = '{}';
+  const ref = { namespace, name: CONFIG_MAP };
+
+  return {
+    async load(client) {
+      if (kept !== undefined) return;
+      const found = await client.get<Kept>(CONFIG_MAPS, ref).catch(undefinedIfNotFound);
+      saved = found?.data?.[KEY] ?? '{}';
+      kept = read(saved);
+    },
+
+    overdue(repository, tags, forMs) {
+      const before = since.get(repository);
+      const ms = now().getTime();
+      const beginning = (tag: string): number => {
+        const hours = kept?.[hashOf(repository, tag)];
+        // Rounded up, and never in the future: a clock that was wrong deletes nothing early.
+        return Math.min(ms, before?.get(tag) ?? (hours === undefined ? ms : (hours + 1) * HOUR_MS));
+      };
+      const these = new Map(tags.map((tag) => [tag, beginning(tag)]));
+      if (these.size === 0) since.delete(repository);
+      else since.set(repository, these);
+      return tags.filter((tag) => ms - (these.get(tag) ?? ms) >= forMs);
+    },
+
+    forget: (repository, tag) => void since.get(repository)?.delete(tag),
+
+    async save(client) {
+      const all = [...since].flatMap(([repository, tags]) =>
+        [...tags].map(([tag, ms]) => [hashOf(repository, tag), Math.floor(ms / HOUR_MS)] as const),
+      );
+      const oldest = all.toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).slice(0, MOST);
+      const text = JSON.stringify(Object.fromEntries(oldest));
+      if (text === saved) return;
+      const written = await client.mergePatch(CONFIG_MAPS, ref, { data: { [KEY]: text } }).catch(undefinedIfNotFound);
+      if (written !== undefined) saved = text;
+    },
+  };
+}
+
+function hashOf(repository: string, tag: string): string {
+  return createHash('sha256').update(`${repository}:${tag}`).digest('base64url').slice(0, 14);
+}
+
+function read(text: string): Readonly<Record<string, number>> {
+  try {
+    return Hours.parse(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}

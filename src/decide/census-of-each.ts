@@ -1,0 +1,53 @@
+// The state of single records, for the metrics that name them (setting metrics.perDeployment). Their number is bounded: those that
+// need somebody come first, and how many are left out is a number too.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import { REASONS } from '../api/app-deployment-conditions.ts';
+import { conditionOf } from '../api/conditions.ts';
+import { reasonLabel } from './outcomes.ts';
+import { stalledFrom } from './stalled-since.ts';
+
+export interface EachRecord {
+  readonly records: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    /** That of Ready. */
+    readonly reason: string;
+    readonly isReady: boolean;
+    /** Since when it is Stalled, and why; seconds since 1970. */
+    readonly stalled?: { readonly reason: string; readonly at: number };
+  }[];
+  /** Records that are not in the list, because it is full. */
+  readonly omitted: number;
+}
+
+type Listed = EachRecord['records'][number];
+
+/** At most `most` records: those that are Stalled, those that are not Ready, then the others by name. */
+export function censusOfEach(records: readonly AppDeployment[], most: number): EachRecord {
+  const all = records.map(listed).toSorted((a, b) => urgency(a) - urgency(b) || (placeOf(a) < placeOf(b) ? -1 : 1));
+  return { records: all.slice(0, most), omitted: Math.max(0, all.length - most) };
+}
+
+function listed({ metadata: { namespace = '', name }, status }: AppDeployment): Listed {
+  const ready = conditionOf(status?.conditions, 'Ready');
+  const stalled = conditionOf(status?.conditions, 'Stalled');
+  const from = stalledFrom(status);
+  return {
+    namespace,
+    name,
+    reason: ready ? reasonLabel(ready.reason, REASONS) : 'NotObserved',
+    isReady: ready?.status === 'True',
+    ...(stalled &&
+      from !== undefined && { stalled: { reason: reasonLabel(stalled.reason, REASONS), at: from / 1000 } }),
+  };
+}
+
+function urgency({ stalled, isReady }: Listed): number {
+  if (stalled) return 0;
+  return isReady ? 2 : 1;
+}
+
+function placeOf({ namespace, name }: Listed): string {
+  return `${namespace}/${name}`;
+}

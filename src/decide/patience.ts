@@ -1,0 +1,34 @@
+// How long something may fail before a person is asked. No watch tells that a time is over, so the record is requeued.
+
+import type { AppDeployment } from '../api/app-deployment.ts';
+import type { ConditionType } from '../api/app-deployment-conditions.ts';
+import { conditionOf } from '../api/conditions.ts';
+import type { Settings } from '../api/settings.ts';
+
+export interface Patience {
+  /** Exits of a container after which a new revision has failed. */
+  readonly maxCrashes: number;
+  readonly unavailableSeconds: number;
+  /** Conditions that have been False for longer than that. */
+  readonly exhausted: ReadonlySet<ConditionType>;
+}
+
+const TIMED: readonly ConditionType[] = ['Available', 'WorkloadsReady', 'DatabaseReady', 'RedisReady'];
+
+export function patienceOf(record: AppDeployment, { pods }: Settings, now: Date): Patience {
+  const { maxCrashes, unavailableSeconds } = pods;
+  const exhausted = TIMED.filter((type) => leftMs(record, type, unavailableSeconds, now) === 0);
+  return { maxCrashes, unavailableSeconds, exhausted: new Set(exhausted) };
+}
+
+/** Milliseconds until the next condition has been False for too long; undefined if none is on its way there. */
+export function untilExhaustedMs(record: AppDeployment, { pods }: Settings, now: Date): number | undefined {
+  const waits = TIMED.flatMap((type) => leftMs(record, type, pods.unavailableSeconds, now) || []);
+  return waits.length > 0 ? Math.min(...waits) : undefined;
+}
+
+function leftMs({ status }: AppDeployment, type: ConditionType, seconds: number, now: Date): number | undefined {
+  const condition = conditionOf(status?.conditions, type);
+  if (condition?.status !== 'False') return undefined;
+  return Math.max(0, Date.parse(condition.lastTransitionTime) + seconds * 1000 - now.getTime());
+}

@@ -1,0 +1,44 @@
+// The rules for records that a CRD cannot have, because they depend on a setting: charts/davit/files/admission-rules.json, which the
+// chart's admission policies read.
+
+import { NFS_MESSAGE, POD_POLICIES, RESTRICTED_RULES } from '../api/pod-policy.ts';
+import {
+  CSI_DRIVER_MESSAGE,
+  NAMESPACE_ATTRIBUTE_MESSAGE,
+  POD_CERTIFICATE_MESSAGE,
+  refusedKeyMessage,
+} from '../api/pod-reach.ts';
+import { NUMBER_FIELDS } from '../api/resource-spec.ts';
+import { POD_SUMS, SUM_WITH_SIDECARS } from '../record/limits.ts';
+import { NOT_OWN_IMAGE } from '../record/own-image.ts';
+
+const LIMITS = ['cpu', 'memoryMb', 'scale', 'storageGi'] as const;
+
+export function admissionRulesJson(): string {
+  const rules = {
+    restricted: RESTRICTED_RULES.map(({ refused, message }) => ({ refused, message })),
+    // By limit: the numbers of a record that it is for.
+    limitedFields: Object.fromEntries(
+      LIMITS.map((limit) => [
+        limit,
+        NUMBER_FIELDS.filter(({ limitedBy }) => limitedBy === limit).map(({ field }) => field),
+      ]),
+    ),
+    podSums: POD_SUMS,
+    messages: {
+      sumWithSidecars: SUM_WITH_SIDECARS,
+      notOwnImage: NOT_OWN_IMAGE,
+      nfs: NFS_MESSAGE,
+      namespaceAttribute: NAMESPACE_ATTRIBUTE_MESSAGE,
+      csiDriver: CSI_DRIVER_MESSAGE,
+      podCertificate: POD_CERTIFICATE_MESSAGE,
+      refusedKey: Object.fromEntries(
+        POD_POLICIES.map((policy) => [
+          policy,
+          { labels: refusedKeyMessage('labels', policy), annotations: refusedKeyMessage('annotations', policy) },
+        ]),
+      ),
+    },
+  };
+  return `${JSON.stringify(rules, null, 2)}\n`;
+}

@@ -1,0 +1,116 @@
+// Presents the platform's settings to a tenant. Each field is named here, so that a new setting is not shown automatically. Pure.
+
+import type { AppTemplate } from '../../api/app-template.ts';
+import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
+import type { Listener } from '../../api/listener.ts';
+import { HOSTS_ANNOTATION } from '../../api/meta.ts';
+import type { Settings } from '../../api/settings.ts';
+import { isSourceTaken, SOURCES } from '../../api/source-rules.ts';
+import type { KubeObject } from '../../kube/client.ts';
+import { claimableHosts } from '../../record/hostnames.ts';
+import type { Tenant } from '../core/authorization.ts';
+import { snake } from '../core/casing.ts';
+import type { Platform } from './payloads.ts';
+
+/** The objects that a tenant may use. */
+export interface Offered {
+  readonly tenant: Tenant;
+  /** The tenant's namespace. */
+  readonly namespace: KubeObject | undefined;
+  readonly integrations: readonly CodeHostIntegration[];
+  readonly listeners: readonly Listener[];
+  readonly templates: readonly AppTemplate[];
+}
+
+export function presentPlatform(settings: Settings, offered: Offered): Platform {
+  const { hosting, deploymentType, address, codeHosts, pods, database, images, sizes } = settings;
+  const { tenant, namespace, integrations, listeners, templates } = offered;
+  return {
+    tenant: { id: tenant.id, namespace: tenant.namespace },
+    hosting,
+    sources: SOURCES.filter((source) => isSourceTaken(source, hosting, false)),
+    builds: presentBuilds(settings.builds),
+    hosts: {
+      available: address.kind !== 'none',
+      base_domain: address.baseDomain ?? null,
+      claimable:
+        address.kind === 'none'
+          ? []
+          : claimableHosts(tenant.namespace, namespace?.metadata.annotations?.[HOSTS_ANNOTATION], address),
+    },
+    code_hosts: codeHosts.map(({ host }) => host),
+    integrations: integrations.map(({ metadata, spec }) => ({
+      id: metadata.uid ?? '',
+      name: metadata.name,
+      kind: spec.kind,
+      host: hostOf(spec.apiUrl),
+    })),
+    listeners: listeners.map(({ metadata, spec }) => ({
+      id: metadata.uid ?? '',
+      name: metadata.name,
+      namespaces: spec.namespaces ?? [],
+    })),
+    templates: templates.map(({ metadata, spec }) => ({
+      name: metadata.name,
+      image_uri: spec.imageUri ?? null,
+      repo_url: spec.repoUrl ?? null,
+      repo_ref: spec.repoRef ?? null,
+    })),
+    pods: {
+      port: pods.port,
+      health_path: pods.healthPath,
+      policy: pods.policy,
+      progress_deadline_seconds: pods.progressDeadlineSeconds,
+    },
+    stores: { own: database.own, postgres_image: images.postgres, redis_image: images.redis },
+    limits: presentLimits(settings),
+    default_type: deploymentType ?? 'plain',
+    sizes: Object.fromEntries(
+      Object.entries(sizes).map(([type, { server, postgres, redis }]) => [
+        type,
+        { server: withSnakeKeys(server), postgres: withSnakeKeys(postgres), redis: withSnakeKeys(redis) },
+      ]),
+    ),
+  };
+}
+
+function presentBuilds(builds: Settings['builds']): Platform['builds'] {
+  const { registry, images, baseImages, packageIndex, concurrency } = builds;
+  return {
+    available: registry !== undefined && images.builder !== undefined,
+    base_images: { python: baseImages.python ?? null, node: baseImages.node ?? null },
+    package_indexes: { pip: withoutCredentials(packageIndex.pip), npm: withoutCredentials(packageIndex.npm) },
+    registry: registry?.host ?? null,
+    user: builds.user,
+    concurrency: { per_tenant: concurrency.perTenant, total: concurrency.total },
+    timeout_seconds: builds.timeoutSeconds,
+    upload_max_mb: builds.uploadMaxMb,
+    workspace_max_mb: builds.workspaceMb,
+  };
+}
+
+function presentLimits({ limits, http }: Settings): Platform['limits'] {
+  return {
+    cpu: limits.cpu ?? null,
+    memory_mb: limits.memoryMb ?? null,
+    scale: limits.scale ?? null,
+    storage_gi: limits.storageGi ?? null,
+    resources: limits.resources ?? null,
+    requests_per_minute: http.requestsPerMinute,
+  };
+}
+
+/** An index may be named with a user and password, or with a token in its query. */
+function withoutCredentials(address: string | undefined): string | null {
+  if (address === undefined) return null;
+  const { origin, pathname } = new URL(address);
+  return `${origin}${pathname}`;
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : '';
+}
+
+function withSnakeKeys(numbers: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(numbers).map(([field, value]) => [snake(field), value]));
+}

@@ -1,0 +1,41 @@
+// GET /v2/platform, for whoever may list deployments in the tenant.
+
+import type { Settings } from '../../api/settings.ts';
+import type { Integrations } from '../code-host-repositories/repository.ts';
+import { type FacadeCaches, synced } from '../core/caches.ts';
+import type { App } from '../core/validation.ts';
+import type { Auth } from '../plugins/auth.ts';
+import { failures } from '../plugins/openapi.ts';
+import { Platform } from './payloads.ts';
+import { presentPlatform } from './presenter.ts';
+
+export interface PlatformRouteOptions extends Pick<FacadeCaches, 'tenants' | 'listeners' | 'templates'> {
+  readonly auth: Auth;
+  readonly settings: Settings;
+  readonly integrations: Integrations;
+}
+
+export function registerPlatform(
+  app: App,
+  { auth, settings, integrations, tenants, listeners, templates }: PlatformRouteOptions,
+): void {
+  app.get('/v2/platform', {
+    onRequest: auth.as('list'),
+    schema: {
+      tags: ['platform'],
+      operationId: 'getPlatform',
+      summary: 'Get what the platform offers to this tenant: sources, base images, hosts, limits, default sizes',
+      response: { 200: Platform, ...failures(401, 403, 422) },
+    },
+    handler: async (request) => {
+      const { tenant } = auth.admitted(request);
+      return presentPlatform(settings, {
+        tenant,
+        namespace: tenants.get({ name: tenant.namespace }),
+        integrations: integrations.list(tenant),
+        listeners: settings.listeners.enabled ? synced(listeners, 'listeners').list(tenant.namespace) : [],
+        templates: synced(templates, 'templates').list(),
+      });
+    },
+  });
+}

@@ -1,0 +1,431 @@
+// A bound: a first state, the events that may happen in it, and how often. Its World says which steps a state allows, takes
+// them, and brings states to rest.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import type { Settings } from '../../../src/api/settings.ts';
+import { JOBS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { canBuild } from '../../../src/record/build-source.ts';
+import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
+import { BUILDS } from './build-events.ts';
+import { type Event, wordsOf } from './event.ts';
+import { type Broken, makeMachine } from './machine.ts';
+import { mend } from './mending.ts';
+import { type Controllers, RESOURCES } from './passes.ts';
+import { hasLostData, judgePass, judgeRest, pictureOf } from './properties.ts';
+import { type Admission, type Scene } from './scene.ts';
+import { makeRegistry, type Registry, type State } from './world.ts';
+
+export interface Bound {
+  readonly name: string;
+  readonly about: string;
+  /** A property that the code is known to break here, which is to be mended. */
+  readonly open?: string;
+  /** How much of the time it gets, beside the 1 of others. */
+  readonly share?: number;
+  readonly settings: Settings;
+  /** Namespaces of tenants, each with records of its own. */
+  readonly namespaces: readonly string[];
+  /** Makes the first state. */
+  readonly begin: (scene: Scene) => void;
+  /** Events on the way from what `begin` makes to the first state, in words; the state is brought to rest before and after each. */
+  readonly history?: readonly string[];
+  readonly events: readonly Event[];
+  /** How many events of people, and how many troubles, there are on one way. */
+  readonly people: number;
+  readonly troubles: number;
+  /** Whether the controller crashes between its writes. */
+  readonly crashes?: true;
+  /** Whether caches lag by one event. */
+  readonly lags?: true;
+  readonly refuse?: (scene: Scene, request: FakeRequest) => Error | undefined;
+  readonly admission?: Admission;
+}
+
+export interface Step {
+  readonly state: State;
+  readonly label: string;
+  readonly broken: readonly Broken[];
+}
+
+export interface Judged {
+  readonly broken: readonly Broken[];
+  readonly afterwards: readonly string[];
+}
+
+export interface World {
+  readonly first: State;
+  enabled(state: State): readonly string[];
+  step(state: State, label: string): Promise<readonly Step[]>;
+  /** What is broken at rest, as the world is and when it was mended; nothing if the same rest was judged before. */
+  judge(state: State): Promise<readonly Judged[]>;
+  settled(state: State): Promise<Rest>;
+  /** Every object, for people. */
+  show(state: State): string;
+  counts(): Readonly<Record<string, number>>;
+}
+
+interface Rest {
+  readonly state: State;
+  readonly broken: readonly Broken[];
+}
+
+/** More steps than any way to rest has. */
+const LONGEST_WAY = 400;
+
+interface Taking {
+  readonly event?: Event;
+  readonly namespace: string;
+  readonly subject: string;
+  readonly controller?: Controllers;
+}
+
+/** Kinds whose caches may lag. */
+const LAGGING = ['AppDeployment', 'AppRevision', 'Deployment', 'Pod', 'Secret', 'PersistentVolumeClaim', 'Job'];
+const CATCH_UP = 'the caches have caught up';
+
+export async function makeWorld(bound: Bound): Promise<World> {
+  const { settings, namespaces } = bound;
+  const people = namespaces.length + 1;
+  const troubles = people + 1;
+  const registry: Registry = makeRegistry((namespace) => namespaces.indexOf(namespace) + 1);
+  // Now, so that whoever reads a whole namespace reads the same groups in the same order in every state.
+  for (const namespace of [...namespaces, '', settings.organizationNamespace, settings.builds.namespace])
+    for (const resource of RESOURCES) registry.columnOf(resource, namespace);
+  const machine = makeMachine(registry, {
+    settings,
+    namespaces,
+    refuse: bound.refuse ?? (() => undefined),
+    admission: bound.admission ?? {},
+    stepwise: bound.crashes === true,
+    judge: (seen) => judgePass(seen, settings),
+  });
+  const where = [...namespaces, ...(canBuild(settings) ? [BUILDS] : [])];
+  const takings = new Map<string, Taking>();
+  const rests = new Map<string, Rest>();
+  const judgedRests = new Set<string>();
+  const pictures = new Map<string, string>();
+
+  function remember(words: string, taking: Taking): string {
+    if (!takings.has(words)) takings.set(words, taking);
+    return words;
+  }
+  function happenings(scene: Scene, namespace: string, which: (event: Event) => boolean): string[] {
+    return bound.events
+      .filter(which)
+      .flatMap((event) =>
+        event
+          .subjects(scene, namespace)
+          .map((subject) => remember(wordsOf(event, namespace, subject), { event, namespace, subject })),
+      );
+  }
+  /** What the controller's queues may hold. */
+  function keysIn(scene: Scene, namespace: string): string[] {
+    const pass = (controller: Controllers, subject: string): string =>
+      remember(`Davit reconciles ${controller} ${namespace}/${subject}`, { controller, namespace, subject });
+    const records = scene
+      .all<AppDeployment>(APP_DEPLOYMENTS, namespace)
+      .map(({ metadata }) => pass('records', metadata.name));
+    if (!canBuild(settings)) return records;
+    const revisions = scene
+      .all<AppRevision>(APP_REVISIONS, namespace)
+      .filter(({ spec }) => spec.requested.sourceRevisionConfig.imageUri === undefined);
+    const jobs = scene
+      .all<KubeObject>(JOBS, BUILDS)
+      .filter(({ metadata }) => metadata.labels?.['davit.dev/build-tenant'] === namespace)
+      .map(({ metadata }) => metadata.labels?.['davit.dev/build'] ?? '');
+    const ids = new Set([...revisions.map(({ spec }) => spec.id.toLowerCase()), ...jobs]);
+    return [...records, ...[...ids].map((id) => pass('builds', id))];
+  }
+  const ask = <Value>(question: string, state: State, answer: (scene: Scene) => Value): Value =>
+    machine.ask(question, state, answer);
+  const organization = canBuild(settings)
+    ? [
+        remember('Davit reconciles organization CodeHostIntegration/git', {
+          controller: 'organization',
+          namespace: 'CodeHostIntegration',
+          subject: 'git',
+        }),
+      ]
+    : [];
+  const keysOf = (state: State): string[] => [
+    ...organization,
+    ...namespaces.flatMap((namespace) => ask(`keys ${namespace}`, state, (scene) => keysIn(scene, namespace))),
+  ];
+  const calmOf = (state: State): string[] =>
+    where.flatMap((namespace) =>
+      ask(`calm ${namespace}`, state, (scene) => happenings(scene, namespace, ({ calm }) => calm === true)),
+    );
+  const isTrouble = (event: Event): boolean => event.by !== 'people' && event.calm !== true;
+
+  async function take(state: State, label: string): Promise<readonly Step[]> {
+    const taking = takings.get(label);
+    if (!taking) throw new Error(`nothing is called: ${label}`);
+    const { event, namespace, subject, controller } = taking;
+    if (controller) {
+      const done = await machine.pass(controller, `${namespace}/${subject}`, state);
+      const { broken } = done.value;
+      const crashes = done.between.map((after, index) => ({
+        state: after,
+        label: `${label}, and crashes after ${index + 1} writes`,
+        broken: [],
+      }));
+      return [{ state: done.state, label, broken }, ...crashes];
+    }
+    if (!event) return [];
+    return [
+      { state: await machine.act(label, state, (scene) => event.happen(scene, namespace, subject)), label, broken: [] },
+    ];
+  }
+  function spent(state: State, { event }: Taking): State {
+    const next = [...state];
+    if (event?.by === 'people') next[people] = (next[people] ?? 0) + 1;
+    if (event && isTrouble(event)) next[troubles] = (next[troubles] ?? 0) + 1;
+    return next;
+  }
+  /** The same step when one cache has not seen what it changed. */
+  async function withLag(before: State, { state, label }: Step, namespace: string): Promise<Step[]> {
+    if (ask('behind', before, (scene) => scene.mark(namespace, 'behind') !== undefined)) return [];
+    const lags: Step[] = [];
+    for (const column of registry.columnsIn(namespace)) {
+      const [old, now] = [registry.group(registry.read(before, column)), registry.group(registry.read(state, column))];
+      if (old === now) continue;
+      for (const id of new Set([...old.keys(), ...now.keys()])) {
+        const entry = registry.entry(now.get(id) ?? old.get(id) ?? 0);
+        if (old.get(id) === now.get(id) || !('object' in entry) || !LAGGING.includes(entry.object.kind)) continue;
+        const value = `${id} ${old.get(id) ?? 0}`;
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const behind = await machine.act(`behind ${value}`, state, (scene) =>
+          scene.setMark(namespace, 'behind', value),
+        );
+        lags.push({
+          state: behind,
+          label: `${label}; the cache does not show ${entry.object.kind} ${entry.object.metadata.name} as it is now`,
+          broken: [],
+        });
+      }
+    }
+    return lags;
+  }
+  async function caughtUp(state: State): Promise<State> {
+    let next = state;
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const namespace of namespaces)
+      next = await machine.act(`catch up ${namespace}`, next, (scene) => scene.setMark(namespace, 'behind', undefined));
+    return next;
+  }
+
+  async function settle(from: State, then?: string[]): Promise<Rest> {
+    const path: string[] = [];
+    const broken: Broken[] = [];
+    let state = await caughtUp(from);
+    let rest: Rest | undefined;
+    for (let count = 0; rest === undefined; count += 1) {
+      const at = state.slice(0, people).join();
+      const known = then ? undefined : rests.get(at);
+      if (known) rest = { ...known, broken: [...broken, ...known.broken] };
+      else if (path.includes(at) || count > LONGEST_WAY)
+        rest = {
+          state,
+          broken: [
+            ...broken,
+            { property: 'rest is reached', message: `It goes round: ${(await onward(state)).join(', ')}.` },
+          ],
+        };
+      else {
+        path.push(at);
+        // oxlint-disable-next-line no-await-in-loop -- one step after the other
+        const next = await calmStep(state, broken, then);
+        if (next) state = next;
+        else rest = { state, broken };
+      }
+    }
+    for (const at of path) rests.set(at, rest);
+    return rest;
+  }
+  /** One step towards rest; undefined at rest. */
+  async function calmStep(state: State, broken: Broken[], then?: string[]): Promise<State | undefined> {
+    for (const label of [...keysOf(state), ...calmOf(state)]) {
+      // oxlint-disable-next-line no-await-in-loop -- one step after the other
+      const [done] = await take(state, label);
+      if (!done) continue;
+      broken.push(...done.broken);
+      if (done.state.every((place, index) => place === state[index])) continue;
+      then?.push(label);
+      return done.state;
+    }
+    return undefined;
+  }
+  async function onward(from: State): Promise<string[]> {
+    const labels: string[] = [];
+    let state = from;
+    for (let count = 0; count < 12; count += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one step after the other
+      const next = await calmStep(state, [], labels);
+      if (!next) break;
+      state = next;
+    }
+    return labels;
+  }
+  async function stillWrites(state: State): Promise<Broken[]> {
+    const broken: Broken[] = [];
+    for (const label of keysOf(state)) {
+      const { controller, namespace, subject } = takings.get(label) as Taking;
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { value } = await machine.pass(controller ?? 'records', `${namespace}/${subject}`, state);
+      const wrote = value.said.filter((words) => !words.endsWith(')'));
+      if (wrote.length > 0) broken.push({ property: 'at rest nothing is written', message: wrote.join(', ') });
+    }
+    return broken;
+  }
+  async function judgeAt({ state, broken }: Rest): Promise<Broken[]> {
+    const judged = namespaces.flatMap((namespace) =>
+      ask(`rest ${namespace}`, state, (scene) => judgeRest(scene, namespace, settings)),
+    );
+    return [...broken, ...judged, ...(await stillWrites(state))];
+  }
+  /** What a new record of the same spec comes to. */
+  async function freshPicture(record: AppDeployment): Promise<string> {
+    const spec = `${record.metadata.namespace} ${JSON.stringify(record.spec)}`;
+    const found = pictures.get(spec);
+    if (found !== undefined) return found;
+    const { namespace = '', name } = record.metadata;
+    let state = await start();
+    state = await machine.act(`fresh ${namespace}/${name} ${spec}`, state, (scene) => {
+      const before = scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, name);
+      if (before) scene.erase(APP_DEPLOYMENTS, before);
+      const { rollbackTo: _rollback, ...plain } = record.spec;
+      scene.put(
+        APP_DEPLOYMENTS,
+        { ...record, metadata: { namespace, name }, status: undefined, spec: plain } as unknown as KubeObject,
+        'person',
+      );
+      void mend(scene, namespace);
+    });
+    const rest = await settle(state);
+    const picture = ask(`picture ${namespace}`, rest.state, (scene) => pictureOf(scene, namespace));
+    pictures.set(spec, picture);
+    return picture;
+  }
+  async function converges(state: State): Promise<Broken[]> {
+    const broken: Broken[] = [];
+    for (const namespace of namespaces) {
+      const [record, ...more] = ask(`records ${namespace}`, state, (scene) => [
+        ...scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace),
+      ]);
+      if (!record || more.length > 0 || record.metadata.deletionTimestamp !== undefined || canBuild(settings)) continue;
+      if (hasLostData(record)) continue;
+      const stuck = record.status?.conditions?.find(({ type, status }) => type === 'Stalled' && status === 'True');
+      const picture = ask(`picture ${namespace}`, state, (scene) => pictureOf(scene, namespace));
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const fresh = await freshPicture(record);
+      if (picture !== fresh)
+        broken.push({
+          property: 'a mended record becomes what a new one is',
+          message: differenceOf(picture, fresh, stuck?.message),
+        });
+    }
+    return broken;
+  }
+
+  async function start(): Promise<State> {
+    const empty: State = Array.from({ length: troubles + 1 }, () => 0);
+    return machine.act('begin', empty, bound.begin);
+  }
+  async function firstState(): Promise<State> {
+    let { state } = await settle(await start());
+    for (const words of bound.history ?? []) {
+      for (const namespace of where)
+        ask(`all ${namespace}`, state, (scene) => happenings(scene, namespace, () => true));
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const [done] = await take(state, words);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (done) ({ state } = await settle(done.state));
+    }
+    return state;
+  }
+
+  async function mended(state: State): Promise<State> {
+    let next = state;
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const namespace of namespaces)
+      next = await machine.act(`mend ${namespace}`, next, (scene) => mend(scene, namespace));
+    return next;
+  }
+
+  const world: World = {
+    first: await firstState(),
+    enabled(state) {
+      const isSpent = (event: Event): boolean =>
+        (event.by === 'people' && (state[people] ?? 0) >= bound.people) ||
+        (isTrouble(event) && (state[troubles] ?? 0) >= bound.troubles);
+      const all = where.flatMap((namespace) =>
+        ask(`all ${namespace}`, state, (scene) => happenings(scene, namespace, () => true)),
+      );
+      const behind = namespaces.some(
+        (namespace) => ask(`behind ${namespace}`, state, (scene) => scene.mark(namespace, 'behind')) !== undefined,
+      );
+      return [
+        ...keysOf(state),
+        ...all.filter((label) => !isSpent(takings.get(label)?.event as Event)),
+        ...(behind ? [CATCH_UP] : []),
+      ];
+    },
+    async step(state, label) {
+      if (label === CATCH_UP) return [{ state: await caughtUp(state), label, broken: [] }];
+      const taking = takings.get(label) as Taking;
+      const done = await take(spent(state, taking), label);
+      if (bound.lags !== true || !taking.event) return done;
+      const lags = await Promise.all(done.map((one) => withLag(state, one, taking.namespace)));
+      return [...done, ...lags.flat()];
+    },
+    settled: settle,
+    async judge(state) {
+      const rest = await settle(state);
+      const at = rest.state.slice(0, people).join();
+      if (judgedRests.has(at)) return [];
+      judgedRests.add(at);
+      const broken = await judgeAt(rest);
+      const words = async (from: State): Promise<string[]> => {
+        const then: string[] = [];
+        await settle(from, then);
+        return then;
+      };
+      const judged: Judged[] = broken.length > 0 ? [{ broken, afterwards: await words(state) }] : [];
+      let after = rest;
+      // What one mending brings to light may need another.
+      for (let times = 0; times < 2; times += 1) after = await settle(await mended(after.state));
+      const missed = [...(await judgeAt(after)), ...(await converges(after.state))];
+      const known = new Set(broken.map(({ message }) => message));
+      const still = missed.filter(({ message }) => !known.has(message));
+      if (still.length > 0)
+        judged.push({ broken: still, afterwards: [...(await words(state)), 'the world is mended, twice'] });
+      return judged;
+    },
+    show: (state) =>
+      [...namespaces, '', BUILDS]
+        .flatMap((namespace) =>
+          machine.ask(`show ${namespace}`, state, (scene) =>
+            scene.inside(namespace).map(({ object }) => JSON.stringify(object)),
+          ),
+        )
+        .join('\n'),
+    counts: () => ({ ...machine.counts(), ...registry.sizes(), rests: judgedRests.size }),
+  };
+  return world;
+}
+
+function differenceOf(a: string, b: string, stuck = ''): string {
+  const [ours, fresh] = [new Set(a.split('\n')), new Set(b.split('\n'))];
+  const name = (line: string): string => line.split(' ', 2).join(' ');
+  const more = [...ours].filter((line) => !fresh.has(line));
+  const less = [...fresh].filter((line) => !ours.has(line));
+  const at = more[0] === undefined || less[0] === undefined ? '' : ` ${firstDifference(more[0], less[0])}`;
+  return `It differs in ${more.map(name).join(', ') || 'nothing more'}; a new one has ${less.map(name).join(', ') || 'nothing more'}.${at} ${stuck}`;
+}
+function firstDifference(a: string, b: string): string {
+  let at = 0;
+  while (a[at] === b[at] && at < a.length) at += 1;
+  return `${a.slice(Math.max(0, at - 40), at + 60)} | ${b.slice(Math.max(0, at - 40), at + 60)}`;
+}

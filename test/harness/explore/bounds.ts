@@ -1,0 +1,431 @@
+// The bounds that are explored.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { CODE_HOST_INTEGRATIONS } from '../../../src/api/code-host-integration.ts';
+import { Settings } from '../../../src/api/settings.ts';
+import { Forbidden } from '../../../src/errors.ts';
+import { HORIZONTAL_POD_AUTOSCALERS, NAMESPACES, NODES } from '../../../src/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/kube/client.ts';
+import { aSpec } from '../../support/builders.ts';
+import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
+import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
+import type { Bound } from './bound.ts';
+import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
+import { CLUSTER_EVENTS } from './cluster-events.ts';
+import * as people from './people-events.ts';
+import type { Admission, Scene } from './scene.ts';
+
+type Spec = Partial<AppDeployment['spec']>;
+
+const PLAIN = Settings.parse({ keda: { enabled: false }, checkNodes: false });
+const WITH_KEDA = Settings.parse({ keda: { enabled: true }, checkNodes: false });
+const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
+const WITH_BUILDS = Settings.parse({
+  hosting: 'cloud',
+  codeHosts: [{ host: 'git.example' }],
+  keda: { enabled: false },
+  checkNodes: false,
+  builds: {
+    registry: { host: 'registry.example.com', tokens: true },
+    images: { builder: 'registry.example.com/davit-builder:1', davit: 'registry.example.com/davit:1' },
+    concurrency: { perTenant: 1, total: 1 },
+  },
+});
+/** Fewer than the settings allow, so that a history is short. */
+const FEW_REVISIONS: Settings = { ...WITH_BUILDS, revisions: { ...WITH_BUILDS.revisions, kept: 2 } };
+
+function aRecord(namespace: string, spec: Spec = {}, name = 'shop'): AppDeployment {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name, namespace, generation: 1 },
+    spec: aSpec(spec),
+  };
+}
+function begin(spec: Spec = {}, namespaces: readonly string[] = ['team'], names: readonly string[] = ['shop']) {
+  return (scene: Scene): void => {
+    for (const name of namespaces) {
+      scene.put(NAMESPACES, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name, labels: { 'davit.dev/tenant': 'true' }, finalizers: ['kubernetes'] },
+      });
+      for (const record of names) scene.put(APP_DEPLOYMENTS, aRecord(name, spec, record), 'person');
+    }
+  };
+}
+function beginBuilds(
+  more: Spec['sourceConfig'] = {},
+  namespaces: readonly string[] = ['team'],
+  names: readonly string[] = ['shop'],
+) {
+  return (scene: Scene): void => {
+    begin(
+      {
+        source: 'codehost',
+        sourceConfig: { integrationId: INTEGRATION, repoUrl: 'https://git.example/team/shop', ...more },
+        sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
+      },
+      namespaces,
+      names,
+    )(scene);
+    scene.put(CODE_HOST_INTEGRATIONS, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'CodeHostIntegration',
+      metadata: { name: 'git', namespace: ORGANIZATION, uid: INTEGRATION },
+      spec: {
+        kind: 'gitea',
+        apiUrl: 'https://git.example/api/v1',
+        credentialsRef: { name: 'git' },
+        tenants: [...namespaces],
+      },
+    } as KubeObject);
+    people.putSecret(scene, ORGANIZATION, 'git', 'token');
+    scene.put(NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'node' },
+      status: { runtimeHandlers: [{ features: { userNamespaces: true } }] },
+    } as KubeObject);
+  };
+}
+
+/** As the API server: random values are those of the object's name, and claims are protected while pods use them. */
+const ADMISSION: Admission = {
+  admit(resource: Resource, object: JsonObject, before: KubeObject | undefined) {
+    const metadata = object['metadata'] as Record<string, string & string[]>;
+    if (resource.kind === 'PersistentVolumeClaim' && before === undefined)
+      metadata['finalizers'] = ['kubernetes.io/pvc-protection'] as string & string[];
+    const name = String(metadata['name']);
+    if (resource.kind === 'Secret' && /--(postgres|redis)$/.test(name)) {
+      const data = object['data'] as Record<string, string>;
+      for (const key of Object.keys(data ?? {})) data[key] = Buffer.from(`password of ${name}`).toString('base64');
+    }
+  },
+};
+
+/** What quotas, webhooks and rights refuse. */
+function refuse(scene: Scene, { verb, kind, ref, dryRun }: FakeRequest): Error | undefined {
+  const { namespace = '' } = ref;
+  const refused = (words: string): Error =>
+    new Forbidden(`${verb} ${kind} ${ref.name}: ${words}`, { serverMessage: words });
+  if (verb === 'get' || verb === 'list' || verb === 'delete') return undefined;
+  if (kind === 'Pod' && dryRun === true && scene.mark(namespace, 'quota') === 'full')
+    return refused(
+      `pods "${ref.name}" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=5, limited: pods=5`,
+    );
+  if (kind === 'StatefulSet' && dryRun !== true && scene.mark(namespace, 'webhook') === 'refuses')
+    return refused('admission webhook "policy.example" denied the request');
+  return undefined;
+}
+
+interface Autoscaler extends KubeObject {
+  readonly spec: { readonly scaleTargetRef: { readonly name: string } };
+}
+/** KEDA's webhook: a Deployment with an autoscaler gets no ScaledObject, but where one of two annotations says so. */
+function refuseByKeda(scene: Scene, request: FakeRequest): Error | undefined {
+  const { verb, kind, ref, body } = request;
+  if (kind !== 'ScaledObject' || !['apply', 'create', 'update', 'patch'].includes(verb)) return refuse(scene, request);
+  const scaled = body as KubeObject & {
+    spec?: { scaleTargetRef?: { name?: string }; advanced?: { horizontalPodAutoscalerConfig?: { name?: string } } };
+  };
+  const target = scaled.spec?.scaleTargetRef?.name;
+  const takes = scaled.metadata?.annotations?.['scaledobject.keda.sh/transfer-hpa-ownership'] === 'true';
+  const named = scaled.spec?.advanced?.horizontalPodAutoscalerConfig?.name;
+  for (const { metadata, spec } of scene.all<Autoscaler>(HORIZONTAL_POD_AUTOSCALERS, ref.namespace ?? '')) {
+    if (spec.scaleTargetRef.name !== target) continue;
+    if (metadata.annotations?.['validations.keda.sh/hpa-ownership'] === 'false') continue;
+    if (takes && named === metadata.name) continue;
+    if (metadata.ownerReferences?.some((owner) => owner.kind === 'ScaledObject')) continue;
+    const words = `admission webhook "vscaledobject.kb.io" denied the request: the workload '${target}' is already managed by the hpa '${metadata.name}'`;
+    return new Forbidden(words, { serverMessage: words });
+  }
+  return undefined;
+}
+
+const QUEUE = { queueMinScale: 1, queueMaxScale: 1 };
+const FIXED = { minScale: 1, maxScale: 1 };
+const MIGRATE = { migrate: { command: ['up'] } };
+const { DELETIONS } = people;
+
+export const BOUNDS: readonly Bound[] = [
+  {
+    name: 'rollouts',
+    about: 'One record with a queue: images, rollback, pause, deletion of children and revisions, crashing pods.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: { ...FIXED, ...QUEUE } } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      people.image('2'),
+      people.image('bad'),
+      people.rollback,
+      people.pause,
+      people.resume,
+      people.newRevision,
+      DELETIONS.deployment,
+      DELETIONS.service,
+      DELETIONS.revision,
+      people.scaleByHand,
+    ],
+    people: 3,
+    troubles: 1,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'data',
+    about: 'The volume, its password and the way to an external database and back.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: FIXED } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      people.externalDatabase,
+      people.ownDatabase,
+      people.newSecret('external', 'uri'),
+      DELETIONS.ownSecret,
+      DELETIONS.claim,
+      DELETIONS.password,
+      DELETIONS.statefulSet,
+      people.sizes('a larger volume', { dbStorageGi: 20 }),
+      people.sizes('a smaller volume', { dbStorageGi: 1 }),
+    ],
+    people: 3,
+    troubles: 1,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'life',
+    about: 'Deletion and re-creation under the same name, tenants, pauses, scale to zero and back.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: FIXED } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      people.deleteRecord,
+      people.remake('shop', (namespace) => aRecord(namespace, { sourceConfig: { resourceSpec: FIXED } })),
+      people.tenantLabel(undefined),
+      people.tenantLabel('true'),
+      people.pause,
+      people.resume,
+      people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
+      people.sizes('scale 1', { minScale: 1, maxScale: 1 }),
+      DELETIONS.claim,
+      DELETIONS.deployment,
+    ],
+    people: 4,
+    troubles: 0,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'quota',
+    open: 'A full quota refuses the pods of a lower scale.',
+    about: 'A quota that is full and is freed, while the scale and the image change; a webhook that refuses.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: { minScale: 5, maxScale: 5, ...QUEUE } } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      people.quotaFull,
+      people.quotaFreed,
+      people.webhookRefuses,
+      DELETIONS.statefulSet,
+      people.webhookGone,
+      people.sizes('scale 2', { minScale: 2, maxScale: 2 }),
+      people.sizes('scale 5', { minScale: 5, maxScale: 5 }),
+      people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
+      people.sizes('no queue', { queueMinScale: 0, queueMaxScale: 0 }),
+      people.sizes('more memory', { memoryMb: 1024 }),
+      people.image('2'),
+      people.rollback,
+    ],
+    people: 3,
+    troubles: 2,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'autoscaling',
+    about: 'HPA and KEDA take turns under KEDA’s webhook; an autoscaler writes replicas.',
+    settings: WITH_KEDA,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: { ...FIXED, queueMinScale: 1, queueMaxScale: 4 } } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      people.runtime('queue depth', { queueDepth: { query: 'SELECT 1' } }),
+      people.runtime('no queue depth', { queueDepth: null }),
+      people.sizes('a fixed queue', { queueMinScale: 2, queueMaxScale: 2 }),
+      people.sizes('a queue of 1 to 4', { queueMinScale: 1, queueMaxScale: 4 }),
+      people.image('2'),
+      people.rollback,
+      DELETIONS.autoscaler,
+      DELETIONS.deployment,
+    ],
+    people: 3,
+    troubles: 1,
+    refuse: refuseByKeda,
+    admission: ADMISSION,
+  },
+  {
+    name: 'migrations',
+    about: 'A migration that fails, ends or is deleted, while images and children change.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: { ...FIXED, ...QUEUE }, runtime: MIGRATE } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      people.image('2'),
+      people.image('3'),
+      people.rollback,
+      people.newRevision,
+      people.runtime('no migration', { migrate: null }),
+      DELETIONS.job,
+      DELETIONS.deployment,
+      DELETIONS.revision,
+    ],
+    people: 3,
+    troubles: 1,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'crashes',
+    about: 'The controller crashes after any of its writes, while the image changes and the record is deleted.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: FIXED } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      people.image('2'),
+      people.rollback,
+      people.deleteRecord,
+      people.externalDatabase,
+      DELETIONS.deployment,
+      people.newSecret('external', 'uri'),
+    ],
+    people: 2,
+    troubles: 0,
+    crashes: true,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'lag',
+    about: 'A cache has not seen the last event of one object.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: FIXED } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      people.image('2'),
+      people.rollback,
+      people.deleteRecord,
+      DELETIONS.deployment,
+      DELETIONS.claim,
+      DELETIONS.password,
+    ],
+    people: 2,
+    troubles: 0,
+    lags: true,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'builds',
+    about: 'One record that is built: builds fail, children and revisions are deleted, the code host goes.',
+    settings: WITH_BUILDS,
+    namespaces: ['team'],
+    begin: beginBuilds({ resourceSpec: { ...FIXED, ...QUEUE } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      ...BUILD_EVENTS,
+      people.newRevision,
+      people.rollback,
+      people.codeHostDown,
+      people.codeHostUp,
+      interrupt,
+      credentialsGone,
+      credentialsBack,
+      DELETIONS.job,
+      people.pause,
+      people.resume,
+      DELETIONS.deployment,
+      DELETIONS.revision,
+      push('b'),
+    ],
+    people: 3,
+    troubles: 2,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'turns',
+    about: 'Two tenants whose builds share one place: pauses, tenants’ labels, deletions, the code host.',
+    settings: WITH_BUILDS,
+    namespaces: ['team', 'other'],
+    begin: beginBuilds({ resourceSpec: FIXED }, ['team', 'other']),
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      ...BUILD_EVENTS,
+      people.specChange('build command 2', ({ sourceConfig: { buildCommand } }) =>
+        buildCommand === undefined ? { sourceConfig: { buildCommand: 'make' } } : undefined,
+      ),
+      people.pause,
+      people.resume,
+      people.tenantLabel(undefined),
+      people.tenantLabel('true'),
+      people.deleteRecord,
+      people.codeHostDown,
+      people.codeHostUp,
+    ],
+    people: 3,
+    troubles: 1,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'tenants',
+    share: 6,
+    about: 'Three tenants whose records change, pause, lose children and go, in every order.',
+    settings: PLAIN,
+    namespaces: ['team', 'other', 'third'],
+    begin: begin({ sourceConfig: { resourceSpec: FIXED } }, ['team', 'other', 'third']),
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      people.image('2'),
+      people.pause,
+      people.resume,
+      people.deleteRecord,
+      DELETIONS.deployment,
+    ],
+    people: 4,
+    troubles: 0,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'pushes',
+    open: 'A change of sizes while a pushed commit waits for its build, after a rollback, deploys an older commit.',
+    about: 'Pushes, rollbacks and changes of sizes, with few revisions kept.',
+    history: ['somebody pushes commit b in team', 'somebody rolls shop by 1 back in team'],
+    settings: FEW_REVISIONS,
+    namespaces: ['team'],
+    begin: beginBuilds({ resourceSpec: FIXED, buildOnPush: true }),
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      ...BUILD_EVENTS.filter(({ calm }) => calm === true),
+      push('b'),
+      push('c'),
+      people.rollback,
+      people.sizes('more memory', { memoryMb: 1024 }),
+      people.sizes('much memory', { memoryMb: 2048 }),
+    ],
+    people: 4,
+    troubles: 1,
+    refuse,
+    admission: ADMISSION,
+  },
+];

@@ -1,0 +1,135 @@
+// The controller's real caches over a scene: a cache is filled when it is first read, so that only what is read counts.
+
+import { BUILD_LABEL, DEPLOYMENT_LABEL } from '../../../src/api/meta.ts';
+import type { Settings } from '../../../src/api/settings.ts';
+import { type Caches, makeCaches } from '../../../src/controller/shared/caches.ts';
+import type { Logger } from '../../../src/logger.ts';
+import { canBuild } from '../../../src/record/build-source.ts';
+import type { RuntimeMetrics } from '../../../src/runtime/metrics.ts';
+import type { Reflector } from '../../../src/runtime/reflector.ts';
+import type { Scene } from './scene.ts';
+
+export const SILENT = {
+  child: () => SILENT,
+  trace: () => undefined,
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  fatal: () => undefined,
+  level: 'silent',
+} as unknown as Logger;
+const METRICS = new Proxy({}, { get: () => () => undefined }) as RuntimeMetrics;
+
+/** Kinds of which the controller watches all objects; of the others only those with Davit's label. */
+const WHOLE: ReadonlySet<string> = new Set([
+  'AppDeployment',
+  'AppRevision',
+  'AppTemplate',
+  'CodeHostIntegration',
+  'Lease',
+  'Listener',
+  'ListenerWork',
+  'Namespace',
+  'OAuthProvider',
+  'Secret',
+  'TracingProject',
+]);
+
+export function openCaches(scene: Scene, settings: Settings, namespaces: readonly string[]): Caches {
+  const caches = makeCaches({
+    client: scene.kube,
+    namespaces: [],
+    organizationNamespace: settings.organizationNamespace,
+    addressKind: settings.address.kind,
+    keda: settings.keda.enabled,
+    buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
+    withListeners: settings.listeners.enabled,
+    log: SILENT,
+    metrics: METRICS,
+  });
+  const wrapped = new Map<Reflector, Reflector>();
+  const of = <Cache>(cache: Cache): Cache => {
+    const real = cache as unknown as Reflector;
+    const found = wrapped.get(real);
+    if (found) return found as Cache;
+    const isBuilds = [caches.builds?.jobs, caches.builds?.pods].includes(real as never);
+    const inOrganization = ([caches.templates, caches.providers, caches.integrations] as readonly unknown[]).includes(
+      real,
+    );
+    const own = isBuilds
+      ? [settings.builds.namespace]
+      : inOrganization
+        ? [settings.organizationNamespace]
+        : real.resource.kind === 'Secret'
+          ? [...namespaces, settings.organizationNamespace]
+          : real.resource.namespaced
+            ? namespaces
+            : [''];
+    const made = lazily(real, scene, own, isBuilds ? BUILD_LABEL : DEPLOYMENT_LABEL);
+    wrapped.set(real, made);
+    return made as Cache;
+  };
+  return {
+    ...caches,
+    records: of(caches.records),
+    revisions: of(caches.revisions),
+    tracingProjects: of(caches.tracingProjects),
+    namespaces: of(caches.namespaces),
+    pods: of(caches.pods),
+    secrets: of(caches.secrets),
+    addresses: caches.addresses && of(caches.addresses),
+    keda: caches.keda.map(of),
+    children: new Map([...caches.children].map(([kind, cache]) => [kind, of(cache)])),
+    templates: of(caches.templates),
+    listeners: of(caches.listeners),
+    providers: of(caches.providers),
+    integrations: of(caches.integrations),
+    clientSecrets: of(caches.clientSecrets),
+    builds: caches.builds && { ...caches.builds, jobs: of(caches.builds.jobs), pods: of(caches.builds.pods) },
+    listening: caches.listening && { works: of(caches.listening.works), leases: of(caches.listening.leases) },
+    all: caches.all.map(of),
+  };
+}
+
+function lazily(real: Reflector, scene: Scene, namespaces: readonly string[], label: string): Reflector {
+  const filled = new Set<string>();
+  const { kind } = real.resource;
+  const fill = (namespace: string): void => {
+    if (filled.has(namespace) || !namespaces.includes(namespace)) return;
+    filled.add(namespace);
+    for (const object of scene.cached(real.resource, namespace))
+      if (WHOLE.has(kind) || object.metadata.labels?.[label] !== undefined) real.overlay(object);
+  };
+  const fillAll = (): void => namespaces.forEach(fill);
+  return {
+    ...real,
+    resource: real.resource,
+    get(ref) {
+      fill(ref.namespace ?? '');
+      return real.get(ref);
+    },
+    byUid(uid) {
+      fillAll();
+      return real.byUid(uid);
+    },
+    list(namespace) {
+      if (namespace === undefined) fillAll();
+      else fill(namespace);
+      return real.list(namespace);
+    },
+    byLabel(namespace, ...rest) {
+      fill(namespace);
+      return real.byLabel(namespace, ...rest);
+    },
+    byIndex(namespace, ...rest) {
+      fill(namespace);
+      return real.byIndex(namespace, ...rest);
+    },
+    overlay(object) {
+      fill(object.metadata.namespace ?? '');
+      real.overlay(object);
+    },
+    isInstalled: () => true,
+  };
+}

@@ -1,0 +1,348 @@
+// What kubelet, scheduler, the built-in controllers, storage and quotas do. A pod stands for all pods of its template.
+
+import { hash } from 'node:crypto';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, MIGRATION } from '../../../src/api/meta.ts';
+import type { ObservedCondition, Pod, Workload } from '../../../src/decide/observed.ts';
+import {
+  DEPLOYMENTS,
+  HORIZONTAL_POD_AUTOSCALERS,
+  JOBS,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  SECRETS,
+  STATEFUL_SETS,
+} from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import type { Event } from './event.ts';
+import type { Scene } from './scene.ts';
+
+interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly env?: readonly { readonly valueFrom?: { readonly secretKeyRef?: { readonly name: string } } }[];
+}
+interface PodSpec {
+  readonly containers: readonly Container[];
+  readonly volumes?: readonly { readonly persistentVolumeClaim?: { readonly claimName: string } }[];
+}
+export type WithTemplate = Workload & {
+  readonly spec: { readonly template: { readonly metadata: object; readonly spec: PodSpec } };
+};
+
+const TEMPLATE = 'explore/template';
+
+export function workloads(scene: Scene, namespace: string): WithTemplate[] {
+  return [DEPLOYMENTS, STATEFUL_SETS].flatMap((resource) => scene.all<WithTemplate>(resource, namespace));
+}
+function workload(scene: Scene, namespace: string, subject: string): WithTemplate {
+  const [kind, name = ''] = subject.split(' ');
+  return scene.get<WithTemplate>(kind === 'Deployment' ? DEPLOYMENTS : STATEFUL_SETS, namespace, name) as WithTemplate;
+}
+const said = ({ kind, metadata: { name } }: KubeObject): string => `${kind} ${name}`;
+
+const templates = new WeakMap<object, string>();
+export function templateOf({ spec: { template } }: WithTemplate): string {
+  const known = templates.get(template);
+  if (known !== undefined) return known;
+  const made = hash('sha1', JSON.stringify(template)).slice(0, 8);
+  templates.set(template, made);
+  return made;
+}
+export function podsOf(scene: Scene, { kind, metadata }: WithTemplate): Pod[] {
+  return scene
+    .all<Pod>(PODS, metadata.namespace ?? '')
+    .filter(({ metadata: { ownerReferences = [] } }) =>
+      ownerReferences.some((owner) => owner.name === metadata.name && owner.kind === kind),
+    );
+}
+export const isReady = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+export const isCurrent = (pod: Pod, of: WithTemplate): boolean =>
+  pod.metadata.annotations?.[TEMPLATE] === templateOf(of);
+const wanted = ({ spec }: WithTemplate): number => spec.replicas ?? 1;
+
+const QUOTA_FAILURE: ObservedCondition = {
+  type: 'ReplicaFailure',
+  status: 'True',
+  reason: 'FailedCreate',
+  message: 'exceeded quota: pods',
+};
+
+/** Status of a workload as its controller writes it for these pods. */
+function statusOf(scene: Scene, one: WithTemplate): object {
+  const pods = podsOf(scene, one);
+  const count = (which: readonly Pod[]): number => (which.length > 0 ? wanted(one) : 0);
+  const current = pods.filter((pod) => isCurrent(pod, one));
+  const old = pods.filter((pod) => !isCurrent(pod, one));
+  const ready = Math.max(count(current.filter(isReady)), count(old.filter(isReady)));
+  const isFull = scene.mark(one.metadata.namespace ?? '', 'quota') === 'full';
+  const isRefused = isFull && one.kind === 'Deployment' && wanted(one) > 0 && current.length === 0;
+  const template = templateOf(one);
+  const before = (one.status as { currentRevision?: string } | undefined)?.currentRevision ?? template;
+  const revisions = one.kind === 'StatefulSet' && {
+    currentRevision: current.length > 0 ? template : before,
+    updateRevision: template,
+  };
+  return {
+    observedGeneration: one.metadata.generation ?? 1,
+    replicas: count(current) + count(old),
+    updatedReplicas: count(current),
+    readyReplicas: ready,
+    availableReplicas: ready,
+    conditions: isRefused ? [QUOTA_FAILURE] : [],
+    ...revisions,
+  };
+}
+function see(scene: Scene, before: WithTemplate): void {
+  const one = workload(scene, before.metadata.namespace ?? '', said(before));
+  scene.change(one.kind === 'Deployment' ? DEPLOYMENTS : STATEFUL_SETS, one, {
+    status: statusOf(scene, one),
+  });
+}
+
+function setPod(scene: Scene, pod: Pod, status: object): void {
+  scene.put(PODS, { ...pod, metadata: { ...pod.metadata, generation: 1 }, status } as KubeObject);
+}
+const claimsOf = ({ spec }: { readonly spec?: Pod['spec'] | PodSpec }): string[] =>
+  (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
+
+function lacks(scene: Scene, one: WithTemplate): boolean {
+  const namespace = one.metadata.namespace ?? '';
+  const { spec } = one.spec.template;
+  const secrets = spec.containers.flatMap(({ env = [] }) =>
+    env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef?.name ?? []),
+  );
+  const isLost = (name: string): boolean => {
+    const claim = scene.get<KubeObject & { status?: { phase?: string } }>(PERSISTENT_VOLUME_CLAIMS, namespace, name);
+    return claim === undefined || claim.status?.phase === 'Lost';
+  };
+  return secrets.some((name) => !scene.get(SECRETS, namespace, name)) || claimsOf(one.spec.template).some(isLost);
+}
+const isBad = (one: WithTemplate): boolean =>
+  one.spec.template.spec.containers.some(({ image }) => image.includes('bad'));
+const starting = (scene: Scene, one: WithTemplate): Pod | undefined =>
+  podsOf(scene, one).find((pod) => isCurrent(pod, one) && !isReady(pod));
+
+/** Removes what nothing holds any more: pods of no workload, objects of no owner, claims of no pod. */
+function garbage(scene: Scene, namespace: string): { readonly resource: typeof PODS; readonly object: KubeObject }[] {
+  const inside = scene.inside(namespace);
+  const uids = new Set(inside.map(({ object }) => object.metadata.uid));
+  return inside.filter(({ object }) => {
+    const { ownerReferences = [], deletionTimestamp, finalizers = [] } = object.metadata;
+    if (object.kind === 'PersistentVolumeClaim' && deletionTimestamp !== undefined)
+      return !scene.all<Pod>(PODS, namespace).some((pod) => claimsOf(pod).includes(object.metadata.name));
+    return ownerReferences.length > 0 && finalizers.length === 0 && ownerReferences.every(({ uid }) => !uids.has(uid));
+  }) as never;
+}
+
+export const CLUSTER_EVENTS: readonly Event[] = [
+  {
+    name: 'the pods of % are created',
+    by: 'cluster',
+    calm: true,
+    subjects: (scene, namespace) =>
+      workloads(scene, namespace)
+        .filter(
+          (one) =>
+            wanted(one) > 0 &&
+            one.metadata.deletionTimestamp === undefined &&
+            !podsOf(scene, one).some((pod) => isCurrent(pod, one)) &&
+            scene.mark(namespace, 'quota') !== 'full',
+        )
+        .map(said),
+    happen(scene, namespace, subject) {
+      const one = workload(scene, namespace, subject);
+      const { kind, metadata, apiVersion } = one;
+      const { template } = one.spec;
+      const ofTemplate = template.metadata as { labels?: Record<string, string>; annotations?: Record<string, string> };
+      if (kind === 'StatefulSet') for (const old of podsOf(scene, one)) scene.erase(PODS, old);
+      scene.put(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: {
+          name: kind === 'StatefulSet' ? `${metadata.name}-0` : `${metadata.name}-${templateOf(one)}`,
+          namespace,
+          labels: ofTemplate.labels ?? {},
+          annotations: { ...ofTemplate.annotations, [TEMPLATE]: templateOf(one) },
+          ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', controller: true }],
+        },
+        spec: {
+          containers: template.spec.containers.map(({ name, image }) => ({ name, image })),
+          volumes: template.spec.volumes ?? [],
+        },
+        status: { phase: 'Pending' },
+      } as KubeObject);
+      see(scene, one);
+    },
+  },
+  {
+    name: 'the pods of % become ready',
+    by: 'cluster',
+    calm: true,
+    subjects: (scene, namespace) =>
+      workloads(scene, namespace)
+        .filter((one) => starting(scene, one) && !isBad(one) && !lacks(scene, one))
+        .map(said),
+    happen(scene, namespace, subject) {
+      const one = workload(scene, namespace, subject);
+      for (const pod of podsOf(scene, one))
+        if (!isCurrent(pod, one)) scene.erase(PODS, pod);
+        else
+          setPod(scene, pod, {
+            phase: 'Running',
+            conditions: [{ type: 'Ready', status: 'True' }],
+            containerStatuses: pod.spec?.containers?.map(({ name }) => ({ name, ready: true, state: { running: {} } })),
+          });
+      const [claimName] = claimsOf(one.spec.template);
+      const claim =
+        claimName === undefined
+          ? undefined
+          : scene.get<KubeObject & { spec: { resources: { requests: object } } }>(
+              PERSISTENT_VOLUME_CLAIMS,
+              namespace,
+              claimName,
+            );
+      if (claim) {
+        scene.change(PERSISTENT_VOLUME_CLAIMS, claim, {
+          status: { phase: 'Bound', capacity: claim.spec.resources.requests },
+        });
+        const { labels = {}, uid } = claim.metadata;
+        scene.setMark(namespace, `data ${labels[DEPLOYMENT_LABEL]}`, `${uid} ${labels[DEPLOYMENT_UID_LABEL]}`);
+      }
+      see(scene, one);
+    },
+  },
+  {
+    name: 'the image of % cannot be pulled',
+    by: 'cluster',
+    calm: true,
+    subjects: (scene, namespace) =>
+      workloads(scene, namespace)
+        .filter(
+          (one) => isBad(one) && starting(scene, one)?.status?.containerStatuses === undefined && starting(scene, one),
+        )
+        .map(said),
+    happen(scene, namespace, subject) {
+      const one = workload(scene, namespace, subject);
+      const pod = starting(scene, one);
+      if (!pod) return;
+      const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image' };
+      const containerStatuses = pod.spec?.containers?.map(({ name, image }) => ({
+        name,
+        image,
+        ready: false,
+        state: { waiting },
+      }));
+      setPod(scene, pod, { phase: 'Pending', containerStatuses });
+      see(scene, one);
+    },
+  },
+  {
+    name: 'the pods of % crash',
+    by: 'cluster',
+    subjects: (scene, namespace) =>
+      workloads(scene, namespace)
+        .filter((one) => podsOf(scene, one).some((pod) => isCurrent(pod, one) && isReady(pod)))
+        .map(said),
+    happen(scene, namespace, subject) {
+      const one = workload(scene, namespace, subject);
+      const terminated = { exitCode: 1, reason: 'Error', message: 'no memory' };
+      for (const pod of podsOf(scene, one))
+        if (isCurrent(pod, one))
+          setPod(scene, pod, {
+            phase: 'Running',
+            conditions: [{ type: 'Ready', status: 'False' }],
+            containerStatuses: pod.spec?.containers?.map(({ name }) => ({ name, ready: false, state: { terminated } })),
+          });
+      see(scene, one);
+    },
+  },
+  {
+    name: 'the controller of % sees its scale',
+    by: 'cluster',
+    calm: true,
+    subjects: (scene, namespace) =>
+      workloads(scene, namespace)
+        .filter((one) => {
+          if (wanted(one) === 0 && podsOf(scene, one).length > 0) return true;
+          const status = { ...statusOf(scene, one) } as Record<string, unknown>;
+          return Object.entries(status).some(
+            ([field, value]) =>
+              JSON.stringify((one.status as Record<string, unknown> | undefined)?.[field]) !== JSON.stringify(value),
+          );
+        })
+        .map(said),
+    happen(scene, namespace, subject) {
+      const one = workload(scene, namespace, subject);
+      if (wanted(one) === 0) for (const pod of podsOf(scene, one)) scene.erase(PODS, pod);
+      see(scene, one);
+    },
+  },
+  {
+    name: 'the garbage collector runs',
+    by: 'cluster',
+    calm: true,
+    subjects: (scene, namespace) => (garbage(scene, namespace).length > 0 ? [''] : []),
+    happen(scene, namespace) {
+      for (let found = garbage(scene, namespace); found.length > 0; found = garbage(scene, namespace))
+        for (const { resource, object } of found) scene.erase(resource, object);
+    },
+  },
+  {
+    name: 'volume % is lost with its node',
+    by: 'cluster',
+    subjects: (scene, namespace) =>
+      scene.mark(namespace, 'lost') === undefined
+        ? scene.all(PERSISTENT_VOLUME_CLAIMS, namespace).map(({ metadata }) => metadata.name)
+        : [],
+    happen(scene, namespace, subject) {
+      const claim = scene.get(PERSISTENT_VOLUME_CLAIMS, namespace, subject);
+      if (claim) scene.erase(PERSISTENT_VOLUME_CLAIMS, claim);
+      for (const pod of scene.all<Pod>(PODS, namespace)) if (claimsOf(pod).includes(subject)) scene.erase(PODS, pod);
+      scene.setMark(namespace, 'lost', 'once');
+    },
+  },
+  ...(['succeeds', 'fails'] as const).map(
+    (how): Event => ({
+      name: `Job % ${how}`,
+      by: 'cluster',
+      ...(how === 'succeeds' && { calm: true as const }),
+      subjects: (scene, namespace) =>
+        scene
+          .all<KubeObject & { status?: { conditions?: unknown } }>(JOBS, namespace)
+          .filter(
+            ({ metadata, status }) =>
+              metadata.labels?.[COMPONENT_LABEL] === MIGRATION && status?.conditions === undefined,
+          )
+          .map(({ metadata }) => metadata.name),
+      happen(scene, namespace, subject) {
+        const job = scene.get(JOBS, namespace, subject);
+        const type = how === 'succeeds' ? 'Complete' : 'Failed';
+        if (job) scene.change(JOBS, job, { status: { conditions: [{ type, status: 'True' }] } });
+      },
+    }),
+  ),
+  {
+    name: 'the autoscaler of % asks for one pod more',
+    by: 'cluster',
+    subjects: (scene, namespace) =>
+      scene
+        .all<KubeObject & { spec: { maxReplicas: number } }>(HORIZONTAL_POD_AUTOSCALERS, namespace)
+        .filter(({ metadata, spec }) => {
+          const one = scene.get<WithTemplate>(DEPLOYMENTS, namespace, metadata.name);
+          return one !== undefined && wanted(one) > 0 && wanted(one) < spec.maxReplicas;
+        })
+        .map(({ metadata }) => metadata.name),
+    async happen(scene, namespace, name) {
+      const one = scene.get<WithTemplate>(DEPLOYMENTS, namespace, name);
+      if (!one) return;
+      const spec = { replicas: wanted(one) + 1 };
+      await scene.kube.mergePatch(
+        DEPLOYMENTS,
+        { namespace, name },
+        { spec },
+        { fieldManager: 'kube-controller-manager' },
+      );
+    },
+  },
+];

@@ -1,0 +1,17 @@
+// What an event of the world is: a guard, which lists what it can happen to, and an effect.
+
+import type { Scene } from './scene.ts';
+
+export interface Event {
+  /** In words, with a % for the subject. */
+  readonly name: string;
+  readonly by: 'people' | 'cluster' | 'builds';
+  /** Happens automatically, sooner or later, so that nothing is at rest before it has. */
+  readonly calm?: true;
+  /** The subjects it can happen to in this namespace: names, or '' for the namespace. */
+  readonly subjects: (scene: Scene, namespace: string) => readonly string[];
+  readonly happen: (scene: Scene, namespace: string, subject: string) => Promise<void> | void;
+}
+
+export const wordsOf = ({ name }: Event, namespace: string, subject: string): string =>
+  `${name.replace('%', subject)} in ${namespace}`;

@@ -1,0 +1,130 @@
+// Steps of the world: each is run once for what it reads, and looked up from then on.
+
+import type { Write } from '../../support/fake-kube/fake-kube.ts';
+import { makeMemo, type Outcome } from './memo.ts';
+import { type Controllers, type Pass, type PassOptions, runPass } from './passes.ts';
+import { type Admission, openScene, type Scene } from './scene.ts';
+import type { Column, Registry, State } from './world.ts';
+
+/** What a pass of the controller did, as far as a property may ask. */
+export interface PassSeen {
+  readonly before: Scene;
+  readonly after: Scene;
+  readonly key: string;
+  readonly controller: Controllers;
+  readonly writes: readonly Write[];
+  readonly error: Error | undefined;
+}
+
+export interface PassValue {
+  readonly wrote: boolean;
+  readonly said: readonly string[];
+  /** Broken properties of this pass. */
+  readonly broken: readonly Broken[];
+  readonly failed: string | undefined;
+}
+
+export interface Broken {
+  readonly property: string;
+  readonly message: string;
+}
+
+export interface Machine {
+  /** A question about a state, whose answer is remembered. */
+  ask<Value>(question: string, state: State, answer: (scene: Scene) => Value): Value;
+  /** A step of the world; undefined if nothing changed. */
+  act(step: string, state: State, act: (scene: Scene) => Promise<void> | void): Promise<State>;
+  pass(controller: Controllers, key: string, state: State): Promise<PassDone>;
+  readonly counts: () => Readonly<Record<string, number>>;
+}
+
+export interface PassDone {
+  readonly state: State;
+  readonly value: PassValue;
+  /** The states in which the controller may have crashed. */
+  readonly between: readonly State[];
+}
+
+export interface MachineOptions extends PassOptions {
+  readonly admission: Admission;
+  readonly stepwise: boolean;
+  readonly judge: (seen: PassSeen) => readonly Broken[];
+}
+
+export function makeMachine(registry: Registry, options: MachineOptions): Machine {
+  const answers = makeMemo<unknown>(registry);
+  const steps = makeMemo<undefined>(registry);
+  const passes = makeMemo<PassValue>(registry);
+
+  const after = (state: State, { changes }: Outcome<unknown>): State =>
+    changes.size === 0 ? state : registry.write(state, changes);
+
+  function changesOf(before: State, state: State, columns: Iterable<Column>): Outcome<unknown>['changes'] {
+    const changes = new Map();
+    for (const column of columns) {
+      const number = registry.read(state, column);
+      if (number !== registry.read(before, column)) changes.set(column, number);
+    }
+    return changes;
+  }
+
+  return {
+    ask(question, state, answer) {
+      const found = answers.find(question, state);
+      if (found) return found.value as never;
+      const { scene, close } = openScene(registry, state);
+      const value = answer(scene);
+      answers.keep(question, close().reads, { value, changes: new Map(), between: [] });
+      return value;
+    },
+    async act(step, state, act) {
+      const found = steps.find(step, state);
+      if (found) return after(state, found);
+      const { scene, close } = openScene(registry, state, options.admission);
+      await act(scene);
+      const trace = close();
+      const columns = trace.reads.map(([column]) => column);
+      steps.keep(step, trace.reads, { value: undefined, changes: changesOf(state, trace.state, columns), between: [] });
+      return trace.state;
+    },
+    async pass(controller, key, state) {
+      const step = `${controller} ${key}`;
+      const found = passes.find(step, state);
+      if (found)
+        return {
+          state: after(state, found),
+          value: found.value,
+          between: found.between.map((changes) => registry.write(state, changes)),
+        };
+      const { scene, close } = openScene(registry, state, options.admission, options.stepwise);
+      const done = await runPass(scene, controller, key, options);
+      const seenBefore = openScene(registry, state);
+      const broken = options.judge({ ...done, before: seenBefore.scene, after: scene, key, controller });
+      const judged = seenBefore.close();
+      const trace = close();
+      const value = valueOf(done, broken);
+      // What only the judges read counts as read too.
+      const reads = new Map([...trace.reads, ...judged.reads]);
+      const columns = [...reads.keys()];
+      const changes = changesOf(state, trace.state, columns);
+      const crashes = trace.between.map((one) => changesOf(state, one, columns));
+      passes.keep(step, [...reads], { value, changes, between: crashes });
+      return { state: trace.state, value, between: trace.between };
+    },
+    counts: () => ({
+      passesRun: passes.counts.runs,
+      passesKnown: passes.counts.hits,
+      stepsRun: steps.counts.runs,
+      stepsKnown: steps.counts.hits,
+      answersRun: answers.counts.runs,
+    }),
+  };
+}
+
+function valueOf({ writes, error }: Pass, broken: readonly Broken[]): PassValue {
+  const said = writes.map(
+    ({ verb, kind, ref, subresource, error: refused }) =>
+      `${verb} ${kind} ${ref.name}${subresource === undefined ? '' : `/${subresource}`}${refused === undefined ? '' : ` (${refused})`}`,
+  );
+  return { wrote: writes.length > 0, said, broken, failed: error && `${error.name}: ${error.message}` };
+}

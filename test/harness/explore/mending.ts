@@ -1,0 +1,41 @@
+// What a careful person does when a record is in trouble: frees the quota, restores Secrets, gives up what is lost.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { CODE_HOST_INTEGRATIONS } from '../../../src/api/code-host-integration.ts';
+import { EMPTY_DATABASE_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/api/meta.ts';
+import { NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
+import { ORGANIZATION } from './build-events.ts';
+import { putSecret } from './people-events.ts';
+import type { Scene } from './scene.ts';
+
+export async function mend(scene: Scene, namespace: string): Promise<void> {
+  for (const mark of ['quota', 'webhook', 'rights', 'behind']) scene.setMark(namespace, mark, undefined);
+  scene.setMark('', 'code host', undefined);
+  if (scene.get(CODE_HOST_INTEGRATIONS, ORGANIZATION, 'git') && !scene.get(SECRETS, ORGANIZATION, 'git'))
+    putSecret(scene, ORGANIZATION, 'git', 'token');
+  const tenant = scene.get(NAMESPACES, '', namespace);
+  if (tenant && tenant.metadata.labels?.['davit.dev/tenant'] !== 'true')
+    scene.change(NAMESPACES, tenant, { metadata: { labels: { 'davit.dev/tenant': 'true' } } });
+  for (const record of scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace)) {
+    for (const { secretName, secretKey } of record.spec.secrets)
+      if (!scene.get(SECRETS, namespace, secretName)) putSecret(scene, namespace, secretName, secretKey ?? 'key');
+    const { name } = record.metadata;
+    const stalled = record.status?.conditions?.find(({ type, status }) => type === 'Stalled' && status === 'True');
+    const annotations = {
+      [PAUSED_ANNOTATION]: null,
+      ...(stalled?.reason === 'VolumeMissing' && {
+        [EMPTY_DATABASE_ANNOTATION]: record.status?.databaseVolumeUid ?? record.metadata.uid ?? '',
+      }),
+    };
+    const again = stalled?.reason === 'MigrationFailed' && {
+      spec: { revisionSerial: (record.spec.revisionSerial ?? 0) + 1 },
+    };
+    // oxlint-disable-next-line no-await-in-loop -- one record after the other
+    await scene.kube.mergePatch(
+      APP_DEPLOYMENTS,
+      { namespace, name },
+      { metadata: { annotations }, ...again },
+      { fieldManager: 'person' },
+    );
+  }
+}

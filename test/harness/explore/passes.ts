@@ -1,0 +1,137 @@
+// One pass of a reconciler on a scene. Each pass has reconcilers of its own, as by a controller that has just started: what
+// they remember between passes is not part of a state.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
+import { APP_TEMPLATES } from '../../../src/api/app-template.ts';
+import { CODE_HOST_INTEGRATIONS } from '../../../src/api/code-host-integration.ts';
+import { LISTENERS } from '../../../src/api/listener.ts';
+import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
+import { OAUTH_PROVIDERS } from '../../../src/api/oauth-provider.ts';
+import type { Settings } from '../../../src/api/settings.ts';
+import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
+import { makeHostRegistry } from '../../../src/controller/app-deployment/host-registry.ts';
+import { makeReconciler } from '../../../src/controller/app-deployment/reconciler.ts';
+import { makeSecretFingerprints } from '../../../src/controller/app-deployment/secret-fingerprints.ts';
+import { makeBuildReconciler } from '../../../src/controller/build/reconciler.ts';
+import { makeSourceAccess } from '../../../src/controller/build/source-access.ts';
+import { makeOrganizationReconciler } from '../../../src/controller/organization/reconciler.ts';
+import { CodeHostFailed } from '../../../src/errors.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/kube/api-resources.ts';
+import type { Resource } from '../../../src/kube/client.ts';
+import { POD_CONTRACTS } from '../../../src/resources/contracts.ts';
+import { digestKey } from '../../../src/resources/secret-digest.ts';
+import type { Reconcile, Result } from '../../../src/runtime/controller.ts';
+import type { FakeRequest, Write } from '../../support/fake-kube/fake-kube.ts';
+import { openCaches, SILENT } from './caches.ts';
+import { MARKS, NOW, type Scene } from './scene.ts';
+
+const OWN_RESOURCES = [
+  APP_DEPLOYMENTS,
+  APP_REVISIONS,
+  APP_TEMPLATES,
+  TRACING_PROJECTS,
+  OAUTH_PROVIDERS,
+  CODE_HOST_INTEGRATIONS,
+  LISTENERS,
+  LISTENER_WORKS,
+];
+/** All resources that a state may hold. */
+export const RESOURCES: readonly Resource[] = [...BUILT_IN_RESOURCES, ...OWN_RESOURCES, MARKS];
+const REGISTRY = makeResourceRegistry([...BUILT_IN_RESOURCES, ...OWN_RESOURCES]);
+const DIGEST_KEY = digestKey(Buffer.alloc(32, 7));
+
+export type Controllers = 'records' | 'builds' | 'organization';
+
+export interface Pass {
+  /** Of the pass, refused ones included, dry runs not. */
+  readonly writes: readonly Write[];
+  readonly error: Error | undefined;
+  readonly result: Result;
+}
+
+export interface PassOptions {
+  readonly settings: Settings;
+  /** Namespaces of tenants. */
+  readonly namespaces: readonly string[];
+  /** The error with which the API server answers a request. */
+  readonly refuse: (scene: Scene, request: FakeRequest) => Error | undefined;
+}
+
+export async function runPass(
+  scene: Scene,
+  controller: Controllers,
+  key: string,
+  { settings, namespaces, refuse }: PassOptions,
+): Promise<Pass> {
+  const { kube } = scene;
+  const caches = openCaches(scene, settings, namespaces);
+  const home = { client: kube, caches, registry: REGISTRY };
+  const now = (): Date => new Date(NOW);
+  const events = { record: () => undefined, flush: () => Promise.resolve() };
+  const elapsed = (): number => NOW;
+  const make = (): Reconcile => {
+    if (controller === 'organization') return makeOrganizationReconciler(home, settings, now);
+    if (controller === 'builds') {
+      const { registry } = settings.builds;
+      if (!registry || !caches.builds) throw new Error('nothing is built');
+      const answer = (value: string): Promise<string> =>
+        scene.mark('', 'code host') === 'down'
+          ? Promise.reject(new CodeHostFailed('unreachable', 'The code host does not answer.'))
+          : Promise.resolve(value);
+      const sources = makeSourceAccess({
+        client: kube,
+        caches,
+        settings,
+        codeHosts: { commit: () => answer(headOf(scene)), token: () => answer('token') },
+      });
+      const credential = (): Promise<string> => Promise.resolve('{"auths":{}}');
+      const registryAccess = { push: credential, pull: credential };
+      return makeBuildReconciler({
+        shell: home,
+        settings,
+        registry,
+        registryAccess,
+        sources,
+        builds: caches.builds,
+        events,
+        now,
+      });
+    }
+    return makeReconciler({
+      home,
+      target: home,
+      vanished: { sweep: () => Promise.resolve({}), close: () => undefined },
+      contents: makeSecretFingerprints({ client: kube, caches, digestKey: () => Promise.resolve(DIGEST_KEY), elapsed }),
+      hosts: {
+        take: (record, host) => makeHostRegistry(caches, settings.address).take(record, host),
+        settled: () => undefined,
+        onFreed: () => () => undefined,
+        close: () => undefined,
+      },
+      settings,
+      events,
+      now,
+      contracts: POD_CONTRACTS,
+      pushedCommit: (record: AppDeployment) =>
+        record.spec.sourceConfig.buildOnPush === true ? headOf(scene) : undefined,
+    });
+  };
+  kube.failOn((request) => refuse(scene, request));
+  kube.clearWrites();
+  let error: Error | undefined;
+  let result: Result = {};
+  try {
+    result = await make()(key, new AbortController().signal, SILENT);
+  } catch (thrown) {
+    error = thrown as Error;
+  }
+  kube.failOn(undefined);
+  const writes = kube.writes.filter(({ dryRun }) => dryRun !== true);
+  return { writes, error, result };
+}
+
+/** The commit of the branch that all records build. */
+export function headOf(scene: Scene): string {
+  return (scene.mark('', 'head') ?? 'a').repeat(40);
+}

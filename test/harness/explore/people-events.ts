@@ -1,0 +1,275 @@
+// What people do to a record and to its parts.
+
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { DEPLOYMENT_LABEL, PAUSED_ANNOTATION } from '../../../src/api/meta.ts';
+import {
+  DEPLOYMENTS,
+  HORIZONTAL_POD_AUTOSCALERS,
+  JOBS,
+  NAMESPACES,
+  PERSISTENT_VOLUME_CLAIMS,
+  SECRETS,
+  SERVICES,
+  STATEFUL_SETS,
+} from '../../../src/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/kube/client.ts';
+import type { Event } from './event.ts';
+import type { Scene } from './scene.ts';
+
+type Spec = AppDeployment['spec'];
+
+export const records = (scene: Scene, namespace: string): readonly AppDeployment[] =>
+  scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace);
+
+/** Patches the spec, and asks for a new revision as the HTTP API does. */
+async function edit(scene: Scene, { metadata, spec }: AppDeployment, patch: object, serial = true): Promise<void> {
+  const { namespace = '', name } = metadata;
+  const revisionSerial = (spec.revisionSerial ?? 0) + 1;
+  await scene.kube.mergePatch(
+    APP_DEPLOYMENTS,
+    { namespace, name },
+    { spec: { ...patch, ...(serial && { revisionSerial }) } },
+    { fieldManager: 'person' },
+  );
+}
+
+/** A change of the spec, as a merge patch; undefined where it changes nothing. `serial: false` is a change by kubectl alone. */
+export function specChange(name: string, patchOf: (spec: Spec) => object | undefined, serial = true): Event {
+  return {
+    name: `somebody sets ${name} of %`,
+    by: 'people',
+    subjects: (scene, namespace) =>
+      records(scene, namespace)
+        .filter(({ metadata, spec }) => metadata.deletionTimestamp === undefined && patchOf(spec) !== undefined)
+        .map(({ metadata }) => metadata.name),
+    async happen(scene, namespace, subject) {
+      const record = scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, subject);
+      if (record) await edit(scene, record, patchOf(record.spec) ?? {}, serial);
+    },
+  };
+}
+
+export const image = (tag: string): Event =>
+  specChange(`image ${tag}`, ({ sourceRevisionConfig: { imageUri } }) =>
+    imageUri === undefined || imageUri.endsWith(`:${tag}`)
+      ? undefined
+      : { sourceRevisionConfig: { imageUri: `registry.example/shop:${tag}` } },
+  );
+
+/** Numbers of resourceSpec. */
+export const sizes = (name: string, wanted: Readonly<Record<string, number>>): Event =>
+  specChange(name, ({ sourceConfig: { resourceSpec = {} } }) =>
+    Object.entries(wanted).every(([field, value]) => (resourceSpec as Record<string, unknown>)[field] === value)
+      ? undefined
+      : { sourceConfig: { resourceSpec: wanted } },
+  );
+
+export const runtime = (name: string, wanted: Readonly<Record<string, unknown>>): Event =>
+  specChange(name, ({ sourceConfig }) => {
+    const before = (sourceConfig.runtime ?? {}) as Record<string, unknown>;
+    const is = Object.entries(wanted).every(
+      ([field, value]) => JSON.stringify(before[field] ?? null) === JSON.stringify(value),
+    );
+    return is ? undefined : { sourceConfig: { runtime: wanted } };
+  });
+
+/** The database moves to an external one whose address is in Secret `external`, and back. */
+export const externalDatabase: Event = specChange('an external database', ({ secrets }) =>
+  secrets.some(({ name }) => name === 'POSTGRES_URI_CUSTOM')
+    ? undefined
+    : { secrets: [...secrets, { name: 'POSTGRES_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }] },
+);
+export const ownDatabase: Event = specChange('its own database', ({ secrets }) =>
+  secrets.some(({ name }) => name === 'POSTGRES_URI_CUSTOM')
+    ? { secrets: secrets.filter(({ name }) => name !== 'POSTGRES_URI_CUSTOM') }
+    : undefined,
+);
+
+/** What is built is then built of the branch as it is. */
+const serial = specChange('a new revisionSerial', () => ({}));
+export const newRevision: Event = {
+  ...serial,
+  async happen(scene, namespace, subject) {
+    await serial.happen(scene, namespace, subject);
+    if (scene.mark(namespace, `asked ${subject}`) !== undefined)
+      scene.setMark(namespace, `asked ${subject}`, scene.mark('', 'head') ?? 'a');
+  },
+};
+
+export const rollback: Event = {
+  name: 'somebody rolls % back',
+  by: 'people',
+  subjects: (scene, namespace) =>
+    records(scene, namespace).flatMap((record) =>
+      record.metadata.deletionTimestamp === undefined && !isBehindBranch(scene, record)
+        ? older(scene, record).map((_one, index) => `${record.metadata.name} by ${index + 1}`)
+        : [],
+    ),
+  async happen(scene, namespace, subject) {
+    const [name = '', by] = subject.split(' by ');
+    const record = scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, name);
+    const to = record && older(scene, record)[Number(by) - 1];
+    if (!record || !to) return;
+    const { sourceRevisionConfig, resourceSpec, runtime: run, secrets } = to.spec.requested;
+    const commit = to.status?.build?.commit ?? to.spec.commit;
+    if (commit !== undefined) scene.setMark(namespace, `asked ${name}`, commit[0]);
+    await edit(scene, record, {
+      rollbackTo: to.spec.id,
+      sourceRevisionConfig: nulled(record.spec.sourceRevisionConfig, sourceRevisionConfig),
+      sourceConfig: {
+        resourceSpec: nulled(record.spec.sourceConfig.resourceSpec, resourceSpec),
+        runtime: nulled(record.spec.sourceConfig.runtime, run),
+      },
+      secrets,
+    });
+  },
+};
+/** A push that has no revision yet: whoever rolls back does not know of it. */
+function isBehindBranch(scene: Scene, { metadata, spec }: AppDeployment): boolean {
+  const head = scene.mark('', 'head');
+  if (spec.sourceConfig.buildOnPush !== true || head === undefined) return false;
+  const commits = scene
+    .all<AppRevision>(APP_REVISIONS, metadata.namespace ?? '')
+    .map((one) => one.status?.build?.commit ?? one.spec.commit);
+  return !commits.some((commit) => commit?.startsWith(head));
+}
+/** The revision before the newest one. */
+function older(scene: Scene, { metadata }: AppDeployment): AppRevision[] {
+  return scene
+    .all<AppRevision>(APP_REVISIONS, metadata.namespace ?? '')
+    .filter((one) => one.spec.deploymentUid === metadata.uid)
+    .toSorted(
+      (a, b) =>
+        b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
+        (b.spec.pushSerial ?? 0) - (a.spec.pushSerial ?? 0),
+    )
+    .slice(1, 2);
+}
+function nulled(before: object | undefined, wanted: object | undefined): object | null {
+  if (wanted === undefined) return null;
+  return { ...Object.fromEntries(Object.keys(before ?? {}).map((field) => [field, null])), ...wanted };
+}
+
+function annotated(name: string, annotation: string, value: string | null): Event {
+  return {
+    name: `somebody ${name} %`,
+    by: 'people',
+    subjects: (scene, namespace) =>
+      records(scene, namespace)
+        .filter(({ metadata }) => (metadata.annotations?.[annotation] ?? null) !== value)
+        .map(({ metadata }) => metadata.name),
+    happen: async (scene, namespace, subject) =>
+      void (await scene.kube.mergePatch(
+        APP_DEPLOYMENTS,
+        { namespace, name: subject },
+        { metadata: { annotations: { [annotation]: value } } },
+        { fieldManager: 'person' },
+      )),
+  };
+}
+export const pause = annotated('pauses', PAUSED_ANNOTATION, 'true');
+export const resume = annotated('resumes', PAUSED_ANNOTATION, null);
+
+export const deleteRecord: Event = {
+  name: 'somebody deletes record %',
+  by: 'people',
+  subjects: (scene, namespace) =>
+    records(scene, namespace)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(({ metadata }) => metadata.name),
+  happen: (scene, namespace, subject) => remove(scene, APP_DEPLOYMENTS, namespace, subject),
+};
+
+/** The record again under its name, once it is gone. */
+export const remake = (name: string, make: (namespace: string) => AppDeployment): Event => ({
+  name: 'somebody makes record % again',
+  by: 'people',
+  subjects: (scene, namespace) => (scene.get(APP_DEPLOYMENTS, namespace, name) ? [] : [name]),
+  happen: (scene, namespace) => scene.put(APP_DEPLOYMENTS, make(namespace), 'person'),
+});
+
+async function remove(scene: Scene, resource: Resource, namespace: string, name: string): Promise<void> {
+  const object = scene.get(resource, namespace, name);
+  if (object) await scene.kube.remove(resource, { namespace, name }, { uid: object.metadata.uid ?? '' });
+}
+
+const deletion = (resource: Resource, which: (object: KubeObject) => boolean = () => true): Event => ({
+  name: `somebody deletes ${resource.kind} %`,
+  by: 'people',
+  subjects: (scene, namespace) =>
+    scene
+      .all(resource, namespace)
+      .filter((object) => object.metadata.deletionTimestamp === undefined && which(object))
+      .map(({ metadata }) => metadata.name),
+  happen: (scene, namespace, subject) => remove(scene, resource, namespace, subject),
+});
+export const DELETIONS = {
+  deployment: deletion(DEPLOYMENTS),
+  statefulSet: deletion(STATEFUL_SETS),
+  service: deletion(SERVICES),
+  claim: deletion(PERSISTENT_VOLUME_CLAIMS),
+  autoscaler: deletion(HORIZONTAL_POD_AUTOSCALERS),
+  job: deletion(JOBS),
+  password: deletion(SECRETS, ({ metadata }) => metadata.labels?.[DEPLOYMENT_LABEL] !== undefined),
+  ownSecret: deletion(SECRETS, ({ metadata }) => metadata.labels?.[DEPLOYMENT_LABEL] === undefined),
+  revision: deletion(APP_REVISIONS),
+} as const;
+
+export const newSecret = (name: string, key: string): Event => ({
+  name: `somebody makes Secret ${name}`,
+  by: 'people',
+  subjects: (scene, namespace) => (scene.get(SECRETS, namespace, name) ? [] : ['']),
+  happen: (scene, namespace) => putSecret(scene, namespace, name, key),
+});
+export function putSecret(scene: Scene, namespace: string, name: string, key: string): void {
+  const data = { [key]: Buffer.from('value').toString('base64') };
+  scene.put(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, data } as KubeObject, 'person');
+}
+
+/** Replicas of a Deployment, as by kubectl scale. */
+export const scaleByHand: Event = {
+  name: 'somebody scales Deployment % to 0 by hand',
+  by: 'people',
+  subjects: (scene, namespace) =>
+    scene
+      .all<KubeObject & { spec: { replicas?: number } }>(DEPLOYMENTS, namespace)
+      .filter(({ spec }) => spec.replicas !== 0)
+      .map(({ metadata }) => metadata.name),
+  happen: async (scene, namespace, name) =>
+    void (await scene.kube.mergePatch(
+      DEPLOYMENTS,
+      { namespace, name },
+      { spec: { replicas: 0 } },
+      { fieldManager: 'kubectl' },
+    )),
+};
+
+const marked = (event: string, mark: string, value: string | undefined, where?: string): Event => ({
+  name: event,
+  by: 'cluster',
+  subjects: (scene, namespace) => (scene.mark(where ?? namespace, mark) === value ? [] : ['']),
+  happen: (scene, namespace) => scene.setMark(where ?? namespace, mark, value),
+});
+export const quotaFull = marked('the quota is full', 'quota', 'full');
+export const quotaFreed = marked('the quota is freed', 'quota', undefined);
+export const codeHostDown = marked('the code host is down', 'code host', 'down', '');
+export const codeHostUp = marked('the code host is up', 'code host', undefined, '');
+export const webhookRefuses = marked('a webhook refuses StatefulSets', 'webhook', 'refuses');
+export const webhookGone = marked('the webhook refuses no more', 'webhook', undefined);
+
+export const tenantLabel = (wanted: 'true' | undefined): Event => ({
+  name: wanted ? 'somebody gives the namespace its tenant label' : "somebody takes the namespace's tenant label away",
+  by: 'people',
+  subjects: (scene, namespace) => {
+    const there = scene.get(NAMESPACES, '', namespace);
+    return !there || there.metadata.labels?.['davit.dev/tenant'] === wanted ? [] : [''];
+  },
+  happen: async (scene, namespace) =>
+    void (await scene.kube.mergePatch(
+      NAMESPACES,
+      { name: namespace },
+      { metadata: { labels: { 'davit.dev/tenant': wanted ?? null } } },
+      { fieldManager: 'person' },
+    )),
+});

@@ -1,0 +1,461 @@
+// What must hold: of every pass, and of every state at rest. Each returns a sentence if it does not.
+
+import type { AppDeployment } from '../../../src/api/app-deployment.ts';
+import type { AppRevision } from '../../../src/api/app-revision.ts';
+import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
+import { FINAL_PHASES } from '../../../src/api/build.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/api/code-host-integration.ts';
+import { conditionOf } from '../../../src/api/conditions.ts';
+import {
+  BUILD_LABEL,
+  BUILD_TENANT_LABEL,
+  COMPONENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  EMPTY_DATABASE_ANNOTATION,
+  PAUSED_ANNOTATION,
+  REVISION_LABEL,
+  TENANT_LABEL,
+} from '../../../src/api/meta.ts';
+import type { Settings } from '../../../src/api/settings.ts';
+import type { Pod, Workload } from '../../../src/decide/observed.ts';
+import { ServerError } from '../../../src/errors.ts';
+import {
+  DEPLOYMENTS,
+  HORIZONTAL_POD_AUTOSCALERS,
+  JOBS,
+  NAMESPACES,
+  NETWORK_POLICIES,
+  PERSISTENT_VOLUME_CLAIMS,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  SCALED_OBJECTS,
+  SECRETS,
+  SERVICES,
+  STATEFUL_SETS,
+} from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
+import { names } from '../../../src/record/names.ts';
+import { resolve } from '../../../src/record/resolve.ts';
+import { BUILDS, ORGANIZATION } from './build-events.ts';
+import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
+import type { Broken, PassSeen } from './machine.ts';
+import { headOf } from './passes.ts';
+import { records } from './people-events.ts';
+import type { Scene } from './scene.ts';
+import { sortedText } from './world.ts';
+
+interface PassProperty {
+  readonly name: string;
+  readonly broken: (seen: PassSeen, settings: Settings) => string | undefined;
+}
+interface RestProperty {
+  readonly name: string;
+  readonly broken: (scene: Scene, record: AppDeployment, settings: Settings) => string | undefined;
+}
+
+const RESOURCES = { Deployment: DEPLOYMENTS, StatefulSet: STATEFUL_SETS, Service: SERVICES, Pod: PODS } as const;
+
+/** The parts that a record asks for. */
+function partsOf({ spec }: AppDeployment, settings: Settings): Set<string> {
+  const resolved = resolve(spec, settings) as unknown as Record<string, { maxScale?: number } | undefined>;
+  return new Set(
+    ['server', 'queue', 'orchestrator', 'executor', 'postgres', 'redis'].filter(
+      (part) => resolved[part] !== undefined && resolved[part].maxScale !== 0,
+    ),
+  );
+}
+const recordOfPass = ({ before, key }: PassSeen): AppDeployment | undefined => {
+  const [namespace = '', name] = key.split('/');
+  return records(before, namespace).find(({ metadata }) => metadata.name === name);
+};
+const isLeft = ({ metadata }: AppDeployment, scene: Scene): boolean =>
+  metadata.deletionTimestamp !== undefined ||
+  metadata.annotations?.[PAUSED_ANNOTATION] !== undefined ||
+  scene.get(NAMESPACES, '', metadata.namespace ?? '')?.metadata.labels?.[TENANT_LABEL] !== 'true';
+
+export const PASS_PROPERTIES: readonly PassProperty[] = [
+  {
+    name: 'nothing that a record asks for is deleted',
+    broken(seen, settings) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      if (!record || record.metadata.deletionTimestamp !== undefined) return undefined;
+      const asked = partsOf(record, settings);
+      for (const { verb, kind, ref, error } of seen.writes) {
+        const resource = RESOURCES[kind as keyof typeof RESOURCES];
+        if (verb !== 'delete' || error !== undefined || resource === undefined || kind === 'Pod') continue;
+        const object = seen.before.get(resource, ref.namespace ?? '', ref.name);
+        const part = object?.metadata.labels?.[COMPONENT_LABEL] ?? '';
+        if (asked.has(part)) return `The pass deletes ${kind} ${ref.name}, and the record asks for its ${part}.`;
+      }
+      return undefined;
+    },
+  },
+  {
+    name: 'no ready pod is deleted',
+    broken({ before, writes }) {
+      for (const { verb, kind, ref, error } of writes) {
+        if (verb !== 'delete' || kind !== 'Pod' || error !== undefined) continue;
+        const pod = before.get<Pod>(PODS, ref.namespace ?? '', ref.name);
+        if (pod && isReady(pod)) return `The pass deletes pod ${ref.name}, which is ready.`;
+      }
+      return undefined;
+    },
+  },
+  {
+    name: 'no data is replaced',
+    broken(seen) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      if (!record || record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] !== undefined) return undefined;
+      const { namespace = '', name, uid = '' } = record.metadata;
+      const claim = names(name).postgresClaim;
+      const data = seen.before.mark(namespace, `data ${name}`);
+      const there = seen.before.get(PERSISTENT_VOLUME_CLAIMS, namespace, claim);
+      const isNew = there === undefined && seen.after.get(PERSISTENT_VOLUME_CLAIMS, namespace, claim) !== undefined;
+      if (isNew && data?.endsWith(` ${uid}`) === true)
+        return `The pass makes an empty PersistentVolumeClaim ${claim}; the data was in another.`;
+      const secret = seen.writes.find(
+        ({ verb, kind, ref, error }) =>
+          kind === 'Secret' && ref.name === names(name).postgresSecret && verb !== 'delete' && error === undefined,
+      );
+      if (secret && there && data?.startsWith(`${there.metadata.uid} `) === true)
+        return `The pass makes another Secret ${secret.ref.name}; the data has another password.`;
+      return undefined;
+    },
+  },
+  {
+    name: 'data is deleted only with its record',
+    broken(seen) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      if (!record || record.metadata.deletionTimestamp !== undefined) return undefined;
+      const lost = seen.writes.find(
+        ({ verb, kind, error }) => verb === 'delete' && kind === 'PersistentVolumeClaim' && error === undefined,
+      );
+      return lost && `The pass deletes ${lost.kind} ${lost.ref.name}.`;
+    },
+  },
+  {
+    name: 'nothing but its status is written of a paused record',
+    broken(seen) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      if (record?.metadata.annotations?.[PAUSED_ANNOTATION] === undefined) return undefined;
+      const written = seen.writes.find(({ subresource, error }) => subresource !== 'status' && error === undefined);
+      return written && `The pass writes ${written.kind} ${written.ref.name}.`;
+    },
+  },
+  {
+    name: 'pods follow their migration',
+    broken(seen) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      const one = record && deployment(seen.after, record, 'server');
+      const id = one && revisionIdOf(one);
+      const before = record && deployment(seen.before, record, 'server');
+      if (!record || id === undefined || (before && revisionIdOf(before) === id)) return undefined;
+      const revision = revisionsOf(seen.after, record).find(({ spec }) => spec.id === id);
+      if (!revision?.spec.requested.runtime?.migrate || revision.spec.resolved.migrated || one?.spec.replicas === 0)
+        return undefined;
+      const job = seen.before.get<KubeObject & { status?: { conditions?: readonly { type: string }[] } }>(
+        JOBS,
+        record.metadata.namespace ?? '',
+        names(record.metadata.name).migration(id),
+      );
+      const isDone =
+        job?.status?.conditions?.some(({ type }) => type === 'Complete') === true ||
+        revision.status?.migration?.phase === 'Succeeded' ||
+        revision.status?.state === 'DEPLOYED';
+      return isDone ? undefined : `The server is rolled to revision ${id}, whose migration has not succeeded.`;
+    },
+  },
+  {
+    name: 'Ready is true when it is written',
+    broken(seen, settings) {
+      const { after, before, key, controller } = seen;
+      const [namespace = '', name] = key.split('/');
+      const isSure = controller === 'records' && before.mark(namespace, 'behind') === undefined;
+      const record = isSure ? records(after, namespace).find(({ metadata }) => metadata.name === name) : undefined;
+      const ready = REST_PROPERTIES.find((one) => one.name === 'Ready is true');
+      return record && ready?.broken(after, record, settings);
+    },
+  },
+  {
+    name: 'no more builds run than the settings allow',
+    broken({ after, controller }, settings) {
+      if (controller !== 'builds') return undefined;
+      const running = after
+        .all<KubeObject & { spec: { suspend?: boolean }; status?: { conditions?: unknown } }>(JOBS, BUILDS)
+        .filter(({ spec, status }) => spec.suspend !== true && status?.conditions === undefined);
+      const { total } = settings.builds.concurrency;
+      return running.length > total ? `${running.length} builds run, and the settings allow ${total}.` : undefined;
+    },
+  },
+  {
+    name: 'a pass fails only by what the API server answers',
+    broken: ({ error }) =>
+      error === undefined || error instanceof ServerError || error.name === 'AbortError'
+        ? undefined
+        : `${error.stack?.split('\n').slice(0, 3).join(' ')}`,
+  },
+];
+
+const condition = ({ status }: AppDeployment, type: string): string | undefined =>
+  conditionOf(status?.conditions, type)?.status;
+const revisionIdOf = ({ spec }: WithTemplate): string | undefined =>
+  (spec.template.metadata as { labels?: Record<string, string> }).labels?.[REVISION_LABEL];
+const deployment = (scene: Scene, { metadata }: AppDeployment, part: string): WithTemplate | undefined =>
+  scene.get<WithTemplate>(
+    DEPLOYMENTS,
+    metadata.namespace ?? '',
+    (names(metadata.name) as unknown as Record<string, string>)[part] ?? '',
+  );
+const RUN_PARTS = ['server', 'queue', 'orchestrator', 'executor'];
+const revisionsOf = (scene: Scene, { metadata }: AppDeployment): AppRevision[] =>
+  scene
+    .all<AppRevision>(APP_REVISIONS, metadata.namespace ?? '')
+    .filter(({ spec }) => spec.deploymentUid === metadata.uid)
+    .toSorted(
+      (a, b) =>
+        b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
+        (b.spec.pushSerial ?? 0) - (a.spec.pushSerial ?? 0),
+    );
+
+/** No pod starts while its data would be lost: a person has to act. */
+export function hasLostData({ status }: AppDeployment): boolean {
+  const stalled = conditionOf(status?.conditions, 'Stalled');
+  return stalled?.status === 'True' && LOST_DATA.has(stalled.reason);
+}
+const LOST_DATA: ReadonlySet<string> = new Set(['PasswordMissing', 'VolumeLost', 'VolumeMissing', 'VolumeTerminating']);
+
+/** Judged at rest, of each record that Davit takes care of. */
+export const REST_PROPERTIES: readonly RestProperty[] = [
+  {
+    name: 'what served is there',
+    broken(scene, record, settings) {
+      if (isLeft(record, scene) || record.status?.activeRevisionId === undefined || hasLostData(record))
+        return undefined;
+      const asked = partsOf(record, settings);
+      const active = revisionsOf(scene, record).find(({ spec }) => spec.id === record.status?.activeRevisionId);
+      const had = active?.spec.resolved as unknown as Record<string, unknown> | undefined;
+      const lost = RUN_PARTS.find(
+        (part) => asked.has(part) && had?.[part] !== undefined && !deployment(scene, record, part),
+      );
+      return lost && `The ${lost} of ${record.metadata.name} has no Deployment, and nothing brings it back.`;
+    },
+  },
+  {
+    name: 'no part has more pods than its record allows',
+    broken(scene, record, settings) {
+      if (isLeft(record, scene) || hasLostData(record)) return undefined;
+      const resolved = resolve(record.spec, settings) as unknown as Record<string, { maxScale?: number } | undefined>;
+      for (const part of RUN_PARTS) {
+        const most = resolved[part]?.maxScale;
+        const there = deployment(scene, record, part)?.spec.replicas;
+        if (most !== undefined && there !== undefined && there > most)
+          return `The ${part} of ${record.metadata.name} keeps ${there} pods, and its record allows ${most}.`;
+      }
+      return undefined;
+    },
+  },
+  {
+    name: 'the status is of this generation',
+    broken: (_scene, record) =>
+      record.status?.observedGeneration !== record.metadata.generation
+        ? `status.observedGeneration is ${record.status?.observedGeneration}, the generation ${record.metadata.generation}.`
+        : undefined,
+  },
+  {
+    name: 'the state is true',
+    broken(scene, record, settings) {
+      if (record.metadata.deletionTimestamp !== undefined) return undefined;
+      const server = deployment(scene, record, 'server');
+      const ready = server !== undefined && podsOf(scene, server as WithTemplate).some(isReady);
+      const state = record.status?.state;
+      if (state === 'READY' && !ready) return 'The state is READY, and no pod of the server is ready.';
+      if (state === 'UNUSED' && partsOf(record, settings).has('server') && !isLeft(record, scene))
+        return 'The state is UNUSED, and the record asks for a server.';
+      return undefined;
+    },
+  },
+  {
+    name: 'Ready is true',
+    broken(scene, record, settings) {
+      if (condition(record, 'Ready') !== 'True' || isLeft(record, scene)) return undefined;
+      for (const part of partsOf(record, settings)) {
+        if (!RUN_PARTS.includes(part)) continue;
+        const one = deployment(scene, record, part);
+        if (!one) return `Ready is True, and the ${part} has no Deployment.`;
+        const pods = podsOf(scene, one);
+        if ((one.spec.replicas ?? 1) > 0 && !pods.some((pod) => isReady(pod) && isCurrent(pod, one)))
+          return `Ready is True, and no pod of the ${part} is ready.`;
+        const wanted = record.spec.sourceRevisionConfig.imageUri;
+        const image = one.spec.template.spec.containers[0]?.image;
+        if (wanted !== undefined && image !== wanted)
+          return `Ready is True, and the ${part} runs ${image}, not ${wanted}.`;
+      }
+      return undefined;
+    },
+  },
+  {
+    name: 'exactly one of Ready, Reconciling and Stalled is True',
+    broken(_scene, record) {
+      const conditions = ['Ready', 'Reconciling', 'Stalled'].filter((type) => condition(record, type) === 'True');
+      return conditions.length === 1 ? undefined : `True are: ${conditions.join(', ') || 'none'}.`;
+    },
+  },
+  {
+    name: 'the replicas are counted',
+    broken(scene, record) {
+      if (record.metadata.deletionTimestamp !== undefined) return undefined;
+      const one = deployment(scene, record, 'server') as Workload | undefined;
+      const counted = one && `${one.status?.readyReplicas ?? 0}/${one.spec?.replicas ?? 1}`;
+      return record.status?.replicas === counted
+        ? undefined
+        : `status.replicas is ${record.status?.replicas}, and there are ${counted}.`;
+    },
+  },
+  {
+    name: 'revisions that were overtaken say how they ended',
+    broken(scene, record) {
+      if (isLeft(record, scene)) return undefined;
+      const open = revisionsOf(scene, record)
+        .slice(1)
+        .find(({ status }) => ['CREATING', 'AWAITING_DEPLOY', 'DEPLOYING', undefined].includes(status?.state));
+      return open && `An older revision is ${open.status?.state} for ever.`;
+    },
+  },
+  {
+    name: 'what can be built begins',
+    broken(scene, record, settings) {
+      if (isLeft(record, scene) || !settings.builds.registry) return undefined;
+      if (scene.mark('', 'code host') === 'down' || !scene.get(SECRETS, ORGANIZATION, 'git')) return undefined;
+      const [newest] = revisionsOf(scene, record);
+      const phase = newest?.status?.build?.phase;
+      return phase === undefined || FINAL_PHASES.has(phase)
+        ? undefined
+        : `The build of the newest revision of ${record.metadata.namespace}/${record.metadata.name} is ${phase} for ever: ${newest?.status?.build?.message}`;
+    },
+  },
+  {
+    name: 'a rollback stays',
+    broken(scene, record) {
+      if (isLeft(record, scene)) return undefined;
+      const asked = scene.mark(record.metadata.namespace ?? '', `asked ${record.metadata.name}`);
+      const [newest] = revisionsOf(scene, record);
+      const commit = newest?.status?.build?.commit ?? newest?.spec.commit;
+      return asked === undefined || commit === undefined || commit[0] === asked
+        ? undefined
+        : `The newest revision is of commit ${commit[0]}, asked for was ${asked}, and the branch is at ${headOf(scene)[0]}.`;
+    },
+  },
+];
+
+interface PlaceProperty {
+  readonly name: string;
+  readonly broken: (scene: Scene, namespace: string, settings: Settings) => string | undefined;
+}
+
+/** Judged at rest, of each namespace. */
+const PLACE_PROPERTIES: readonly PlaceProperty[] = [
+  {
+    name: 'nothing is left of a deleted record',
+    broken(scene, namespace) {
+      const uids = new Set(records(scene, namespace).map(({ metadata }) => metadata.uid));
+      const left = scene
+        .inside(namespace)
+        .find(
+          ({ object: { kind, metadata } }) =>
+            kind !== 'TracingProject' &&
+            metadata.labels?.[DEPLOYMENT_UID_LABEL] !== undefined &&
+            !uids.has(metadata.labels[DEPLOYMENT_UID_LABEL]),
+        );
+      return left && `${left.object.kind} ${left.object.metadata.name} is of no record.`;
+    },
+  },
+  {
+    name: 'a build that has ended keeps no credentials',
+    broken(scene, namespace, settings) {
+      // A pause holds every deletion.
+      const isPaused = records(scene, namespace).some(({ metadata }) => metadata.annotations?.[PAUSED_ANNOTATION]);
+      if (!settings.builds.registry || isPaused) return undefined;
+      const jobs = scene
+        .all<KubeObject & { status?: { conditions?: unknown } }>(JOBS, BUILDS)
+        .filter(({ metadata }) => metadata.labels?.[BUILD_TENANT_LABEL] === namespace);
+      const kept = scene
+        .all(SECRETS, BUILDS)
+        .find(({ metadata: { name } }) =>
+          jobs.some((job) => name.startsWith(job.metadata.name) && job.status?.conditions !== undefined),
+        );
+      return kept && `Secret ${kept.metadata.name} is still there.`;
+    },
+  },
+  {
+    name: 'an integration is Ready exactly with its credentials',
+    broken(scene) {
+      const integration = scene.get<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, ORGANIZATION, 'git');
+      if (!integration) return undefined;
+      const ready = conditionOf(integration.status?.conditions, 'Ready')?.status === 'True';
+      const has = scene.get(SECRETS, ORGANIZATION, integration.spec.credentialsRef.name) !== undefined;
+      return ready === has ? undefined : `Ready is ${ready}, and its Secret is ${has ? 'there' : 'not there'}.`;
+    },
+  },
+  {
+    name: 'Jobs of builds have a revision',
+    broken(scene, namespace, settings) {
+      if (!settings.builds.registry) return undefined;
+      const ids = new Set(scene.all<AppRevision>(APP_REVISIONS, namespace).map(({ spec }) => spec.id.toLowerCase()));
+      const orphan = scene
+        .all(JOBS, BUILDS)
+        .find(
+          ({ metadata: { labels = {} } }) =>
+            labels[BUILD_TENANT_LABEL] === namespace && !ids.has(labels[BUILD_LABEL] ?? ''),
+        );
+      return orphan && `Job ${orphan.metadata.name} is of no revision.`;
+    },
+  },
+];
+
+export function judgePass(seen: PassSeen, settings: Settings): Broken[] {
+  return PASS_PROPERTIES.flatMap(({ name, broken }) => {
+    const message = broken(seen, settings);
+    return message === undefined ? [] : [{ property: name, message }];
+  });
+}
+
+export function judgeRest(scene: Scene, namespace: string, settings: Settings): Broken[] {
+  const ofPlace = PLACE_PROPERTIES.flatMap(({ name, broken }) => {
+    const message = broken(scene, namespace, settings);
+    return message === undefined ? [] : [{ property: name, message }];
+  });
+  const ofRecords = records(scene, namespace).flatMap((record) =>
+    REST_PROPERTIES.flatMap(({ name, broken }) => {
+      const message = broken(scene, record, settings);
+      return message === undefined ? [] : [{ property: name, message }];
+    }),
+  );
+  return [...ofPlace, ...ofRecords];
+}
+
+const SHOWN = [
+  DEPLOYMENTS,
+  STATEFUL_SETS,
+  SERVICES,
+  HORIZONTAL_POD_AUTOSCALERS,
+  SCALED_OBJECTS,
+  NETWORK_POLICIES,
+  POD_DISRUPTION_BUDGETS,
+];
+
+/** What runs for a record, without what differs between two records of the same spec. */
+export function pictureOf(scene: Scene, namespace: string): string {
+  const isScaled = (name: string): boolean =>
+    [HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS].some((resource) => scene.get(resource, namespace, name));
+  const lines = SHOWN.flatMap((resource) =>
+    scene.all<KubeObject & { spec?: object }>(resource, namespace).map(({ kind, metadata, spec }) => {
+      const shown = isScaled(metadata.name) ? { ...spec, replicas: 'scaled' } : spec;
+      return `${kind} ${metadata.name} ${sortedText(shown)}`;
+    }),
+  );
+  return lines
+    .toSorted()
+    .join('\n')
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'uid')
+    .replaceAll(/"davit\.dev\/[a-z-]+":"[0-9a-f]{8,}"/g, 'digest');
+}

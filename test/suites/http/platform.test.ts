@@ -1,0 +1,148 @@
+// GET /v2/platform: what the platform offers to a tenant, and nothing of another tenant's or of a secret.
+
+import { expect, it } from 'vitest';
+import { Settings } from '../../../src/api/settings.ts';
+import { makeHttpApi } from '../../../src/cli/http-api.ts';
+import { platformLines } from '../../../src/cli/platform.ts';
+import { Platform } from '../../../src/http/platform/payloads.ts';
+import { NAMESPACES } from '../../../src/kube/api-resources.ts';
+import { anIntegration, listen, makeFacade, OTHER_TENANT, SOMEBODY, TENANT } from './facade.ts';
+
+it('without any setting: the defaults, and nothing that is not there', async () => {
+  const facade = await makeFacade();
+  const { status, body } = await facade.call('GET', '/v2/platform');
+  expect([status, Platform.parse(body)]).toEqual([200, body]);
+  expect(body).toMatchObject({
+    tenant: TENANT,
+    hosting: 'self-hosted',
+    sources: ['external_docker'],
+    builds: { available: false, registry: null, package_indexes: { pip: null, npm: null } },
+    hosts: { available: false, base_domain: null, claimable: [] },
+    code_hosts: ['api.github.com'],
+    integrations: [],
+    listeners: [],
+    templates: [],
+    pods: { port: 8000, health_path: '/ok', policy: 'baseline' },
+    stores: { own: true },
+    limits: { cpu: null, resources: null, requests_per_minute: 1200 },
+    default_type: 'plain',
+  });
+  expect(body.sizes.plain.server).toEqual({
+    cpu: 0.25,
+    cpu_limit: 1,
+    memory_mb: 512,
+    memory_limit_mb: 1024,
+    min_scale: 1,
+    max_scale: 1,
+  });
+});
+
+it('with settings: each part, the integrations and listeners of this tenant alone, and no credential', async () => {
+  const settings = Settings.parse({
+    hosting: 'both',
+    deploymentType: 'dev',
+    limits: { cpu: 2, memoryMb: 4096, scale: 4, storageGi: 20, resources: { 'nvidia.com/gpu': 1 } },
+    address: { kind: 'ingress', baseDomain: 'apps.example.com' },
+    listeners: { enabled: true },
+    images: { pullSecrets: ['canary-pull'] },
+    builds: {
+      registry: { host: 'registry.example.com', pushSecret: 'canary-push', pullSecret: 'canary-pull', ca: 'canary-ca' },
+      images: { builder: 'builder:1' },
+      baseImages: { python: 'mirror.example/python:{version}' },
+      packageIndex: { pip: 'https://user:canary-password@pypi.example/simple?token=canary-token' },
+    },
+  });
+  const facade = await makeFacade(settings);
+  facade.kube.seed(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: TENANT.namespace,
+      uid: TENANT.id,
+      labels: { 'davit.dev/tenant': 'true' },
+      annotations: { 'davit.dev/hosts': '*.shop.example, Www.example' },
+    },
+  });
+  facade.tenants.fill();
+  const ids = { ours: '11111111-0000-4000-8000-000000000001', theirs: '22222222-0000-4000-8000-000000000002' };
+  for (const [name, tenant] of [
+    ['ours', TENANT],
+    ['theirs', OTHER_TENANT],
+  ] as const) {
+    const credentialsRef = { name: 'canary-credentials' };
+    anIntegration(facade, ids[name], {
+      apiUrl: 'https://git.example/api/v1',
+      credentialsRef,
+      tenants: [tenant.namespace],
+    });
+    facade.listeners.put({
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'Listener',
+      metadata: { name, namespace: tenant.namespace, uid: `${name}-listener` },
+      spec: { namespaces: ['edge'] },
+    });
+  }
+  facade.templates.put({
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppTemplate',
+    metadata: { name: 'chat', uid: 'chat-id' },
+    spec: { imageUri: 'templates/chat:2' },
+  });
+  const { status, body } = await facade.call('GET', '/v2/platform');
+  expect([status, Platform.parse(body)]).toEqual([200, body]);
+  expect(body).toMatchObject({
+    sources: ['codehost', 'external_docker', 'internal_docker', 'internal_source', 'internal_template'],
+    builds: {
+      available: true,
+      registry: 'registry.example.com',
+      base_images: { python: 'mirror.example/python:{version}', node: null },
+      package_indexes: { pip: 'https://pypi.example/simple', npm: null },
+    },
+    hosts: {
+      available: true,
+      base_domain: 'apps.example.com',
+      claimable: expect.arrayContaining(['NAME.apps.example.com', '*.shop.example', 'www.example']),
+    },
+    integrations: [{ id: ids.ours, name: 'git-11111111', kind: 'gitea', host: 'git.example' }],
+    listeners: [{ id: 'ours-listener', name: 'ours', namespaces: ['edge'] }],
+    templates: [{ name: 'chat', image_uri: 'templates/chat:2', repo_url: null, repo_ref: null }],
+    limits: { cpu: 2, memory_mb: 4096, scale: 4, storage_gi: 20, resources: { 'nvidia.com/gpu': 1 } },
+    default_type: 'dev',
+  });
+  expect(JSON.stringify(body)).not.toMatch(/canary|theirs|22222222/);
+});
+
+it('the plugin prints it, one line for each part', async () => {
+  const facade = await makeFacade();
+  anIntegration(facade, '11111111-0000-4000-8000-000000000001');
+  const { origin: server } = new URL(await listen(facade));
+  const lines = await platformLines(makeHttpApi({ server, token: SOMEBODY['x-api-key'], namespace: TENANT.namespace }));
+  await facade.app.close();
+  expect(lines).toEqual([
+    `Tenant         team-a, id ${TENANT.id}`,
+    'Sources        external_docker',
+    'Image          listens on 8000, answers GET /ok; pods are baseline',
+    'Databases      docker.io/library/postgres:17 and docker.io/valkey/valkey:8, external ones, or none',
+    'Builds         none: deploy an image',
+    'Hosts          none',
+    'Integrations   git-11111111 at host.example, id 11111111-0000-4000-8000-000000000001',
+    'Listeners      none',
+    'Templates      none',
+    'Limits         requests_per_minute 1200',
+    'Default sizes  deployment_type plain',
+    '  server       cpu 0.25, cpu_limit 1, memory_mb 512, memory_limit_mb 1024, min_scale 1, max_scale 1',
+    '  postgres     cpu 0.1, cpu_limit 1, memory_mb 256, memory_limit_mb 1024, storage_gi 10, max_connections 100',
+    '  redis        cpu 0.05, cpu_limit 0.5, memory_mb 128, memory_limit_mb 128',
+  ]);
+});
+
+it('needs the right to list deployments in the tenant', async () => {
+  const facade = await makeFacade();
+  const asked: string[] = [];
+  facade.kube.allow(({ verb, resource }) => {
+    asked.push(`${verb} ${resource}`);
+    return false;
+  });
+  const { statusCode } = await facade.app.inject({ url: '/v2/platform', headers: SOMEBODY });
+  expect([statusCode, asked]).toEqual([403, ['list appdeployments']]);
+});

@@ -1,0 +1,98 @@
+// Images of other tenants, at the door of kubectl: the chart's policy davit-foreign-images on a real API server.
+
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
+import { FOREIGN_IMAGES, OWN } from '../../../support/foreign-images.ts';
+import { eventually } from '../../../support/running-davit.ts';
+import { type Answer, type Door, openDoor } from './door.ts';
+
+const chart = join(import.meta.dirname, '../../../../charts/davit');
+const RECORDS = '/apis/davit.dev/v1alpha1/namespaces/team/appdeployments';
+
+let cluster: Cluster;
+let door: Door;
+/** Path of the repositories of namespace team. */
+let own: string;
+
+beforeAll(async () => {
+  cluster = await startCluster({ pods: 'off' });
+  door = openDoor(cluster);
+  const team = await door.call('POST', '/api/v1/namespaces', { metadata: { name: 'team' } });
+  own = `team-${(team.body['metadata'] as { uid: string }).uid.slice(0, 8)}`;
+}, 900_000);
+afterAll(async () => {
+  await door?.close();
+  await cluster?.stop();
+}, 60_000);
+
+const naming = (image: string, imageUri = 'registry.example/shop:1', lists: object = {}): object => ({
+  source: 'external_docker',
+  sourceConfig: { resourceSpec: { sidecars: [{ name: 'helper', image }], ...lists } },
+  sourceRevisionConfig: { imageUri },
+});
+function create(spec: object, query = '?dryRun=All'): Promise<Answer> {
+  const metadata = { name: query === '' ? 'shop' : 'asked' };
+  return door.call('POST', `${RECORDS}${query}`, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata,
+    spec,
+  });
+}
+
+describe.each(FOREIGN_IMAGES)('in $registry', ({ registry, cases }) => {
+  const refused = cases.find(({ isForeign }) => isForeign)?.image ?? '';
+  const accepted = cases.filter(({ isForeign }) => !isForeign);
+
+  beforeAll(async () => {
+    const settings = [
+      '--set',
+      'workloads.enabled=false',
+      '--set-json',
+      `settings.builds.registry=${JSON.stringify(registry)}`,
+    ];
+    const release = ['davit', chart, '--namespace', 'davit-system', '--create-namespace'];
+    await cluster.helm(['upgrade', '--install', ...release, ...settings]);
+    // The policy of the registry before refuses some of these.
+    await eventually(async () => {
+      expect((await create(naming(refused))).message).toContain('not for this tenant');
+      const answers = accepted.map(({ image }) => create(naming(image.replaceAll(OWN, own))));
+      expect((await Promise.all(answers)).map(({ message }) => message)).toEqual(accepted.map(() => ''));
+    });
+  }, 300_000);
+
+  it.each(cases)('$what: $isForeign', async ({ image: of, isForeign }) => {
+    const image = of.replaceAll(OWN, own);
+    const asSidecar = await create(naming(image));
+    if (!isForeign) {
+      expect(asSidecar).toMatchObject({ message: '', status: 201 });
+      return;
+    }
+    const others = [
+      naming('helper:1', image),
+      naming('helper:1', 'registry.example/shop:1', { initContainers: [{ name: 'first', image }] }),
+    ];
+    for (const answer of [asSidecar, ...(await Promise.all(others.map((spec) => create(spec))))])
+      expect(answer.message).toContain('not for this tenant');
+  });
+
+  it('leaves alone what a record named before', async () => {
+    const binding = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/davit-foreign-images';
+    await door.call('DELETE', binding);
+    await eventually(async () => expect((await create(naming(refused))).status).toBe(201));
+    await create(naming(refused), '');
+    await door.call('POST', binding.replace('/davit-foreign-images', ''), {
+      metadata: { name: 'davit-foreign-images' },
+      spec: { policyName: 'davit-foreign-images', validationActions: ['Deny'] },
+    });
+    await eventually(async () => expect((await create(naming(refused))).status).not.toBe(201));
+    const patch = (image: string): Promise<Answer> =>
+      door.call('PATCH', `${RECORDS}/shop`, {
+        spec: { sourceConfig: { resourceSpec: { cpu: 1, sidecars: [{ name: 'helper', image }] } } },
+      });
+    expect(await patch(refused)).toMatchObject({ message: '', status: 200 });
+    expect((await patch(`${refused.split('@')[0]}x`)).message).toContain('not for this tenant');
+    await door.call('DELETE', `${RECORDS}/shop`);
+  });
+});

@@ -1,0 +1,174 @@
+// What the tests of each project need that takes long to make. It is made before they run, and they make nothing of it
+// themselves (test/cluster/prepared.ts).
+
+import { ensureBaseImages, ensureBuildImages, ensureImages, imagesOf } from '../cluster/images/build.ts';
+import { ensureBuilderImage } from '../cluster/images/builder.ts';
+import { nodeImageNames } from '../cluster/images/recipes.ts';
+import { ensureProgram, realPods } from '../cluster/machine.ts';
+import { isPrepared, noteFailure } from '../cluster/prepared.ts';
+import { prepareSandboxImage } from '../cluster/sandbox-image.ts';
+import {
+  ensureTools,
+  gatewayApi,
+  helmFolder,
+  kubernetesRelease,
+  type Progress,
+  type ToolModule,
+} from '../cluster/tools.ts';
+import { ensureDavitImage } from '../image/davit-image.ts';
+import { ensureN8n, ensureTraced } from '../suites/applications/npm-applications.ts';
+import { ensureExampleImages } from '../suites/applications/python-image.ts';
+import { ensureScalingImages } from '../suites/applications/scaling-systems.ts';
+import { chromiumHere } from '../suites/page/browser.ts';
+import { ensureCollector } from './collector.ts';
+import { ensurePublishedClient } from './published-client.ts';
+import { landedSource } from './upgrade/landed.ts';
+
+export interface Need {
+  /** As messages have it, and the guards of test/cluster/prepared.ts. */
+  readonly name: string;
+  /** On two cores, with nothing in any cache; of several that share packages, after those above it. */
+  readonly seconds: number;
+  /** Whether it is compiled: one after another, for the compiler fills the machine's cores on its own. */
+  readonly compiled?: boolean;
+  /** Whether it is for real pods alone. */
+  readonly pods?: boolean;
+  make(progress: Progress): Promise<unknown>;
+}
+
+const tool = (module: ToolModule, seconds: number, name: string = module): Need => ({
+  name,
+  seconds,
+  compiled: true,
+  make: (progress) => ensureTools([module], progress),
+});
+const program = (name: string, seconds: number): Need => ({
+  name,
+  seconds,
+  make: (progress) => ensureProgram(name, progress),
+});
+
+const kubernetes = tool('kubernetes', 330, kubernetesRelease().folder);
+const containerd: Need = { ...tool('containerd', 60), pods: true };
+const helm = tool('helm', 60, helmFolder());
+const lua = tool('lua', 5);
+const prometheus = tool('prometheus', 60);
+const gateway: Need = { name: 'gateway-api', seconds: 5, make: () => gatewayApi() };
+const machine: Need = { name: 'system packages of real pods', seconds: 10, make: realPods };
+const images: Need = {
+  name: imagesOf(nodeImageNames),
+  seconds: 20,
+  pods: true,
+  async make(progress) {
+    await ensureImages(progress);
+    await prepareSandboxImage();
+  },
+};
+const chromium: Need = { name: 'chromium', seconds: 60, make: findChromium };
+const langgraph: Need = { name: 'langgraph', seconds: 20, make: ensurePublishedClient };
+const landed: Need = { name: 'release to upgrade from', seconds: 40, make: () => landedSource() };
+const jq = program('jq', 5);
+const davitImage: Need = { name: 'image of Davit', seconds: 90, pods: true, make: ensureDavitImage };
+const landedImage: Need = {
+  name: 'image of the release to upgrade from',
+  seconds: 60,
+  pods: true,
+  make: async (progress) => ensureDavitImage(progress, { folder: await landedSource(), suffix: '-landed' }),
+};
+const baseImages: Need = { name: 'images of the Dockerfile', seconds: 30, pods: true, make: ensureBaseImages };
+const application = (name: string, seconds: number, make: Need['make']): Need => ({
+  name: `application ${name}`,
+  seconds,
+  pods: true,
+  make,
+});
+
+const pods = [machine, containerd, images];
+
+/** By the names of vitest.config.ts. */
+export const needs = {
+  unit: [helm, lua],
+  published: [langgraph],
+  page: [chromium],
+  integration: [kubernetes, helm],
+  clusters: [kubernetes, helm, ...pods, gateway, landed],
+  e2e: [kubernetes, helm, ...pods, chromium, prometheus],
+  listener: [kubernetes, helm, ...pods, jq],
+  install: [kubernetes, helm, ...pods, jq, prometheus, baseImages, davitImage, landed, landedImage],
+  builds: [
+    kubernetes,
+    helm,
+    ...pods,
+    langgraph,
+    ...(['registry', 'buildkit', 'rootlesskit', 'runc'] as const).map((module) => ({
+      ...tool(module, 60),
+      pods: true,
+    })),
+    { ...tool('gitea', 590), pods: true },
+    program('git', 10),
+    { name: 'images of builds', seconds: 40, pods: true, make: ensureBuildImages },
+    { name: 'image of the builder', seconds: 40, pods: true, make: ensureBuilderImage },
+    baseImages,
+    davitImage,
+  ],
+  applications: [
+    kubernetes,
+    helm,
+    ...pods,
+    { ...tool('keda', 600), pods: true },
+    { ...tool('metrics-server', 120), pods: true },
+    { name: 'otel-collector', seconds: 120, compiled: true, pods: true, make: ensureCollector },
+    { name: 'images of KEDA and metrics-server', seconds: 20, pods: true, make: ensureScalingImages },
+    ...['langhost', 'aegra'].map((name) => application(name, 120, (progress) => ensureExampleImages(name, progress))),
+    application('traced', 60, ensureTraced),
+    application('n8n', 600, ensureN8n),
+  ],
+} as const satisfies Readonly<Record<string, readonly Need[]>>;
+
+export type Project = keyof typeof needs;
+
+/** What the named projects need and this machine lacks. */
+export async function lacking(projects: readonly Project[]): Promise<readonly Need[]> {
+  const wanted = new Set<Need>(projects.flatMap((project) => needs[project]));
+  const mayRunPods = process.env['DAVIT_PODS'] !== 'off' && process.platform === 'linux' && process.getuid?.() === 0;
+  const lacks: Need[] = [];
+  for (const need of wanted) {
+    if (need.pods === true && !mayRunPods) continue;
+    // oxlint-disable-next-line no-await-in-loop -- the machine is asked, not kept busy
+    if (!(await isPrepared(() => need.make(() => undefined)))) lacks.push(need);
+  }
+  return lacks;
+}
+
+/** Makes what the projects need. What fails is told, and fails again, with the reason, in the tests that need it. */
+export async function prepare(projects: readonly Project[], say: Progress): Promise<void> {
+  const lacks = await lacking(projects);
+  if (lacks.length === 0) return;
+  const minutes = Math.ceil(lacks.reduce((sum, { seconds }) => sum + seconds, 0) / 60);
+  const names = lacks.map(({ name }) => name).join('; ');
+  say(`Once on this machine, before the tests, about ${minutes} min on two cores: ${names}`);
+  const began = Date.now();
+  let left = lacks.length;
+  const makeAll = async (some: readonly Need[]): Promise<void> => {
+    for (const { name, make } of some) {
+      // oxlint-disable-next-line no-await-in-loop -- see Need.compiled
+      await make(say).catch((error: unknown) => {
+        const why = error instanceof Error ? error.message : String(error);
+        noteFailure(name, why);
+        say(`${name} could not be prepared: ${why}`);
+      });
+      left -= 1;
+      say(`${name}: done; ${left === 0 ? `all in ${Math.round((Date.now() - began) / 1000)} s` : `${left} left`}`);
+    }
+  };
+  // What is fetched and packed is beside what is compiled.
+  await Promise.all([
+    makeAll(lacks.filter(({ compiled }) => compiled === true)),
+    makeAll(lacks.filter(({ compiled }) => compiled !== true)),
+  ]);
+}
+
+async function findChromium(): Promise<void> {
+  const found = await chromiumHere();
+  if ('missing' in found) throw new Error(found.missing);
+}
