@@ -3,19 +3,19 @@
 import { createHash } from 'node:crypto';
 import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec } from '../../api/app-revision.ts';
-import { isObject } from '../../api/json-value.ts';
 import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../../api/meta.ts';
 import { repairPatch } from '../../decide/children/drift-repair.ts';
 import { type Action, nameConflict } from '../../decide/children/plan.ts';
 import { type ActionFailure, refTo, type Workload } from '../../decide/observed.ts';
 import { AlreadyExists, Conflict, Invalid, undefinedIfNotFound } from '../../errors.ts';
-import type { KubeObject, ManagedField, Resource } from '../../kube/client.ts';
+import type { KubeObject, Resource } from '../../kube/client.ts';
 import { names } from '../../record/names.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import { overlayWrite } from './caches.ts';
 import { type Cluster, placeOf } from './cluster.ts';
 import { deleteObjects } from './delete.ts';
 import { failureOf } from './failures.ts';
+import { leaveToApplies } from './own-updates.ts';
 import { settleFailures } from './settle-all.ts';
 
 /**
@@ -103,48 +103,16 @@ async function applied(
   object: KubeObject,
   observed: KubeObject | undefined,
   resource: Resource,
-  cluster: Cluster,
+  { client }: Cluster,
 ): Promise<KubeObject> {
-  const apply = (): Promise<KubeObject> =>
-    cluster.client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });
-  try {
-    return await apply();
-  } catch (error) {
+  const apply = (): Promise<KubeObject> => client.apply(resource, object, { fieldManager: FIELD_MANAGER, force: true });
+  const made = await apply().catch(async (error: unknown) => {
     if (!(error instanceof Invalid) || !observed || !hasDigestOf(object, observed)) throw error;
     const patch = repairPatch(object, observed);
-    const options = { fieldManager: FIELD_MANAGER };
-    const patched = await cluster.client.mergePatch(resource, placeOf(object), patch, options);
-    const managedFields = withoutOwnUpdates(patched.metadata.managedFields);
-    // Otherwise a field that Davit no longer sets would stay for ever, because the patch owns it too.
-    if (managedFields) {
-      const { uid, resourceVersion } = patched.metadata;
-      const metadata = { uid, resourceVersion, managedFields };
-      await cluster.client.mergePatch(resource, placeOf(object), { metadata }, options);
-    }
+    await client.mergePatch(resource, placeOf(object), patch, { fieldManager: FIELD_MANAGER });
     return apply();
-  }
-}
-
-/**
- * The entries of managedFields with what Davit's patches own moved to its applies, so that the next apply decides on it.
- * Undefined if no patch owns anything.
- */
-function withoutOwnUpdates(entries: readonly ManagedField[] = []): readonly ManagedField[] | undefined {
-  const isOwn = (entry: ManagedField, operation: string): boolean =>
-    entry.manager === FIELD_MANAGER && entry.operation === operation && (entry.subresource ?? '') === '';
-  const update = entries.find((entry) => isOwn(entry, 'Update'));
-  const applied = entries.find((entry) => isOwn(entry, 'Apply'));
-  if (!update || !applied) return undefined;
-  return entries
-    .filter((entry) => entry !== update)
-    .map((entry) => (entry === applied ? { ...entry, fieldsV1: union(entry.fieldsV1, update.fieldsV1) } : entry));
-}
-
-/** Both sets of fields, each a tree of objects. */
-function union(a: unknown, b: unknown): unknown {
-  if (!isObject(a) || !isObject(b)) return a ?? b;
-  const both = Object.entries(b).map(([field, value]) => [field, union(a[field], value)] as const);
-  return { ...a, ...Object.fromEntries(both) };
+  });
+  return (await leaveToApplies(made, resource, client)) ? apply() : made;
 }
 
 // Transfers `spec.replicas` to a separate field manager before Davit stops owning the field. The object is read live

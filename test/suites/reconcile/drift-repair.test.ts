@@ -65,7 +65,8 @@ it('a port with another number: an apply alone would make two of one name', asyn
   expect(writes()).toEqual([
     'apply Service shop (Invalid)',
     'patch Service shop',
-    // Ownership: what the patch has set is the next apply's.
+    'apply Service shop',
+    // Ownership: what the patch has set is the applies' own.
     'patch Service shop',
     'apply Service shop',
   ]);
