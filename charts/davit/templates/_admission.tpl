@@ -24,13 +24,16 @@ davit-api, davit-authorship-adoption, davit-authorship-claims, davit-authorship-
   expression: oldObject == null || object.spec != oldObject.spec
 {{- end }}
 
+{{/* Of one policy: a list of its name and the labels. */}}
 {{- define "davit.binding" -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata:
-  name: {{ . }}
+  name: {{ index . 0 }}
+  labels:
+    {{- index . 1 | nindent 4 }}
 spec:
-  policyName: {{ . }}
+  policyName: {{ index . 0 }}
   validationActions: [Deny]
 {{- end }}
 
@@ -98,7 +101,7 @@ spec:
       reason: Forbidden
     {{- end }}
 ---
-{{ include "davit.binding" .name }}
+{{ include "davit.binding" (list .name .labels) }}
 {{- end }}
 
 {{/* The pod parts of a record, as a CEL optional; takes `object` or `oldObject`. */}}

@@ -9,12 +9,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
-{{/* Of one process: a list of the root context and "controller" or "api". */}}
+{{/* The same with labels of one object, which take precedence over commonLabels: a list of the root context and the labels. */}}
+{{- define "davit.labelsWith" -}}
+{{- merge (deepCopy (index . 1)) (fromYaml (include "davit.labels" (index . 0))) | toYaml }}
+{{- end }}
+
+{{/* Of one process: a list of the root context and "controller" or "api". Without commonLabels, because selectors cannot be changed. */}}
 {{- define "davit.selectorLabels" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: davit
 app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{/* Of the pods of one process: a list of the root context, the process and its own labels, which take precedence over commonLabels. */}}
+{{- define "davit.podLabels" -}}
+{{- $root := index . 0 -}}
+{{- include "davit.selectorLabels" (list $root (index . 1)) }}
+{{- with merge (deepCopy (index . 2)) $root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "davit.image" -}}
@@ -197,10 +211,7 @@ resources:
 {{- $root := index . 0 -}}
 {{- $process := index $root.Values (index . 1) -}}
 labels:
-  {{- include "davit.selectorLabels" . | nindent 2 }}
-  {{- with $process.podLabels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+  {{- include "davit.podLabels" (list $root (index . 1) $process.podLabels) | nindent 2 }}
 annotations:
   checksum/settings: {{ include (print $root.Template.BasePath "/settings.yaml") $root | sha256sum }}
   {{- with $process.podAnnotations }}
@@ -307,6 +318,16 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- with .Values.registry -}}
 {{- .host | default .service.clusterIP | default (printf "davit-registry.%s.svc" $.Release.Namespace) -}}
 {{- end -}}
+{{- end }}
+
+{{/* Where nodes reach the registry: by its address where registry.nodes tells their containerd of it. */}}
+{{- define "davit.registryServer" -}}
+https://{{ and .Values.registry.nodes.enabled .Values.registry.service.clusterIP | default (include "davit.registryHost" .) }}
+{{- end }}
+
+{{/* Not empty where the registry has the name of a Service, which nodes commonly do not resolve. */}}
+{{- define "davit.registryByService" -}}
+{{- if regexMatch "\\.svc(\\.|:|$)" (include "davit.registryHost" .) }}true{{ end }}
 {{- end }}
 
 {{/* Where the registry sends its clients for tokens. */}}

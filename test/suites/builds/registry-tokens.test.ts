@@ -109,7 +109,7 @@ interface Configuration {
 async function configuration(): Promise<Configuration> {
   const manifests = await chart.render(
     '--set',
-    `registry.enabled=true,registry.tokenUrl=https://localhost:${serving.port}/v1/registry/token`,
+    `registry.enabled=true,registry.host=davit-registry.davit-system.svc,registry.tokenUrl=https://localhost:${serving.port}/v1/registry/token`,
   );
   const text = manifestNamed(manifests, 'ConfigMap', 'davit-registry')['data']['config.yml'] as string;
   const folders = [
@@ -236,7 +236,10 @@ describe('an upload', () => {
 
 describe('garbage collection, as the pod of the chart runs it before it serves', () => {
   async function collect(): Promise<void> {
-    const manifests = await chart.render('--set', 'registry.enabled=true,settings.builds.images.builder=builder:1');
+    const manifests = await chart.render(
+      '--set',
+      'registry.enabled=true,registry.host=davit-registry.davit-system.svc,settings.builds.images.builder=builder:1',
+    );
     const [container] = manifestNamed(manifests, 'StatefulSet', 'davit-registry')['spec'].template.spec
       .initContainers as [{ args: string[]; volumeMounts: { subPath?: string }[] }];
     // As the kubelet does for a mount with a subPath.

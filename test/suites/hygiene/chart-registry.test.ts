@@ -5,6 +5,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -13,6 +15,8 @@ import { KEY_RING_SECRET } from '../../../src/registry/keys.ts';
 import { makeSigningKey, PUBLIC_KEYS_KEY } from '../../../src/registry/signing-keys.ts';
 import { issueToken, TOKEN_SERVICE } from '../../../src/registry/tokens.ts';
 import { makeBuildNetworkPolicy } from '../../../src/resources/build/namespace.ts';
+import { makeAuthority } from '../../cluster/certificates.ts';
+import { close, listen } from '../../support/http-servers.ts';
 import {
   type ChartRenderer,
   type Manifest,
@@ -27,8 +31,10 @@ beforeAll(async () => {
 });
 afterAll(() => chart?.close());
 
-const ON = 'registry.enabled=true';
-const ADDRESSES = 'registry.service.clusterIP=10.96.0.9,api.service.clusterIP=10.96.0.8';
+/** For nodes that are configured for the name of the Service. */
+const ON = 'registry.enabled=true,registry.host=davit-registry.davit-system.svc';
+/** For nodes that the chart configures. */
+const ADDRESSES = 'registry.enabled=true,registry.service.clusterIP=10.96.0.9,api.service.clusterIP=10.96.0.8';
 
 const render = (set: string): Promise<Manifest[]> => chart.render('--set', set);
 const configuration = (manifests: readonly Manifest[]): Configuration =>
@@ -56,7 +62,7 @@ describe('registry.enabled', () => {
   });
 
   it('has builds trust the certificates that the chart made, for both addresses', async () => {
-    const manifests = await render(`${ON},${ADDRESSES}`);
+    const manifests = await render(ADDRESSES);
     const trusted = certificates(settings(manifests).builds.registry?.ca ?? '');
     const made = ['davit-registry-tls', 'davit-api-tls'].map((name) => {
       const data = named(manifests, 'Secret', name)['data'] as Record<string, string>;
@@ -106,7 +112,7 @@ describe('registry.enabled', () => {
     ['api.ingress.enabled=true,api.ingress.host=davit.example', 'https://davit.example/v1/registry/token'],
     ['api.service.clusterIP=10.96.0.8', 'https://10.96.0.8/v1/registry/token'],
     ['settings.http.insecure=true', 'http://davit-api.davit-system.svc/v1/registry/token'],
-    ['registry.enabled=true', 'https://davit-api.davit-system.svc/v1/registry/token'],
+    ['api.replicas=1', 'https://davit-api.davit-system.svc/v1/registry/token'],
   ])('with %s sends its clients to %s', async (set, realm) => {
     expect(configuration(await render(`${ON},${set}`)).auth.token['realm']).toBe(realm);
   });
@@ -186,16 +192,117 @@ describe('registry.enabled', () => {
 
   it.each([
     ['settings.builds.registry.host=r.example', 'exclude each other'],
-    ['registry.ingress.enabled=true', 'registry.ingress.enabled needs registry.host'],
+    ['registry.host=,registry.ingress.enabled=true', 'registry.ingress.enabled needs registry.host'],
     ['registry.tls.selfSigned=false', 'The registry needs a certificate: set registry.tls.secretName'],
-    ['registry.nodes.enabled=true', 'registry.nodes.enabled needs registry.service.clusterIP'],
     [
       'registry.nodes.enabled=true,registry.service.clusterIP=10.96.0.9',
       'registry.nodes.enabled needs an address of the HTTP API that nodes reach',
     ],
+    [
+      'registry.host=',
+      'registry.enabled needs an address that nodes reach: they pull the images, and do not resolve names of Services. Set registry.host and registry.ingress, or registry.service.clusterIP and registry.nodes.enabled. If your nodes are configured for the name of the Service, set registry.host: davit-registry.davit-system.svc',
+    ],
+    ['registry.host=r.example', 'registry.enabled needs an address of the HTTP API that nodes reach'],
+    ['registry.host=,registry.service.clusterIP=10.96.0.9', 'registry.enabled needs an address of the HTTP API'],
     ['registry.service.clusterIP=registry.example', "at '/registry/service/clusterIP'"],
   ])('says what is wrong with %s', async (set, says) => {
     await expect(render(`${ON},${set}`)).rejects.toThrow(says);
+  });
+});
+
+describe('an address that nodes may not reach', () => {
+  it.each(['registry.host=', 'registry.host=r.example'])('is no reason to refuse an upgrade: %s', async (set) => {
+    const upgraded = await chart.render('--is-upgrade', '--set', `${ON},${set}`);
+    expect(named(upgraded, 'StatefulSet', 'davit-registry')).toBeDefined();
+  });
+
+  it.each([
+    [ON, 'nodes must trust its certificate'],
+    [ADDRESSES, 'nodes must trust its certificate'],
+    [`${ADDRESSES},registry.nodes.enabled=true`, undefined],
+    [`${ON},registry.host=r.example,registry.ingress.enabled=true`, undefined],
+    [`${ON},registry.tls.secretName=crt`, undefined],
+  ])('is warned of in the notes where it cannot be decided: %s', async (set, warning) => {
+    const folder = join(import.meta.dirname, '../../../charts/davit');
+    const command = ['install', 'davit', folder, '--namespace', 'davit-system', '--dry-run=client', '--set', set];
+    const [, notes = ''] = (await chart.helm(...command)).split('NOTES:');
+    expect(/WARNING: (nodes [^,.]*)/.exec(notes)?.[1]).toBe(warning);
+  });
+
+  describe('helm test', () => {
+    const REALM = { 'www-authenticate': 'Bearer realm="https://t.example/v1/registry/token",service="x"' };
+    /** The pod of the test, with its two addresses led to one server on this machine. */
+    async function run(
+      answers: Readonly<Record<string, { status: number; headers?: Record<string, string> }>>,
+    ): Promise<{
+      code: number | null;
+      output: string;
+    }> {
+      const { certificate, key } = makeAuthority('test').serving('localhost', ['localhost']);
+      const server = createServer({ cert: certificate, key }, (request, response) => {
+        const { status, headers } = answers[request.url ?? ''] ?? { status: 404 };
+        response.writeHead(status, headers).end();
+      });
+      await listen(server, 0, '127.0.0.1');
+      const here = `https://localhost:${(server.address() as AddressInfo).port}`;
+      const given = Object.fromEntries(testPod().containers[0]?.env.map(({ name, value }) => [name, value]) ?? []);
+      expect(given).toEqual({ REGISTRY: 'https://r.example', TOKENS: 'https://t.example/v1/registry/token' });
+      const script = (testPod().containers[0]?.args[0] ?? '').replaceAll(
+        /await fetch\(url/g,
+        'await fetch(url.replace(/^https:..[rt].example/, process.env.HERE)',
+      );
+      const env = { ...process.env, ...given, HERE: 'r' in answers ? 'https://registry.invalid' : here };
+      const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { env });
+      let output = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (data: Buffer) => (output += data.toString()));
+      const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+      await close(server);
+      return { code, output };
+    }
+    let manifests: Manifest[];
+    beforeAll(async () => {
+      manifests = await render(`${ON},registry.host=r.example,registry.tokenUrl=https://t.example/v1/registry/token`);
+    });
+    const testPod = (): Pod => named(manifests, 'Pod', 'davit-test-registry')['spec'] as Pod;
+
+    it('looks with the resolver of the node, restricted', () => {
+      expect(testPod()).toMatchObject({ dnsPolicy: 'Default', securityContext: { runAsNonRoot: true } });
+      expect(testPod()).not.toHaveProperty('hostNetwork');
+    });
+    it.each([
+      ['passes', { '/v2/': { status: 401, headers: REALM }, '/v1/registry/token': { status: 401 } }, 0, 'answers 401'],
+      [
+        'says that a name leads nowhere',
+        { r: { status: 0 } },
+        1,
+        'https://r.example/v2/ is not reached as a node would reach it: getaddrinfo',
+      ],
+      ['says that something else answers', { '/v2/': { status: 200 } }, 1, 'it names no address'],
+      [
+        'says that tokens are not there',
+        { '/v2/': { status: 401, headers: REALM } },
+        1,
+        "is not answered by Davit's API: it answers 404",
+      ],
+    ])('%s', async (_what, answers, code, says) => {
+      const result = await run(answers);
+      expect(result.output).toContain(says);
+      expect(result.code).toBe(code);
+    });
+    it('is not there where nodes are configured for the name of a Service', async () => {
+      const names = (await render(ON)).map(({ metadata }) => metadata.name);
+      expect(names).toContain('davit-test');
+      expect(names).not.toContain('davit-test-registry');
+    });
+    it('asks the address that registry.nodes gives to nodes', async () => {
+      const pod = named(
+        await render(`${ADDRESSES},registry.host=r.example,registry.nodes.enabled=true`),
+        'Pod',
+        'davit-test-registry',
+      );
+      expect((pod['spec'] as Pod).containers[0]?.env).toContainEqual({ name: 'REGISTRY', value: 'https://10.96.0.9' });
+    });
   });
 });
 
@@ -204,7 +311,7 @@ describe('registry.nodes', () => {
   afterAll(() => void child?.kill());
 
   it("writes what a node's containerd reads", async () => {
-    const manifests = await render(`${ON},${ADDRESSES},registry.nodes.enabled=true`);
+    const manifests = await render(`${ADDRESSES},registry.nodes.enabled=true`);
     const { containers, volumes } = named(manifests, 'DaemonSet', 'davit-registry-nodes')['spec'].template.spec as Pod;
     expect(volumes.find(({ name }) => name === 'node')?.['hostPath']).toMatchObject({
       path: '/etc/containerd/certs.d',

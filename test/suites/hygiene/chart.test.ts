@@ -32,6 +32,28 @@ beforeAll(async () => {
 });
 afterAll(() => close?.());
 
+/**
+ * Without the label that a test sets everywhere, and without what differs from one rendering to the next: certificates that the
+ * chart makes, and digests of them.
+ */
+function comparable(manifests: readonly Manifest[]): unknown {
+  const text = JSON.stringify(manifests)
+    .replaceAll(/-----BEGIN CERTIFICATE-----[^"]*?-----END CERTIFICATE-----(\\n)?/g, '')
+    .replaceAll(/"(tls\.crt|tls\.key|checksum\/settings)":"[^"]*"/g, '"$1":""');
+  return JSON.parse(text, (key, value: unknown) => {
+    if (key === 'team' && value === 'platform') return undefined;
+    return key === 'labels' && Object.keys(value as object).length === 0 ? undefined : value;
+  }) as unknown;
+}
+
+/** Where in an object a field is found, such as `metadata.labels.team`. */
+function pathsOf(value: unknown, isWanted: (key: string, value: unknown) => boolean): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    isWanted(key, inner) ? [key] : pathsOf(inner, isWanted).map((path) => `${key}.${path}`),
+  );
+}
+
 function kinds(manifests: readonly Manifest[]): string[] {
   return [...new Set(manifests.map(({ kind }) => kind))].toSorted();
 }
@@ -515,7 +537,7 @@ describe('for companies', () => {
   it('all images come from the registry of global.imageRegistry', async () => {
     const manifests = await render(
       '--set',
-      'global.imageRegistry=r.example/hub,registry.enabled=true,image.repository=git.example:5000/team/davit,settings.builds.images.builder=docker.io/a/builder:1',
+      'global.imageRegistry=r.example/hub,registry.enabled=true,registry.host=davit-registry.davit-system.svc,image.repository=git.example:5000/team/davit,settings.builds.images.builder=docker.io/a/builder:1',
     );
     const all = images(manifests);
     expect(all.length).toBeGreaterThan(1);
@@ -531,7 +553,7 @@ describe('for companies', () => {
     expect(settings.builds.images['davit']).toMatch(/^r\.example\/hub\/team\/davit:/);
   });
 
-  it('variables, volumes, authorities, labels, annotations and the spread of nodes are what the values say', async () => {
+  it('variables, volumes, authorities, annotations and the spread of nodes are what the values say', async () => {
     const manifests = await render(
       '--set',
       [
@@ -539,7 +561,7 @@ describe('for companies', () => {
         'controller.extraVolumes[0].name=more,controller.extraVolumes[0].emptyDir.sizeLimit=1Mi',
         'controller.extraVolumeMounts[0].name=more,controller.extraVolumeMounts[0].mountPath=/more',
         'controller.topologySpreadConstraints[0].topologyKey=zone',
-        'caBundle.configMap=authorities,commonLabels.team=platform,registry.enabled=true',
+        'caBundle.configMap=authorities,registry.enabled=true,registry.host=davit-registry.davit-system.svc',
         'registry.service.annotations.note=here',
       ].join(','),
     );
@@ -553,14 +575,66 @@ describe('for companies', () => {
     }
     expect(JSON.stringify(controller)).toContain('"mountPath":"/more"');
     expect(controller['topologySpreadConstraints']).toEqual([{ topologyKey: 'zone' }]);
-    // Neither has labels.
-    const unlabelled = ['CustomResourceDefinition', 'ValidatingAdmissionPolicyBinding'];
-    const ours = manifests.filter(({ kind }) => !unlabelled.includes(kind));
-    const labelsOf = ({ metadata }: Manifest): Record<string, string> | undefined =>
-      (metadata as { labels?: Record<string, string> }).labels;
-    const without = ours.filter((manifest) => labelsOf(manifest)?.['team'] !== 'platform');
-    expect(without.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
     expect(named(manifests, 'Service', 'davit-registry').metadata).toMatchObject({ annotations: { note: 'here' } });
+  });
+
+  describe('commonLabels', () => {
+    const ALL = [
+      'registry.enabled=true,registry.host=r.example,registry.ingress.enabled=true,registry.nodes.enabled=true,registry.tokenUrl=https://t.example/t',
+      'settings.builds.images.builder=builder:1,settings.hosting=both,settings.listeners.enabled=true,settings.limits.cpu=2',
+      'settings.namespaces={red,blue},settings.pods.policy=restricted,settings.http.insecure=true',
+      'listener.enabled=true,listener.namespaces={red}',
+      'api.ingress.enabled=true,api.ingress.host=a.example,api.httpRoute.enabled=true,api.httpRoute.hostnames={a.example},api.httpRoute.parentRefs[0].name=gw',
+      'networkPolicy.metricsFrom[0].podSelector.matchLabels.a=b,serviceMonitor.enabled=true,prometheusRule.enabled=true,grafanaDashboard.enabled=true',
+    ].join(',');
+    const OWN = ['controller', 'api', 'listener', 'registry'].map((part) => `${part}.podLabels.team=own`);
+    const OF_OBJECTS = ['serviceMonitor', 'prometheusRule', 'grafanaDashboard'].map(
+      (part) => `${part}.labels.team=own`,
+    );
+    const nameOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name}`;
+    /** The labels of the object and of the pods that it makes. */
+    const labelSets = (manifest: Manifest): (Record<string, string> | undefined)[] =>
+      [manifest.metadata as { labels?: Record<string, string> }, manifest['spec']?.template?.metadata]
+        .filter((metadata) => metadata !== undefined)
+        .map(({ labels }) => labels);
+
+    it('are on every object and every pod, and never in what selects', async () => {
+      const [bare, labelled] = [await render('--set', ALL), await render('--set', `${ALL},commonLabels.team=platform`)];
+      expect(labelled.length).toBeGreaterThan(80);
+      expect(kinds(labelled)).toEqual(
+        expect.arrayContaining(['CustomResourceDefinition', 'DaemonSet', 'HTTPRoute', 'Pod', 'PrometheusRule']),
+      );
+      const without = labelled.filter((manifest) =>
+        labelSets(manifest).some((labels) => labels?.['team'] !== 'platform'),
+      );
+      expect(without.map(nameOf)).toEqual([]);
+      const pods = labelled.filter((manifest) => labelSets(manifest).length === 2);
+      expect(pods.map(nameOf).toSorted()).toEqual([
+        'DaemonSet davit-registry-nodes',
+        'Deployment davit-api',
+        'Deployment davit-controller',
+        'Deployment davit-listener',
+        'StatefulSet davit-registry',
+      ]);
+      expect(comparable(labelled)).toEqual(comparable(bare));
+      // Neither in selectors nor in the templates of volumes, which cannot be changed.
+      const paths = labelled.flatMap((manifest) =>
+        pathsOf(manifest, (key, value) => key === 'team' && value === 'platform'),
+      );
+      expect([...new Set(paths)].toSorted()).toEqual(['metadata.labels.team', 'spec.template.metadata.labels.team']);
+    });
+
+    it('give way to labels of one object', async () => {
+      const manifests = await render('--set', [ALL, 'commonLabels.team=platform', ...OWN, ...OF_OBJECTS].join(','));
+      for (const kind of ['ServiceMonitor', 'PrometheusRule'])
+        expect(labelSets(named(manifests, kind, 'davit'))[0]).toMatchObject({ team: 'own' });
+      for (const name of ['davit-controller', 'davit-api', 'davit-listener'])
+        expect(labelSets(named(manifests, 'Deployment', name)).map((labels) => labels?.['team'])).toEqual([
+          'platform',
+          'own',
+        ]);
+      expect(labelSets(named(manifests, 'StatefulSet', 'davit-registry'))[1]).toMatchObject({ team: 'own' });
+    });
   });
 
   it.each([

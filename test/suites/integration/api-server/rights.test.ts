@@ -239,6 +239,7 @@ const PLATFORMS = [
       'settings.builds.images': { builder: 'images.example/played-builder:1', davit: 'images.example/played-davit:1' },
       'registry.enabled': true,
       'registry.host': 'images.example',
+      'registry.tokenUrl': 'https://davit.example/v1/registry/token',
     },
   },
 ];
