@@ -85,7 +85,7 @@ export const SourceConfig = z.object({
   repoUrl: z
     .string()
     .max(2048)
-    .regex(/^https:\/\/[^\s\x00-\x1f\x7f]+$/)
+    .regex(/^https:\/\/[^\x00-\x20\x7f]+$/)
     .describe('Repository URL, https (codehost, internal_template).')
     .optional(),
   buildOnPush: z

@@ -76,12 +76,18 @@ interface Run {
   readonly cached: readonly string[];
 }
 
-async function runDemo(args: readonly string[], env: NodeJS.ProcessEnv): Promise<{ code: number | null; out: string }> {
+/** `signal`: that of the test. What it runs ends with it, or it would go on under the tests after it. */
+async function runDemo(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  signal?: AbortSignal,
+): Promise<{ code: number | null; out: string }> {
   const child = spawn(process.execPath, [join(root, 'test/demo/demo.ts'), ...args], {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  signal?.addEventListener('abort', () => child.kill());
   let out = '';
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (out += chunk.toString()));
@@ -94,6 +100,7 @@ async function demo(
   kubeconfig: string,
   programs: Readonly<Record<string, string>>,
   args: readonly string[],
+  signal?: AbortSignal,
 ): Promise<Run> {
   const own = await mkdtemp(join(folder, 'run-'));
   const [bin, cache] = [join(own, 'bin'), join(own, 'cache')];
@@ -102,12 +109,13 @@ async function demo(
   // Whoever calls it, sees that it was called.
   await writeFile(join(bin, 'go'), `#!/bin/sh\necho called >> ${join(cache, 'go-was-called')}\nexit 1\n`);
   await chmod(join(bin, 'go'), 0o755);
-  const { code, out } = await runDemo(args, {
+  const env = {
     HOME: own,
     PATH: [bin, dirname(process.execPath)].join(delimiter),
     KUBECONFIG: kubeconfig,
     DAVIT_CACHE: cache,
-  });
+  };
+  const { code, out } = await runDemo(args, env, signal);
   return { code, out, cached: await readdir(cache) };
 }
 
@@ -115,6 +123,7 @@ describe('npm run demo -- --context', () => {
   let cluster: Cluster;
   let kubectl: string;
   let before: readonly string[];
+  let hasEnded = false;
   beforeAll(async () => {
     cluster = await startCluster({ pods: 'off' });
     before = await objects();
@@ -136,9 +145,35 @@ describe('npm run demo -- --context', () => {
     return file;
   }
 
-  it('comes to READY, compiles nothing, and takes its deployment away again', async () => {
-    const { code, out, cached } = await demo(await kubeconfig(), { kubectl }, ['--context', 'kind-test', '--once']);
+  /** What is still there of a deletion that takes too long, and why. */
+  async function remains(): Promise<string> {
+    const column =
+      '-o=custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers,WHY:.status.conditions[*].message';
+    const shown = [
+      ['get', 'namespaces,crd', column],
+      [
+        'get',
+        'pods,pvc,appd,lsn',
+        '-A',
+        '-o=custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers',
+      ],
+    ];
+    return (await Promise.all(shown.map((args) => cluster.kubectl(args).catch(String)))).join('\n');
+  }
+
+  async function remove(...args: readonly string[]): Promise<void> {
+    await cluster.kubectl(['delete', '--timeout=180s', ...args]).catch(async (error: unknown) => {
+      throw new Error(`${String(error)}\n${await remains()}`, { cause: error });
+    });
+  }
+
+  it('comes to READY, compiles nothing, and takes its deployment away again', { timeout: 900_000 }, async ({
+    signal,
+  }) => {
+    const args = ['--context', 'kind-test', '--once'];
+    const { code, out, cached } = await demo(await kubeconfig(), { kubectl }, args, signal);
     expect(code, out).toBe(0);
+    hasEnded = true;
     expect(out).toContain(`Using ${cluster.server} (context kind-test); nothing is compiled`);
     expect(out).toMatch(/Creating deployment hello of \S+\/hello-app:1\.0\n/);
     expect(out).toContain('Deployment hello is READY');
@@ -154,9 +189,11 @@ describe('npm run demo -- --context', () => {
     expect(await cluster.kubectl(['get', 'appd', '-A', '-o', 'name'])).toBe('');
   });
 
-  it('leaves what its last lines take away', async () => {
-    await cluster.kubectl(['delete', '-f', join(root, 'test/demo/chart.yaml'), '-f', join(root, 'crds')]);
-    await cluster.kubectl(['delete', 'namespace', 'demo', 'davit-system']);
+  it('leaves what its last lines take away', { timeout: 900_000 }, async () => {
+    // Beside a Davit that runs, or has left a record, nobody would end what is deleted here.
+    expect(hasEnded, 'the demo above has not ended as it should').toBe(true);
+    await remove('-f', join(root, 'test/demo/chart.yaml'), '-f', join(root, 'crds'));
+    await remove('namespace', 'demo', 'davit-system');
     expect(await objects()).toEqual(before);
   });
 

@@ -223,8 +223,13 @@ async function deploy(stage: Stage, image: string): Promise<void> {
 }
 
 async function removeDeployment({ target }: DemoCluster): Promise<void> {
-  const args = ['delete', 'appd', DEPLOYMENT, '-n', TENANT, '--ignore-not-found', '--timeout=120s'];
-  await target.kubectl(args).catch((error: unknown) => say(`The deployment could not be removed: ${String(error)}`));
+  const args = ['delete', 'appd', DEPLOYMENT, '-n', TENANT, '--ignore-not-found', '--timeout=300s'];
+  await target.kubectl(args).catch((error: unknown) => {
+    say(`The deployment could not be removed: ${String(error)}`);
+    say(
+      'Without Davit its deletion waits, and so does that of the objects below: docs/install.md, "Uninstalling", says what to do.',
+    );
+  });
 }
 
 async function sayWhatNext(

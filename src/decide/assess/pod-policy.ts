@@ -1,8 +1,9 @@
-// The pod policy, judged again before anything is applied: a record may be older than the CRD that would refuse it.
+// The pod policy and the schema's rules, judged again before anything is applied: a record may be older than the CRD that would refuse it.
 
 import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
-import { type Breach, type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
+import { type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
 import { type ReachRules, reachBreaches } from '../../api/pod-reach.ts';
+import { type SpecBreach, specBreaches } from '../../api/spec-rules.ts';
 
 /** Every breach, as sentences for people; empty where there is none. */
 export function breachesOf(spec: Readonly<AppDeploymentSpec>, policy: PodPolicy): string[] {
@@ -14,6 +15,11 @@ export function reachesOf(spec: Readonly<AppDeploymentSpec>, rules: ReachRules):
   return Array.from(reachBreaches(spec.sourceConfig.resourceSpec ?? {}, rules), sentence);
 }
 
-function sentence({ at, message }: Breach): string {
+/** Everything that the API server would refuse of the record if it were new. */
+export function faultsOf(spec: Readonly<AppDeploymentSpec>): string[] {
+  return Array.from(specBreaches(spec), sentence);
+}
+
+function sentence({ at, message }: SpecBreach): string {
   return `${at.join('.')}: ${message}`;
 }

@@ -23,6 +23,17 @@ it('a revision that was made before the limit goes on', () => {
   expect(checkPolicy(anObserved(large, { revisions: [aRevision(large)] }), LIMITED).is).toBe('pass');
 });
 
+it('a record that is older than a rule of the schema makes no new revision, and keeps what it has', () => {
+  const older = aRecord({ sourceConfig: { resourceSpec: { cpu: 0.005, cpuLimit: 0.001, sidecars: [] } } });
+  expect(checkPolicy(anObserved(older), Settings.parse({}))).toMatchObject({
+    is: 'stalled',
+    reason: 'SpecInvalid',
+    message:
+      'The record has values that are not valid: sourceConfig.resourceSpec.cpu: must be at least 0.01; sourceConfig.resourceSpec.cpuLimit: must be at least 0.1; sourceConfig.resourceSpec.cpuLimit: cpuLimit must not be below cpu. Correct them.',
+  });
+  expect(checkPolicy(anObserved(older, { revisions: [aRevision(older)] }), Settings.parse({})).is).toBe('pass');
+});
+
 it('where the platform makes no databases, a record has to bring both', () => {
   const external = (name: string): object => ({ name, secretName: 'outside', secretKey: 'uri' });
   const entryOf = (names: string[], runtime: Runtime = {}): Entry =>

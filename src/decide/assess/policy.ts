@@ -15,7 +15,7 @@ import { notOffered, type Offered, templateFields } from '../../record/template-
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
 import type { Observed } from '../observed.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
-import { breachesOf, reachesOf } from './pod-policy.ts';
+import { breachesOf, faultsOf, reachesOf } from './pod-policy.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -31,6 +31,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   imageNotAllowed,
   listenerNotFound,
   integrationNotFound,
+  specInvalid,
   ownDatabaseForbidden,
   limitExceeded,
   podPolicyViolated,
@@ -95,6 +96,13 @@ function integrationNotFound({ observed, settings }: Seen): Entry | undefined {
     problem &&
     stalled('IntegrationNotFound', integrationMessage(observed.record, problem, settings.organizationNamespace))
   );
+}
+
+/** A record may be older than a rule of the schema. What is deployed of it stays. */
+function specInvalid({ observed: { record }, isNew }: Seen): Entry | undefined {
+  const breaches = isNew ? faultsOf(record.spec) : [];
+  if (breaches.length === 0) return undefined;
+  return stalled('SpecInvalid', `The record has values that are not valid: ${listed(breaches, '; ')}. Correct them.`);
 }
 
 function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry | undefined {

@@ -4,9 +4,9 @@
 import { IMPOSSIBLE_NAME, UPLOAD_MESSAGE, UPLOAD_PATTERN } from '../../api/app-deployment.ts';
 import { asArray, asObject } from '../../api/json-value.ts';
 import { EXTERNAL_VARIABLES, PLATFORM_VARIABLES, STORE_FIELDS } from '../../api/meta.ts';
-import { type Breach, type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
+import { type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
 import { type ReachRules, reachBreaches } from '../../api/pod-reach.ts';
-import { ORDERED_PAIRS, ResourceSpec } from '../../api/resource-spec.ts';
+import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import {
   isSourceTaken,
@@ -16,6 +16,7 @@ import {
   SOURCES,
   type Source,
 } from '../../api/source-rules.ts';
+import { duplicates, podBreaches, type SpecBreach, sizeBreaches } from '../../api/spec-rules.ts';
 import { limitViolations, missingExternal } from '../../record/limits.ts';
 import { fromSnake, snake } from '../core/casing.ts';
 import type { FieldError } from '../core/http-error.ts';
@@ -167,30 +168,12 @@ export function* externalFindings(names: Iterable<unknown>, runtime: unknown): G
 
 /** A limit must not be below its request. */
 export function* sizeRule(draft: Draft): Generator<FieldError> {
-  const spec = asObject(asObject(draft['source_config'])['resource_spec']);
-  for (const [low, high] of ORDERED_PAIRS) {
-    const [lowest, highest] = [spec[snake(low)], spec[snake(high)]];
-    if (typeof lowest === 'number' && typeof highest === 'number' && highest < lowest) {
-      yield wrong(['source_config', 'resource_spec', snake(high)], `${snake(high)} must not be below ${snake(low)}`);
-    }
-  }
+  yield* podFindings(sizeBreaches(resourceSpecOf(draft), snake));
 }
 
 /** Volumes, mounts and containers. */
 export function* podRules(draft: Draft): Generator<FieldError> {
-  const spec = asObject(asObject(draft['source_config'])['resource_spec']);
-  const at = ['source_config', 'resource_spec'] as const;
-  yield* duplicates(asArray(spec['volumes']), [...at, 'volumes']);
-  yield* duplicates(asArray(spec['image_pull_secrets']), [...at, 'image_pull_secrets']);
-  yield* mountRules(spec['volume_mounts'], [...at, 'volume_mounts']);
-  for (const field of ['init_containers', 'sidecars'] as const) {
-    const containers = asArray(spec[field]);
-    yield* duplicates(containers, [...at, field]);
-    for (const [index, container] of containers.map(asObject).entries()) {
-      yield* mountRules(container['volumeMounts'], [...at, field, index, 'volumeMounts']);
-      yield* duplicates(asArray(container['env']), [...at, field, index, 'env']);
-    }
-  }
+  yield* podFindings(podBreaches(resourceSpecOf(draft)));
   const path = asObject(draft['source_revision_config'])['workflow_config_path'];
   if (typeof path === 'string' && path.split('/').includes('..')) {
     yield wrong(['source_revision_config', 'workflow_config_path'], 'must stay inside the repository: no ..');
@@ -200,14 +183,14 @@ export function* podRules(draft: Draft): Generator<FieldError> {
 /** Violations of the pod policy. */
 export function policyRule(policy: PodPolicy): Rule {
   return function* (draft) {
-    yield* podFindings(podPolicyBreaches(podPartsOf(draft), policy));
+    yield* podFindings(podPolicyBreaches(resourceSpecOf(draft), policy));
   };
 }
 
 /** Fields with an effect beyond the pods of a new deployment. */
 export function reachRule(rules: ReachRules): Rule {
   return function* (draft) {
-    yield* reachFindings(podPartsOf(draft), rules);
+    yield* reachFindings(resourceSpecOf(draft), rules);
   };
 }
 
@@ -220,25 +203,15 @@ export function* reachFindings(
   yield* podFindings(reachBreaches(spec, rules, before));
 }
 
-function podPartsOf(draft: Draft): Readonly<Record<string, unknown>> {
-  const spec = asObject(asObject(draft['source_config'])['resource_spec']);
-  return { ...spec, volumeMounts: spec['volume_mounts'], initContainers: spec['init_containers'] };
+/** The fields that are set, under the custom resource's names. */
+function resourceSpecOf(draft: Draft): Readonly<Record<string, unknown>> {
+  return fromSnake(ResourceSpec.shape, asObject(asObject(draft['source_config'])['resource_spec']));
 }
 
-function* podFindings(breaches: Iterable<Breach>): Generator<FieldError> {
+function* podFindings(breaches: Iterable<SpecBreach>): Generator<FieldError> {
   for (const { at, message } of breaches) {
     const [field, ...rest] = at;
-    yield wrong(['source_config', 'resource_spec', snake(field), ...rest], message);
-  }
-}
-
-function* mountRules(mounts: unknown, loc: FieldError['loc']): Generator<FieldError> {
-  yield* duplicates(asArray(mounts), loc, 'mountPath');
-  for (const [index, mount] of asArray(mounts).map(asObject).entries()) {
-    if (typeof mount['mountPath'] === 'string' && mount['mountPath'].includes(':'))
-      yield wrong([...loc, index, 'mountPath'], 'mountPath must not contain a colon');
-    if (isSet(mount['subPath']) && isSet(mount['subPathExpr']))
-      yield wrong([...loc, index, 'subPathExpr'], 'set subPath or subPathExpr, not both');
+    yield wrong(['source_config', 'resource_spec', snake(String(field)), ...rest], message);
   }
 }
 
@@ -246,8 +219,8 @@ function* mountRules(mounts: unknown, loc: FieldError['loc']): Generator<FieldEr
 export function* variableRules(draft: Draft): Generator<FieldError> {
   const secrets = asArray(draft['secrets']);
   const references = asArray(draft['secret_references']);
-  yield* duplicates(secrets, ['secrets']);
-  yield* duplicates(references, ['secret_references']);
+  for (const { at, message } of [...duplicates(secrets, ['secrets']), ...duplicates(references, ['secret_references'])])
+    yield wrong(at, message);
   yield* reserved(secrets, ['secrets']);
   yield* reserved(references, ['secret_references']);
   const set = secrets.map(asObject).filter(({ value }) => value !== null);
@@ -285,15 +258,5 @@ function* reserved(list: readonly unknown[], loc: FieldError['loc']): Generator<
     const { name } = asObject(item);
     if (PLATFORM_VARIABLES.some((variable) => variable === name))
       yield wrong([...loc, index, 'name'], `these names are set by the platform: ${PLATFORM_VARIABLES.join(', ')}`);
-  }
-}
-
-/** `key`: the field that identifies an element of the list. */
-function* duplicates(list: readonly unknown[], loc: FieldError['loc'], key = 'name'): Generator<FieldError> {
-  const seen = new Set<unknown>();
-  for (const [index, item] of list.entries()) {
-    const value = asObject(item)[key];
-    if (seen.has(value)) yield wrong([...loc, index, key], `this ${key} is a duplicate`);
-    if (isSet(value)) seen.add(value);
   }
 }

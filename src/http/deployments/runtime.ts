@@ -3,35 +3,8 @@
 
 import { z } from 'zod';
 import { asArray, asObject } from '../../api/json-value.ts';
-import {
-  EXTERNAL_POSTGRES_VARIABLE,
-  EXTERNAL_VARIABLES,
-  PLATFORM_VARIABLES,
-  STORE_FIELDS,
-  STORE_PARTS,
-} from '../../api/meta.ts';
-import {
-  contradictionMessage,
-  doesWithout,
-  externalMessage,
-  GRACE_MESSAGE,
-  HEALTH_MESSAGE,
-  Migrate,
-  NO_COMMAND_MESSAGE,
-  NO_QUEUE_MESSAGE,
-  noStoreMessage,
-  OWN_DATABASE_MESSAGE,
-  OWN_STORE_VALUES,
-  PLATFORM_NAME_MESSAGE,
-  PRE_STOP_MESSAGE,
-  QueueDepth,
-  RUNTIME_PARTS,
-  Runtime,
-  RuntimePart,
-  SECRET_NAME_MESSAGE,
-  SELECTING_NAME_MESSAGE,
-  STORE_VALUES,
-} from '../../api/runtime.ts';
+import { Migrate, QueueDepth, RUNTIME_PARTS, Runtime, RuntimePart } from '../../api/runtime.ts';
+import { runtimeBreaches } from '../../api/spec-rules.ts';
 import { fromSnake, payloadShape, responseShape, snake, toSnake } from '../core/casing.ts';
 import type { FieldError } from '../core/http-error.ts';
 import type { Draft } from '../core/validation.ts';
@@ -132,60 +105,18 @@ function isNothing(value: unknown): boolean {
 
 /** What the schema does not say of a runtime and its names, in the words of the CRD. */
 export function* runtimeRule(draft: Draft): Generator<FieldError> {
-  const runtime = asObject(asObject(draft['source_config'])['runtime']);
-  yield* partFindings(runtime);
-  const { migrate } = runtime;
-  if (isSet(migrate) && !isSet(asObject(migrate)['command']) && !isSet(asObject(migrate)['args']))
-    yield finding(['migrate'], NO_COMMAND_MESSAGE);
-  const secrets = new Set(
-    [...asArray(draft['secrets']), ...asArray(draft['secret_references'])].map((one) => asObject(one)['name']),
-  );
-  const depth = runtime['queue_depth'];
-  if (isSet(depth) && !isSet(asObject(depth)['query']))
-    yield { ...finding(['queue_depth', 'query'], 'is required'), type: 'missing' };
-  if (secrets.has(EXTERNAL_POSTGRES_VARIABLE) && isSet(depth)) yield finding(['queue_depth'], OWN_DATABASE_MESSAGE);
-  const missing = STORE_PARTS.filter((part) => doesWithout(part, runtime as Runtime));
-  if (missing.includes('postgres') && isSet(depth)) yield finding(['queue_depth'], NO_QUEUE_MESSAGE);
-  for (const part of missing)
-    if (secrets.has(EXTERNAL_VARIABLES[part])) yield finding([STORE_FIELDS[part]], contradictionMessage(part));
-  const without = new Set(asArray(runtime['without']));
-  for (const [name, value] of Object.entries(asObject(runtime['env_names']))) {
-    const wrong = (msg: string): FieldError => finding(['env_names', name], msg);
-    if (PLATFORM_VARIABLES.some((variable) => variable === name) && !without.has(name))
-      yield wrong(PLATFORM_NAME_MESSAGE);
-    if (Object.hasOwn(OWN_STORE_VALUES, name)) yield wrong(SELECTING_NAME_MESSAGE);
-    else if (secrets.has(name)) yield wrong(SECRET_NAME_MESSAGE);
-    for (const part of missing) if (STORE_VALUES[part].some((one) => one === value)) yield wrong(noStoreMessage(part));
-    for (const [variable, values] of Object.entries(OWN_STORE_VALUES))
-      if (secrets.has(variable) && values.some((one) => one === value)) yield wrong(externalMessage(variable));
-  }
-  const seen = new Set<unknown>();
-  for (const [index, name] of asArray(runtime['without']).entries()) {
-    if (seen.has(name)) yield finding(['without', index], 'this name was given before');
-    seen.add(name);
-  }
-}
-
-function* partFindings(runtime: Readonly<Record<string, unknown>>): Generator<FieldError> {
-  for (const [name] of PARTS) {
-    const part = asObject(runtime[name]);
-    if (isSet(part['health_path']) && isSet(part['health_command']))
-      yield finding([name, 'health_command'], HEALTH_MESSAGE);
-    const hook = part['pre_stop'];
-    if (!isSet(hook)) continue;
-    const { sleep, exec } = asObject(hook);
-    if ((sleep === undefined) === (exec === undefined)) yield finding([name, 'pre_stop'], PRE_STOP_MESSAGE);
-    const grace = part['termination_grace_period_seconds'];
-    const seconds = asObject(sleep)['seconds'];
-    if (typeof grace === 'number' && typeof seconds === 'number' && seconds >= grace)
-      yield finding([name, 'pre_stop'], GRACE_MESSAGE);
-  }
-}
-
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null;
+  const sent = asObject(asObject(draft['source_config'])['runtime']);
+  const runtime: Record<string, unknown> = fromSnake(Runtime.shape, sent);
+  for (const [name, shape] of PARTS) if (name in runtime) runtime[name] = fromSnake(shape, asObject(runtime[name]));
+  const depth = runtime['queueDepth'];
+  if (depth !== undefined && asObject(depth)['query'] === undefined)
+    yield { ...finding(['queueDepth', 'query'], 'is required'), type: 'missing' };
+  const variables = [...asArray(draft['secrets']), ...asArray(draft['secret_references'])];
+  const names = new Set(variables.map((variable) => asObject(variable)['name']));
+  for (const { at, message } of runtimeBreaches(runtime, names)) yield finding(at, message);
 }
 
 function finding(at: readonly (string | number)[], msg: string): FieldError {
-  return { loc: ['source_config', 'runtime', ...at], msg, type: 'value_error' };
+  const [field, ...rest] = at.map((step) => (at[0] === 'envNames' || typeof step === 'number' ? step : snake(step)));
+  return { loc: ['source_config', 'runtime', snake(String(field)), ...rest], msg, type: 'value_error' };
 }

@@ -489,6 +489,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   IntegrationNotFound: 'test/suites/integration/cloud.test.ts',
   NotATenant: 'test/suites/integration/lifecycle.test.ts',
   OwnDatabaseForbidden: 'src/decide/assess/policy.test.ts',
+  SpecInvalid: 'src/decide/assess/policy.test.ts',
   LimitExceeded: 'src/decide/assess/policy.test.ts',
   PodPolicyViolated: 'src/decide/assess/policy.test.ts',
   NoAddressConfigured: 'test/suites/reconcile/address.test.ts',

@@ -293,10 +293,13 @@ async function happens(place: Place, failure: Broken, expect: ExpectStatic): Pro
     return `${list.split(' ')[0]} ${reason}`;
   });
   expect(event).toMatch(/^Warning /);
-  const samples = await eventually(async () => {
+  // Another record may have the reason in another state, and is counted sooner.
+  const labels = { state: body.status, ready: 'False', stalled: wanted.isStalled, reason };
+  const { samples, series } = await eventually(async () => {
     const all = await scrape(davit, 'controller');
-    expect(seriesOf(all, 'davit_deployments', { ready: 'False', stalled: wanted.isStalled, reason })).not.toEqual([]);
-    return all;
+    const counted = seriesOf(all, 'davit_deployments', labels).map(([one]) => one);
+    expect(counted, JSON.stringify(labels)).toHaveLength(1);
+    return { samples: all, series: counted[0] ?? '' };
   });
   const at = Date.now() / 1000;
   const [, stalledAt] = seriesOf(samples, 'davit_deployments_stalled_oldest_timestamp_seconds', { reason })[0] ?? [];
@@ -328,9 +331,6 @@ async function happens(place: Place, failure: Broken, expect: ExpectStatic): Pro
     // A record with many lines has its last one within a minute.
   }, 70_000);
 
-  const [series = ''] = seriesOf(samples, 'davit_deployments', { ready: 'False', stalled: wanted.isStalled, reason })
-    .filter(([one]) => one.includes(`state="${body.status}"`))
-    .map(([one]) => one);
   seen.set(title, {
     status: body.status,
     message: place.documented(message),

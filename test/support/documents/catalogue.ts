@@ -168,7 +168,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
     notRun: 'it gives data up; test/suites/reconcile/volumes.test.ts and the fault plans do it',
   },
   'helm upgrade davit charts/davit -n davit-system --reset-then-reuse-values --set image.tag=NEW --wait': 'install',
-  'kubectl delete appd --all --all-namespaces': 'install',
+  'kubectl delete appd,lsn --all --all-namespaces': 'install',
   'helm uninstall davit -n davit-system --wait': 'install',
   "kubectl get crd -o name | grep '[.]davit[.]dev$' | xargs kubectl delete": 'install',
   'kubectl delete namespace davit-org davit-system': 'install',

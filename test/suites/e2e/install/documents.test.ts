@@ -298,7 +298,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
 
   it('Davit is taken away, and nothing of Davit is left', async () => {
     await type([
-      'kubectl delete appd --all --all-namespaces',
+      'kubectl delete appd,lsn --all --all-namespaces',
       'helm uninstall davit -n davit-system --wait',
       "kubectl get crd -o name | grep '[.]davit[.]dev$' | xargs kubectl delete",
       'kubectl delete namespace davit-org davit-system',

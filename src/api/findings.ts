@@ -1,0 +1,102 @@
+// What is wrong with a value, in plain words: the HTTP API answers with them, and the controller reports them.
+
+import type { z } from 'zod';
+import { NAME_PATTERN } from './app-deployment.ts';
+import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from './oauth-provider.ts';
+import {
+  DNS_LABEL_PATTERN,
+  DNS_SUBDOMAIN_PATTERN,
+  HOST_URL_OR_EMPTY_PATTERN,
+  HOST_URL_PATTERN,
+  IMAGE_PATTERN,
+  PRINTABLE_PATTERN,
+  UUID_PATTERN,
+  VARIABLE_NAME_PATTERN,
+} from './primitives.ts';
+import { HEALTH_PATH_PATTERN } from './runtime.ts';
+
+export interface Finding {
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly type: string;
+}
+
+/** The message for a value that does not match the pattern. */
+const PATTERNS: Readonly<Record<string, string>> = {
+  [NAME_PATTERN]:
+    'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit',
+  [UUID_PATTERN]: 'must be a UUID',
+  [IMAGE_PATTERN]: 'must be an image reference such as registry.example.com/team/app:1.2',
+  [HOST_URL_PATTERN]: 'must be https://host or a bare host in lower case, without path, port or user',
+  [HOST_URL_OR_EMPTY_PATTERN]:
+    'must be https://host or a bare host in lower case, without path, port or user, or "" to remove it',
+  [VARIABLE_NAME_PATTERN]:
+    'must be the name of an environment variable: letters, digits and _, not beginning with a digit',
+  [DNS_LABEL_PATTERN]: 'must be lower-case letters, digits and -, beginning and ending with a letter or digit',
+  [DNS_SUBDOMAIN_PATTERN]: 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit',
+  [HTTPS_URL_PATTERN]: 'must be an absolute https URL without user, password and fragment',
+  [PROVIDER_ID_PATTERN]:
+    'must be lower-case letters, digits and single hyphens, beginning and ending with a letter or digit',
+  [PRINTABLE_PATTERN]: 'must not contain control characters',
+  [HEALTH_PATH_PATTERN]: 'must be a path such as /ok: it begins with / and has no spaces and no #',
+};
+
+const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {
+  string: ['must be a string', 'string_type'],
+  int: ['must be an integer', 'int_type'],
+  number: ['must be a number', 'float_type'],
+  boolean: ['must be true or false', 'bool_type'],
+  array: ['must be an array', 'list_type'],
+  object: ['must be an object', 'dict_type'],
+  record: ['must be an object', 'dict_type'],
+};
+
+/** Converts a zod issue, parsed with reportInput. The message contains nothing of the input, which may be a secret. */
+export function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[]): Finding[] {
+  const loc = [...prefix, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
+  const finding = (msg: string, type: string): Finding[] => [{ loc, msg, type }];
+  switch (issue.code) {
+    case 'invalid_type': {
+      if (issue.input === undefined) return finding('is required', 'missing');
+      // All numbers of a query are integers, and text that is not a number fails as number.
+      const expected = issue.expected === 'number' && prefix[0] === 'query' ? 'int' : issue.expected;
+      const [msg, type] = TYPES[expected] ?? [`must be of type ${issue.expected}`, 'value_error'];
+      return finding(msg, type);
+    }
+    case 'invalid_value':
+      if (issue.input === undefined) return finding('is required', 'missing');
+      return finding(`must be one of ${issue.values.map(String).join(', ')}`, 'enum');
+    case 'too_small':
+      if (issue.origin === 'string')
+        return finding(
+          issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum} characters`,
+          'string_too_short',
+        );
+      if (issue.origin === 'array') return finding(`must have at least ${issue.minimum} items`, 'too_short');
+      return finding(`must be at least ${issue.minimum}`, 'greater_than_equal');
+    case 'too_big':
+      if (issue.origin === 'string') return finding(`must have at most ${issue.maximum} characters`, 'string_too_long');
+      if (issue.origin === 'array') return finding(`must have at most ${issue.maximum} items`, 'too_long');
+      return finding(`must be at most ${issue.maximum}`, 'less_than_equal');
+    case 'invalid_format': {
+      if (issue.format === 'datetime')
+        return finding('must be a time such as 2026-01-01T00:00:00Z', 'datetime_parsing');
+      const pattern = patternOf(issue);
+      return finding(PATTERNS[pattern] ?? `must match ${pattern}`, 'string_pattern_mismatch');
+    }
+    case 'invalid_key':
+    case 'invalid_element':
+      return issue.issues.flatMap((inner) => findingsOf({ ...inner, path: [...issue.path, ...inner.path] }, prefix));
+    case 'invalid_union':
+      return finding('has none of the allowed types', 'value_error');
+    case 'custom':
+      return finding(issue.message, typeof issue.params?.['type'] === 'string' ? issue.params['type'] : 'value_error');
+    default:
+      return finding(issue.message, 'value_error');
+  }
+}
+
+/** As the schema has it: `^…$`. */
+export function patternOf(issue: { readonly pattern?: string | undefined }): string {
+  return issue.pattern?.replace(/^\/(.*)\/[a-z]*$/s, '$1').replaceAll('\\/', '/') ?? '';
+}

@@ -1,0 +1,170 @@
+// The rules of a record's spec between several fields, as functions: the CRD has the same as CEL beside the schema of each field.
+// The HTTP API answers with their breaches, and the controller reports them.
+
+import { AppDeploymentSpec } from './app-deployment.ts';
+import { type Finding, findingsOf } from './findings.ts';
+import { asArray, asObject } from './json-value.ts';
+import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  EXTERNAL_VARIABLES,
+  PLATFORM_VARIABLES,
+  STORE_FIELDS,
+  STORE_PARTS,
+} from './meta.ts';
+import { ORDERED_PAIRS } from './resource-spec.ts';
+import {
+  contradictionMessage,
+  doesWithout,
+  externalMessage,
+  GRACE_MESSAGE,
+  HEALTH_MESSAGE,
+  NO_COMMAND_MESSAGE,
+  NO_QUEUE_MESSAGE,
+  noStoreMessage,
+  OWN_DATABASE_MESSAGE,
+  OWN_STORE_VALUES,
+  PLATFORM_NAME_MESSAGE,
+  PRE_STOP_MESSAGE,
+  RUNTIME_PARTS,
+  type Runtime,
+  SECRET_NAME_MESSAGE,
+  SELECTING_NAME_MESSAGE,
+  STORE_VALUES,
+} from './runtime.ts';
+
+type Parts = Readonly<Record<string, unknown>>;
+type Path = readonly (string | number)[];
+
+/** A breach: its path below `resourceSpec` or `runtime`, and the message. */
+export interface SpecBreach {
+  readonly at: Path;
+  readonly message: string;
+}
+
+/** A limit must not be below its request. `named`: what the reader calls a field. */
+export function* sizeBreaches(spec: Parts, named: (field: string) => string = (field) => field): Generator<SpecBreach> {
+  for (const [low, high] of ORDERED_PAIRS) {
+    const [lowest, highest] = [spec[low], spec[high]];
+    if (typeof lowest === 'number' && typeof highest === 'number' && highest < lowest)
+      yield { at: [high], message: `${named(high)} must not be below ${named(low)}` };
+  }
+}
+
+/** Volumes, mounts and containers among themselves. The pod policy (pod-policy.ts) has further rules for them. */
+export function* podBreaches(spec: Parts): Generator<SpecBreach> {
+  yield* duplicates(asArray(spec['volumes']), ['volumes']);
+  yield* duplicates(asArray(spec['imagePullSecrets']), ['imagePullSecrets']);
+  yield* mountBreaches(spec['volumeMounts'], ['volumeMounts']);
+  for (const field of ['initContainers', 'sidecars'] as const) {
+    const containers = asArray(spec[field]);
+    yield* duplicates(containers, [field]);
+    for (const [index, container] of containers.map(asObject).entries()) {
+      yield* mountBreaches(container['volumeMounts'], [field, index, 'volumeMounts']);
+      yield* duplicates(asArray(container['env']), [field, index, 'env']);
+    }
+  }
+}
+
+function* mountBreaches(mounts: unknown, at: Path): Generator<SpecBreach> {
+  yield* duplicates(asArray(mounts), at, 'mountPath');
+  for (const [index, mount] of asArray(mounts).map(asObject).entries()) {
+    if (typeof mount['mountPath'] === 'string' && mount['mountPath'].includes(':'))
+      yield { at: [...at, index, 'mountPath'], message: 'mountPath must not contain a colon' };
+    if (isSet(mount['subPath']) && isSet(mount['subPathExpr']))
+      yield { at: [...at, index, 'subPathExpr'], message: 'set subPath or subPathExpr, not both' };
+  }
+}
+
+/** `key`: the field that identifies an element of the list. */
+export function* duplicates(list: readonly unknown[], at: Path, key = 'name'): Generator<SpecBreach> {
+  const seen = new Set<unknown>();
+  for (const [index, item] of list.entries()) {
+    const value = asObject(item)[key];
+    if (seen.has(value)) yield { at: [...at, index, key], message: `this ${key} is a duplicate` };
+    if (isSet(value)) seen.add(value);
+  }
+}
+
+/** What the schema does not say of a runtime. `variables`: the names of the record's secrets and secret references. */
+export function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>): Generator<SpecBreach> {
+  yield* partBreaches(runtime);
+  const { migrate, queueDepth } = runtime;
+  if (isSet(migrate) && !isSet(asObject(migrate)['command']) && !isSet(asObject(migrate)['args']))
+    yield { at: ['migrate'], message: NO_COMMAND_MESSAGE };
+  if (variables.has(EXTERNAL_POSTGRES_VARIABLE) && isSet(queueDepth))
+    yield { at: ['queueDepth'], message: OWN_DATABASE_MESSAGE };
+  const missing = STORE_PARTS.filter((part) => doesWithout(part, runtime as Runtime));
+  if (missing.includes('postgres') && isSet(queueDepth)) yield { at: ['queueDepth'], message: NO_QUEUE_MESSAGE };
+  for (const part of missing)
+    if (variables.has(EXTERNAL_VARIABLES[part]))
+      yield { at: [STORE_FIELDS[part]], message: contradictionMessage(part) };
+  const without = new Set(asArray(runtime['without']));
+  for (const [name, value] of Object.entries(asObject(runtime['envNames']))) {
+    const wrong = (message: string): SpecBreach => ({ at: ['envNames', name], message });
+    if (PLATFORM_VARIABLES.some((variable) => variable === name) && !without.has(name))
+      yield wrong(PLATFORM_NAME_MESSAGE);
+    if (Object.hasOwn(OWN_STORE_VALUES, name)) yield wrong(SELECTING_NAME_MESSAGE);
+    else if (variables.has(name)) yield wrong(SECRET_NAME_MESSAGE);
+    for (const part of missing) if (STORE_VALUES[part].some((one) => one === value)) yield wrong(noStoreMessage(part));
+    for (const [variable, values] of Object.entries(OWN_STORE_VALUES))
+      if (variables.has(variable) && values.some((one) => one === value)) yield wrong(externalMessage(variable));
+  }
+  const seen = new Set<unknown>();
+  for (const [index, name] of asArray(runtime['without']).entries()) {
+    if (seen.has(name)) yield { at: ['without', index], message: 'this name was given before' };
+    seen.add(name);
+  }
+}
+
+function* partBreaches(runtime: Parts): Generator<SpecBreach> {
+  for (const name of Object.keys(RUNTIME_PARTS)) {
+    const part = asObject(runtime[name]);
+    if (isSet(part['healthPath']) && isSet(part['healthCommand']))
+      yield { at: [name, 'healthCommand'], message: HEALTH_MESSAGE };
+    const hook = part['preStop'];
+    if (!isSet(hook)) continue;
+    const { sleep, exec } = asObject(hook);
+    if ((sleep === undefined) === (exec === undefined)) yield { at: [name, 'preStop'], message: PRE_STOP_MESSAGE };
+    const grace = part['terminationGracePeriodSeconds'];
+    const seconds = asObject(sleep)['seconds'];
+    if (typeof grace === 'number' && typeof seconds === 'number' && seconds >= grace)
+      yield { at: [name, 'preStop'], message: GRACE_MESSAGE };
+  }
+}
+
+/**
+ * Everything in a stored spec that the API server would refuse of a new record: it may be older than a rule. What the server takes
+ * is never among it, so what zod alone refuses is left out. The pod policy is judged elsewhere (pod-policy.ts).
+ */
+export function* specBreaches(spec: Readonly<AppDeploymentSpec>): Generator<SpecBreach> {
+  const parsed = AppDeploymentSpec.safeParse(spec, { reportInput: true });
+  for (const issue of parsed.error?.issues ?? [])
+    if (!isTakenByServer(issue)) yield* findingsOf(issue, []).map(asBreach);
+  const { resourceSpec, runtime } = asObject(asObject(spec)['sourceConfig']);
+  const variables = [...asArray(asObject(spec)['secrets']), ...asArray(asObject(spec)['secretReferences'])];
+  const names = new Set(variables.map((variable) => asObject(variable)['name']));
+  yield* below('resourceSpec', sizeBreaches(asObject(resourceSpec)));
+  yield* below('resourceSpec', podBreaches(asObject(resourceSpec)));
+  yield* below('runtime', runtimeBreaches(asObject(runtime), names));
+}
+
+type Issue = Parameters<typeof findingsOf>[0];
+
+/** The server counts characters, and zod UTF-16 code units; and it bounds no key of a map. */
+function isTakenByServer(issue: Issue): boolean {
+  if (issue.code === 'too_big' && issue.origin === 'string' && typeof issue.input === 'string')
+    return Array.from(issue.input).length <= Number(issue.maximum);
+  return issue.code === 'invalid_key' && issue.issues.every(({ code }) => code !== 'invalid_format');
+}
+
+function asBreach({ loc, msg }: Finding): SpecBreach {
+  return { at: loc, message: msg };
+}
+
+function* below(field: string, breaches: Iterable<SpecBreach>): Generator<SpecBreach> {
+  for (const { at, message } of breaches) yield { at: ['sourceConfig', field, ...at], message };
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
