@@ -3,7 +3,9 @@
 
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { createServer } from 'node:tls';
 import {
   REGISTRY_KEY_BYTES,
   REGISTRY_KEY_FIELD,
@@ -21,6 +23,9 @@ import { baseImageName, makeRegistryClient, type RegistryClient } from '../suite
 import { authority } from '../suites/builds/servers.ts';
 import { machineUpstream, startPackageIndex } from './package-index.ts';
 import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Values } from './platform.ts';
+
+/** The registry's certificate, for its address and by the authority of everything that builds meet. */
+const REGISTRY_TLS_SECRET = 'registry-serving';
 
 export interface BuildImages {
   readonly builder: Image;
@@ -94,14 +99,16 @@ export async function startPlatformThatBuilds(
 ): Promise<PlatformThatBuilds> {
   const host = await registryAddress(cluster);
   const apiPort = await freePort(cluster.hostAddress);
-  const key = await createPasswordKey(cluster);
+  const key = await prepareSecrets(cluster, host);
+  const tokens = await startTlsFront(cluster.hostAddress, apiPort);
   const index = await startPackageIndex(cluster.hostAddress, await machineUpstream());
   const packageIndex = { pip: index.pip, npm: index.npm };
   const { python, node } = images.bases;
   const baseImages = { python: baseImageName(host, python), node: baseImageName(host, node) };
   const platform = await startPlatform(cluster, {
     progress,
-    // Where pods and the node reach it. Nothing beyond this machine does, so it needs no certificate.
+    // Where pods and the node reach it. Nothing beyond this machine does, so it needs no certificate. Its tokens have one: passwords
+    // of the registry are sent for them.
     env: { DAVIT_HTTP_HOST: cluster.hostAddress, DAVIT_HTTP_PORT: String(apiPort) },
     values: {
       'settings.hosting': 'both',
@@ -122,20 +129,23 @@ export async function startPlatformThatBuilds(
       'registry.enabled': true,
       'registry.image': images.registry.name,
       'registry.service.clusterIP': host,
-      'registry.tokenUrl': `http://${cluster.hostAddress}:${apiPort}/v1/registry/token`,
+      'registry.tls.secretName': REGISTRY_TLS_SECRET,
+      'registry.ca': authority.certificate,
+      'registry.tokenUrl': `${tokens.url}/v1/registry/token`,
       'registry.storage.size': '5Gi',
       ...values,
     },
   });
   async function stop(): Promise<void> {
     await platform.stop();
+    await tokens.close();
     await index.close();
   }
   try {
     progress('Waiting for the registry');
     const rollout = ['rollout', 'status', 'statefulset/davit-registry', '-n', DAVIT_NAMESPACE, '--timeout=240s'];
     await cluster.kubectl(rollout);
-    const ca = await registryCertificate(cluster);
+    const ca = authority.certificate;
     await cluster.trustRegistry({ host, server: `https://${host}`, ca });
     const registry = await makeRegistryClient({
       folder: cluster.runDir,
@@ -150,7 +160,7 @@ export async function startPlatformThatBuilds(
     await registry.publish(node);
     const codeHost = gitea && { gitea, integrationId: await createIntegration(cluster, gitea, tenants) };
     const authorities = join(cluster.runDir, 'authorities.pem');
-    await writeFile(authorities, `${authority.certificate}\n${ca}`);
+    await writeFile(authorities, ca);
     const variables = { CA: authorities, BASE: baseImages.python };
     return { platform, registry, codeHost, baseImages, packageIndex, variables, stop };
   } catch (error) {
@@ -165,8 +175,11 @@ async function registryAddress(cluster: Cluster): Promise<string> {
   return (await cluster.kubectl(get)).trim().replace(/\d+$/, '9');
 }
 
-/** Davit would create it; base images are pushed with a password that is signed with it. */
-async function createPasswordKey(cluster: Cluster): Promise<Buffer> {
+/**
+ * Creates the registry's certificate, and the key of its passwords, which Davit would create: base images are pushed with a password
+ * that is signed with it. Resolves to that key.
+ */
+async function prepareSecrets(cluster: Cluster, registryHost: string): Promise<Buffer> {
   const key = randomBytes(REGISTRY_KEY_BYTES);
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: DAVIT_NAMESPACE } };
   const secret = {
@@ -176,14 +189,47 @@ async function createPasswordKey(cluster: Cluster): Promise<Buffer> {
     immutable: true,
     data: { [REGISTRY_KEY_FIELD]: key.toString('base64') },
   };
-  const input = [namespace, secret].map((object) => JSON.stringify(object)).join('\n');
+  const serving = authority.serving('registry', [registryHost]);
+  const certificate = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/tls',
+    metadata: { name: REGISTRY_TLS_SECRET, namespace: DAVIT_NAMESPACE },
+    stringData: { 'tls.crt': serving.certificate, 'tls.key': serving.key },
+  };
+  const input = [namespace, secret, certificate].map((object) => JSON.stringify(object)).join('\n');
   await cluster.kubectl(['apply', '--server-side', '-f', '-'], { input });
   return key;
 }
 
-async function registryCertificate(cluster: Cluster): Promise<string> {
-  const get = ['get', 'secret', 'davit-registry-tls', '-n', DAVIT_NAMESPACE, '-o', 'jsonpath={.data.tls\\.crt}'];
-  return Buffer.from(await cluster.kubectl(get), 'base64').toString();
+/** Terminates TLS at an address of this machine, in front of a plain port of the same address. */
+async function startTlsFront(
+  address: string,
+  behind: number,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const { certificate, key } = authority.serving('davit-api', [address]);
+  const open = new Set<Socket>();
+  const server = createServer({ cert: certificate, key }, (client) => {
+    const api = connect(behind, address);
+    for (const [one, other] of [
+      [client, api],
+      [api, client],
+    ] as const) {
+      open.add(one);
+      one.on('error', () => other.destroy()).on('close', () => open.delete(one));
+      one.pipe(other);
+    }
+  });
+  const port = await freePort(address);
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, address, () => resolve()));
+  return {
+    url: `https://${address}:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of open) socket.destroy();
+      }),
+  };
 }
 
 /** Creates a CodeHostIntegration of the Gitea that these tenants may use. Resolves to its id. */

@@ -15,13 +15,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeAuthority } from '../../../test/cluster/certificates.ts';
 import { BUILD, FETCH_GIT, FETCH_UPLOAD } from './scripts.ts';
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -29,22 +31,39 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 let sandbox: string;
 let server: Server;
 let address: string;
+/** The same registry with TLS. */
+let tlsServer: Server;
+let tlsAddress: string;
+const authority = makeAuthority('builds');
 const blobs = new Map<string, Buffer>();
 const manifests = new Map<string, string>();
 let asks: { method: string | undefined; url: string | undefined; authorization: string | undefined }[];
 let scheme: 'bearer' | 'basic' | 'none';
 /** Path that every request without authentication is sent to. */
 let redirect: string | undefined;
+/** What the registry names as its token server, if not itself. */
+let realm: string | undefined;
+/** Where the registry sends uploads, if not to itself. */
+let uploads: string | undefined;
 const LOGIN = `Basic ${Buffer.from('davit:pass.word-1').toString('base64')}`;
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
+  const respond = (request: IncomingMessage, response: ServerResponse): void =>
     void answer(request).then(({ status, headers, body }) => response.writeHead(status, headers).end(body));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { certificate, key } = authority.serving('registry', ['127.0.0.1']);
+  server = createServer(respond);
+  tlsServer = createTlsServer({ cert: certificate, key }, respond);
+  const portOf = async (it: Server): Promise<number> => {
+    await new Promise<void>((resolve) => it.listen(0, '127.0.0.1', resolve));
+    return (it.address() as AddressInfo).port;
+  };
+  address = `http://127.0.0.1:${await portOf(server)}`;
+  tlsAddress = `https://127.0.0.1:${await portOf(tlsServer)}`;
 });
-afterAll(() => server.close());
+afterAll(() => {
+  server.close();
+  tlsServer.close();
+});
 beforeEach(() => {
   sandbox = mkdtempSync(join(tmpdir(), 'davit-build-'));
   for (const folder of ['source', 'push', 'workspace', 'tmp', 'bin', 'dev']) mkdirSync(join(sandbox, folder));
@@ -56,6 +75,8 @@ beforeEach(() => {
   asks = [];
   scheme = 'bearer';
   redirect = undefined;
+  realm = undefined;
+  uploads = undefined;
   blobs.clear();
   manifests.clear();
   return () => rmSync(sandbox, { recursive: true, force: true });
@@ -80,7 +101,7 @@ async function answer(request: IncomingMessage): Promise<Answer> {
   const scope = `Bearer for_repository:team/shop:pull`;
   const isIn = scheme === 'none' || (scheme === 'basic' ? authorization === LOGIN : authorization?.startsWith(scope));
   const challenge =
-    scheme === 'basic' ? 'Basic realm="registry"' : `Bearer realm="${address}/token",service="registry"`;
+    scheme === 'basic' ? 'Basic realm="registry"' : `Bearer realm="${realm ?? `${address}/token`}",service="registry"`;
   if (!isIn) return { status: 401, headers: { 'WWW-Authenticate': challenge } };
   const body = await buffer(request);
   const name = pathname.split('/').at(-1) ?? '';
@@ -92,7 +113,8 @@ async function answer(request: IncomingMessage): Promise<Answer> {
     const manifest = manifests.get(name);
     return manifest === undefined ? { status: 404 } : { status: 200, body: manifest };
   }
-  if (method === 'POST') return { status: 202, headers: { Location: '/v2/team/shop/blobs/uploads/1?state=x' } };
+  if (method === 'POST')
+    return { status: 202, headers: { Location: `${uploads ?? ''}/v2/team/shop/blobs/uploads/1?state=x` } };
   if (method === 'PUT') {
     const digest = searchParams.get('digest') ?? '';
     if (digest !== `sha256:${sha256(body)}`) return { status: 400 };
@@ -140,6 +162,13 @@ function run(
       resolve({ code, said: existsSync(file) ? readFileSync(file, 'utf8') : '', output });
     }),
   );
+}
+
+/** Has the scripts reach the registry with TLS. */
+function withTls(): Record<string, string> {
+  for (const folder of ['source', 'push']) writeFileSync(join(sandbox, folder, 'ca.crt'), authority.certificate);
+  realm = `${tlsAddress}/token`;
+  return { REGISTRY: tlsAddress };
 }
 
 function upload(archive: Uint8Array): void {
@@ -262,6 +291,25 @@ describe('fetch of an upload', () => {
     ]);
     expect(readdirSync(sandbox)).not.toContain('outside');
     expect(readdirSync(join(sandbox, 'workspace'))).toEqual(['source']);
+  });
+
+  it('works with TLS', async () => {
+    upload(archive(anApp));
+    expect(await run(FETCH_UPLOAD, withTls())).toMatchObject({ code: 0, said: '' });
+  });
+
+  it.each<[string, () => string]>([
+    ['plain HTTP', () => `${address}/token`],
+    ['a file', () => `file://${sandbox}/token`],
+    ['an option of curl', () => `--next${address}/token`],
+  ])('gives no credential to a token server that a registry with TLS names by %s', async (_what, named) => {
+    upload(archive(anApp));
+    const environment = withTls();
+    realm = named();
+    writeFileSync(join(sandbox, 'token'), '{"token": "x"}');
+    const { code, said } = await run(FETCH_UPLOAD, environment);
+    expect([code, said]).toEqual([1, expect.stringMatching(/^FetchFailed: .*token server without TLS/)]);
+    expect(asks.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
   });
 
   it('fails if the token server refuses the credential', async () => {
@@ -412,6 +460,31 @@ describe('build', () => {
     buildctl(metadata());
     writeFileSync(join(sandbox, 'push/password'), 'wrong');
     expect(await run(BUILD, { TAG: 'log-1' })).toMatchObject({ code: 0, said: digest });
+  });
+
+  it('works with TLS', async () => {
+    buildctl(`echo begun; ${metadata()}`);
+    expect(await run(BUILD, { ...withTls(), TAG: 'log-1' })).toMatchObject({ code: 0, said: digest });
+    expect(keptLog().map(({ m }) => m)).toEqual(['begun']);
+  });
+
+  it('does not begin if BuildKit would send its password over plain HTTP', async () => {
+    buildctl(`touch ${sandbox}/tmp/begun; ${metadata()}`);
+    const environment = withTls();
+    realm = `${address}/token`;
+    const { code, said } = await run(BUILD, { ...environment, TAG: 'log-1' });
+    expect([code, said]).toEqual([1, expect.stringMatching(/^BuilderFailed: .*token server without TLS/)]);
+    expect(existsSync(join(sandbox, 'tmp/begun'))).toBe(false);
+    expect(asks.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
+  });
+
+  it('stores no log where the registry sends it elsewhere', async () => {
+    buildctl(metadata());
+    const environment = withTls();
+    uploads = address;
+    expect(await run(BUILD, { ...environment, TAG: 'log-1' })).toMatchObject({ code: 0, said: digest });
+    expect(asks.filter(({ method }) => method === 'PUT')).toEqual([]);
+    expect(manifests.has('log-1')).toBe(false);
   });
 
   it('stores the log of a build that is ended from outside, and leaves no process behind', async () => {

@@ -37,17 +37,27 @@ printf '%s' "$commit" > /dev/termination-log
 `;
 
 // Distribution's token protocol: the 401 response to a first request names the token server. The curl configuration
-// with the Authorization header of all further requests is in /tmp/authorization.
+// with the Authorization header of all further requests is in /tmp/authorization. Where the registry has TLS, nothing is sent
+// without it, wherever the registry sends its clients: a RUN shares the network of the pod, and may read what is not encrypted.
 const REGISTRY = `
 tls=()
 [ -s "$CREDENTIALS/ca.crt" ] && tls=(--cacert "$CREDENTIALS/ca.crt")
 api=$REGISTRY/v2/$REPOSITORY
-get() { curl -sS --retry 3 --retry-connrefused --connect-timeout 10 --max-time 120 "\${tls[@]}" "$@"; }
+case $REGISTRY in http://*) protocols='=http,https' ;; *) protocols='=https' ;; esac
+get() { curl -sS --proto "$protocols" --retry 3 --retry-connrefused --connect-timeout 10 --max-time 120 "\${tls[@]}" "$@"; }
 login() { printf 'user = "%s:%s"\\n' "$(cat "$CREDENTIALS/username")" "$(cat "$CREDENTIALS/password")"; }
 part() { printf '%s' "$challenge" | sed -n "s/.*$1=\\"\\([^\\"]*\\)\\".*/\\1/p"; }
+ask() { challenge=$(get "$@" -o /dev/null -D - "$api/manifests/$TAG" | tr -d '\\r' | sed -n 's/^[Ww][Ww][Ww]-[Aa]uthenticate: *//p'); }
+# Whether the password may go where the registry asked for it to be sent.
+may_login() {
+  case $challenge in [Bb]earer*) ;; *) return 0 ;; esac
+  case $(part realm) in https://*) ;; http://*) [ "$protocols" != =https ] ;; *) return 1 ;; esac
+}
+NO_TLS='The registry sends its clients to a token server without TLS: its administrator must set an https URL as its realm.'
 authorize() {
-  local challenge token
-  challenge=$(get -o /dev/null -D - "$api/manifests/$TAG" | tr -d '\\r' | sed -n 's/^[Ww][Ww][Ww]-[Aa]uthenticate: *//p')
+  local token
+  ask
+  may_login || return 1
   case $challenge in
     [Bb]earer*)
       token=$(login | get -f -K - -G --data-urlencode "service=$(part service)" --data-urlencode "scope=repository:$REPOSITORY:$1" "$(part realm)" | sed -n 's/.*"token": *"\\([^"]*\\)".*/\\1/p')
@@ -62,7 +72,7 @@ authorize() {
 export const FETCH_UPLOAD = `${COMMON}
 CREDENTIALS=/source
 ${REGISTRY}
-authorize pull || fail FetchFailed 'The registry gave no token for the uploaded source.'
+authorize pull || { may_login || fail FetchFailed "$NO_TLS"; fail FetchFailed 'The registry gave no token for the uploaded source.'; }
 status=$(get -K /tmp/authorization -H 'Accept: application/vnd.oci.image.manifest.v1+json' -o /tmp/manifest -w '%{http_code}' "$api/manifests/$TAG") || fail FetchFailed 'The registry does not answer.'
 [ "$status" = 404 ] && fail SourceGone 'The uploaded source is not in the registry: upload it again.'
 [ "$status" = 200 ] || fail FetchFailed "The registry answered $status when it was asked for the uploaded source."
@@ -129,7 +139,7 @@ put_blob() {
   local digest location
   digest=sha256:$(sha256sum < "$1" | cut -d ' ' -f 1)
   location=$(get -f -K /tmp/authorization -X POST -o /dev/null -D - "$api/blobs/uploads/" | tr -d '\\r' | sed -n 's/^[Ll]ocation: *//p')
-  case $location in '') return 1 ;; /*) location=$REGISTRY$location ;; esac
+  case $location in /*) location=$REGISTRY$location ;; "$REGISTRY"/*) ;; *) return 1 ;; esac
   case $location in *\\?*) location="$location&digest=$digest" ;; *) location="$location?digest=$digest" ;; esac
   get -f -K /tmp/authorization -X PUT -H 'Content-Type: application/octet-stream' --data-binary "@$1" -o /dev/null "$location" || return 1
   printf '{"mediaType":"%s","digest":"%s","size":%s}' "$2" "$digest" "$(wc -c < "$1")"
@@ -153,6 +163,9 @@ explain() {
 }
 trap 'trap "" TERM; kill 0; wait; keep_log > /dev/null 2>&1; exit 143' TERM
 ulimit -u 8192 2> /dev/null
+# BuildKit itself sends the password wherever the registry says. A registry that does not answer is BuildKit's to report.
+ask --retry 0 --max-time 10 2> /dev/null
+may_login || fail BuilderFailed "$NO_TLS"
 mkfifo /tmp/output
 record < /tmp/output &
 recorder=$!

@@ -93,6 +93,7 @@ def mount():
         raise OSError(ctypes.get_errno(), "mount")
 for name, attempt in (("mount", mount),
                       ("mknod", lambda: os.mknod("/tmp/sda", 0o060600, os.makedev(8, 0))),
+                      ("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3)),
                       ("kcore", lambda: open("/proc/kcore", "rb").read(1))):
     try:
         attempt()
@@ -307,7 +308,7 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
     await start('baseless', `FROM ${builds.baseImages.python.replace(/:.*$/, '')}:nothing`);
   });
 
-  async function expectNothingFound(name: string): Promise<void> {
+  async function expectNothingFound(name: string, mode: 'userns' | 'rootless'): Promise<void> {
     const revision = await ended(name);
     expect(revision.status?.build?.phase).toBe('Built');
     const lines = await keptLog(name, revision);
@@ -330,11 +331,11 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
     const facts = ['CapEff', 'CapBnd', 'NoNewPrivs', 'Seccomp']
       .map((label) => `\`${label} ${fact(label)}\``)
       .join(', ');
-    expect(documented).toContain(`| what \`/proc/self/status\` says in a \`RUN\` | ${facts} |`);
-    for (const attempt of ['mount', 'mknod', 'kcore']) expect(text).toContain(`MAY ${attempt} no`);
+    expect(documented).toContain(`| what \`/proc/self/status\` says in a \`RUN\`, mode \`${mode}\` | ${facts} |`);
+    for (const attempt of ['mount', 'mknod', 'packet', 'kcore']) expect(text).toContain(`MAY ${attempt} no`);
   }
 
-  it('a RUN finds no credential, and what it reaches gives it nothing', () => expectNothingFound('spy'));
+  it('a RUN finds no credential, and what it reaches gives it nothing', () => expectNothingFound('spy', 'userns'));
 
   it('one without end is ended by the time limit, and its log is kept', async () => {
     const revision = await ended('endless');
@@ -410,7 +411,7 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
     builds.platform.processes.controller?.kill('SIGTERM');
     await startSpy('spy-rootless');
     await start('forks-rootless', 'COPY forks.py /forks.py\nRUN python /forks.py', { 'forks.py': FORKS });
-    await expectNothingFound('spy-rootless');
+    await expectNothingFound('spy-rootless', 'rootless');
     await expectFewProcesses('forks-rootless');
   });
 

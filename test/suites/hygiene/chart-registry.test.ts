@@ -111,7 +111,10 @@ describe('registry.enabled', () => {
     ['registry.ingress.enabled=true,registry.host=r.example', 'https://r.example/v1/registry/token'],
     ['api.ingress.enabled=true,api.ingress.host=davit.example', 'https://davit.example/v1/registry/token'],
     ['api.service.clusterIP=10.96.0.8', 'https://10.96.0.8/v1/registry/token'],
-    ['settings.http.insecure=true', 'http://davit-api.davit-system.svc/v1/registry/token'],
+    [
+      'settings.http.insecure=true,api.ingress.enabled=true,api.ingress.host=davit.example',
+      'https://davit.example/v1/registry/token',
+    ],
     ['api.replicas=1', 'https://davit-api.davit-system.svc/v1/registry/token'],
   ])('with %s sends its clients to %s', async (set, realm) => {
     expect(configuration(await render(`${ON},${set}`)).auth.token['realm']).toBe(realm);
@@ -205,6 +208,9 @@ describe('registry.enabled', () => {
     ['registry.host=r.example', 'registry.enabled needs an address of the HTTP API that nodes reach'],
     ['registry.host=,registry.service.clusterIP=10.96.0.9', 'registry.enabled needs an address of the HTTP API'],
     ['registry.service.clusterIP=registry.example', "at '/registry/service/clusterIP'"],
+    ['settings.http.insecure=true', 'passwords to http://davit-api.davit-system.svc/v1/registry/token, without TLS'],
+    ['settings.http.insecure=true,api.service.clusterIP=10.96.0.8', 'set registry.tokenUrl to an https URL'],
+    ['registry.tokenUrl=http://10.0.0.1:8080/v1/registry/token', 'set registry.tokenUrl to an https URL'],
   ])('says what is wrong with %s', async (set, says) => {
     await expect(render(`${ON},${set}`)).rejects.toThrow(says);
   });

@@ -287,4 +287,21 @@ describe('a request', () => {
     const scope = encodeURIComponent(`repository:${repository}:pull,push`);
     expect(asked[0]).toBe(`/token?service=hub&scope=${scope} Basic ${Buffer.from('robot:secret').toString('base64')}`);
   });
+
+  it('by no other token server without TLS', async () => {
+    const asked: (string | undefined)[] = [];
+    registry.fault = (request, response) => {
+      asked.push(request.headers.authorization);
+      const elsewhere = registry.origin.replace('127.0.0.1', 'localhost');
+      response.writeHead(401, { 'www-authenticate': `Bearer realm="${elsewhere}/token",service="hub"` }).end();
+      return true;
+    };
+    const credential = { username: 'robot', password: 'secret' };
+    const robot = clientBy(authorizeByPassword(() => Promise.resolve(credential), transport));
+    expect(await failureOf(robot.digestOf(repository, 'x', signal()))).toMatchObject({
+      why: 'malformed',
+      message: expect.stringContaining('not https'),
+    });
+    expect(asked).toEqual([undefined]);
+  });
 });
