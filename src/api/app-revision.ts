@@ -144,6 +144,9 @@ export const AppRevisionSpec = z
       .max(Number.MAX_SAFE_INTEGER)
       .describe('revisionSerial of the AppDeployment when this snapshot was taken.')
       .optional(),
+    rollbackTo: Uuid.describe(
+      'rollbackTo of the AppDeployment when this snapshot was taken; also where that was of an earlier rollback.',
+    ).optional(),
     pushSerial: z
       .int()
       .min(1)

@@ -52,6 +52,17 @@ describe('what is collected', () => {
       goes: [2],
     },
     {
+      name: 'not one whose build runs, for whose image the newest may wait',
+      seen: anObserved(record, {
+        revisions: history().map((revision) =>
+          revision.spec.revisionSerial === 1
+            ? { ...revision, status: { build: { phase: 'Building' as const } } }
+            : revision,
+        ),
+      }),
+      goes: [2],
+    },
+    {
       name: 'not the last that knows the version of PostgreSQL',
       seen: anObserved(record, {
         revisions: history()

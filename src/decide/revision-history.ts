@@ -2,13 +2,14 @@
 // themselves: nothing names them any more (secret-garbage.ts).
 
 import type { AppRevision } from '../api/app-revision.ts';
+import { isBegun } from '../api/build.ts';
 import { REVISION_LABEL } from '../api/meta.ts';
 import type { Observed, Workload } from './observed.ts';
 
 /**
  * Revisions to be deleted so that the newest `kept` are left, and beside them: the active one (the newest that was
- * deployed), those that a workload or pod still runs, the one that the record goes back to, and the newest with a
- * PostgreSQL of its own, by which its major version is known.
+ * deployed), those that a workload or pod still runs, the one that the record goes back to, those whose build runs (a newer
+ * one may wait for its image), and the newest with a PostgreSQL of its own, by which its major version is known.
  */
 export function surplusRevisions(observed: Observed, kept: number): AppRevision[] {
   const { revisions, record } = observed;
@@ -28,6 +29,7 @@ export function surplusRevisions(observed: Observed, kept: number): AppRevision[
         revision !== withDatabase &&
         revision.spec.id !== goesBackTo &&
         !running.has(revision.spec.id) &&
+        !isBegun(revision.status?.build) &&
         revision.metadata.deletionTimestamp === undefined,
     );
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import { needsRevision } from './needs-revision.ts';
+import { followsUnseen, needsRevision } from './needs-revision.ts';
 import { askingForRevision, rollingBack } from './revision-request.ts';
 import { requestedOf, wantedRevision } from './wanted-revision.ts';
 
@@ -62,6 +62,16 @@ const everything: Partial<AppDeploymentSpec> = {
   secretReferences: [{ ...KEY, name: 'T' }],
 };
 const address = { customUrl: 'new.example' };
+it.each<{ name: string; after: Partial<AppDeploymentSpec>; serial: number; follows: boolean }>([
+  { name: 'sizes, and the last request is seen', after: {}, serial: 1, follows: false },
+  { name: 'sizes, and it is not', after: {}, serial: 2, follows: true },
+  { name: 'another image', after: { sourceRevisionConfig: { imageUri: 'a:2' } }, serial: 2, follows: false },
+])('a change that leaves what an earlier one asks for: $name', ({ after, serial, follows }) => {
+  const own = [aRevision(aRecord({ revisionSerial: 1 }))];
+  const sizes = { sourceConfig: { resourceSpec: { cpu: 2 } } };
+  expect(followsUnseen(aSpec({ revisionSerial: serial }), aSpec({ ...sizes, ...after }), own)).toBe(follows);
+});
+
 it.each([
   { name: 'much to little', old: aSpec(everything), now: aSpec({ sourceConfig: address, revisionSerial: 4 }) },
   {

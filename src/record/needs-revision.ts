@@ -1,7 +1,8 @@
 // Which writes need a new revision.
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import { awaitsSource, requestedOf, sameRequested } from './wanted-revision.ts';
+import type { AppRevision } from '../api/app-revision.ts';
+import { awaitsSource, requestedOf, sameJson, sameRequested } from './wanted-revision.ts';
 
 /**
  * Whether a write that changes `before` to `after` needs a new revision. Without a pushed image or source there is nothing
@@ -9,4 +10,19 @@ import { awaitsSource, requestedOf, sameRequested } from './wanted-revision.ts';
  */
 export function needsRevision(before: Readonly<AppDeploymentSpec>, after: Readonly<AppDeploymentSpec>): boolean {
   return !awaitsSource(after) && !sameRequested(requestedOf(before), requestedOf(after));
+}
+
+/**
+ * Whether a write that asks for a revision leaves what an earlier one asks for: the controller has not seen that one, and this one
+ * deploys the same. `own`: the record's revisions.
+ */
+export function followsUnseen(
+  before: Readonly<AppDeploymentSpec>,
+  after: Readonly<AppDeploymentSpec>,
+  own: readonly AppRevision[],
+): boolean {
+  return (
+    sameJson(before.sourceRevisionConfig, after.sourceRevisionConfig) &&
+    !own.some(({ spec }) => spec.revisionSerial === before.revisionSerial)
+  );
 }

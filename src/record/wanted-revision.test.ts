@@ -386,6 +386,8 @@ describe('the commit of a branch', () => {
   function ofBranch(): {
     change(spec: object): void;
     push(commit: string): AppRevision | undefined;
+    /** A write that the controller does not see. */
+    missed(): void;
     own: AppRevision[];
   } {
     let generation = 0;
@@ -424,7 +426,10 @@ describe('the commit of a branch', () => {
       );
       add(undefined, A);
     };
-    return { change, push: (commit) => add(commit), own };
+    const missed = (): void => {
+      generation += 1;
+    };
+    return { change, push: (commit) => add(commit), missed, own };
   }
   const sizes = (cpu: number): object => ({ resourceSpec: { cpu } });
 
@@ -443,6 +448,19 @@ describe('the commit of a branch', () => {
     expect(push(B)).toBeUndefined();
   });
 
+  it('that a rollback names stays also where it was never built', () => {
+    const { change, push, own, missed } = ofBranch();
+    change(sizes(1));
+    const first = own[0];
+    const pushed = push(B);
+    (pushed as { status?: unknown }).status = { build: { phase: 'Skipped' } };
+    change({ ...sizes(1), rollbackTo: first?.spec.id });
+    missed();
+    change({ ...sizes(2), rollbackTo: pushed?.spec.id });
+    expect(own[0]?.spec).toMatchObject({ commit: B, requested: sizes(2) });
+    expect(own[0]?.spec.resolved.image).toBeUndefined();
+  });
+
   it('that was pushed stays where sizes change before it is built', () => {
     const { change, push, own } = ofBranch();
     change(sizes(1));
@@ -454,6 +472,34 @@ describe('the commit of a branch', () => {
     change(sizes(2));
     expect(own[0]?.spec).toMatchObject({ commit: C, requested: sizes(2) });
     expect(own[0]?.spec.resolved.image).toBeUndefined();
+  });
+
+  it.each(['built', 'not built'])(
+    'that was pushed after a rollback stays where rollbackTo is left from it: %s',
+    (is) => {
+      const { change, push, own } = ofBranch();
+      change(sizes(1));
+      const rollbackTo = own[0]?.spec.id;
+      push(B);
+      change({ ...sizes(1), rollbackTo });
+      const pushed = push(C);
+      if (is === 'not built') delete (pushed as { status?: unknown }).status;
+      change({ ...sizes(2), rollbackTo });
+      expect(own[0]?.spec).toMatchObject({ commit: C, requested: sizes(2) });
+      expect(own[0]?.spec.resolved.image).toBe(is === 'built' ? image(C) : undefined);
+    },
+  );
+
+  it('that is rolled back to once more stays where sizes change before the controller has seen it', () => {
+    const { change, push, own, missed } = ofBranch();
+    change(sizes(1));
+    const rollbackTo = own[0]?.spec.id;
+    push(B);
+    change({ ...sizes(1), rollbackTo });
+    push(C);
+    missed();
+    change({ ...sizes(2), rollbackTo });
+    expect(own[0]?.spec).toMatchObject({ commit: A, branchCommit: C, resolved: { image: image(A) } });
   });
 
   it('that was rolled back is no push, also after its revision is gone', () => {

@@ -100,20 +100,21 @@ export function wantedRevision(
   if (wanted.made && newest !== undefined && push === undefined) return { current: newest };
 
   const requested = requestedOf(record.spec);
-  const rollback = rollbackOf(record, own, contract);
-  const { revisionSerial } = record.spec;
+  const { revisionSerial, rollbackTo } = record.spec;
   const generation = record.metadata.generation ?? 0;
   const isPush = wanted.made && push !== undefined;
-  const from = rollback.is === 'ignored' ? (rollback.of ?? newest) : newest;
-  const kept = isPush ? undefined : keptBuild(requested, from);
+  const rollback = isPush ? NO_ROLLBACK : rollbackOf(record, own, contract);
+  const { image, commit, migrated } = isPush
+    ? ({ commit: push.commit } as Deployed)
+    : deployed(requested, own, rollback);
+  const isTaken = rollback.is === 'taken';
   const resolved = keepDatabase(
-    rollback.is === 'taken' ? rollback.resolved : resolve(record.spec, settings, contract),
+    isTaken ? rollback.of.spec.resolved : resolve(record.spec, settings, contract),
     { ...data, ...imageOfDatabase(own) },
-    rollback.is === 'taken' ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
+    isTaken ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
   );
-  const image = resolved.image ?? kept?.image;
-  const commit = isPush ? push.commit : rollback.is === 'taken' ? rollback.commit : kept?.commit;
-  const branchCommit = image !== undefined && commit !== undefined ? branchCommitOf(own) : undefined;
+  const runs = resolved.image ?? image;
+  const branchCommit = runs !== undefined && commit !== undefined ? branchCommitOf(own) : undefined;
   return {
     create: {
       id: isPush ? pushRevisionId(idOf(record), generation, push.serial) : wanted.id,
@@ -121,6 +122,7 @@ export function wantedRevision(
       deploymentUid: uidOf(record),
       deploymentGeneration: generation,
       ...(revisionSerial !== undefined && { revisionSerial }),
+      ...(rollbackTo !== undefined && { rollbackTo }),
       ...(isPush && { pushSerial: push.serial }),
       ...(commit !== undefined && { commit }),
       ...(branchCommit !== undefined && { branchCommit }),
@@ -128,16 +130,34 @@ export function wantedRevision(
       requested,
       resolved: {
         ...resolved,
-        ...(image !== undefined && { image }),
-        // An older migration must not run after a newer one.
-        ...(kept !== undefined &&
-          from !== undefined &&
-          from !== newest &&
-          hasMigrated(from) && { migrated: true as const }),
+        ...(runs !== undefined && { image: runs }),
+        ...(migrated === true && { migrated }),
       },
     },
     ...(rollback.is === 'ignored' && { ignoredRollback: rollback.why }),
   };
+}
+
+/** What a revision deploys, as far as that does not follow from its values. */
+interface Deployed {
+  /** Built earlier; absent where it is to be built, or the values name it. */
+  readonly image?: string | undefined;
+  /** Absent where the build takes the newest one of the branch. */
+  readonly commit?: string | undefined;
+  /** An older migration must not run after a newer one. */
+  readonly migrated?: boolean;
+}
+
+/** What a new revision that no push asks for deploys. `own`: newest first. */
+function deployed(requested: Requested, own: readonly AppRevision[], rollback: Rollback): Deployed {
+  const from = rollback.of ?? own[0];
+  if (from === undefined) return {};
+  const image = imageOf(from);
+  const migrated = hasMigrated(from);
+  if (rollback.is === 'taken') return { image, commit: commitOf(from), migrated };
+  if (!keepsBuild(requested, from)) return {};
+  const commit = image === undefined && rollback.of === undefined ? from.spec.commit : commitOf(from);
+  return { image, commit, migrated: migrated && from !== own[0] };
 }
 
 /** A commit that nobody has asked for yet, and its number among the pushes of this generation. */
@@ -176,19 +196,12 @@ function branchCommitOf(own: readonly AppRevision[]): string | undefined {
 }
 
 /**
- * A change of sizes or secrets alone deploys the image that is there, or the pushed commit that is not built yet: that of the newest
- * revision, or of the one that a rollback names and no pass has seen yet. Somebody who asks for a new revision and changes
- * nothing wants the newest commit.
+ * Whether a change deploys what `from` deploys, and builds nothing new: a change of sizes or secrets alone does. What a push asked for
+ * and is not built yet stays too. Somebody who asks for a new revision and changes nothing wants the newest commit.
  */
-function keptBuild(
-  requested: Requested,
-  from: AppRevision | undefined,
-): { readonly image: string | undefined; readonly commit: string | undefined } | undefined {
-  if (from === undefined || !isFromSource(requested)) return undefined;
-  if (!sameBuildRequested(requested, from.spec.requested) || sameRequested(requested, from.spec.requested))
-    return undefined;
-  const image = imageOf(from);
-  return { image, commit: image === undefined ? from.spec.commit : commitOf(from) };
+function keepsBuild(requested: Requested, from: AppRevision): boolean {
+  const { requested: before } = from.spec;
+  return isFromSource(requested) && sameBuildRequested(requested, before) && !sameRequested(requested, before);
 }
 
 function isFromSource({ sourceRevisionConfig: { imageUri } }: Requested): boolean {
@@ -202,14 +215,16 @@ export interface DataThere {
 }
 
 type Rollback =
-  | { readonly is: 'none' }
+  | { readonly is: 'none'; readonly of?: undefined }
   /** The old resolved values are used, with the image that was built of them. */
-  | { readonly is: 'taken'; readonly resolved: Resolved; readonly commit: string | undefined }
+  | { readonly is: 'taken'; readonly of: AppRevision }
   /**
    * The requested rollback is not possible; `why` says what happens instead. `of`: the revision that it names, if what was built for
    * that one is deployed with the values of the record.
    */
   | { readonly is: 'ignored'; readonly why: string; readonly of?: AppRevision };
+
+const NO_ROLLBACK: Rollback = { is: 'none' };
 
 /**
  * Whether the revision that the record wants is a rollback. `own`: the record's revisions before it is created. `contract`: the newest
@@ -218,8 +233,8 @@ type Rollback =
 function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract: number): Rollback {
   const { rollbackTo, revisionSerial } = record.spec;
   // Without a new serial, rollbackTo remains from an earlier rollback.
-  if (rollbackTo === undefined || revisionSerial === undefined) return { is: 'none' };
-  if (own.some((revision) => revision.spec.revisionSerial === revisionSerial)) return { is: 'none' };
+  if (rollbackTo === undefined || revisionSerial === undefined) return NO_ROLLBACK;
+  if (own.some((revision) => revision.spec.revisionSerial === revisionSerial)) return NO_ROLLBACK;
   const old = own.find((revision) => revision.spec.id.toLowerCase() === rollbackTo.toLowerCase());
   const instead = 'The new revision has the values of the record and the current defaults.';
   if (old === undefined) return { is: 'ignored', why: `Revision ${rollbackTo} does not exist. ${instead}` };
@@ -227,28 +242,28 @@ function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract
   if (!sameRequested(old.spec.requested, requested)) {
     const differs = `rollbackTo names revision ${rollbackTo}, but the record has other values than that revision.`;
     // A change of sizes or secrets that follows the rollback, before the controller has seen it.
-    return keptBuild(requested, old)?.image !== undefined
+    return isUnseen(record, own[0]) && keepsBuild(requested, old)
       ? {
           is: 'ignored',
           of: old,
-          why: `${differs} What was built for that revision is deployed with the values of the record.`,
+          why: `${differs} What was or is built for that revision is deployed with the values of the record.`,
         }
       : { is: 'ignored', why: `${differs} Restore them too. ${instead}` };
   }
   if (old.spec.resolved.contract > contract)
     return { is: 'ignored', why: `A newer version of Davit created revision ${rollbackTo}. ${instead}` };
-  // What was built then is deployed again, and not built.
-  const image = imageOf(old);
-  return {
-    is: 'taken',
-    resolved: {
-      ...old.spec.resolved,
-      ...(image !== undefined && { image }),
-      // An older migration must not run after a newer one.
-      ...(hasMigrated(old) && { migrated: true as const }),
-    },
-    commit: commitOf(old),
-  };
+  return { is: 'taken', of: old };
+}
+
+/**
+ * Whether somebody has set rollbackTo since the newest revision was made. Where it is the same as then, a person who writes the
+ * record without the API may have left it there. The API leaves it only in a second write that asks for a revision.
+ */
+function isUnseen(
+  { spec: { rollbackTo, revisionSerial = 0 } }: AppDeployment,
+  newest: AppRevision | undefined,
+): boolean {
+  return newest?.spec.rollbackTo !== rollbackTo || revisionSerial > (newest?.spec.revisionSerial ?? 0) + 1;
 }
 
 /** Whether the migration that a revision asks for has succeeded. */
@@ -295,7 +310,7 @@ function imageOfDatabase(own: readonly AppRevision[]): DataThere {
 }
 
 /** Equality as in JSON: the order of keys has no meaning, and an undefined field is absent. */
-function sameJson(a: unknown, b: unknown): boolean {
+export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Array.isArray(a)) {

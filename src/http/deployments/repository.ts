@@ -1,7 +1,6 @@
 // Reads and writes deployments. Records come from the watch cache. Writes, and reads of Secrets, go to the API server with the
 // caller's token.
 
-import { isDeepStrictEqual } from 'node:util';
 import {
   APP_DEPLOYMENTS,
   type AppDeployment,
@@ -22,7 +21,7 @@ import { apiStatus } from '../../record/api-view.ts';
 import { buildsAnew } from '../../record/code-host.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
-import { needsRevision } from '../../record/needs-revision.ts';
+import { followsUnseen, needsRevision } from '../../record/needs-revision.ts';
 import { effectiveNumbers, resolve } from '../../record/resolve.ts';
 import { askingForRevision } from '../../record/revision-request.ts';
 import { awaitsSource } from '../../record/wanted-revision.ts';
@@ -355,10 +354,7 @@ export function makeDeployments({
         if (findings.length > 0) throw new HttpError(422, findings);
         if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
         const asks = revision === 'always' || needsRevision(record.spec, spec);
-        const isPending =
-          revision !== 'always' &&
-          isDeepStrictEqual(record.spec.sourceRevisionConfig, spec.sourceRevisionConfig) &&
-          !made.some((one) => one.spec.revisionSerial === record.spec.revisionSerial);
+        const isPending = revision !== 'always' && followsUnseen(record.spec, spec, made);
         return { ...changed, spec: asks ? askingForRevision(record.spec, spec, isPending) : spec };
       };
       return change(admitted, id, decide, precondition);

@@ -408,7 +408,6 @@ export const BOUNDS: readonly Bound[] = [
   },
   {
     name: 'pushes',
-    open: 'A change of sizes while a pushed commit waits for its build, after a rollback, deploys an older commit.',
     about: 'Pushes, rollbacks and changes of sizes, with few revisions kept.',
     history: ['somebody pushes commit b in team', 'somebody rolls shop by 1 back in team'],
     settings: FEW_REVISIONS,

@@ -3,6 +3,7 @@
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { DEPLOYMENT_LABEL, PAUSED_ANNOTATION } from '../../../src/api/meta.ts';
+import { patchTo } from '../../../src/http/core/merge-patch.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -14,24 +15,45 @@ import {
   STATEFUL_SETS,
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/kube/client.ts';
+import { commitOf } from '../../../src/record/build-source.ts';
+import { followsUnseen } from '../../../src/record/needs-revision.ts';
+import { askingForRevision, rollingBack } from '../../../src/record/revision-request.ts';
+import { revisionsOf as inOrder } from '../../../src/record/revisions.ts';
+import { requestedOf, sameRequested } from '../../../src/record/wanted-revision.ts';
 import type { Event } from './event.ts';
-import type { Scene } from './scene.ts';
+import { merged, type Scene } from './scene.ts';
 
 type Spec = AppDeployment['spec'];
 
 export const records = (scene: Scene, namespace: string): readonly AppDeployment[] =>
   scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace);
 
+/** Writes the spec as the HTTP API does. */
+async function write(scene: Scene, record: AppDeployment, spec: Spec): Promise<void> {
+  const { namespace = '', name } = record.metadata;
+  const patch = { spec: patchTo(record, spec).spec };
+  await scene.kube.mergePatch(APP_DEPLOYMENTS, { namespace, name }, patch, { fieldManager: 'person' });
+}
+
 /** Patches the spec, and asks for a new revision as the HTTP API does. */
-async function edit(scene: Scene, { metadata, spec }: AppDeployment, patch: object, serial = true): Promise<void> {
-  const { namespace = '', name } = metadata;
-  const revisionSerial = (spec.revisionSerial ?? 0) + 1;
-  await scene.kube.mergePatch(
-    APP_DEPLOYMENTS,
-    { namespace, name },
-    { spec: { ...patch, ...(serial && { revisionSerial }) } },
-    { fieldManager: 'person' },
-  );
+async function edit(scene: Scene, record: AppDeployment, patch: object, serial = true): Promise<void> {
+  const { spec } = record;
+  const after = merged(spec, patch) as Spec;
+  const isPending = Object.keys(patch).length > 0 && followsUnseen(spec, after, revisionsOf(scene, record));
+  const wanted = serial ? askingForRevision(spec, after, isPending) : after;
+  if (isPending && wanted.rollbackTo === undefined) forgetWhatWasAsked(scene, record, after);
+  await write(scene, record, wanted);
+}
+
+/**
+ * Changes that cancel each other before the controller has seen the first look like the wish for a new revision of the same values,
+ * which builds the newest commit: nobody can tell these apart.
+ */
+function forgetWhatWasAsked(scene: Scene, record: AppDeployment, after: Spec): void {
+  const [newest] = revisionsOf(scene, record);
+  const { namespace = '', name } = record.metadata;
+  if (newest && sameRequested(requestedOf(after), newest.spec.requested))
+    scene.setMark(namespace, `asked ${name}`, undefined);
 }
 
 /** A change of the spec, as a merge patch; undefined where it changes nothing. `serial: false` is a change by kubectl alone. */
@@ -111,18 +133,9 @@ export const rollback: Event = {
     const record = scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, name);
     const to = record && older(scene, record)[Number(by) - 1];
     if (!record || !to) return;
-    const { sourceRevisionConfig, resourceSpec, runtime: run, secrets } = to.spec.requested;
-    const commit = to.status?.build?.commit ?? to.spec.commit;
+    const commit = commitOf(to);
     if (commit !== undefined) scene.setMark(namespace, `asked ${name}`, commit[0]);
-    await edit(scene, record, {
-      rollbackTo: to.spec.id,
-      sourceRevisionConfig: nulled(record.spec.sourceRevisionConfig, sourceRevisionConfig),
-      sourceConfig: {
-        resourceSpec: nulled(record.spec.sourceConfig.resourceSpec, resourceSpec),
-        runtime: nulled(record.spec.sourceConfig.runtime, run),
-      },
-      secrets,
-    });
+    await write(scene, record, rollingBack(record.spec, to.spec));
   },
 };
 /** A push that has no revision yet: whoever rolls back does not know of it. */
@@ -135,21 +148,11 @@ function isBehindBranch(scene: Scene, { metadata, spec }: AppDeployment): boolea
   return !commits.some((commit) => commit?.startsWith(head));
 }
 /** The revision before the newest one. */
-function older(scene: Scene, { metadata }: AppDeployment): AppRevision[] {
-  return scene
-    .all<AppRevision>(APP_REVISIONS, metadata.namespace ?? '')
-    .filter((one) => one.spec.deploymentUid === metadata.uid)
-    .toSorted(
-      (a, b) =>
-        b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
-        (b.spec.pushSerial ?? 0) - (a.spec.pushSerial ?? 0),
-    )
-    .slice(1, 2);
-}
-function nulled(before: object | undefined, wanted: object | undefined): object | null {
-  if (wanted === undefined) return null;
-  return { ...Object.fromEntries(Object.keys(before ?? {}).map((field) => [field, null])), ...wanted };
-}
+const older = (scene: Scene, record: AppDeployment): AppRevision[] => revisionsOf(scene, record).slice(1, 2);
+
+/** Newest first. */
+export const revisionsOf = (scene: Scene, record: AppDeployment): AppRevision[] =>
+  inOrder(record, scene.all<AppRevision>(APP_REVISIONS, record.metadata.namespace ?? ''));
 
 function annotated(name: string, annotation: string, value: string | null): Event {
   return {

@@ -40,7 +40,7 @@ import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import type { Broken, PassSeen } from './machine.ts';
 import { headOf } from './passes.ts';
-import { records } from './people-events.ts';
+import { records, revisionsOf } from './people-events.ts';
 import type { Scene } from './scene.ts';
 import { sortedText } from './world.ts';
 
@@ -207,16 +207,6 @@ const deployment = (scene: Scene, { metadata }: AppDeployment, part: string): Wi
     (names(metadata.name) as unknown as Record<string, string>)[part] ?? '',
   );
 const RUN_PARTS = ['server', 'queue', 'orchestrator', 'executor'];
-const revisionsOf = (scene: Scene, { metadata }: AppDeployment): AppRevision[] =>
-  scene
-    .all<AppRevision>(APP_REVISIONS, metadata.namespace ?? '')
-    .filter(({ spec }) => spec.deploymentUid === metadata.uid)
-    .toSorted(
-      (a, b) =>
-        b.spec.deploymentGeneration - a.spec.deploymentGeneration ||
-        (b.spec.pushSerial ?? 0) - (a.spec.pushSerial ?? 0),
-    );
-
 /** No pod starts while its data would be lost: a person has to act. */
 export function hasLostData({ status }: AppDeployment): boolean {
   const stalled = conditionOf(status?.conditions, 'Stalled');

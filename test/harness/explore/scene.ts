@@ -218,14 +218,15 @@ export function incarnationOf({ metadata: { uid = '' } }: KubeObject): number {
   return Number(uid.slice(-12)) || 0;
 }
 
-function merged(value: unknown, fields: unknown): unknown {
+/** As by a merge patch: undefined and null take a field away. */
+export function merged(value: unknown, fields: unknown): unknown {
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return fields;
   const into = { ...(typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}) } as Record<
     string,
     unknown
   >;
   for (const [name, part] of Object.entries(fields)) {
-    if (part === undefined) delete into[name];
+    if (part === undefined || part === null) delete into[name];
     else into[name] = merged(into[name], part);
   }
   return into;
