@@ -2,9 +2,10 @@
 
 import { defineConfig } from 'vitest/config';
 
-const OWN_CLUSTERS = ['address', 'cloud', 'kube-client', 'two-clusters', 'upgrade'].map(
-  (name) => `test/suites/integration/${name}.test.ts`,
-);
+const integration = (name: string): string => `test/suites/integration/${name}.test.ts`;
+const OWN_CLUSTERS = ['address', 'cloud', 'kube-client'].map(integration);
+const LONG = ['two-clusters', 'upgrade'].map(integration);
+const BROKEN = ['test/suites/e2e/troubleshooting.test.ts'];
 
 const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/published-client.test.ts'];
 
@@ -43,7 +44,7 @@ export default defineConfig({
       },
       {
         test: {
-          // A headless Chromium.
+          // Not part of `npm test`: it needs a Chromium.
           name: 'page',
           include: ['test/suites/page/*.test.ts'],
           globalSetup: [PREPARE],
@@ -55,7 +56,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/suites/integration/*.test.ts'],
-          exclude: OWN_CLUSTERS,
+          exclude: [...OWN_CLUSTERS, ...LONG],
           globalSetup: [PREPARE, 'test/suites/integration/setup.ts'],
           // They share a cluster, and some of them count what is written to it.
           fileParallelism: false,
@@ -84,7 +85,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/suites/e2e/*.test.ts', 'test/suites/e2e/sample/*.test.ts'],
-          exclude: TWO_WITH_PODS,
+          exclude: [...TWO_WITH_PODS, ...BROKEN],
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           fileParallelism: false,
           testTimeout: 180_000,
@@ -93,7 +94,28 @@ export default defineConfig({
       },
       {
         test: {
-          // Not part of `npm test`: two clusters with real pods, and minutes of waiting; test/suites/integration/two-clusters.test.ts is.
+          // Not part of `npm test`: minutes of waiting, and a release to upgrade from.
+          name: 'long',
+          include: LONG,
+          globalSetup: [PREPARE],
+          fileParallelism: false,
+          testTimeout: 240_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        test: {
+          // Not part of `npm test`: it breaks and repairs deployments for minutes, and needs a Chromium and Prometheus.
+          name: 'broken',
+          include: BROKEN,
+          globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        test: {
+          // Not part of `npm test`: two clusters with real pods, and minutes of waiting.
           name: 'listener',
           include: TWO_WITH_PODS,
           globalSetup: [PREPARE],

@@ -1,5 +1,6 @@
-// `npm test`: every test there is, then a sample of the fault plans, each counted as a test; alone on the last line, how
-// many passed and failed. With arguments, which are vitest's, only the tests that they choose.
+// `npm test`: the tests of every part of Davit, then a sample of the fault plans, each counted as a test; alone on the last line, how
+// many passed and failed. With arguments, which are vitest's, only the tests that they choose. What takes many minutes, or an engine that
+// few tests need, is `npm run e2e`'s.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,12 +10,11 @@ import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/par
 
 /**
  * Projects that run side by side, each with clusters of its own: with real pods it is mostly waited, and beside that there
- * is room on two cores for what computes. The installation by Helm builds an image and takes minutes: it is
- * `npm run e2e`'s.
+ * is room on two cores for what computes.
  */
 const WHOLE: readonly (readonly Project[])[] = [
-  ['unit', 'integration'],
-  ['clusters', 'e2e', 'published', 'page'],
+  ['unit', 'integration', 'published'],
+  ['clusters', 'e2e'],
 ];
 /** Said here, because by the load of the machine, which is still that of the tests, it would be fewer. */
 const FAULT_LANES = '5';

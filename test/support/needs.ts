@@ -91,8 +91,10 @@ export const needs = {
   published: [langgraph],
   page: [chromium],
   integration: [kubernetes, helm],
-  clusters: [kubernetes, helm, ...pods, gateway, landed],
-  e2e: [kubernetes, helm, ...pods, chromium, prometheus],
+  clusters: [kubernetes, helm, ...pods, gateway],
+  long: [kubernetes, helm, landed],
+  e2e: [kubernetes, helm, ...pods],
+  broken: [kubernetes, helm, ...pods, chromium, prometheus],
   listener: [kubernetes, helm, ...pods, jq],
   install: [kubernetes, helm, ...pods, jq, prometheus, baseImages, davitImage, landed, landedImage],
   builds: [
