@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { REVISION_STATES, type RevisionState } from '../api/app-revision.ts';
-import { names } from '../record/names.ts';
+import { revisionNames } from '../record/names.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 
@@ -44,6 +44,12 @@ export async function findDeployment(api: HttpApi, name: string): Promise<Deploy
   const path = `/v2/deployments?name=${encodeURIComponent(name)}`;
   const { resources } = await api.call<{ readonly resources: readonly Deployment[] }>('GET', path);
   return resources[0];
+}
+
+/** Newest first. */
+export async function readRevisions(api: HttpApi, deploymentId: string, limit: number): Promise<readonly Revision[]> {
+  const path = `/v2/deployments/${deploymentId}/revisions?limit=${limit}`;
+  return (await api.patiently<{ readonly resources: readonly Revision[] }>('GET', path)).resources;
 }
 
 export function readRevision(api: HttpApi, deploymentId: string, revisionId: string): Promise<Revision> {
@@ -105,11 +111,14 @@ export async function printBuildLog(api: HttpApi, name: string, options: BuildLo
 }
 
 async function revisionOf(api: HttpApi, { id, name }: Deployment, wanted: string | undefined): Promise<Revision> {
-  const path = `/v2/deployments/${id}/revisions?limit=${wanted === undefined ? 1 : 100}`;
-  const { resources } = await api.call<{ readonly resources: readonly Revision[] }>('GET', path);
-  const known = resources.map((one) => `${names(name).revision(one.id)} ${one.status}`).join(', ');
+  const resources = await readRevisions(api, id, wanted === undefined ? 1 : 100);
+  const called = revisionNames(
+    name,
+    resources.map((one) => one.id),
+  );
+  const known = resources.map(({ status }, at) => `${called[at]} ${status}`).join(', ');
   const meant = resources.filter(
-    (one) => wanted === undefined || names(name).revision(one.id) === wanted || one.id.startsWith(wanted.toLowerCase()),
+    (one, at) => wanted === undefined || called[at] === wanted || one.id.startsWith(wanted.toLowerCase()),
   );
   const [one, another] = meant;
   if (one && !another) return one;

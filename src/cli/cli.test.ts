@@ -12,6 +12,8 @@ import type { AppDeployment } from '../api/app-deployment.ts';
 import type { AppRevision, RevisionState } from '../api/app-revision.ts';
 import type { BuildStatus } from '../api/build.ts';
 import type { Pod, Workload } from '../decide/observed.ts';
+import { names } from '../record/names.ts';
+import { serialRevisionId } from '../record/revision-id.ts';
 import { Failure, type Kubectl, makeKubectl } from './kubectl.ts';
 import { join as joinListener, revoke } from './listener.ts';
 import { type PodLogOptions, type PodLogTools, printPodLogs } from './logs.ts';
@@ -352,6 +354,22 @@ describe('rollback', () => {
     expect(() => chosen(revisions, to)).toThrow(words);
   });
 
+  it('names the revision as the controller will, where another has its first eight digits', async () => {
+    const next = serialRevisionId(uid, 3);
+    const other = `${next.slice(0, 8)}-0000-4000-8000-000000000000`;
+    const taken = {
+      ...bad,
+      metadata: { ...bad.metadata, name: `shop--${next.slice(0, 8)}` },
+      spec: { ...bad.spec, id: other },
+    };
+    const kubectl: Kubectl = async (args) =>
+      args[0] === 'replace'
+        ? ''
+        : JSON.stringify(args[1] === 'appdeployments.davit.dev' ? record() : { items: [good, taken] });
+    const long = names('shop').longRevision(next);
+    expect(await rollBack(kubectl, 'shop', '1111')).toContain(` as ${long}. `);
+  });
+
   it('writes the old values and a new serial under what it read, again after a conflict', async () => {
     const sent: { readonly args: readonly string[]; readonly object: AppDeployment }[] = [];
     const kubectl: Kubectl = async (args, input) => {
@@ -450,16 +468,18 @@ describe('the command', { timeout: 60_000 }, () => {
           ? { logs: [], next_offset: null }
           : url.includes('/revisions/')
             ? { id: ID, status: 'QUEUED', status_message: 'It waits.' }
-            : url.includes('/upload-url')
-              ? {
-                  upload_url: `http://${headers.host}/put`,
-                  object_path: 'uploads/1',
-                  upload_headers: {},
-                  max_bytes: 1e6,
-                }
-              : method === 'GET' && url.includes('name=')
-                ? { resources: isNew ? [] : [deployment] }
-                : deployment;
+            : url.includes('/revisions?')
+              ? { resources: [] }
+              : url.includes('/upload-url')
+                ? {
+                    upload_url: `http://${headers.host}/put`,
+                    object_path: 'uploads/1',
+                    upload_headers: {},
+                    max_bytes: 1e6,
+                  }
+                : method === 'GET' && url.includes('name=')
+                  ? { resources: isNew ? [] : [deployment] }
+                  : deployment;
         return response.end(JSON.stringify(answer));
       });
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

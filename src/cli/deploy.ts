@@ -4,8 +4,8 @@
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RevisionState } from '../api/app-revision.ts';
-import { names } from '../record/names.ts';
-import { type Deployment, findDeployment, isBuilding, openBuildLog, readRevision } from './build-log.ts';
+import { revisionNames } from '../record/names.ts';
+import { type Deployment, findDeployment, isBuilding, openBuildLog, readRevision, readRevisions } from './build-log.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { pack, type Source, sizeOf } from './pack.ts';
@@ -61,8 +61,10 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   const revision = changed.latest_revision_id;
   if (revision === null) throw new Failure(`${name} has no revision of the upload: ${changed.status_message}`);
   progress.revision = revision;
-  say(`Revision ${names(name).revision(revision)}.`);
-  return untilReady(api, { before: changed, revision }, options);
+  const older = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== revision);
+  const [called = ''] = revisionNames(name, [revision, ...older]);
+  say(`Revision ${called}.`);
+  return untilReady(api, { before: changed, revision, called }, options);
 }
 
 /** Where the deployment is reached. `suggested`: flags for a suggested command, each after a space. */
@@ -142,9 +144,15 @@ interface Change {
   /** The deployment as the change answered it. */
   readonly before: Deployment;
   readonly revision: string;
+  /** The revision's name. */
+  readonly called: string;
 }
 
-async function untilReady(api: HttpApi, { before, revision: id }: Change, options: DeployOptions): Promise<Deployment> {
+async function untilReady(
+  api: HttpApi,
+  { before, revision: id, called }: Change,
+  options: DeployOptions,
+): Promise<Deployment> {
   const { say, timeoutMs, suggested, everyMs = 1000 } = options;
   const end = Date.now() + timeoutMs;
   const more = openBuildLog(api, before.id, id);
@@ -173,9 +181,7 @@ async function untilReady(api: HttpApi, { before, revision: id }: Change, option
     }
     const failure = FAILED[status];
     if (failure !== undefined)
-      throw new Failure(
-        `Revision ${names(before.name).revision(id)} of ${before.name} ${failure}. ${message ?? ''}`.trim(),
-      );
+      throw new Failure(`Revision ${called} of ${before.name} ${failure}. ${message ?? ''}`.trim());
     if (status !== 'BUILDING') {
       // oxlint-disable-next-line no-await-in-loop -- as above
       const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);

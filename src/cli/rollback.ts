@@ -2,7 +2,7 @@
 // raised serial, with the resourceVersion that was read.
 
 import type { AppRevision } from '../api/app-revision.ts';
-import { names } from '../record/names.ts';
+import { revisionName } from '../record/names.ts';
 import { serialRevisionId } from '../record/revision-id.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { rollingBack } from '../record/revision-request.ts';
@@ -27,11 +27,14 @@ export async function rollBack(kubectl: Kubectl, name: string, to: string | unde
 async function attempt(kubectl: Kubectl, name: string, to: string | undefined): Promise<string> {
   const record = await readRecord(kubectl, name);
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
-  const target = chosen(await readRevisions(kubectl, record), to);
+  const revisions = await readRevisions(kubectl, record);
+  const target = chosen(revisions, to);
   const spec = rollingBack(record.spec, target.spec);
   const changed = { ...record, spec };
   await kubectl(['replace', '--field-manager=kubectl-davit', '-f', '-'], JSON.stringify(changed));
-  const made = names(name).revision(serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0));
+  const made = revisionName(name, serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0), (one) =>
+    revisions.some(({ metadata }) => metadata.name === one),
+  );
   return `${name} is being rolled back to ${target.metadata.name} (${imageOf(target) ?? 'no image'}) as ${made}. To follow the rollout: kubectl davit wait ${name}`;
 }
 

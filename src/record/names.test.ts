@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { NAME_MAX_LENGTH, NAME_PATTERN } from '../api/app-deployment.ts';
 import { DNS_LABEL_PATTERN } from '../api/primitives.ts';
-import { names } from './names.ts';
+import { names, revisionNames } from './names.ts';
 
 const recordName = fc
   .stringMatching(new RegExp(NAME_PATTERN))
@@ -106,4 +106,15 @@ it('keeps kinds of the same record apart: no Secret is named like another', () =
       expect(new Set(deployments).size).toBe(deployments.length);
     }),
   );
+});
+
+it('the older of two revisions with the same first digits has the short name', () => {
+  const ids = ['0F8FAD5B-0000-4000-8000-000000000003', '1111aaaa-0000-4000-8000-000000000002'];
+  const oldest = '0f8fad5b-0000-4000-8000-000000000001';
+  expect(revisionNames('shop', [...ids, oldest])).toEqual([
+    'shop--0f8fad5b00004000',
+    'shop--1111aaaa',
+    'shop--0f8fad5b',
+  ]);
+  expect(revisionNames('shop', ids)).toEqual(['shop--0f8fad5b', 'shop--1111aaaa']);
 });

@@ -239,17 +239,20 @@ describe.each(['--build', '--codehost'])('npm run demo -- %s', (option) => {
 });
 
 describe('npm run demo', () => {
-  it('names a cluster of this machine in its first lines, and builds Kubernetes alone where no pod can run', async () => {
+  it('names a cluster of this machine in its first lines, and builds Kubernetes alone where no pod can run', {
+    timeout: 900_000,
+  }, async ({ signal }) => {
     const { kubernetes = '' } = await ensureTools(['kubernetes'], () => undefined);
     const cache = await mkdtemp(join(folder, 'cache-'));
     await mkdir(join(cache, 'tools'));
     await symlink(kubernetes, join(cache, 'tools', basename(kubernetes)));
-    const { code, out } = await runDemo(['--once'], {
+    const env = {
       ...process.env,
       KUBECONFIG: await kubeconfigWith('kind-kind', 'production'),
       DAVIT_CACHE: cache,
       DAVIT_PODS: 'off',
-    });
+    };
+    const { code, out } = await runDemo(['--once'], env, signal);
     expect(code, out).toBe(0);
     const lines = out.split('\n').map((line) => line.replace(/^ *[0-9.]+ s {2}/, ''));
     expect(lines.slice(0, 3)).toEqual([
@@ -263,13 +266,15 @@ describe('npm run demo', () => {
 });
 
 describe('npm run demo -- --listener', () => {
-  it('runs a deployment on a second cluster, and shows that the cluster is connected', async () => {
-    const { code, out } = await runDemo(['--listener', '--once'], { ...process.env, DAVIT_PODS: 'off' });
+  it('runs a deployment on a second cluster, and shows that the cluster is connected', {
+    timeout: 900_000,
+  }, async ({ signal }) => {
+    const { code, out } = await runDemo(['--listener', '--once'], { ...process.env, DAVIT_PODS: 'off' }, signal);
     expect(code, out).toBe(0);
     expect(out).toContain('Enrolling it as listener edge of tenant demo');
     expect(out).toContain('Deployment hello-edge is READY');
     expect(out).toMatch(/NAME +CONNECTED +VERSION +LAST-SEEN +RECORDS +AGE\n.* edge +True +\d\S+ +\S+ +1 /);
-  }, 180_000);
+  });
 
   it.each([[['--build']], [['--codehost']], [['--context', 'kind-kind']]])('does not go with %s', async (args) => {
     const { code, out } = await runDemo(['--listener', ...args], process.env);

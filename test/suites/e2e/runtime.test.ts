@@ -145,3 +145,59 @@ withPods('an image with a runtime of its own', () => {
     expect(jobs.trim()).toBe('');
   }, 120_000);
 });
+
+/** Answers with the platform's variables of stores, of which it needs none. */
+const ALONE = `
+import { createServer } from 'node:http';
+process.on('SIGTERM', () => process.exit(0));
+const stores = Object.keys(process.env).filter((name) => /POSTGRES|DATABASE|REDIS/.test(name));
+createServer((_request, response) => response.end(JSON.stringify({ stores }))).listen(Number(process.env.PORT));
+`;
+
+withPods('an image that needs neither PostgreSQL nor Redis', () => {
+  let alone: Tenant;
+  const inTenant = (...args: readonly string[]): Promise<string> => davit.kubectl(['-n', alone.namespace, ...args]);
+
+  it('serves without them, asks for a tenth of a core at most, and leaves nothing', async () => {
+    alone = await davit.tenant('alone');
+    const { status, body } = await davit.call(alone, 'POST', '/v2/deployments?fieldValidation=Strict', {
+      name: 'alone',
+      source: 'external_docker',
+      source_config: {
+        resource_spec: { cpu: 0.05, memory_mb: 64 },
+        runtime: { database: 'none', redis: 'none', server: { command: script(ALONE) } },
+      },
+      source_revision_config: { image_uri: davit.images.sample },
+      secrets: [],
+    });
+    expect([status, body.detail]).toEqual([201, undefined]);
+    await inTenant('wait', '--for=condition=Ready', 'appd/alone', '--timeout=150s');
+    expect((await davit.call(alone, 'GET', `/v2/deployments/${body.id}`)).body).toMatchObject({ status: 'READY' });
+    const address = await inTenant('get', 'service', 'alone', '-o', 'jsonpath={.spec.clusterIP}');
+    expect(await (await fetch(`http://${address.trim()}/ok`)).json()).toEqual({ stores: [] });
+
+    const kinds = 'statefulsets,services,persistentvolumeclaims,secrets,configmaps,networkpolicies,jobs,pods';
+    const names = (await inTenant('get', kinds, '-o', 'name')).split('\n');
+    expect(names).toContain('service/alone');
+    expect(names.filter((name) => /postgres|redis/.test(name))).toEqual([]);
+    const { items } = await davit.kubectlJson<{
+      items: { spec: { containers: Asking[]; initContainers?: Asking[] } }[];
+    }>(['-n', alone.namespace, 'get', 'pods']);
+    const cores = items.flatMap(({ spec }) => [...spec.containers, ...(spec.initContainers ?? [])]).map(coresOf);
+    expect(cores.length).toBeGreaterThan(0);
+    expect(cores.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(0.1);
+
+    await inTenant('delete', 'appd', 'alone', '--timeout=120s');
+    expect(await inTenant('get', 'pods,services,pvc', '-o', 'name')).toBe('');
+  }, 400_000);
+});
+
+interface Asking {
+  readonly resources: { readonly requests?: { readonly cpu?: string } };
+}
+
+/** What a container without a request may take is not known: it counts as a whole core. */
+function coresOf({ resources }: Asking): number {
+  const { cpu = '1' } = resources.requests ?? {};
+  return cpu.endsWith('m') ? Number(cpu.slice(0, -1)) / 1000 : Number(cpu);
+}
