@@ -9,6 +9,7 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import { canBuild } from '../../../src/record/build-source.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import { BUILDS } from './build-events.ts';
+import { type Cost, type Groups, makeComponents } from './components.ts';
 import { type Event, wordsOf } from './event.ts';
 import { type Broken, makeMachine } from './machine.ts';
 import { mend } from './mending.ts';
@@ -57,10 +58,11 @@ export interface Judged {
 export interface World {
   readonly first: State;
   enabled(state: State): readonly string[];
+  /** All steps from a state; `take` gets each state they lead to. */
+  expand(state: State, take: (step: Step) => void): Promise<void>;
   step(state: State, label: string): Promise<readonly Step[]>;
   /** What is broken at rest, as the world is and when it was mended; nothing if the same rest was judged before. */
   judge(state: State): Promise<readonly Judged[]>;
-  settled(state: State): Promise<Rest>;
   /** Every object, for people. */
   show(state: State): string;
   counts(): Readonly<Record<string, number>>;
@@ -149,15 +151,43 @@ export async function makeWorld(bound: Bound): Promise<World> {
         }),
       ]
     : [];
+  const keysAt = (namespace: string, state: State): string[] =>
+    ask(`keys ${namespace}`, state, (scene) => keysIn(scene, namespace));
+  const calmAt = (namespace: string, state: State): string[] =>
+    ask(`calm ${namespace}`, state, (scene) => happenings(scene, namespace, ({ calm }) => calm === true));
+  const eventsAt = (namespace: string, state: State): string[] =>
+    ask(`all ${namespace}`, state, (scene) => happenings(scene, namespace, () => true));
   const keysOf = (state: State): string[] => [
     ...organization,
-    ...namespaces.flatMap((namespace) => ask(`keys ${namespace}`, state, (scene) => keysIn(scene, namespace))),
+    ...namespaces.flatMap((namespace) => keysAt(namespace, state)),
   ];
-  const calmOf = (state: State): string[] =>
-    where.flatMap((namespace) =>
-      ask(`calm ${namespace}`, state, (scene) => happenings(scene, namespace, ({ calm }) => calm === true)),
-    );
+  const calmOf = (state: State): string[] => where.flatMap((namespace) => calmAt(namespace, state));
+  const shared = where.slice(namespaces.length);
+  const groups: Groups = {
+    count: namespaces.length + 1,
+    labels(group, state) {
+      const namespace = namespaces[group - 1];
+      return namespace === undefined
+        ? [...organization, ...shared.flatMap((at) => eventsAt(at, state))]
+        : [...keysAt(namespace, state), ...eventsAt(namespace, state)];
+    },
+    calm(group, state) {
+      const namespace = namespaces[group - 1];
+      return namespace === undefined
+        ? [...organization, ...shared.flatMap((at) => calmAt(at, state))]
+        : [...keysAt(namespace, state), ...calmAt(namespace, state)];
+    },
+    step: (state, label) => take(state, label),
+    cost: (label) => costOf(takings.get(label)?.event),
+    touched: () => machine.touched(),
+  };
+  const components = makeComponents(groups);
   const isTrouble = (event: Event): boolean => event.by !== 'people' && event.calm !== true;
+  const costOf = (event: Event | undefined): Cost =>
+    event?.by === 'people' ? 'people' : event !== undefined && isTrouble(event) ? 'trouble' : 'nothing';
+  const isSpent = (cost: Cost, state: State): boolean =>
+    (cost === 'people' && (state[people] ?? 0) >= bound.people) ||
+    (cost === 'trouble' && (state[troubles] ?? 0) >= bound.troubles);
 
   async function take(state: State, label: string): Promise<readonly Step[]> {
     const taking = takings.get(label);
@@ -178,10 +208,10 @@ export async function makeWorld(bound: Bound): Promise<World> {
       { state: await machine.act(label, state, (scene) => event.happen(scene, namespace, subject)), label, broken: [] },
     ];
   }
-  function spent(state: State, { event }: Taking): State {
+  function spent(state: State, cost: Cost): State {
     const next = [...state];
-    if (event?.by === 'people') next[people] = (next[people] ?? 0) + 1;
-    if (event && isTrouble(event)) next[troubles] = (next[troubles] ?? 0) + 1;
+    if (cost === 'people') next[people] = (next[people] ?? 0) + 1;
+    if (cost === 'trouble') next[troubles] = (next[troubles] ?? 0) + 1;
     return next;
   }
   /** The same step when one cache has not seen what it changed. */
@@ -336,8 +366,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
   async function firstState(): Promise<State> {
     let { state } = await settle(await start());
     for (const words of bound.history ?? []) {
-      for (const namespace of where)
-        ask(`all ${namespace}`, state, (scene) => happenings(scene, namespace, () => true));
+      for (const namespace of where) eventsAt(namespace, state);
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const [done] = await take(state, words);
       // oxlint-disable-next-line no-await-in-loop -- as above
@@ -357,32 +386,51 @@ export async function makeWorld(bound: Bound): Promise<World> {
   const world: World = {
     first: await firstState(),
     enabled(state) {
-      const isSpent = (event: Event): boolean =>
-        (event.by === 'people' && (state[people] ?? 0) >= bound.people) ||
-        (isTrouble(event) && (state[troubles] ?? 0) >= bound.troubles);
-      const all = where.flatMap((namespace) =>
-        ask(`all ${namespace}`, state, (scene) => happenings(scene, namespace, () => true)),
-      );
+      const all = where.flatMap((namespace) => eventsAt(namespace, state));
       const behind = namespaces.some(
         (namespace) => ask(`behind ${namespace}`, state, (scene) => scene.mark(namespace, 'behind')) !== undefined,
       );
       return [
         ...keysOf(state),
-        ...all.filter((label) => !isSpent(takings.get(label)?.event as Event)),
+        ...all.filter((label) => !isSpent(costOf(takings.get(label)?.event), state)),
         ...(behind ? [CATCH_UP] : []),
       ];
     },
     async step(state, label) {
       if (label === CATCH_UP) return [{ state: await caughtUp(state), label, broken: [] }];
       const taking = takings.get(label) as Taking;
-      const done = await take(spent(state, taking), label);
+      const done = await take(spent(state, costOf(taking.event)), label);
       if (bound.lags !== true || !taking.event) return done;
       const lags = await Promise.all(done.map((one) => withLag(state, one, taking.namespace)));
       return [...done, ...lags.flat()];
     },
-    settled: settle,
+    async expand(state, take) {
+      // What a lag does is not part of a step, and so not of its outcome.
+      if (bound.lags === true) {
+        for (const label of world.enabled(state)) for (const step of await world.step(state, label)) take(step);
+        return;
+      }
+      for (let group = 0; group <= namespaces.length; group += 1) {
+        const found = components.steps(group, state);
+        const steps = found instanceof Promise ? await found : found;
+        const labels =
+          steps ??
+          groups
+            .labels(group, state)
+            .map((label) => ({ label, cost: costOf(takings.get(label)?.event), changes: undefined, broken: [] }));
+        for (const { label, cost, changes, broken } of labels) {
+          if (cost !== 'nothing' && isSpent(cost, state)) continue;
+          if (changes === undefined) for (const step of await world.step(state, label)) take(step);
+          else {
+            const next = spent(state, cost) as number[];
+            for (const [place, content] of changes) next[place] = content;
+            take({ state: next, label, broken });
+          }
+        }
+      }
+    },
     async judge(state) {
-      const rest = await settle(state);
+      const rest = (bound.lags === true ? undefined : await components.rest(state)) ?? (await settle(state));
       const at = rest.state.slice(0, people).join();
       if (judgedRests.has(at)) return [];
       judgedRests.add(at);

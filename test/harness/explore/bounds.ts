@@ -401,7 +401,7 @@ export const BOUNDS: readonly Bound[] = [
       people.deleteRecord,
       DELETIONS.deployment,
     ],
-    people: 4,
+    people: 6,
     troubles: 0,
     refuse,
     admission: ADMISSION,

@@ -35,6 +35,8 @@ export interface Machine {
   /** A step of the world; undefined if nothing changed. */
   act(step: string, state: State, act: (scene: Scene) => Promise<void> | void): Promise<State>;
   pass(controller: Controllers, key: string, state: State): Promise<PassDone>;
+  /** Places that were read since this was last asked, as bits. */
+  touched(): number;
   readonly counts: () => Readonly<Record<string, number>>;
 }
 
@@ -56,7 +58,12 @@ export function makeMachine(registry: Registry, options: MachineOptions): Machin
   const steps = makeMemo<undefined>(registry);
   const passes = makeMemo<PassValue>(registry);
 
-  const after = (state: State, { changes }: Outcome<unknown>): State =>
+  let touched = 0;
+  const touch = (reads: Iterable<readonly [Column, unknown]>): void => {
+    for (const [{ place }] of reads) touched |= 1 << place;
+  };
+
+  const after = (state: State, { changes }: Pick<Outcome<unknown>, 'changes'>): State =>
     changes.size === 0 ? state : registry.write(state, changes);
 
   function changesOf(before: State, state: State, columns: Iterable<Column>): Outcome<unknown>['changes'] {
@@ -71,18 +78,27 @@ export function makeMachine(registry: Registry, options: MachineOptions): Machin
   return {
     ask(question, state, answer) {
       const found = answers.find(question, state);
-      if (found) return found.value as never;
+      if (found) {
+        touched |= found.places;
+        return found.value as never;
+      }
       const { scene, close } = openScene(registry, state);
       const value = answer(scene);
-      answers.keep(question, close().reads, { value, changes: new Map(), between: [] });
+      const { reads } = close();
+      touch(reads);
+      answers.keep(question, reads, { value, changes: new Map(), between: [] });
       return value;
     },
     async act(step, state, act) {
       const found = steps.find(step, state);
-      if (found) return after(state, found);
+      if (found) {
+        touched |= found.places;
+        return after(state, found);
+      }
       const { scene, close } = openScene(registry, state, options.admission);
       await act(scene);
       const trace = close();
+      touch(trace.reads);
       const columns = trace.reads.map(([column]) => column);
       steps.keep(step, trace.reads, { value: undefined, changes: changesOf(state, trace.state, columns), between: [] });
       return trace.state;
@@ -90,12 +106,14 @@ export function makeMachine(registry: Registry, options: MachineOptions): Machin
     async pass(controller, key, state) {
       const step = `${controller} ${key}`;
       const found = passes.find(step, state);
-      if (found)
+      if (found) {
+        touched |= found.places;
         return {
           state: after(state, found),
           value: found.value,
           between: found.between.map((changes) => registry.write(state, changes)),
         };
+      }
       const { scene, close } = openScene(registry, state, options.admission, options.stepwise);
       const done = await runPass(scene, controller, key, options);
       const seenBefore = openScene(registry, state);
@@ -105,11 +123,17 @@ export function makeMachine(registry: Registry, options: MachineOptions): Machin
       const value = valueOf(done, broken);
       // What only the judges read counts as read too.
       const reads = new Map([...trace.reads, ...judged.reads]);
+      touch(reads);
       const columns = [...reads.keys()];
       const changes = changesOf(state, trace.state, columns);
       const crashes = trace.between.map((one) => changesOf(state, one, columns));
       passes.keep(step, [...reads], { value, changes, between: crashes });
       return { state: trace.state, value, between: trace.between };
+    },
+    touched() {
+      const were = touched;
+      touched = 0;
+      return were;
     },
     counts: () => ({
       passesRun: passes.counts.runs,

@@ -9,13 +9,15 @@ export interface Outcome<Value> {
   readonly changes: ReadonlyMap<Column, number>;
   /** The same after each of its writes. */
   readonly between: readonly ReadonlyMap<Column, number>[];
+  /** The places that it read, as bits. */
+  readonly places: number;
 }
 
 type Node<Value> = { readonly column: Column; readonly next: Map<number, Node<Value>> } | Outcome<Value>;
 
 export interface Memo<Value> {
   find(step: string, state: State): Outcome<Value> | undefined;
-  keep(step: string, reads: readonly (readonly [Column, number])[], outcome: Outcome<Value>): void;
+  keep(step: string, reads: readonly (readonly [Column, number])[], outcome: Omit<Outcome<Value>, 'places'>): void;
   readonly counts: { hits: number; runs: number };
 }
 
@@ -30,8 +32,11 @@ export function makeMemo<Value>(registry: Registry): Memo<Value> {
       if (node) counts.hits += 1;
       return node;
     },
-    keep(step, reads, outcome) {
+    keep(step, reads, found) {
       counts.runs += 1;
+      let places = 0;
+      for (const [{ place }] of reads) places |= 1 << place;
+      const outcome = { ...found, places };
       // Steps are deterministic: with the same answers so far they read the same next.
       let make = (node: Node<Value>): void => void roots.set(step, node);
       let node = roots.get(step);

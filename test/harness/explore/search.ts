@@ -8,7 +8,7 @@ import type { State } from './world.ts';
 
 export interface SearchOptions {
   readonly depth: number;
-  readonly deadline: number;
+  readonly deadline?: number;
   /** Most states. */
   readonly states: number;
   /** Whether the first violation ends it. */
@@ -74,7 +74,7 @@ export async function search(bound: Bound, options: SearchOptions): Promise<Foun
     if (
       table.size >= options.states ||
       (options.first === true && violations.size > 0) ||
-      ((at & 63) === 0 && Date.now() > options.deadline)
+      ((at & 63) === 0 && Date.now() > (options.deadline ?? Infinity))
     ) {
       complete = false;
       break;
@@ -88,14 +88,11 @@ export async function search(bound: Bound, options: SearchOptions): Promise<Foun
     const state = table.stateAt(at);
     /* oxlint-disable no-await-in-loop -- one state after the other */
     for (const judged of await world.judge(state)) report(judged.broken, at, [], judged.afterwards);
-    for (const label of world.enabled(state)) {
-      const done = await world.step(state, label);
-      transitions += done.length;
-      for (const { state: next, label: name, broken } of done) {
-        report(broken, at, [name]);
-        if (!same(next, state)) table.add(next, at, name);
-      }
-    }
+    await world.expand(state, ({ state: next, label, broken }) => {
+      transitions += 1;
+      if (broken.length > 0) report(broken, at, [label]);
+      if (!same(next, state)) table.add(next, at, label);
+    });
     /* oxlint-enable no-await-in-loop */
   }
   return {
