@@ -367,7 +367,7 @@ describe('rollback', () => {
         ? ''
         : JSON.stringify(args[1] === 'appdeployments.davit.dev' ? record() : { items: [good, taken] });
     const long = names('shop').longRevision(next);
-    expect(await rollBack(kubectl, 'shop', '1111')).toContain(` as ${long}. `);
+    expect(await rollBack(kubectl, 'shop', '1111')).toContain(` as ${long}; `);
   });
 
   it('writes the old values and a new serial under what it read, again after a conflict', async () => {

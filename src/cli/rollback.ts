@@ -35,7 +35,7 @@ async function attempt(kubectl: Kubectl, name: string, to: string | undefined): 
   const made = revisionName(name, serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0), (one) =>
     revisions.some(({ metadata }) => metadata.name === one),
   );
-  return `${name} is being rolled back to ${target.metadata.name} (${imageOf(target) ?? 'no image'}) as ${made}. To follow the rollout: kubectl davit wait ${name}`;
+  return `${name} is being rolled back to ${target.metadata.name} (${imageOf(target) ?? 'no image'}) as ${made}; its scale stays. To follow the rollout: kubectl davit wait ${name}`;
 }
 
 /** Throws Failure with the existing revisions if none or several match. `revisions` newest first. */

@@ -10,5 +10,5 @@ export async function scaleTo(kubectl: Kubectl, name: string, min: number, max: 
   await kubectl(['patch', RECORDS, name, '--type=merge', '--field-manager=kubectl-davit', '-p', patch]);
   if (max === 0) return `${name} runs no pods now; its database and Redis stay.`;
   const pods = min === max ? `${max} pod${max === 1 ? '' : 's'}` : `${min} to ${max} pods, as its load asks for`;
-  return `${name} is being scaled to ${pods}, in a new revision. To follow it: kubectl davit wait ${name}`;
+  return `${name} is being scaled to ${pods}; no running pod is replaced. To follow it: kubectl davit wait ${name}`;
 }

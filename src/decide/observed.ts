@@ -24,7 +24,7 @@ export interface Observed {
   readonly addressKindMissing: boolean;
   /** The namespace is being deleted. */
   readonly namespaceTerminating: boolean;
-  /** This record's revisions, newest first. */
+  /** This record's revisions, newest first, each at the scale that the record asks for (record/scaled.ts). */
   readonly revisions: readonly AppRevision[];
   /** Objects in the namespace labelled with this record's name (Secrets as metadata only), without pods and revisions. */
   readonly children: readonly KubeObject[];

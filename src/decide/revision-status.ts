@@ -32,7 +32,8 @@ export function revisionStateOf(revision: AppRevision, rollout: Entry, isBegun =
     if (build) return STATES_OF_BUILDS[build.phase];
     return rollout.reason === 'BuilderNotConfigured' ? 'AWAITING_BUILD' : 'QUEUED';
   }
-  if (rollout.is === 'pass') return 'DEPLOYED';
+  // One that has not migrated is deployed when its first pods are.
+  if (rollout.is === 'pass') return rollout.reason === 'ScaledToZero' ? 'AWAITING_DEPLOY' : 'DEPLOYED';
   // A rollout that somebody has paused has not failed.
   if (rollout.is === 'stalled' && rollout.reason !== 'RolloutPaused') return 'DEPLOY_FAILED';
   return build && !isBegun ? 'AWAITING_DEPLOY' : 'DEPLOYING';

@@ -225,7 +225,7 @@ A queue worker that finishes its job on SIGTERM needs as much time as its longes
 - A revision is DEPLOYED when its own pods are ready. Old pods may still be finishing their jobs, and use their share of the quota.
 - A deletion waits for them: the deployment is AWAITING_DELETE for as long, and its data is deleted after that.
 - The drain of a node waits for them, but not longer than whoever drains it allows.
-- A change of the scale is a revision and replaces every pod, also with other minima and maxima alone. Autoscalers change the number of pods without one.
+- A change of the scale (minima, maxima, \`per_pod\`) replaces no pod and makes no revision ([ADR 38](adr/0038-scale-is-no-revision.md)).
 
 What this costs three applications is measured [below](#what-it-costs-running-jobs).
 
@@ -252,7 +252,8 @@ of a node, an eviction) is replaced, so a migration must be able to run again fr
 - **A rollback** to a revision whose migration has succeeded does not migrate: an old migration after a newer one would be wrong, and the database is not rolled back. A rollback to a revision whose
   migration never succeeded migrates.
 - **An interrupt** ends builds only, never a migration.
-- **Scaled to zero** (\`max_scale: 0\`) nothing migrates. The revision that raises the scale migrates.
+- **Scaled to zero** (\`max_scale: 0\`) nothing migrates. A revision that has not migrated is then AWAITING_DEPLOY, and migrates when the scale is raised, before its first pod. The pods of the
+  revision that was deployed before serve until then. A migration that has run does not run again for another scale.
 - **A deletion** of the record ends the Job together with the other workloads.
 - **Its log** is that of \`kubectl logs job/NAME--migrate-…\` and part of the deployment's logs. The Job of the latest revision stays; older ones that have ended are deleted. How it ended stands in
   \`status.migration\` of the AppRevision.
@@ -260,7 +261,7 @@ of a node, an eviction) is replaced, so a migration must be able to run again fr
 ## Queue depth
 
 \`queue_depth\` is a SQL query of one number, such as \`SELECT count(*) FROM run WHERE status = 'pending'\`. With \`queue_max_scale\` above \`queue_min_scale\` the number of
-queue workers follows it: one for every \`per_pod\` pending jobs (10), within the two. \`queue_min_scale: 0\` is then possible: any number above 0 starts the first worker, and the last one ends
+queue workers follows it: one for every \`per_pod\` pending jobs (10), within the two. \`per_pod\` and the two can change at any time without a revision; another query is one. \`queue_min_scale: 0\` is then possible: any number above 0 starts the first worker, and the last one ends
 after the stabilization window (setting \`autoscaling.scaleDownWindowSeconds\`). This is done by [KEDA](https://keda.sh), from the moment when the cluster has KEDA's kinds, without a restart and without a
 setting; \`settings.keda.enabled: false\` forbids it. Otherwise the workers follow CPU and memory as without the field, a minimum of 0 is treated as 1, and the condition AutoscalingReady has the
 reason \`KedaMissing\`. With KEDA its reason is \`FollowsQueue\`, or \`QueueDepthUnknown\` while KEDA cannot ask: the number of workers then stays.

@@ -352,7 +352,7 @@ function Scale({ api, deployment, onDone, onClose }: ActionProps): VNode {
         return `${deployment.name} is to run on ${scale.min} to ${scale.max} pods.`;
       }}
     >
-      <p>This makes a revision. A maximum of 0 stops every pod and keeps the data.</p>
+      <p>No running pod is replaced, and no revision is made. A maximum of 0 stops every pod and keeps the data.</p>
       <div class="fields">
         <label for="min">Fewest pods</label>
         <input id="min" name="min" type="number" min={0} step={1} required defaultValue={String(min ?? 1)} />
@@ -383,8 +383,8 @@ function RollBack({
     >
       <p>
         A new revision gets everything that revision <code>{short(revision.id)}</code> had:{' '}
-        <code>{plain(ranOf(revision))}</code>, its sizes and its variables. What serves goes on serving until the new
-        one is ready.
+        <code>{plain(ranOf(revision))}</code>, its sizes and its variables. The number of pods stays. What serves goes
+        on serving until the new one is ready.
       </p>
     </Dialog>
   );

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import { followsUnseen, needsRevision } from './needs-revision.ts';
+import { resolve } from './resolve.ts';
 import { askingForRevision, rollingBack } from './revision-request.ts';
 import { requestedOf, wantedRevision } from './wanted-revision.ts';
 
@@ -26,6 +27,47 @@ it.each<{ name: string; before?: Partial<AppDeploymentSpec>; after: Partial<AppD
   { name: 'the install command', after: { sourceConfig: { installCommand: 'npm ci' } }, needed: true },
   { name: 'the build command', after: { sourceConfig: { buildCommand: 'make' } }, needed: true },
   { name: 'the deployment type', after: { sourceConfig: { deploymentType: 'dev' } }, needed: true },
+  { name: 'the minimum', after: { sourceConfig: { resourceSpec: { minScale: 2 } } }, needed: false },
+  { name: 'the maximum', after: { sourceConfig: { resourceSpec: { maxScale: 5 } } }, needed: false },
+  { name: 'a scale of zero', after: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } }, needed: false },
+  ...[
+    {
+      name: 'more queue workers',
+      before: { queueMinScale: 1, queueMaxScale: 1 },
+      after: { queueMinScale: 2, queueMaxScale: 4 },
+    },
+    {
+      name: 'the same queue workers by another number',
+      before: { queueMinScale: 1 },
+      after: { queueCpu: 1 },
+      needed: true,
+    },
+    { name: 'the first queue worker', before: {}, after: { queueMaxScale: 1 }, needed: true },
+    {
+      name: 'no queue workers any more',
+      before: { queueMinScale: 1 },
+      after: { queueMinScale: 0, queueMaxScale: 0 },
+      needed: true,
+    },
+    { name: 'still no queue workers', before: {}, after: { queueMinScale: 0, queueMaxScale: 0 } },
+    { name: 'an orchestrator', before: {}, after: { orchestratorMaxScale: 1 }, needed: true },
+    { name: 'an orchestrator of no pods', before: { orchestratorMaxScale: 1 }, after: { orchestratorMaxScale: 0 } },
+    { name: 'scale and size', before: {}, after: { maxScale: 2, cpu: 1 }, needed: true },
+  ].map(({ name, before, after, needed = false }) => ({
+    name,
+    before: { sourceConfig: { resourceSpec: before } },
+    after: { sourceConfig: { resourceSpec: after } },
+    needed,
+  })),
+  ...[
+    { name: 'jobs of a worker', perPod: 3, needed: false },
+    { name: 'the query of the queue', query: 'SELECT 2', needed: true },
+  ].map(({ name, needed, ...depth }) => ({
+    name,
+    before: { sourceConfig: { runtime: { queueDepth: { query: 'SELECT 1' } } } },
+    after: { sourceConfig: { runtime: { queueDepth: { query: 'SELECT 1', ...depth } } } },
+    needed,
+  })),
   { name: 'the address', after: { sourceConfig: { customUrl: 'a.example' } }, needed: false },
   { name: 'build on push', after: { sourceConfig: { buildOnPush: true } }, needed: false },
   { name: 'what becomes of the volume', after: { databaseDeletionPolicy: 'Retain' }, needed: false },
@@ -89,4 +131,57 @@ it.each([
   expect(wantedRevision(aRecord(spec, { generation: 9 }), [revision], settings)).toMatchObject({
     create: { revisionSerial: 5, resolved: revision.spec.resolved },
   });
+});
+
+type Config = AppDeploymentSpec['sourceConfig'];
+const depth = (perPod?: number): Config => ({
+  runtime: { queueDepth: { query: 'SELECT 1', ...(perPod && { perPod }) } },
+});
+it.each<{ name: string; old: Config; now: Config; want: Config }>([
+  {
+    name: 'the scale of today',
+    old: { resourceSpec: { cpu: 1, minScale: 3, maxScale: 3 } },
+    now: { resourceSpec: { cpu: 2, maxScale: 5 } },
+    want: { resourceSpec: { cpu: 1, maxScale: 5 } },
+  },
+  {
+    name: 'the default of today',
+    old: { resourceSpec: { minScale: 3 } },
+    now: {},
+    want: {},
+  },
+  { name: 'zero of today', old: {}, now: { resourceSpec: { maxScale: 0 } }, want: { resourceSpec: { maxScale: 0 } } },
+  {
+    name: 'the scale of a part that is in both',
+    old: { resourceSpec: { queueMinScale: 1 } },
+    now: { resourceSpec: { queueCpu: 1, queueMinScale: 2, queueMaxScale: 4 } },
+    want: { resourceSpec: { queueMinScale: 2, queueMaxScale: 4 } },
+  },
+  {
+    name: 'a part that went meanwhile, as it was',
+    old: { resourceSpec: { queueMinScale: 1, queueMaxScale: 2 } },
+    now: { resourceSpec: { queueMaxScale: 0, minScale: 2 } },
+    want: { resourceSpec: { minScale: 2, queueMinScale: 1, queueMaxScale: 2 } },
+  },
+  {
+    name: 'no part that came meanwhile',
+    old: { resourceSpec: { queueMaxScale: 0 } },
+    now: { resourceSpec: { queueMinScale: 3, orchestratorMinScale: 1 } },
+    want: { resourceSpec: { queueMaxScale: 0 } },
+  },
+  { name: 'jobs of a worker of today', old: depth(3), now: depth(7), want: depth(7) },
+  { name: 'a query with its own, where there is none now', old: depth(3), now: {}, want: depth(3) },
+])('a rollback takes $name, and is one', ({ old, now, want }) => {
+  const revision = aRevision(aRecord({ sourceConfig: old }));
+  const spec = rollingBack(aSpec({ sourceConfig: now, revisionSerial: 4 }), revision.spec);
+  expect(spec.sourceConfig).toEqual(want);
+  const port = 9000;
+  const wanted = wantedRevision(aRecord(spec, { generation: 9 }), [revision], {
+    ...SETTINGS,
+    pods: { ...SETTINGS.pods, port },
+  });
+  // Its resolved values are the old ones, but for the scale.
+  const { minScale, maxScale } = resolve(spec, SETTINGS).server;
+  expect(wanted).toMatchObject({ create: { resolved: { port: SETTINGS.pods.port, server: { minScale, maxScale } } } });
+  expect(wanted).not.toHaveProperty('ignoredRollback');
 });

@@ -2,14 +2,14 @@
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppRevision } from '../api/app-revision.ts';
-import { awaitsSource, requestedOf, sameJson, sameRequested } from './wanted-revision.ts';
+import { awaitsSource, requestedOf, sameJson, sameRevision } from './wanted-revision.ts';
 
 /**
  * Whether a write that changes `before` to `after` needs a new revision. Without a pushed image or source there is nothing
- * to deploy, so it does not.
+ * to deploy, so it does not, and neither does another scale.
  */
 export function needsRevision(before: Readonly<AppDeploymentSpec>, after: Readonly<AppDeploymentSpec>): boolean {
-  return !awaitsSource(after) && !sameRequested(requestedOf(before), requestedOf(after));
+  return !awaitsSource(after) && !sameRevision(requestedOf(before), requestedOf(after));
 }
 
 /**

@@ -10,6 +10,7 @@ import type { Settings } from '../api/settings.ts';
 import { usesRegistry } from './build-source.ts';
 import { fromRegistry } from './image.ts';
 import { PULL_SECRET } from './names.ts';
+import { asksForPart } from './requested-scale.ts';
 import { type NamesSecrets, referencesOf } from './secret-references.ts';
 
 /**
@@ -57,8 +58,8 @@ export function resolve(
     healthPath: runtime?.healthPath ?? settings.pods.healthPath,
     progressDeadlineSeconds: settings.pods.progressDeadlineSeconds,
     server,
-    ...(anySet(given, 'queue') && given.queueMaxScale !== 0 && { queue: within(bent(queue, server), queue, limits) }),
-    ...(anySet(given, 'orchestrator') && { orchestrator: scaledPart('orchestrator') }),
+    ...(asksForPart('queue', given) && { queue: within(bent(queue, server), queue, limits) }),
+    ...(asksForPart('orchestrator', given) && { orchestrator: scaledPart('orchestrator') }),
     ...(anySet(given, 'executor') && { executor: within(sized(executor, sizes.server), executor, limits) }),
     ...(hasOwn('postgres') && {
       postgres: {
@@ -133,10 +134,14 @@ function bent(given: Given, defaults: Readonly<Scaled>): Scaled {
   return { ...sized(given, defaults), ...scaled(given, defaults) };
 }
 
-function scaled(
-  given: Given,
-  defaults: { readonly minScale: number; readonly maxScale: number },
-): Pick<Scaled, 'minScale' | 'maxScale'> {
+type Scale = Pick<Scaled, 'minScale' | 'maxScale'>;
+
+/** The minimum and maximum of a part that asks for `given`. `most`: the platform's limit, which only holds for defaults here. */
+export function scaleFrom(given: Partial<Scale>, defaults: Scale, most: number | undefined): Scale {
+  return scaleWithin(scaled(given, defaults), given, most);
+}
+
+function scaled(given: Given, defaults: Scale): Scale {
   return {
     minScale: given.minScale ?? atMost(defaults.minScale, given.maxScale),
     maxScale: given.maxScale ?? Math.max(defaults.maxScale, given.minScale ?? 0),
@@ -162,7 +167,7 @@ function within<Part extends Sized | Scaled>(part: Part, given: Given, limits: S
   };
 }
 
-function scaleWithin(part: Scaled, given: Given, most: number | undefined): Pick<Scaled, 'minScale' | 'maxScale'> {
+function scaleWithin(part: Scale, given: Given, most: number | undefined): Scale {
   const minScale = given.minScale ?? atMost(part.minScale, most);
   return { minScale, maxScale: given.maxScale ?? Math.max(minScale, atMost(part.maxScale, most)) };
 }

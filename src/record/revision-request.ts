@@ -1,8 +1,9 @@
 // How a write requests a revision: it raises the serial by exactly one, and for a rollback restores the values of an old
-// revision. Imports nothing at run time, because kubectl-davit bundles it.
+// revision. Imports no zod at run time, because kubectl-davit bundles it.
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppRevisionSpec } from '../api/app-revision.ts';
+import { withScaleOf } from './requested-scale.ts';
 
 /**
  * `after` with a serial that requests a new revision. Removes `rollbackTo` of an earlier rollback, unless `isPending`: no revision
@@ -18,7 +19,7 @@ export function askingForRevision(
   return { ...spec, ...(isPending && rollbackTo !== undefined && { rollbackTo }), revisionSerial };
 }
 
-/** `before` with the values of `old` and a request for a new revision. Fields that need no revision are unchanged. */
+/** `before` with the values of `old` and a request for a new revision. Fields that need no revision, and the scale, are unchanged. */
 export function rollingBack(
   before: Readonly<AppDeploymentSpec>,
   { id, requested }: Readonly<AppRevisionSpec>,
@@ -31,7 +32,8 @@ export function rollingBack(
     deploymentType: _type,
     ...kept
   } = before.sourceConfig;
-  const { resourceSpec, runtime, installCommand, buildCommand, deploymentType } = requested;
+  const { installCommand, buildCommand, deploymentType } = requested;
+  const { resourceSpec, runtime } = withScaleOf(requested, before.sourceConfig);
   const { secretReferences: _references, ...rest } = before;
   return {
     ...askingForRevision(before, {

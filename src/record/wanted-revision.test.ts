@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { aRecord, aSpec, SETTINGS, UID } from '../../test/support/builders.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
 import { type AppRevision, AppRevisionSpec } from '../api/app-revision.ts';
+import type { ResourceSpec } from '../api/resource-spec.ts';
 import { Settings } from '../api/settings.ts';
 import { resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
@@ -297,6 +298,35 @@ it.each([
   const after = Settings.parse({ images: { postgres: setting } });
   expect(wantedRevision(record, [before], after)).toMatchObject({
     create: { resolved: { postgres: { image: want } } },
+  });
+});
+
+describe('another scale', () => {
+  const scaled = (resourceSpec: ResourceSpec): Partial<AppDeploymentSpec> =>
+    withImage('a:1', { sourceConfig: { resourceSpec } });
+  const before = made(aRecord(scaled({ minScale: 2, maxScale: 2, cpu: 1 }), { generation: 1 }));
+
+  it.each<{ name: string; spec: Partial<AppDeploymentSpec>; made: boolean }>([
+    { name: 'is the same revision', spec: scaled({ minScale: 3, maxScale: 9, cpu: 1 }), made: true },
+    { name: 'of none is as well', spec: scaled({ cpu: 1 }), made: true },
+    { name: 'and size is another one', spec: scaled({ minScale: 3, cpu: 2 }), made: false },
+    { name: 'and the first queue worker is another one', spec: scaled({ cpu: 1, queueMinScale: 1 }), made: false },
+  ])('$name, whichever Davit stored it', ({ spec, made: isMade }) => {
+    const wanted = wantedRevision(aRecord(spec, { generation: 2 }), [before], SETTINGS);
+    expect('current' in wanted && wanted.current.spec.id).toBe(isMade && before.spec.id);
+    if ('create' in wanted) expect(wanted.create.requested.resourceSpec).toEqual(spec.sourceConfig?.resourceSpec);
+  });
+
+  it('with a new serial, as an older facade asks for it, builds nothing again', () => {
+    const source = { source: 'codehost', sourceRevisionConfig: { repoRef: 'main' } } as const;
+    const old = made(aRecord({ ...source, revisionSerial: 1 }));
+    const built: AppRevision = {
+      ...old,
+      status: { build: { phase: 'Built', image: 'r/a@1', commit: 'c'.repeat(40) } },
+    };
+    const more = { sourceConfig: { resourceSpec: { minScale: 2 } }, revisionSerial: 2 };
+    const wanted = wantedRevision(aRecord({ ...source, ...more }, { generation: 2 }), [built], SETTINGS);
+    expect(wanted).toMatchObject({ create: { resolved: { image: 'r/a@1', server: { minScale: 2 } } } });
   });
 });
 

@@ -8,10 +8,12 @@ import { commitOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
 import { imageBase, majorVersion } from './image.ts';
 import { idOf, originGenerationOf, uidOf } from './metadata.ts';
+import { withoutScale } from './requested-scale.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
 import { generationRevisionId, pushRevisionId, serialRevisionId } from './revision-id.ts';
 import { imageOf } from './revision-image.ts';
 import { revisionsOf } from './revisions.ts';
+import { scaledBy } from './scaled.ts';
 
 export type WantedRevision =
   /** `ignoredRollback`: why a requested rollback is not possible, and what happens instead. */
@@ -19,7 +21,10 @@ export type WantedRevision =
   | { readonly current: AppRevision }
   | { readonly none: 'WaitingForImage' };
 
-/** The fields of `spec` that need a new revision when they change, in canonical form (canonical.ts). */
+/**
+ * What a revision of `spec` stores of it, in canonical form (canonical.ts). All of it needs a new revision when it changes, except for
+ * the scale.
+ */
 export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
   const { resourceSpec, runtime, installCommand, buildCommand } = spec.sourceConfig;
   const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
@@ -38,6 +43,11 @@ export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
 /** Whether both have the same meaning, regardless of their form: an older Davit may have stored the snapshot. */
 export function sameRequested(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
   return sameJson(a, b) || sameJson(canonical(a), canonical(b));
+}
+
+/** The same, regardless of the scale as well: whether one revision can be both. */
+export function sameRevision(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
+  return sameRequested(a, b) || sameJson(withoutScale(canonical(a)), withoutScale(canonical(b)));
 }
 
 /** Whether no image or source has been pushed yet, so that there is nothing to deploy. */
@@ -71,7 +81,7 @@ export function wantedRevisionId(
   if (serial !== undefined && !own.some((revision) => revision.spec.revisionSerial === serial)) {
     return { id: serialRevisionId(idOf(record), serial), made: false };
   }
-  if (newest !== undefined && sameRequested(requestedOf(record.spec), newest.spec.requested)) {
+  if (newest !== undefined && sameRevision(requestedOf(record.spec), newest.spec.requested)) {
     return { id: newest.spec.id, made: true };
   }
   return { id: generationRevisionId(idOf(record), originGenerationOf(record)), made: false };
@@ -109,7 +119,7 @@ export function wantedRevision(
     : deployed(requested, own, rollback);
   const isTaken = rollback.is === 'taken';
   const resolved = keepDatabase(
-    isTaken ? rollback.of.spec.resolved : resolve(record.spec, settings, contract),
+    isTaken ? scaledBy(record.spec, rollback.of, settings).spec.resolved : resolve(record.spec, settings, contract),
     { ...data, ...imageOfDatabase(own) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
   );
@@ -216,7 +226,7 @@ export interface DataThere {
 
 type Rollback =
   | { readonly is: 'none'; readonly of?: undefined }
-  /** The old resolved values are used, with the image that was built of them. */
+  /** The old resolved values are used, with the image that was built of them and the scale of the record. */
   | { readonly is: 'taken'; readonly of: AppRevision }
   /**
    * The requested rollback is not possible; `why` says what happens instead. `of`: the revision that it names, if what was built for
@@ -239,7 +249,7 @@ function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract
   const instead = 'The new revision has the values of the record and the current defaults.';
   if (old === undefined) return { is: 'ignored', why: `Revision ${rollbackTo} does not exist. ${instead}` };
   const requested = requestedOf(record.spec);
-  if (!sameRequested(old.spec.requested, requested)) {
+  if (!sameRevision(old.spec.requested, requested)) {
     const differs = `rollbackTo names revision ${rollbackTo}, but the record has other values than that revision.`;
     // A change of sizes or secrets that follows the rollback, before the controller has seen it.
     return isUnseen(record, own[0]) && keepsBuild(requested, old)
@@ -269,8 +279,8 @@ function isUnseen(
 /** Whether the migration that a revision asks for has succeeded. */
 export function hasMigrated({ spec, status }: AppRevision): boolean {
   if (!spec.requested.runtime?.migrate) return false;
-  // One that runs nothing is deployed without its migration.
-  const isDeployed = status?.state === 'DEPLOYED' && spec.resolved.server.maxScale > 0;
+  // An older Davit deployed a revision that runs nothing without its migration.
+  const isDeployed = status?.state === 'DEPLOYED' && spec.requested.resourceSpec?.maxScale !== 0;
   return spec.resolved.migrated === true || status?.migration?.phase === 'Succeeded' || isDeployed;
 }
 

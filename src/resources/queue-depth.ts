@@ -51,19 +51,19 @@ export function makeQueueDepth(inputs: Inputs): WithSpec[] {
             behavior: { scaleDown: { stabilizationWindowSeconds: scaleDownWindowSeconds } },
           },
         },
-        triggers: [triggerFor(queueDepth, queue)],
+        triggers: [triggerFor(queueDepth, perPodOf(record.spec.sourceConfig.runtime?.queueDepth ?? queueDepth), queue)],
       },
     },
   ];
 }
 
 /** Pods are started from zero for any number above zero. */
-function triggerFor(queueDepth: Readonly<QueueDepth>, name: string): object {
+function triggerFor({ query }: Readonly<QueueDepth>, perPod: number, name: string): object {
   return {
     type: 'postgresql',
     metadata: {
-      query: queueDepth.query,
-      targetQueryValue: String(perPodOf(queueDepth)),
+      query,
+      targetQueryValue: String(perPod),
       activationTargetQueryValue: '0',
     },
     authenticationRef: { name },

@@ -9,6 +9,7 @@ import { canBuild } from '../../record/build-source.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { holdsValuesOf, names } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
+import { scaledBy } from '../../record/scaled.ts';
 import { readAtStart, referencesOf } from '../../record/secret-references.ts';
 import type { SecretVersion } from '../../resources/secret-digest.ts';
 import { childrenNamed } from '../shared/caches.ts';
@@ -35,7 +36,7 @@ export async function observe(
 /** The state in the caches, which is everything except the values of referenced Secrets. */
 export function look(
   record: AppDeployment,
-  { home, target }: Clusters,
+  { home, target, settings }: Clusters & { readonly settings: Settings },
 ): Omit<Observed, keyof NamedSecrets | 'canBuild'> {
   const { caches } = home;
   const { namespace = '', name } = record.metadata;
@@ -48,7 +49,9 @@ export function look(
     addressKindMissing: target.caches.addresses?.isInstalled() === false,
     keda: target.caches.keda.length > 0 && target.caches.keda.every((cache) => cache.isInstalled()),
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
-    revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)),
+    revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)).map((revision) =>
+      scaledBy(record.spec, revision, settings),
+    ),
     children: childrenNamed(target.caches, namespace, name),
     pods: target.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),

@@ -120,10 +120,14 @@ export async function planAllowed(
   const { observed, latest, isComplete, guard, digests, made, answers } = wanted;
   const running = heldRevision(observed, latest);
   // Rarely needed, and expensive to render.
+  let rendered: readonly KubeObject[] | undefined;
   const held = (): readonly KubeObject[] | undefined => {
     if (!running) return undefined;
     // Children of a newer version of Davit are not changed.
-    return contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed, running.spec.id)) : [];
+    rendered ??= contracts.has(running.spec.resolved.contract)
+      ? made(running, digestsThere(observed, running.spec.id))
+      : [];
+    return rendered;
   };
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
   const isBuilt = imageOf(latest) !== undefined;
@@ -137,7 +141,7 @@ export async function planAllowed(
     : (withStoresOf(preparing && made(preparing, digests), held()) ??
       made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const planned = {
-    ...plan(desired, observed, prunesFor(observed, latest, mayRoll)),
+    ...plan(desired, observed, prunesFor(observed, latest, mayRoll, held)),
     foreign: foreignFields(desired, observed),
   };
   // Those of the running revision as well, whatever the latest one wants: they hold the data that serves.
@@ -158,17 +162,29 @@ export async function planAllowed(
   const kept = held() ?? [];
   const others = storesAmong(kept).filter((part) => !stores.includes(part));
   return {
-    actions: withoutRefused(plan(kept, observed, NOTHING_PRUNED).actions, refusals),
+    actions: withoutRefused(plan(kept, observed, scalersUnless(kept.length === 0)).actions, refusals),
     refusals,
     lost: [...lost, ...(await guard(others))],
   };
 }
 
-/** The kinds of which nothing else is left: of a failed revision, the parts that the active one does not have. */
-function prunesFor(observed: Observed, latest: AppRevision, mayRoll: boolean): ReadonlySet<string> {
+/**
+ * The kinds of which nothing else is left: of a failed revision, the parts that the active one does not have. The scale is the
+ * record's, also while the running revision is held.
+ */
+function prunesFor(
+  observed: Observed,
+  latest: AppRevision,
+  mayRoll: boolean,
+  held: () => readonly KubeObject[] | undefined,
+): ReadonlySet<string> {
   if (mayRoll) return isRolled(observed, latest) ? PRUNED_KINDS : SCALING_KINDS;
   const goesBack = latest.status?.failure !== undefined && heldRevision(observed, latest) !== undefined;
-  return goesBack ? WORKLOAD_KINDS : NOTHING_PRUNED;
+  return goesBack ? WORKLOAD_KINDS : scalersUnless((held() ?? []).length === 0);
+}
+
+function scalersUnless(isUnknown: boolean): ReadonlySet<string> {
+  return isUnknown ? NOTHING_PRUNED : SCALING_KINDS;
 }
 
 /** The own stores among these children. */

@@ -31,6 +31,7 @@ import { JOBS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { imageOf } from '../../record/revision-image.ts';
+import { scaledBy } from '../../record/scaled.ts';
 import { wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
@@ -214,9 +215,10 @@ async function reconcileSpec(
     draft && makeRevisionOnce(record, draft.spec, home),
     draft && assessed.references.is === 'pass' ? prefetchDryRuns(observed, draft, rotation.digests, options) : [],
   ]);
-  const latest = 'current' in wanted ? wanted.current : made;
-  if (!latest) return { ...NOTHING, refusals: project };
-  if ('reason' in latest) return { latest: observed.revisions[0], refusals: [...project, latest] };
+  const there = 'current' in wanted ? wanted.current : made;
+  if (!there) return { ...NOTHING, refusals: project };
+  if ('reason' in there) return { latest: observed.revisions[0], refusals: [...project, there] };
+  const latest = scaledBy(record.spec, there, settings);
   if ('create' in wanted && wanted.ignoredRollback !== undefined)
     warnIgnoredRollback(record, wanted.ignoredRollback, options.events);
   const unknown = contractUnknown(latest, newest);

@@ -1,7 +1,6 @@
 // Reconciles one AppDeployment that a listener's cluster runs: its work on the hub, and its status from what the cluster reports.
 
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
 import type { Listener } from '../../api/listener.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
 import { ABANDON_ANNOTATION, FIELD_MANAGER, REMOTE_FINALIZER } from '../../api/meta.ts';
@@ -116,17 +115,14 @@ async function bringRemote(
   await collectRevisions(observed, settings.revisions.kept, home);
 }
 
-async function reportRevisions(seen: Mirrored, { home, events, now }: RemoteRecordsOptions): Promise<void> {
+async function reportRevisions(seen: Mirrored, options: RemoteRecordsOptions): Promise<void> {
+  const { home, events, now } = options;
   if (isSilent(seen.listener)) return;
-  for (const revision of revisionsOfRecord(seen.record, home)) {
+  for (const revision of look(seen.record, { ...options, target: home }).revisions) {
     const status = mirroredRevision(seen, revision, now());
     // oxlint-disable-next-line no-await-in-loop -- newest first, as the local reconciler does
     if (status !== undefined) await reportRevision(seen.record, revision, status, home, events);
   }
-}
-
-function revisionsOfRecord(record: AppDeployment, home: Cluster): readonly AppRevision[] {
-  return look(record, { home, target: home }).revisions;
 }
 
 async function reportOn(

@@ -7,6 +7,7 @@ import { timeoutOf } from '../../api/runtime.ts';
 import { shortened } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
+import { hasMigrated } from '../../record/wanted-revision.ts';
 import {
   type ActionFailure,
   deploymentOf,
@@ -16,7 +17,7 @@ import {
   type ObservedCondition,
   type Pod,
 } from '../observed.ts';
-import { type Entry, entryOf, fail, stalled } from './entry.ts';
+import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
 import { podFailure, podsOf } from './pod-failures.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
 
@@ -28,6 +29,8 @@ interface Job extends KubeObject {
 type Migration =
   /** None is asked for, or it has run. */
   | { readonly is: 'done' }
+  /** The record runs nothing. It is due before the first pod. */
+  | { readonly is: 'asleep' }
   | { readonly is: 'due' }
   | { readonly is: 'running' }
   /** Its Job was made and is not in the cache. */
@@ -37,15 +40,15 @@ type Migration =
 export function migrationOf(observed: Observed, revision: AppRevision): Migration {
   const { requested, resolved, id } = revision.spec;
   const latched = revision.status?.migration;
-  if (!requested.runtime?.migrate || resolved.migrated || resolved.server.maxScale === 0) return { is: 'done' };
+  if (!requested.runtime?.migrate || resolved.migrated || hasMigrated(revision)) return { is: 'done' };
+  // Pods that were started followed a migration that succeeded.
+  if (latched?.phase !== 'Failed' && isStarted(observed, revision)) return { is: 'done' };
+  const job = jobsOf(observed).find((one) => revisionIdOf(one) === id);
+  const end = job && endOf(observed, job);
+  if (runsNothing(revision) && end !== 'succeeded') return { is: job && end === undefined ? 'running' : 'asleep' };
   if (imageOf(revision) === undefined) return { is: 'due' };
   if (latched?.phase === 'Failed') return { is: 'failed', message: latched.message ?? '' };
-  if (latched?.phase === 'Succeeded' || revision.status?.state === 'DEPLOYED') return { is: 'done' };
-  // A rollout that has begun followed a migration that succeeded.
-  if (templateRevisionOf(observed) === id) return { is: 'done' };
-  const job = jobsOf(observed).find((one) => revisionIdOf(one) === id);
   if (!job) return { is: latched ? 'lost' : 'due' };
-  const end = endOf(observed, job);
   if (end === 'succeeded') return { is: 'done' };
   return end === 'failed' ? failureOf(observed, revision, job) : { is: 'running' };
 }
@@ -73,7 +76,8 @@ export function migratingBefore(observed: Observed, latest: AppRevision): AppRev
 
 /** Whether the rollout may begin: nothing is left to migrate, and nothing migrates. */
 export function isMigrated(observed: Observed, revision: AppRevision): boolean {
-  return migrationOf(observed, revision).is === 'done' && !migratingBefore(observed, revision);
+  const { is } = migrationOf(observed, revision);
+  return (is === 'done' || is === 'asleep') && !migratingBefore(observed, revision);
 }
 
 /** Whether the Job may be made: the revision's own stores answer. An external one is waited for by its pod. */
@@ -102,16 +106,16 @@ export function obsoleteMigrations(observed: Observed, latest: AppRevision): rea
 }
 
 /**
- * What keeps a revision that runs nothing from being one that was deployed: the migration of its image failed, before the
- * scale became zero. Undefined if nothing does.
+ * What keeps a revision that runs nothing from being one that was deployed: its migration has not run, or that of its image has
+ * failed. Undefined if nothing does.
  */
-export function checkUnmigrated({ revisions }: Observed, revision: AppRevision): Entry | undefined {
-  const { id, resolved, requested } = revision.spec;
-  if (resolved.server.maxScale > 0 || !requested.runtime?.migrate || resolved.migrated) return undefined;
-  const before = revisions.find(({ spec }) => spec.id !== id && spec.resolved.server.maxScale > 0);
+export function checkUnmigrated(observed: Observed, revision: AppRevision): Entry | undefined {
+  if (imageOf(revision) === undefined || migrationOf(observed, revision).is !== 'asleep') return undefined;
+  const before = observed.revisions.find(({ spec, status }) => spec.id !== revision.spec.id && status?.migration);
   const failed = [revision, before].find((one) => one?.status?.migration?.phase === 'Failed');
-  if (!failed || imageOf(failed) !== imageOf(revision)) return undefined;
-  return stalled('MigrationFailed', failed.status?.migration?.message ?? '');
+  return failed && imageOf(failed) === imageOf(revision)
+    ? stalled('MigrationFailed', failed.status?.migration?.message ?? '')
+    : pass('ScaledToZero', 'Scaled to zero. The migration runs before the first pod is started.');
 }
 
 /** What stands between the revision and its rollout; undefined if nothing does. `failures`: what came of the last try. */
@@ -128,7 +132,7 @@ export function checkMigration(
       'Migrating',
       `The migration of revision ${earlier.spec.id} is still running and is let finish: ${follow(observed, earlier)}. The latest revision follows.`,
     );
-  if (migration.is === 'done') return undefined;
+  if (migration.is === 'done' || migration.is === 'asleep') return undefined;
   const refused =
     failures.find(({ reason }) => reason === 'PodsRefused' || reason === 'NoNodeFits') ??
     failureOfKind('Job', failures);
@@ -231,6 +235,12 @@ function conditionOf({ status }: Job, type: string): ObservedCondition | undefin
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
-function templateRevisionOf(observed: Observed): string | undefined {
-  return deploymentOf(observed, 'server')?.spec?.template?.metadata?.labels?.[REVISION_LABEL];
+/** At a scale of zero the template is there without its migration. */
+function isStarted(observed: Observed, revision: AppRevision): boolean {
+  const { template, replicas = 1 } = deploymentOf(observed, 'server')?.spec ?? {};
+  return template?.metadata?.labels?.[REVISION_LABEL] === revision.spec.id && replicas > 0;
+}
+
+function runsNothing({ spec }: AppRevision): boolean {
+  return spec.resolved.server.maxScale === 0;
 }

@@ -7,10 +7,11 @@ import { quoted } from '../../api/text.ts';
 import { healthOf } from '../../record/health.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import { followsDepth, rolesOf, scaleOf } from '../../record/scale.ts';
+import { hasMigrated } from '../../record/wanted-revision.ts';
 import { type ActionFailure, deploymentOf, type Observed, type Workload } from '../observed.ts';
 import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
-import { checkMigration } from './migration.ts';
+import { checkMigration, isMigrated } from './migration.ts';
 import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { probeWords } from './probe-failures.ts';
@@ -223,17 +224,21 @@ export function heldRevision(observed: Observed, latest: AppRevision): AppRevisi
   if (latest.status?.failure) return activeBefore(observed, latest);
   if (deploymentOf(observed, 'server')) {
     const running = runningRevision(observed);
+    // At a scale of zero its template was there before its migration.
+    if (running?.spec.id === latest.spec.id && !isMigrated(observed, latest)) return activeBefore(observed, latest);
     // A revision that was deleted is made again under its id, and has no image until it is built.
     return running && imageOf(running) !== undefined ? running : undefined;
   }
   return activeBefore(observed, latest);
 }
 
-/** The active revision if it is another one, and runs something: the newest that was deployed. */
+/** The active revision if it is another one, and its pods can be started: the newest that was deployed. */
 export function activeBefore(observed: Observed, latest: AppRevision): AppRevision | undefined {
   const active = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED');
   const isOther = active !== undefined && active.spec.id !== latest.spec.id;
-  return isOther && imageOf(active) !== undefined && active.spec.resolved.server.maxScale > 0 ? active : undefined;
+  if (!isOther || imageOf(active) === undefined) return undefined;
+  // An older Davit deployed a revision that runs nothing without its migration.
+  return !active.spec.requested.runtime?.migrate || hasMigrated(active) ? active : undefined;
 }
 
 /** Is the main service available now, by whatever revision's pods? */

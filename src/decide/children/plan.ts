@@ -114,14 +114,16 @@ export function partitionByData(
 }
 
 /**
- * The actions that are still safe after `refusals`. Nothing is deleted while a wanted object could not be created, and no pods
- * are started that must not start.
+ * The actions that are still safe after `refusals`. Nothing that pods need is deleted while a wanted object could not be created, and
+ * no pods are started that must not start.
  */
 export function withoutUnsafe(actions: readonly Action[], refusals: readonly ActionFailure[]): readonly Action[] {
   const wasRefused = refusals.some(({ reason }) => reason !== 'StorageCannotShrink');
   const startsPods = mayStartPods(refusals);
   return actions.filter((action) =>
-    action.do === 'delete' ? !wasRefused : startsPods || !STARTS_PODS.has(action.object.kind),
+    action.do === 'delete'
+      ? !wasRefused || SCALING_KINDS.has(action.object.kind)
+      : startsPods || !STARTS_PODS.has(action.object.kind),
   );
 }
 

@@ -90,9 +90,11 @@ function find({ kind, metadata: { name } }: KubeObject, observed: Observed): Wor
   );
 }
 
-/** The actions that create no rejected pods. */
+/** The actions that create no rejected pods. The number of those that run is changed: fewer of them may be what frees a quota. */
 export function withoutRefused(actions: readonly Action[], refusals: readonly ActionFailure[]): Action[] {
-  return actions.filter(({ object }) => failureAt(refTo(object), refusals) === undefined);
+  const keepsPods = (action: Action): boolean =>
+    action.do === 'apply' && action.observed !== undefined && !hasNewTemplate(action.object, action.observed);
+  return actions.filter((action) => failureAt(refTo(action.object), refusals) === undefined || keepsPods(action));
 }
 
 /** Named after the workload, because no pod of a workload has that name. */

@@ -22,7 +22,8 @@ import {
 } from '../../record/api-view.ts';
 import { effectiveNumbers, resolve } from '../../record/resolve.ts';
 import { revisionsOf } from '../../record/revisions.ts';
-import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
+import { scaledBy } from '../../record/scaled.ts';
+import { requestedOf, sameRevision } from '../../record/wanted-revision.ts';
 import { toSnake } from '../core/casing.ts';
 import type { Deployment } from './payloads.ts';
 import { presentRuntime } from './runtime.ts';
@@ -111,7 +112,7 @@ function revisionOf(
   return revisions.find(({ spec }) => spec.deploymentUid === record.metadata.uid && spec.id === id);
 }
 
-/** The values in force: the newest revision's if its requested values equal the record's, otherwise the record's with today's settings. */
+/** The values in force: the newest revision's at the record's scale if it is of the record, otherwise the record's with today's settings. */
 export function resourceSpecInForce(
   record: AppDeployment,
   revisions: readonly AppRevision[],
@@ -119,8 +120,10 @@ export function resourceSpecInForce(
 ): ResourceSpec {
   const newest = revisionsOf(record, revisions)[0];
   const { resourceSpec } = record.spec.sourceConfig;
-  const isMade = newest !== undefined && sameRequested(newest.spec.requested, requestedOf(record.spec));
-  const numbers = effectiveNumbers(isMade ? newest.spec.resolved : resolve(record.spec, settings));
+  const isMade = newest !== undefined && sameRevision(newest.spec.requested, requestedOf(record.spec));
+  const numbers = effectiveNumbers(
+    isMade ? scaledBy(record.spec, newest, settings).spec.resolved : resolve(record.spec, settings),
+  );
   const { resourceSpec: reported, latestRevisionId } = record.status ?? {};
   const there = reported?.['dbStorageGi'];
   const { dbStorageGi: asked } = numbers;

@@ -11,13 +11,14 @@ import {
 } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import type { AppTemplate } from '../../api/app-template.ts';
+import { conditionOf } from '../../api/conditions.ts';
 import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, FINALIZER, HOSTS_ANNOTATION } from '../../api/meta.ts';
 import { ResourceSpec } from '../../api/resource-spec.ts';
 import type { Settings } from '../../api/settings.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../errors.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { Logger } from '../../logger.ts';
-import { apiStatus } from '../../record/api-view.ts';
+import { apiStatus, isLookedAt } from '../../record/api-view.ts';
 import { buildsAnew } from '../../record/code-host.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { names } from '../../record/names.ts';
@@ -197,8 +198,10 @@ export function makeDeployments({
     READY: (record) => apiStatus(record) === 'READY',
     DEPLOYED: (record) => {
       const [latest] = presentRevisions(record, revisionsOf(record));
-      // The controller writes the revision's status before the record's, and the answer shows both.
-      return latest?.status === 'DEPLOYED' && record.status?.activeRevisionId === latest.id;
+      // The controller writes the revision's status before the record's, and the answer shows both. A change that makes no revision
+      // is followed too: the number of pods.
+      const isSettled = isLookedAt(record) && conditionOf(record.status?.conditions, 'Reconciling')?.status !== 'True';
+      return latest?.status === 'DEPLOYED' && record.status?.activeRevisionId === latest.id && isSettled;
     },
     GONE: () => false,
   };

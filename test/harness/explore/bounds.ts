@@ -222,7 +222,6 @@ export const BOUNDS: readonly Bound[] = [
   },
   {
     name: 'quota',
-    open: 'A full quota refuses the pods of a lower scale.',
     about: 'A quota that is full and is freed, while the scale and the image change; a webhook that refuses.',
     settings: PLAIN,
     namespaces: ['team'],
@@ -271,7 +270,7 @@ export const BOUNDS: readonly Bound[] = [
   },
   {
     name: 'migrations',
-    about: 'A migration that fails, ends or is deleted, while images and children change.',
+    about: 'A migration that fails, ends or is deleted, while images, children and the scale change.',
     settings: PLAIN,
     namespaces: ['team'],
     begin: begin({ sourceConfig: { resourceSpec: { ...FIXED, ...QUEUE }, runtime: MIGRATE } }),
@@ -282,6 +281,8 @@ export const BOUNDS: readonly Bound[] = [
       people.rollback,
       people.newRevision,
       people.runtime('no migration', { migrate: null }),
+      people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
+      people.sizes('scale 2', { minScale: 2, maxScale: 2 }),
       DELETIONS.job,
       DELETIONS.deployment,
       DELETIONS.revision,

@@ -112,7 +112,7 @@ describe('a change', () => {
     const kept = { cpu: 2, memoryMb: 512, dbCpu: 0.2, labels: { a: '1' }, volumes: [{ name: 'v', emptyDir: {} }] };
 
     it.each<[string, object, object | undefined]>([
-      ['what is not sent stays', { min_scale: 2, max_scale: 2 }, { ...kept, minScale: 2, maxScale: 2 }],
+      ['what is not sent stays', { cpu_limit: 5 }, { ...kept, cpuLimit: 5 }],
       ['{} changes nothing', {}, kept],
       ['null sets one back to its default', { cpu: null, db_cpu: null }, { ...kept, cpu: undefined, dbCpu: undefined }],
       ['null for what is unset', { redis_cpu: null, sidecars: null }, kept],
@@ -145,6 +145,16 @@ describe('a change', () => {
       expect(answer.status).toBe(201);
       const { cpu: _setBack, ...rest } = kept;
       expect(stored().spec.sourceConfig.resourceSpec).toEqual({ ...rest, maxScale: 3 });
+    });
+
+    it('a change of the scale alone asks for no revision', async () => {
+      const id = await made({ source_config: { resource_spec: before } });
+      const { body } = await patch(id, { source_config: { resource_spec: { min_scale: 2, max_scale: 4 } } });
+      expect(body.source_config.resource_spec).toMatchObject({ min_scale: 2, max_scale: 4, cpu: 2 });
+      expect(stored().spec).toMatchObject({
+        revisionSerial: 1,
+        sourceConfig: { resourceSpec: { ...kept, minScale: 2, maxScale: 4 } },
+      });
     });
 
     it('a change of the scale changes no other effective value', async () => {

@@ -162,6 +162,133 @@ describe('a first revision', () => {
   });
 });
 
+/** The scale, which no revision is made for. */
+async function scaleTo(kube: FakeKube, number: number): Promise<void> {
+  const resourceSpec = { minScale: number, maxScale: number };
+  await kube.mergePatch(
+    APP_DEPLOYMENTS,
+    SHOP,
+    { spec: { sourceConfig: { resourceSpec } } },
+    { fieldManager: 'person' },
+  );
+}
+/** The number of pods that the server is to have. */
+function pods(kube: FakeKube): number | undefined {
+  return kube.objects<Workload>(DEPLOYMENTS).find(({ metadata }) => metadata.name === 'shop')?.spec?.replicas;
+}
+
+describe('zero and back', () => {
+  it('migrates no second time', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    for (const number of [0, 2]) {
+      // oxlint-disable-next-line no-await-in-loop -- one scale after the other
+      await scaleTo(kube, number);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await passes(controller);
+      expect([pods(kube), jobs(kube).length, states(kube), says(kube, 'Ready')]).toEqual([
+        number,
+        1,
+        ['DEPLOYED'],
+        number === 0 ? 'True ScaledToZero' : 'True Serving',
+      ]);
+    }
+  });
+
+  it.each([
+    { name: 'this Davit', old: false },
+    { name: 'an older Davit, which called it deployed', old: true },
+  ])('migrates before the first pod what was deployed at zero by $name', async ({ old }) => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    const active = record(kube).status?.activeRevisionId;
+    const none = { resourceSpec: { minScale: 0, maxScale: 0 } };
+    await change(kube, 'registry.example/shop:2', { sourceConfig: { ...MIGRATING.sourceConfig, ...none } });
+    await converge(controller);
+    expect([states(kube), pods(kube), says(kube, 'Ready')]).toEqual([
+      ['DEPLOYED', 'AWAITING_DEPLOY'],
+      0,
+      'True ScaledToZero',
+    ]);
+    expect(record(kube).status?.activeRevisionId).toBe(active);
+    const name = revisions(kube)[1]?.metadata.name ?? '';
+    if (old)
+      await kube.mergePatch(
+        APP_REVISIONS,
+        { namespace: 'team', name },
+        { status: { state: 'DEPLOYED' } },
+        { fieldManager: 'older', subresource: 'status' },
+      );
+    await passes(controller);
+    expect(states(kube)[1]).toBe(old ? 'DEPLOYED' : 'AWAITING_DEPLOY');
+    await scaleTo(kube, 1);
+    await passes(controller);
+    // What was deployed before serves meanwhile, as far as that is known.
+    expect([pods(kube), jobs(kube).map(({ metadata }) => metadata.name), says(kube, 'Ready')]).toEqual([
+      old ? 0 : 1,
+      [jobOf(kube, 2)],
+      'False Migrating',
+    ]);
+    await converge(controller);
+    expect([running(kube), pods(kube), states(kube), says(kube, 'Ready')]).toEqual([
+      2,
+      1,
+      ['DEPLOYED', 'DEPLOYED'],
+      'True Serving',
+    ]);
+    expect(revisions(kube)[1]?.status?.migration?.phase).toBe('Succeeded');
+  });
+
+  it('starts nothing of a first revision before its migration', async () => {
+    const controller = await aConverged({
+      sourceConfig: { ...MIGRATING.sourceConfig, resourceSpec: { minScale: 0, maxScale: 0 } },
+    });
+    const { kube } = controller;
+    expect([states(kube), pods(kube)]).toEqual([['AWAITING_DEPLOY'], 0]);
+    await scaleTo(kube, 2);
+    await passes(controller);
+    expect([pods(kube), jobs(kube).length, says(kube, 'Ready')]).toEqual([0, 1, 'False Migrating']);
+    await converge(controller);
+    expect([pods(kube), jobs(kube).length, states(kube)]).toEqual([2, 1, ['DEPLOYED']]);
+  });
+
+  it('lets a migration finish that is running', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    await scaleTo(kube, 0);
+    await passes(controller);
+    expect([pods(kube), running(kube), jobs(kube).length, says(kube, 'Ready')]).toEqual([0, 1, 1, 'False Migrating']);
+    await converge(controller);
+    expect([pods(kube), running(kube), states(kube)]).toEqual([0, 2, ['DEPLOYED', 'DEPLOYED']]);
+    await scaleTo(kube, 1);
+    await converge(controller);
+    expect([pods(kube), jobs(kube).length, states(kube)]).toEqual([1, 1, ['DEPLOYED', 'DEPLOYED']]);
+  });
+
+  it('serves what was deployed where the newest migration has failed', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    await fail(kube);
+    await passes(controller);
+    for (const number of [0, 2]) {
+      // oxlint-disable-next-line no-await-in-loop -- one scale after the other
+      await scaleTo(kube, number);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await passes(controller);
+    }
+    expect([pods(kube), running(kube), states(kube), says(kube, 'Ready')]).toEqual([
+      2,
+      1,
+      ['DEPLOYED', 'DEPLOY_FAILED'],
+      'False MigrationFailed',
+    ]);
+  });
+});
+
 describe('the next revision', () => {
   it('leaves what serves as it is until the migration has succeeded', async () => {
     const controller = await aConverged(MIGRATING);

@@ -1,14 +1,38 @@
-// From a fixed number of pods to an autoscaler's and back, over the in-memory API server: whatever is interrupted, and
-// whoever writes in between, the number of pods never falls below what it was.
+// The number of pods over the in-memory API server. It needs no revision and replaces no pod. From a fixed number to an autoscaler's and
+// back, whatever is interrupted, and whoever writes in between, the number never falls below what it was.
 
 import { describe, expect, it } from 'vitest';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
 import type { ResourceSpec } from '../../../src/api/resource-spec.ts';
-import { Conflict } from '../../../src/errors.ts';
-import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, POD_DISRUPTION_BUDGETS } from '../../../src/kube/api-resources.ts';
+import type { Workload } from '../../../src/decide/observed.ts';
+import { Conflict, Forbidden } from '../../../src/errors.ts';
+import {
+  DEPLOYMENTS,
+  HORIZONTAL_POD_AUTOSCALERS,
+  JOBS,
+  POD_DISRUPTION_BUDGETS,
+  SCALED_OBJECTS,
+  STATEFUL_SETS,
+} from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { rollingBack } from '../../../src/record/revision-request.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, converge, crashed, edit, type Harness, record, SHOP } from './harness.ts';
+import {
+  aController,
+  aConverged,
+  aServer,
+  converge,
+  crashed,
+  edit,
+  type Harness,
+  makeReady,
+  putRecord,
+  putSecret,
+  record,
+  SHOP,
+  says,
+} from './harness.ts';
 
 const scaled = (resourceSpec: ResourceSpec): Promise<Harness> => aConverged({ sourceConfig: { resourceSpec } });
 
@@ -193,5 +217,175 @@ describe('handed over', () => {
       record(kube).status?.state,
       reasons(kube)['Ready'],
     ]).toEqual([0, [], [], 'UNUSED', 'ScaledToZero']);
+  });
+});
+
+function revisions(kube: FakeKube): AppRevision[] {
+  return kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration);
+}
+
+/** The templates of everything that has pods, by name. */
+function templates(kube: FakeKube): Record<string, unknown> {
+  const workloads = [...kube.objects<Workload>(DEPLOYMENTS), ...kube.objects<Workload>(STATEFUL_SETS)];
+  return Object.fromEntries(workloads.map(({ metadata, spec }) => [metadata.name, spec?.template]));
+}
+
+function numberOf(kube: FakeKube, name: string): number | undefined {
+  return kube.objects<Deployment>(DEPLOYMENTS).find(({ metadata }) => metadata.name === name)?.spec.replicas;
+}
+
+const PARTS: ResourceSpec = { cpu: 0.5, queueMinScale: 1, queueMaxScale: 1, orchestratorMinScale: 1 };
+
+describe('no revision, no template, no dry run and no Job', () => {
+  it.each<{ name: string; after: ResourceSpec; want: Readonly<Record<string, number>> }>([
+    { name: 'more and fewer', after: { minScale: 3, maxScale: 3 }, want: { shop: 3, 'shop--queue': 1 } },
+    { name: 'queue workers', after: { queueMinScale: 2, queueMaxScale: 2 }, want: { shop: 1, 'shop--queue': 2 } },
+    { name: 'no orchestrator', after: { orchestratorMaxScale: 0 }, want: { shop: 1, 'shop--orchestrator': 0 } },
+    { name: 'a range', after: { minScale: 2, maxScale: 4 }, want: { shop: 2 } },
+    { name: 'zero', after: { minScale: 0, maxScale: 0 }, want: { shop: 0, 'shop--queue': 0, 'shop--orchestrator': 0 } },
+  ])('$name, and back', async ({ after, want }) => {
+    const runtime = { migrate: { command: ['up'] } };
+    const controller = await aConverged({ sourceConfig: { resourceSpec: PARTS, runtime } });
+    const { kube } = controller;
+    const [before, numbers] = [templates(kube), record(kube).status?.resourceSpec];
+    const jobs = kube.objects(JOBS).length;
+    controller.writes();
+    await scaleTo(kube, after);
+    await converge(controller);
+    const writes = controller.writes();
+    expect(writes.filter((write) => /AppRevision|Pod |Job|StatefulSet/.test(write))).toEqual([]);
+    for (const [name, number] of Object.entries(want)) expect([name, numberOf(kube, name)]).toEqual([name, number]);
+    expect(record(kube).status?.resourceSpec).toMatchObject(after);
+    expect(says(kube, 'Ready')).toMatch(/^True /);
+    await edit(kube, { spec: { sourceConfig: { resourceSpec: null } } });
+    await scaleTo(kube, PARTS);
+    await converge(controller);
+    expect([templates(kube), record(kube).status?.resourceSpec]).toEqual([before, numbers]);
+    expect([revisions(kube).length, revisions(kube)[0]?.status?.state, kube.objects(JOBS).length]).toEqual([
+      1,
+      'DEPLOYED',
+      jobs,
+    ]);
+  });
+
+  it('jobs of a queue worker', async () => {
+    const resourceSpec = { queueMinScale: 0, queueMaxScale: 4 };
+    const runtime = { queueDepth: { query: 'SELECT 1' } };
+    const kube = aServer();
+    putRecord(kube, { sourceConfig: { resourceSpec, runtime } });
+    const controller = await aController(kube);
+    await converge(controller);
+    const before = templates(kube);
+    await edit(kube, { spec: { sourceConfig: { runtime: { queueDepth: { perPod: 3 } } } } });
+    await converge(controller);
+    const [scaled] = kube.objects<KubeObject & { spec: object }>(SCALED_OBJECTS);
+    expect(scaled?.spec).toMatchObject({ triggers: [{ metadata: { targetQueryValue: '3' } }] });
+    expect([templates(kube), revisions(kube).length]).toEqual([before, 1]);
+  });
+
+  it('of a record that an older Davit has, whose revision stores another scale', async () => {
+    const controller = await aConverged({ sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } });
+    const { kube } = controller;
+    await scaleTo(kube, { minScale: 4, maxScale: 4 });
+    await converge(controller);
+    await scaleTo(kube, { minScale: null, maxScale: null } as unknown as ResourceSpec);
+    await converge(controller);
+    expect([numberOf(kube, 'shop'), revisions(kube).length]).toEqual([1, 1]);
+  });
+});
+
+async function deploy(kube: FakeKube, imageUri: string, more: object = {}): Promise<void> {
+  const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
+  await edit(kube, { spec: { sourceRevisionConfig: { imageUri }, revisionSerial, ...more } });
+}
+
+describe('at once, while the newest revision', () => {
+  const FIVE = { minScale: 5, maxScale: 5 };
+  const missing = { secretReferences: [{ name: 'KEY', secretName: 'late', secretKey: 'key' }] };
+  const full = new Forbidden('no', { serverMessage: 'exceeded quota: pods=5' });
+
+  it.each<{ name: string; more?: object; refuses?: boolean; ready: string }>([
+    { name: 'waits for a Secret', more: missing, ready: 'False SecretMissing' },
+    { name: 'is refused by a quota that the running pods fill', refuses: true, ready: 'False PodsRefused' },
+  ])('$name', async ({ more = {}, refuses = false, ready }) => {
+    const controller = await scaled(FIVE);
+    const { kube } = controller;
+    const before = templates(kube);
+    if (refuses)
+      kube.failOn(({ kind, dryRun }) => (kind === 'Pod' && dryRun && replicas(kube) === 5 ? full : undefined));
+    await deploy(kube, 'registry.example/shop:2', more);
+    await controller.reconcile();
+    await makeReady(kube);
+    await controller.reconcile();
+    expect([says(kube, 'Ready'), replicas(kube), templates(kube)]).toEqual([ready, 5, before]);
+    await scaleTo(kube, { minScale: 2, maxScale: 2 });
+    await controller.reconcile();
+    expect([replicas(kube), templates(kube)]).toEqual([2, before]);
+    await makeReady(kube);
+    if (!refuses) putSecret(kube, 'late', { key: 'dA==' });
+    await converge(controller);
+    expect([says(kube, 'Ready'), replicas(kube), revisions(kube).map(({ status }) => status?.state)]).toEqual([
+      'True Serving',
+      2,
+      ['DEPLOYED', 'DEPLOYED'],
+    ]);
+  });
+
+  it.each([false, true])(
+    'cannot roll, and an autoscaler has been at work: nobody takes turns (refused: %s)',
+    async (refuses) => {
+      const controller = await scaled({ minScale: 2, maxScale: 6 });
+      const { kube } = controller;
+      if (refuses) kube.failOn(({ kind, dryRun }) => (kind === 'Pod' && dryRun ? full : undefined));
+      await deploy(kube, 'registry.example/shop:2', refuses ? {} : missing);
+      await controller.reconcile();
+      await writeReplicas(kube, 6);
+      await scaleTo(kube, { minScale: 1, maxScale: 1 });
+      await controller.reconcile();
+      await makeReady(kube);
+      await controller.reconcile();
+      expect([replicas(kube), kube.objects(HORIZONTAL_POD_AUTOSCALERS), kube.objects(POD_DISRUPTION_BUDGETS)]).toEqual([
+        1,
+        [],
+        [],
+      ]);
+    },
+  );
+
+  it('is being rolled out', async () => {
+    const controller = await scaled(FIVE);
+    const { kube } = controller;
+    await deploy(kube, 'registry.example/shop:2');
+    await controller.reconcile();
+    const rolling = templates(kube);
+    await scaleTo(kube, { minScale: 2, maxScale: 2 });
+    await controller.reconcile();
+    expect([replicas(kube), templates(kube), revisions(kube).length]).toEqual([2, rolling, 2]);
+  });
+});
+
+it('a rollback leaves it as it is', async () => {
+  const controller = await scaled({ cpu: 0.5 });
+  const { kube } = controller;
+  const [first] = revisions(kube);
+  if (!first) throw new Error('no revision');
+  await deploy(kube, 'registry.example/shop:2', { sourceConfig: { resourceSpec: { cpu: 0.7 } } });
+  await converge(controller);
+  await scaleTo(kube, { minScale: 3, maxScale: 3 });
+  await converge(controller);
+  const { spec } = record(kube);
+  await edit(kube, { spec: { ...rollingBack(spec, first.spec) } });
+  await converge(controller);
+  const third = revisions(kube)[2];
+  expect([revisions(kube).length, replicas(kube), record(kube).spec.sourceRevisionConfig.imageUri]).toEqual([
+    3,
+    3,
+    'registry.example/shop:1',
+  ]);
+  expect(third?.spec.resolved).toEqual({
+    ...first.spec.resolved,
+    server: { ...first.spec.resolved.server, minScale: 3, maxScale: 3 },
   });
 });
