@@ -33,6 +33,11 @@ function ofProcesses(title: string, unit: Panel['unit'], expression: string): Pa
   return { title, unit, series: { '{{command}} {{instance}}': ours } };
 }
 
+/** A metric of the kubelet about the volume of the chart's registry. */
+function ofRegistryVolume(what: 'available' | 'capacity'): string {
+  return `kubelet_volume_stats_${what}_bytes{persistentvolumeclaim="data-davit-registry-0"}`;
+}
+
 function legend(by: string): string {
   return by.replaceAll(/\w+/g, '{{$&}}').replaceAll(',', '');
 }
@@ -111,6 +116,34 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Failed builds in an hour, by reason',
       unit: 'short',
       series: { '{{reason}}': 'sum by (reason) (increase(davit_build_failure_total[1h])) > 0' },
+    },
+  ],
+  Registry: [
+    { title: 'Registry answers', unit: 'short', isStat: true, series: { up: 'min(davit_registry_up)' } },
+    {
+      title: 'Room left in the volume (kubelet)',
+      unit: 'percentunit',
+      isStat: true,
+      series: {
+        left: `min(${ofRegistryVolume('available')} / ${ofRegistryVolume('capacity')})`,
+      },
+    },
+    {
+      title: 'Garbage collection',
+      unit: 's',
+      series: {
+        'since the last success': 'time() - max(davit_registry_garbage_collection_success_timestamp_seconds)',
+        'until the next is due': 'max(davit_registry_garbage_collection_due_timestamp_seconds) - time()',
+      },
+    },
+    {
+      title: 'Waiting for the garbage collection',
+      unit: 'short',
+      series: {
+        'repositories {{state}}': 'max by (state) (davit_registry_repositories)',
+        'unneeded tags': 'max(davit_registry_unneeded_tags)',
+        'collection {{state}}': 'max by (state) (davit_registry_garbage_collection)',
+      },
     },
   ],
   'HTTP API': [

@@ -1,6 +1,5 @@
 // Starts and stops the controller: caches, leader election, work queues, workers.
 
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
 import { APP_REVISIONS } from '../api/app-revision.ts';
@@ -21,7 +20,7 @@ import { makePushWatch, type PushWatch, wakePushes } from '../controller/build/p
 import { makeBuildReconciler } from '../controller/build/reconciler.ts';
 import { makeRegistryAccess } from '../controller/build/registry-access.ts';
 import { makeSourceAccess } from '../controller/build/source-access.ts';
-import { makeRegistryUpkeep, type RegistryUpkeep } from '../controller/build/upkeep.ts';
+import type { RegistryUpkeep } from '../controller/build/upkeep.ts';
 import { wakeBuilds } from '../controller/build/watches.ts';
 import { makeVanished } from '../controller/garbage/bypassed-finalizers.ts';
 import {
@@ -43,7 +42,6 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.
 import type { KubeClient } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import { canBuild } from '../record/build-source.ts';
-import { makePlatformRegistry } from '../registry/platform-registry.ts';
 import { POD_CONTRACTS } from '../resources/contracts.ts';
 import { fairClient } from '../runtime/clients/fair.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
@@ -63,6 +61,7 @@ import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import { whyNotListed } from '../runtime/reflector.ts';
 import type { Tracer } from '../runtime/tracer.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
+import { careForRegistry } from './registry-care.ts';
 
 export interface ControllerOptions {
   readonly client: KubeClient;
@@ -205,7 +204,7 @@ function startReconciling(
   const vanished = makeVanished(clusters, elapsed);
   for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
   const builds = makeBuilds(options, home, { events, now, elapsed, onPush: (key) => records.add(key) });
-  const upkeep = builds && makeUpkeep(options, home, leading, { queue: buildQueues.upkeep, now, elapsed });
+  const upkeep = builds && careForRegistry(options, home, leading, { queue: buildQueues.upkeep, now, elapsed });
   const local = makeReconciler({
     ...clusters,
     contents,
@@ -361,36 +360,6 @@ function makeBuilds(
     pullSecret: makePullSecretReconciler({ shell, settings, registry, registryAccess, now: means.now }),
     pushes: makePushWatch({ caches, sources, settings, ...means }),
   };
-}
-
-/** Upkeep of the registry; undefined where the settings leave that to its own people. */
-function makeUpkeep(
-  { namespace, settings, log }: ControllerOptions,
-  shell: Cluster,
-  leading: AbortSignal,
-  means: { readonly queue: WorkQueue; readonly now: () => Date; readonly elapsed: () => number },
-): RegistryUpkeep | undefined {
-  const { registry } = settings.builds;
-  if (registry?.upkeep === undefined) return undefined;
-  const platform = makePlatformRegistry({
-    builds: settings.builds,
-    kube: shell.client,
-    namespace,
-    now: means.now,
-    randomId: randomUUID,
-    log,
-  });
-  if (platform === undefined) return undefined;
-  leading.addEventListener('abort', () => void platform.close(), { once: true });
-  return makeRegistryUpkeep({
-    shell,
-    settings,
-    registry,
-    upkeep: registry.upkeep,
-    client: platform.client,
-    namespace,
-    ...means,
-  });
 }
 
 /** A key that changes rarely is reconciled immediately, one that changes constantly a few times a second. */

@@ -24,6 +24,8 @@ export interface RuntimeMetrics {
   codeHostRequested(kind: string, result: string, seconds: number): void;
   /** Calls `read` at every scrape, until the returned function is called. Only the leader counts records. */
   countRecords(read: () => Census): () => void;
+  /** Calls `read` at every scrape, until the returned function is called. Only the leader looks at the registry. */
+  showRegistry(read: () => RegistryHealth): () => void;
   /** Lets these series begin at 0: increase() does not see the first step of a series that begins at 1. */
   startAtZero(
     labels: Readonly<Partial<Record<'rollouts' | 'builds' | 'buildFailures' | 'streamLimits', readonly string[]>>>,
@@ -45,6 +47,27 @@ export interface RuntimeMetrics {
   spansSent(result: 'sent' | 'failed' | 'dropped', spans: number): void;
   /** When the certificate that is served expires. */
   servesUntil(expires: Date): void;
+}
+
+/** What is known of the platform's registry. What is undefined has no series. Times are in seconds since 1970. */
+export interface RegistryHealth {
+  /** Whether it answers and takes the platform's credential. */
+  readonly isUp: boolean | undefined;
+  /** What the pod of the chart's own registry does before it serves. */
+  readonly collection:
+    | { readonly state: string; readonly succeededAt: number | undefined; readonly dueAt?: number }
+    | undefined;
+  readonly backlog: RegistryBacklog | undefined;
+}
+
+/** What stands before the next collection of garbage. */
+export interface RegistryBacklog {
+  /** Repositories for which the collection waits. */
+  readonly waiting: number;
+  /** Repositories that fail although the registry answers. After some attempts the collection does not wait for them. */
+  readonly failing: number;
+  /** Tags that nothing needs, and that are deleted when a day has passed. */
+  readonly unneeded: number;
 }
 
 const SECONDS_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -188,6 +211,7 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
   return {
     registry,
     countRecords: makeRecordMetrics(prefix, registers),
+    showRegistry: makeRegistryMetrics(prefix, registers),
     startAtZero({ rollouts = [], builds = [], buildFailures: reasons = [], streamLimits = [] }) {
       for (const result of rollouts) rolloutSeconds.zero({ result });
       for (const result of builds) buildSeconds.zero({ result });
@@ -295,6 +319,67 @@ function makeRecordMetrics(prefix: string, registers: Registry[]): RuntimeMetric
   const queuedSince = new Gauge({
     name: `${prefix}builds_queued_oldest_timestamp_seconds`,
     help: 'Since when the build that has waited longest for its turn waits',
+    registers,
+  });
+  return (reading) => {
+    read = reading;
+    return () => {
+      if (read === reading) read = undefined;
+    };
+  };
+}
+
+/** Gauges of the platform's registry, read at each scrape. A process that does not look at it has no series of them. */
+function makeRegistryMetrics(prefix: string, registers: Registry[]): RuntimeMetrics['showRegistry'] {
+  let read: (() => RegistryHealth) | undefined;
+  const up = new Gauge({
+    name: `${prefix}registry_up`,
+    help: "1 if the platform's registry answers and takes the platform's credential, otherwise 0",
+    registers,
+    // The first metric sets the others too, so that all show one moment.
+    collect() {
+      for (const gauge of [up, succeeded, due, unneeded]) gauge.remove();
+      for (const gauge of [collecting, repositories]) gauge.reset();
+      if (read === undefined) return;
+      const { isUp, collection, backlog } = read();
+      if (isUp !== undefined) up.set(isUp ? 1 : 0);
+      if (collection) {
+        collecting.set({ state: collection.state }, 1);
+        if (collection.succeededAt !== undefined) succeeded.set(collection.succeededAt);
+        if (collection.dueAt !== undefined) due.set(collection.dueAt);
+      }
+      if (backlog) {
+        repositories.set({ state: 'waiting' }, backlog.waiting);
+        repositories.set({ state: 'failing' }, backlog.failing);
+        unneeded.set(backlog.unneeded);
+      }
+    },
+  });
+  const collecting = new Gauge({
+    name: `${prefix}registry_garbage_collection`,
+    help: "1 for the state of the garbage collection by the registry's pod: succeeded, running or failing",
+    labelNames: ['state'],
+    registers,
+  });
+  const succeeded = new Gauge({
+    name: `${prefix}registry_garbage_collection_success_timestamp_seconds`,
+    help: 'When the garbage collection of the registry last succeeded',
+    registers,
+  });
+  const due = new Gauge({
+    name: `${prefix}registry_garbage_collection_due_timestamp_seconds`,
+    help: "When the registry's pod reaches the age at which it is replaced to collect garbage",
+    registers,
+  });
+  const repositories = new Gauge({
+    name: `${prefix}registry_repositories`,
+    help: 'Repositories for which the garbage collection waits, and that fail although the registry answers',
+    labelNames: ['state'],
+    registers,
+  });
+  const unneeded = new Gauge({
+    name: `${prefix}registry_unneeded_tags`,
+    help: 'Tags that nothing needs and that are deleted when a day has passed',
     registers,
   });
   return (reading) => {

@@ -234,6 +234,11 @@ annotations:
 {{- if and .Values.registry.garbageCollection.enabled (include "davit.keepsRegistry" .) }}true{{ end }}
 {{- end }}
 
+{{/* Not empty where the controller signs tokens of its own for the registry. */}}
+{{- define "davit.asksRegistry" -}}
+{{- if and (include "davit.builds" .) (or .Values.registry.enabled (.Values.settings.builds.registry).tokens) }}true{{ end }}
+{{- end }}
+
 {{/* Not empty where the controller looks after the chart's registry. */}}
 {{- define "davit.keepsRegistry" -}}
 {{- if and .Values.registry.enabled (include "davit.builds" .) }}true{{ end }}

@@ -27,6 +27,8 @@ export interface UnneededTags {
   /** Notes that these are the repository's unneeded tags. Returns those that have been unneeded for `forMs`. */
   overdue(repository: string, tags: readonly string[], forMs: number): string[];
   forget(repository: string, tag: string): void;
+  /** How many are known. */
+  count(): number;
   /** Writes what has changed. */
   save(client: KubeClient): Promise<void>;
 }
@@ -60,6 +62,7 @@ export function makeUnneededTags(namespace: string, now: () => Date): UnneededTa
       return tags.filter((tag) => ms - (these.get(tag) ?? ms) >= forMs);
     },
 
+    count: () => [...since.values()].reduce((sum, tags) => sum + tags.size, 0),
     forget: (repository, tag) => void since.get(repository)?.delete(tag),
 
     async save(client) {

@@ -6,10 +6,10 @@ import type { AppDeployment } from '../../api/app-deployment.ts';
 import { isBegun } from '../../api/build.ts';
 import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
+import type { RegistryPod } from '../../decide/build/registry-health.ts';
 import { isCollectionDue, type ObservedRepository, type UpkeepSettings, upkeepOf } from '../../decide/build/upkeep.ts';
 import { NotFound, RegistryFailed, undefinedIfNotFound } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
 import {
   deploymentIn,
   type ImageName,
@@ -21,6 +21,7 @@ import { revisionsOf } from '../../record/revisions.ts';
 import type { RegistryClient } from '../../registry/client.ts';
 import { abortable } from '../../runtime/clients/abortable.ts';
 import type { Reconcile } from '../../runtime/controller.ts';
+import type { RegistryBacklog } from '../../runtime/metrics.ts';
 import { endAll } from '../../runtime/store.ts';
 import type { WorkQueue } from '../../runtime/work-queue.ts';
 import type { Caches } from '../shared/caches.ts';
@@ -62,10 +63,10 @@ export interface RegistryUpkeep {
    * name. Returns a function that unsubscribes.
    */
   wake(): () => void;
-}
-
-interface RegistryPod extends KubeObject {
-  readonly status?: { readonly startTime?: string };
+  /** What stands before the next collection of garbage. */
+  backlog(): RegistryBacklog;
+  /** Returns the registry's pod; undefined if it does not exist. */
+  pod(signal: AbortSignal): Promise<RegistryPod | undefined>;
 }
 
 export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpkeep {
@@ -152,11 +153,16 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
     return deleted;
   }
 
-  /** Whether an image that is named could lose its manifest, unless its repository alone fails, and again and again. */
-  function couldLose(): boolean {
-    const waiting = [...toSweep, ...[...pending].filter((repository) => untagged(repository).length > 0)];
-    return waiting.some((repository) => !failures.isSetAside(repository));
+  /** Repositories whose named images could lose their manifests, but those that fail alone, and again and again. */
+  function waiting(): Set<string> {
+    const these = new Set([...toSweep, ...[...pending].filter((repository) => untagged(repository).length > 0)]);
+    return new Set([...these].filter((repository) => !failures.isSetAside(repository)));
   }
+
+  const podNow = (signal: AbortSignal): Promise<RegistryPod | undefined> =>
+    abortable(shell.client, signal)
+      .get<RegistryPod>(PODS, { namespace, name: REGISTRY_POD })
+      .catch(undefinedIfNotFound);
 
   /** Replaces the registry's pod if that is due, and nothing that is named could be lost. */
   async function collectGarbage(signal: AbortSignal): Promise<boolean> {
@@ -168,15 +174,14 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
         now(),
       );
     if (settings.paused || !isDue(new Date(0))) return false;
-    if (couldLose()) return false;
-    const kube = abortable(shell.client, signal);
-    const ref = { namespace, name: REGISTRY_POD };
-    const pod = await kube.get<RegistryPod>(PODS, ref).catch(undefinedIfNotFound);
+    if (waiting().size > 0) return false;
+    const pod = await podNow(signal);
     const started = pod?.status?.startTime;
     if (pod === undefined || started === undefined || pod.metadata.deletionTimestamp !== undefined) return false;
     if (!isDue(new Date(started))) return false;
     try {
-      await kube.remove(PODS, ref, { uid: pod.metadata.uid ?? '' });
+      const ref = { namespace, name: REGISTRY_POD };
+      await abortable(shell.client, signal).remove(PODS, ref, { uid: pod.metadata.uid ?? '' });
     } catch (error) {
       if (!(error instanceof NotFound)) throw error;
     }
@@ -221,6 +226,9 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
           log.warn({ repository: key }, 'Only this repository fails. The collection of garbage no longer waits for it');
         return { requeueAfterMs };
       }),
+
+    pod: podNow,
+    backlog: () => ({ waiting: waiting().size, failing: failures.alone(), unneeded: unneeded.count() }),
 
     wake() {
       const subscriptions = [

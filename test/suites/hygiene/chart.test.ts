@@ -278,6 +278,34 @@ describe('with other values', () => {
       'davit-builds: get secrets push',
     ]);
   });
+  it("lets the controller sign tokens where it asks a registry for them, and have its pod only where that is the chart's", async () => {
+    const builder = 'settings.builds.images.builder=registry.example/builder:1';
+    const external = 'settings.builds.registry.host=registry.example';
+    const rightsOf = async (set: string): Promise<boolean[]> => {
+      const manifests = await render('--set', set);
+      const role = JSON.stringify(named(manifests, 'Role', 'davit-controller-own'));
+      const policy = JSON.stringify(named(manifests, 'ValidatingAdmissionPolicy', 'davit-controller'));
+      return [role, policy].flatMap((text) => [
+        text.includes('davit-registry-tokens'),
+        text.includes('davit-registry-0'),
+      ]);
+    };
+    expect(
+      await rightsOf(`registry.enabled=true,registry.host=r.example,registry.ingress.enabled=true,${builder}`),
+    ).toEqual([true, true, true, true]);
+    expect(await rightsOf(`${external},settings.builds.registry.tokens=true,${builder}`)).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
+    expect(await rightsOf(`${external},settings.builds.registry.pushSecret=push,${builder}`)).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
   it('may list nodes only where the setting that needs it is on', async () => {
     const manifests = await render('--set', 'settings.checkNodes=false');
     expect(JSON.stringify(named(manifests, 'ClusterRole', 'davit-controller'))).not.toContain('"nodes"');

@@ -93,6 +93,7 @@ interface Running {
   readonly delays: Map<string, (number | undefined)[]>;
   /** Reconciles all keys that wait. Those of repositories that failed wait again. */
   settle(): Promise<void>;
+  readonly upkeep: RegistryUpkeep;
   /** Looks at the registry as a whole, as it does every ten minutes, and settles. */
   look(): Promise<void>;
 }
@@ -160,7 +161,7 @@ async function start(settings = SETTINGS): Promise<Running> {
     }
     for (const key of again) keys.add(key);
   }
-  return { harness, keys, delays, settle, look: () => (keys.add(''), settle()) };
+  return { harness, upkeep, keys, delays, settle, look: () => (keys.add(''), settle()) };
 }
 
 describe('an image that is named', () => {
@@ -274,6 +275,8 @@ describe('a record that names what the registry cannot tag', () => {
         running.keys.add(repository);
         /* oxlint-enable no-await-in-loop */
       }
+      // What is set aside is no longer waited for, and still fails.
+      expect(running.upkeep.backlog()).toEqual({ waiting: 0, failing: 1, unneeded: 0 });
       const delays = (running.delays.get(repository) ?? []).map((ms) => (ms ?? 0) / 1000);
       expect(delays.slice(0, 10)).toEqual([15, 30, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
       // The other image of the repository has its tag, and a failing one does not stop the collection.
@@ -291,15 +294,18 @@ describe('a record that names what the registry cannot tag', () => {
     addRevision(1);
     await running.settle();
     expect([...running.keys]).toEqual([repository]);
+    expect(running.upkeep.backlog()).toEqual({ waiting: 1, failing: 1, unneeded: 0 });
     dropRevision(1);
     passed = inItsHour;
     running.keys.clear();
     await running.look();
     await running.look();
     expect(pods()).toBe(0);
+    expect(running.upkeep.backlog()).toEqual({ waiting: 0, failing: 1, unneeded: 0 });
     running.keys.add(repository);
     await running.settle();
     expect([...running.keys]).toEqual([]);
+    expect(running.upkeep.backlog()).toEqual({ waiting: 0, failing: 0, unneeded: 0 });
   });
 
   it('is not tried earlier because the record changes', async () => {

@@ -134,6 +134,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl create token ACCOUNT --duration=1h': 'integration',
 
   'kubectl logs -n davit-system deployment/davit-controller': 'install',
+  'kubectl logs -n davit-system davit-registry-0 -c collect-garbage': {
+    notRun: 'it is for a collection that failed; test/suites/builds/registry-tokens.test.ts runs what it shows',
+  },
   [AS_NEW]: 'install',
   'kubectl get appd,trp -n NAMESPACE -o json | jq "$AS_NEW" > records.json': 'install',
   'kubectl get secrets -n NAMESPACE -o json | jq "$AS_NEW" > secrets.json': 'install',

@@ -94,6 +94,37 @@ it('a deployment that is stalled is named where the metrics name deployments, an
   expect(await stalled(true, '3')).toBe(AS_EXPECTED);
 });
 
+it('a registry that answers nobody is told of, but while it collects garbage, for two hours', async () => {
+  const state = (name: string, values: string): Series => ({
+    series: `davit_registry_garbage_collection{state="${name}"}`,
+    values,
+  });
+  const down = { series: 'davit_registry_up', values: '0x150' };
+  const running = { series: 'davit_leader{lease="davit-controller"}', values: '1x150' };
+  const api = { series: 'davit_build_info{command="api"}', values: '1x150' };
+  const firingAfter = (minutes: number, series: readonly Series[], names: readonly string[]): Promise<string> =>
+    evaluate(promtool, [{ start: START, minutes, series: [down, running, api, ...series], expected: [firing(names)] }]);
+  // An external registry has no collection.
+  expect(await firingAfter(9, [], [])).toBe(AS_EXPECTED);
+  expect(await firingAfter(12, [], ['DavitRegistryDown'])).toBe(AS_EXPECTED);
+  const collecting = [state('running', '1x150')];
+  expect(await firingAfter(100, collecting, [])).toBe(AS_EXPECTED);
+  expect(await firingAfter(130, collecting, ['DavitRegistryCollectionFailing'])).toBe(AS_EXPECTED);
+  const failing = [state('running', '1x10 _x140'), state('failing', '_x10 1x140')];
+  expect(await firingAfter(60, failing, ['DavitRegistryCollectionFailing', 'DavitRegistryDown'])).toBe(AS_EXPECTED);
+});
+
+it('a garbage collection that nobody begins is overdue after three days', async () => {
+  const due = Date.parse(START) / 1000;
+  const series = (daysAgo: number): Series[] => [
+    { series: 'davit_registry_garbage_collection_due_timestamp_seconds', values: `${due - daysAgo * 86_400}x120` },
+    { series: 'davit_leader{lease="davit-controller"}', values: '1x120' },
+    { series: 'davit_build_info{command="api"}', values: '1x120' },
+  ];
+  expect(await outcomeAtEnd(series(2.5), [firing([])])).toBe(AS_EXPECTED);
+  expect(await outcomeAtEnd(series(3.1), [firing(['DavitRegistryCollectionFailing'])])).toBe(AS_EXPECTED);
+});
+
 it('those fire when nothing is scraped', async () => {
   const nothing = [{ series: 'up{job="davit-metrics"}', values: `0x${MINUTES}` }];
   expect(await outcomeAtEnd(nothing, [firing(OF_ABSENCE)])).toBe(AS_EXPECTED);

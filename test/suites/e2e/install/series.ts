@@ -8,7 +8,7 @@ import { type Census, censusOf } from '../../../../src/decide/census.ts';
 import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/decide/outcomes.ts';
 import { Unavailable } from '../../../../src/errors.ts';
 import { LIMITED_BY } from '../../../../src/http/plugins/event-streams.ts';
-import { makeMetrics, type RuntimeMetrics } from '../../../../src/runtime/metrics.ts';
+import { makeMetrics, type RegistryHealth, type RuntimeMetrics } from '../../../../src/runtime/metrics.ts';
 import { addProcessMetrics } from '../../../../src/runtime/process-metrics.ts';
 import { aRecord, aRevision } from '../../../support/builders.ts';
 import type { Series } from '../../../support/promtool.ts';
@@ -35,6 +35,7 @@ export async function scrapes(platform: Platform, minutes: number): Promise<Seri
     buildFailures: Object.keys(BUILD_REASONS),
   });
   controller.leading('davit-controller', true);
+  controller.showRegistry(() => registryAt(platform));
   api.startAtZero({ streamLimits: LIMITED_BY });
   api.servesUntil(new Date(STARTED_MS + (platform === 'in order' ? 60 : 3) * DAY_MS));
 
@@ -53,7 +54,38 @@ export async function scrapes(platform: Platform, minutes: number): Promise<Seri
       }
     }
   }
-  return [...samples].map(([series, values]) => ({ series, values: values.join(' ') }));
+  const ofDavit = [...samples].map(([series, values]) => ({ series, values: values.join(' ') }));
+  return [...ofDavit, ...volumeOfRegistry(platform, minutes)];
+}
+
+function registryAt(platform: Platform): RegistryHealth {
+  const at = STARTED_MS / 1000;
+  return platform === 'in order'
+    ? {
+        isUp: true,
+        collection: { state: 'succeeded', succeededAt: at - 3600, dueAt: at + 6 * 86_400 },
+        backlog: { waiting: 0, failing: 0, unneeded: 12 },
+      }
+    : {
+        isUp: false,
+        collection: { state: 'failing', succeededAt: at - 9 * 86_400, dueAt: at - 2 * 86_400 },
+        backlog: { waiting: 3, failing: 1, unneeded: 500 },
+      };
+}
+
+/** What Prometheus scrapes from the kubelet of the registry's pod, and about another volume that is full. */
+function volumeOfRegistry(platform: Platform, minutes: number): Series[] {
+  const labels = (claim: string): string => `{job="kubelet",namespace="davit-system",persistentvolumeclaim="${claim}"}`;
+  const left = { registry: platform === 'in order' ? 30 : 1, other: 0 };
+  return [
+    ['capacity', 'data-davit-registry-0', 50],
+    ['available', 'data-davit-registry-0', left.registry],
+    ['capacity', 'data-prometheus-0', 50],
+    ['available', 'data-prometheus-0', left.other],
+  ].map(([what, claim, gigabytes]) => ({
+    series: `kubelet_volume_stats_${what}_bytes${labels(String(claim))}`,
+    values: `${Number(gigabytes) * 1e9}x${minutes}`,
+  }));
 }
 
 /** The event loop of this process is not kept busy for an hour: the sample of one that is takes its place. */

@@ -1,0 +1,158 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeClock, makeFakeClock } from '../../../test/support/fake-clock.ts';
+import type { RegistryPod } from '../../decide/build/registry-health.ts';
+import { RegistryFailed, Unavailable } from '../../errors.ts';
+import { makeMetrics, type RuntimeMetrics } from '../../runtime/metrics.ts';
+import { monitorRegistry, type OwnRegistry } from './registry-monitor.ts';
+
+let clock: FakeClock;
+let metrics: RuntimeMetrics;
+let leading: AbortController;
+let lines: string[];
+let ended: Promise<void> | undefined;
+
+beforeEach(() => {
+  clock = makeFakeClock();
+  metrics = makeMetrics();
+  leading = new AbortController();
+  lines = [];
+});
+afterEach(() => {
+  leading.abort();
+  return ended;
+});
+
+function start(probe: (signal: AbortSignal) => Promise<unknown>, own?: OwnRegistry): void {
+  const log = pino(
+    { level: 'info' },
+    { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) },
+  );
+  ended = monitorRegistry({ probe, own, metrics, clock, log, signal: leading.signal });
+}
+async function shown(): Promise<string[]> {
+  const text = await metrics.registry.metrics();
+  return text.split('\n').filter((line) => line.startsWith('davit_registry_'));
+}
+const unreachable = new RegistryFailed('unreachable', 'The registry cannot be reached. Try again later.');
+
+describe('any registry', () => {
+  it('is up while it answers, down while it does not, and a change is logged once', async () => {
+    let failure: Error | undefined;
+    let asked = 0;
+    start(async () => {
+      asked += 1;
+      if (failure) throw failure;
+    });
+    await clock.advance(0);
+    expect(await shown()).toEqual(['davit_registry_up 1']);
+    failure = unreachable;
+    await clock.advance(60_000);
+    expect(await shown()).toEqual(['davit_registry_up 0']);
+    failure = new RegistryFailed('refused', 'The registry refused the credential.');
+    await clock.advance(60_000);
+    failure = undefined;
+    await clock.advance(60_000);
+    expect(await shown()).toEqual(['davit_registry_up 1']);
+    expect(lines).toEqual(['The registry does not answer as it should', 'The registry answers again']);
+    expect(asked).toBe(4);
+  });
+
+  it('is down ten seconds after it was asked in vain, also if the request cannot be ended', async () => {
+    let heard: AbortSignal | undefined;
+    start((signal) => {
+      heard = signal;
+      return new Promise(() => undefined);
+    });
+    await clock.advance(9_999);
+    expect(await shown()).toEqual([]);
+    await clock.advance(1);
+    expect(await shown()).toEqual(['davit_registry_up 0']);
+    expect(heard?.aborted).toBe(true);
+  });
+
+  it('is neither up nor down where its credential cannot be read', async () => {
+    let failure: Error | undefined;
+    start(async () => {
+      if (failure) throw failure;
+    });
+    await clock.advance(0);
+    failure = new Unavailable('the API server is away');
+    await clock.advance(60_000);
+    expect(await shown()).toEqual([]);
+    expect(lines).toEqual([]);
+  });
+
+  it('is looked at no longer, and has no metrics, when another process leads', async () => {
+    let asked = 0;
+    start(() => {
+      asked += 1;
+      return asked === 1 ? Promise.resolve() : new Promise(() => undefined);
+    });
+    await clock.advance(60_000);
+    expect(await shown()).toEqual(['davit_registry_up 1']);
+    leading.abort();
+    await ended;
+    expect(await shown()).toEqual([]);
+    await clock.advance(600_000);
+    expect([asked, clock.pending, lines]).toEqual([2, 0, []]);
+  });
+});
+
+describe("the chart's own registry", () => {
+  const backlog = { waiting: 2, failing: 1, unneeded: 30 };
+  const podWith = (collect: object): RegistryPod => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'davit-registry-0' },
+    status: {
+      startTime: '2026-01-01T00:00:00Z',
+      initContainerStatuses: [{ name: 'collect-garbage', ...collect }],
+    },
+  });
+  const BACKLOG = [
+    'davit_registry_repositories{state="waiting"} 2',
+    'davit_registry_repositories{state="failing"} 1',
+    'davit_registry_unneeded_tags 30',
+  ];
+  const DUE = 'davit_registry_garbage_collection_due_timestamp_seconds 1767830400';
+  const SUCCEEDED = 'davit_registry_garbage_collection_success_timestamp_seconds 1767225900';
+
+  it('has the state of its collection, what stands before the next, and remembers when one last succeeded', async () => {
+    let pod: RegistryPod | undefined = podWith({
+      state: { terminated: { exitCode: 0, finishedAt: '2026-01-01T00:05:00Z' } },
+    });
+    start(() => Promise.resolve(), { pod: async () => pod, backlog: () => backlog, everyDays: 7 });
+    await clock.advance(0);
+    const settled = [
+      'davit_registry_up 1',
+      'davit_registry_garbage_collection{state="succeeded"} 1',
+      SUCCEEDED,
+      DUE,
+      ...BACKLOG,
+    ];
+    expect(await shown()).toEqual(settled);
+    pod = undefined;
+    await clock.advance(60_000);
+    expect(await shown()).toEqual(settled);
+    pod = podWith({ lastState: { terminated: { exitCode: 1 } } });
+    await clock.advance(60_000);
+    expect(await shown()).toEqual([
+      'davit_registry_up 1',
+      'davit_registry_garbage_collection{state="failing"} 1',
+      SUCCEEDED,
+      DUE,
+      ...BACKLOG,
+    ]);
+  });
+
+  it('is up or down also where its pod cannot be read', async () => {
+    start(() => Promise.reject(unreachable), {
+      pod: () => Promise.reject(new Unavailable('the API server is away')),
+      backlog: () => backlog,
+      everyDays: 7,
+    });
+    await clock.advance(0);
+    expect(await shown()).toEqual(['davit_registry_up 0', ...BACKLOG]);
+  });
+});

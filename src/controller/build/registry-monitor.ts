@@ -1,0 +1,105 @@
+// Looks at the platform's registry each minute, for the metrics: whether it answers with the platform's credential and, if it is the
+// chart's own, how its garbage collection goes. Nothing waits for it.
+
+import { collectionOf, type GarbageCollection, type RegistryPod } from '../../decide/build/registry-health.ts';
+import { RegistryFailed } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import { type Clock, sleep } from '../../runtime/clock.ts';
+import type { RegistryBacklog, RuntimeMetrics } from '../../runtime/metrics.ts';
+
+const EVERY_MS = 60_000;
+/** Time limit of a look. */
+const LONGEST_MS = 10_000;
+
+export interface RegistryMonitorOptions {
+  /** Sends one request with the platform's credential. Throws RegistryFailed. */
+  readonly probe: (signal: AbortSignal) => Promise<unknown>;
+  /** Undefined for a registry that is not the chart's own. */
+  readonly own: OwnRegistry | undefined;
+  readonly metrics: Pick<RuntimeMetrics, 'showRegistry'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export interface OwnRegistry {
+  /** The registry's pod; undefined if it does not exist. */
+  readonly pod: (signal: AbortSignal) => Promise<RegistryPod | undefined>;
+  readonly backlog: () => RegistryBacklog;
+  /** Age at which the pod is replaced. Undefined while Davit is paused, for nobody replaces it then. */
+  readonly everyDays: number | undefined;
+}
+
+/** Looks until `signal` aborts. The metrics show what was found last. Resolves when it has ended. Never rejects. */
+export async function monitorRegistry(options: RegistryMonitorOptions): Promise<void> {
+  const { probe, own, metrics, clock, log, signal } = options;
+  let isUp: boolean | undefined;
+  let collection: GarbageCollection | undefined;
+  let succeededAt: number | undefined;
+
+  async function lookAtRegistry(): Promise<void> {
+    try {
+      await within(probe, clock, signal);
+      if (isUp === false) log.info('The registry answers again');
+      isUp = true;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof RegistryFailed) {
+        if (isUp !== false) log.warn({ reason: error.message }, 'The registry does not answer as it should');
+        isUp = false;
+        return;
+      }
+      // An API server that does not give the credential says nothing about the registry.
+      log.debug({ err: error }, 'The registry could not be asked');
+      isUp = undefined;
+    }
+  }
+
+  async function lookAtPod({ pod, everyDays }: OwnRegistry): Promise<void> {
+    try {
+      const found = await within(pod, clock, signal);
+      // While the pod is being replaced, what is known stays.
+      if (found === undefined) return;
+      collection = collectionOf(found, everyDays);
+      succeededAt = collection?.succeededAt ?? succeededAt;
+    } catch (error) {
+      log.debug({ err: error }, "The registry's pod could not be read");
+      collection = undefined;
+    }
+  }
+
+  const hide = metrics.showRegistry(() => ({
+    isUp,
+    collection: collection && { ...collection, succeededAt },
+    backlog: own?.backlog(),
+  }));
+  while (!signal.aborted) {
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    await Promise.all([lookAtRegistry(), own && lookAtPod(own)]);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(clock, EVERY_MS, signal);
+  }
+  hide();
+}
+
+/** Rejects after LONGEST_MS, and when `signal` aborts, also if what is asked does not heed its signal. */
+async function within<T>(ask: (signal: AbortSignal) => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
+  const ending = new AbortController();
+  const end = new Promise<never>((_, reject) => {
+    const rejectWith = ({ reason }: AbortSignal): void => {
+      reject(reason instanceof RegistryFailed ? reason : new Error('stopped', { cause: reason }));
+    };
+    ending.signal.addEventListener('abort', () => rejectWith(ending.signal), { once: true });
+  });
+  const stop = (): void => ending.abort(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  const cancel = clock.schedule(LONGEST_MS, () =>
+    ending.abort(new RegistryFailed('timeout', `No answer within ${LONGEST_MS / 1000} s.`)),
+  );
+  try {
+    return await Promise.race([ask(ending.signal), end]);
+  } finally {
+    cancel();
+    signal.removeEventListener('abort', stop);
+  }
+}

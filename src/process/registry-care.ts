@@ -1,0 +1,46 @@
+// What the leading controller does for the platform's registry: it looks at it for the metrics, and looks after the chart's own.
+
+import { randomUUID } from 'node:crypto';
+import { monitorRegistry } from '../controller/build/registry-monitor.ts';
+import { makeRegistryUpkeep, type RegistryUpkeep } from '../controller/build/upkeep.ts';
+import type { Cluster } from '../controller/shared/cluster.ts';
+import { probeRepository } from '../record/registry-names.ts';
+import { makePlatformRegistry } from '../registry/platform-registry.ts';
+import { systemClock } from '../runtime/clock.ts';
+import type { WorkQueue } from '../runtime/work-queue.ts';
+import type { ControllerOptions } from './controller.ts';
+
+/**
+ * Begins to look at the registry, until `leading` aborts. Returns its upkeep, or undefined where the settings leave that to its own
+ * people, or name no registry.
+ */
+export function careForRegistry(
+  { namespace, settings, log, metrics }: Pick<ControllerOptions, 'namespace' | 'settings' | 'log' | 'metrics'>,
+  shell: Cluster,
+  leading: AbortSignal,
+  means: { readonly queue: WorkQueue; readonly now: () => Date; readonly elapsed: () => number },
+): RegistryUpkeep | undefined {
+  const { registry } = settings.builds;
+  const platform = makePlatformRegistry({
+    builds: settings.builds,
+    kube: shell.client,
+    namespace,
+    now: means.now,
+    randomId: randomUUID,
+    log,
+  });
+  if (registry === undefined || platform === undefined) return undefined;
+  const { client } = platform;
+  leading.addEventListener('abort', () => void platform.close(), { once: true });
+  const upkeep =
+    registry.upkeep &&
+    makeRegistryUpkeep({ shell, settings, registry, upkeep: registry.upkeep, client, namespace, ...means });
+  const own = upkeep && {
+    pod: upkeep.pod,
+    backlog: upkeep.backlog,
+    everyDays: settings.paused ? undefined : registry.upkeep?.everyDays,
+  };
+  const probe = (signal: AbortSignal): Promise<unknown> => client.digestOf(probeRepository(registry), 'none', signal);
+  void monitorRegistry({ probe, own, metrics, clock: systemClock, log, signal: leading });
+  return upkeep;
+}
