@@ -8,13 +8,18 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 interface Child extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
+    readonly minReplicaCount?: number;
     readonly resources?: { readonly requests?: { readonly storage?: string } };
   };
 }
 
 /** Kind and name → what is compared. A migration's Job is history. Values of Secrets are random; that they are there is compared. */
-export function picture(children: readonly KubeObject[]): ReadonlyMap<string, unknown> {
-  const byDepth = new Set(children.filter(({ kind }) => kind === 'ScaledObject').map(({ metadata }) => metadata.name));
+export function picture(children: readonly Child[]): ReadonlyMap<string, unknown> {
+  const fromZero = new Set(
+    children
+      .filter(({ kind, spec }) => kind === 'ScaledObject' && spec?.minReplicaCount === 0)
+      .map(({ metadata }) => metadata.name),
+  );
   return new Map(
     children
       .filter(({ kind }) => kind !== 'Job')
@@ -23,7 +28,7 @@ export function picture(children: readonly KubeObject[]): ReadonlyMap<string, un
         const said = {
           labels: metadata.labels,
           annotations: Object.keys(metadata.annotations ?? {}).toSorted(),
-          ...contentOf(child, byDepth),
+          ...contentOf(child, fromZero),
         };
         return [
           `${kind} ${metadata.name}`,
@@ -43,13 +48,13 @@ function withoutEmptyLists(_field: string, value: unknown): unknown {
   return Array.isArray(value) && value.length === 0 ? undefined : value;
 }
 
-/** `byDepth`: names of workloads that KEDA scales, from no pod on. */
-function contentOf({ kind, metadata, spec }: Child, byDepth: ReadonlySet<string>): object {
+/** `fromZero`: names of workloads that KEDA scales, to no pod as well. */
+function contentOf({ kind, metadata, spec }: Child, fromZero: ReadonlySet<string>): object {
   if (kind === 'Secret' || kind === 'PersistentVolumeClaim') return {};
   if (metadata.annotations?.[AUTOSCALED_ANNOTATION] !== 'true') return { spec };
   // An autoscaler begins with what it finds: how many pods there are is history.
   const { replicas, ...others } = spec ?? {};
-  return { spec: { ...others, ...(!byDepth.has(metadata.name) && { hasPods: Number(replicas) > 0 }) } };
+  return { spec: { ...others, ...(!fromZero.has(metadata.name) && { hasPods: Number(replicas) > 0 }) } };
 }
 
 /** Data outlives its use: a volume or a password may be there though nothing would make it now. */

@@ -96,7 +96,14 @@ it.each(Array.from({ length: WALKS }, (_, walk) => walk))(
 );
 
 it('the walks went everywhere', () => {
-  for (const kind of ['Deployment', 'HorizontalPodAutoscaler', 'Ingress', 'HTTPRoute', 'PodDisruptionBudget'])
+  for (const kind of [
+    'Deployment',
+    'HorizontalPodAutoscaler',
+    'ScaledObject',
+    'Ingress',
+    'HTTPRoute',
+    'PodDisruptionBudget',
+  ])
     expect([...kinds], 'a walk that never makes such a thing shows nothing of it').toContain(kind);
   expect(walked).toBe(WALKS * STEPS);
   process.stdout.write(`  walk: seed ${SEED}, ${walked} steps, ${known.size} states, 0 differences\n`);
