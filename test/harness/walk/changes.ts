@@ -147,6 +147,8 @@ function arbitraryOf(schema: StructuralSchema, path: string): fc.Arbitrary<unkno
   const { type, minimum, maximum, properties, items, additionalProperties } = schema;
   if (Array.isArray(schema['enum'])) return fc.constantFrom(...(schema['enum'] as unknown[]));
   if (type === 'boolean') return fc.boolean();
+  // Few, so that a walk goes to no pods and back, and from a fixed number to an autoscaler.
+  if (/scale$/i.test(path)) return fc.constantFrom(0, 1, 2, 5, Number(maximum));
   if (type === 'integer' || type === 'number') return numberBetween(Number(minimum), Number(maximum), type);
   if (items) return fc.array(arbitraryOf(items, `${path}[]`), { maxLength: 3 });
   if (additionalProperties) {

@@ -106,6 +106,7 @@ it('the walks went everywhere', () => {
   ])
     expect([...kinds], 'a walk that never makes such a thing shows nothing of it').toContain(kind);
   expect(walked).toBe(WALKS * STEPS);
+  expect(awakened, 'nothing was scaled to no pods and back').toBeGreaterThan(0);
   process.stdout.write(`  walk: seed ${SEED}, ${walked} steps, ${known.size} states, 0 differences\n`);
 });
 
@@ -116,6 +117,9 @@ function platformOf(walk: number): Settings {
 }
 
 let walked = 0;
+/** How often a record without pods got an autoscaler, or pods of a fixed number. */
+let awakened = 0;
+const isAsleep = (spec: AppDeployment['spec']): boolean => spec.sourceConfig.resourceSpec?.maxScale === 0;
 /** Every kind of child that was compared. */
 const kinds = new Set<string>();
 
@@ -125,7 +129,9 @@ async function walkAlong(changes: readonly Change[], platform: Settings, where: 
     let spec = aSpec();
     for (const [step, change] of changes.entries()) {
       const said = `${where}, step ${step}: ${JSON.stringify(change)}`;
+      const wasAsleep = isAsleep(spec);
       spec = changed(spec, change);
+      if (wasAsleep && !isAsleep(spec)) awakened += 1;
       expect(AppDeploymentSpec.safeParse(spec).error, said).toBeUndefined();
       // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
       await put(controller, spec).catch((error: Error) => {

@@ -274,8 +274,9 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
       sourceRevisionConfig: { sourceTarballPath: 'uploads/1', repoRef: undefined } as never,
     },
     conditions: {
-      Ready: ['False', 'BuildFailed', `${failed} What served goes on serving.`],
+      Ready: ['False', 'BuildFailed', failed],
       Stalled: ['True', 'BuildFailed', failed],
+      WorkloadsReady: ['False', 'BuildFailed', failed],
     },
     revisions: [
       { state: 'DEPLOYED', message: 'The rollout of this revision has finished.' },
