@@ -29,6 +29,7 @@ const Environment = z.object({
   DAVIT_LEASE_MS: milliseconds.default(15_000),
   DAVIT_BACKOFF_MS: milliseconds.default(200),
   DAVIT_SERVICE_ACCOUNT_DIR: z.string().optional(),
+  DAVIT_CA_BUNDLE: z.string().optional(),
   KUBERNETES_SERVICE_HOST: z.string().optional(),
   KUBERNETES_SERVICE_PORT: z.string().optional(),
 });
@@ -59,6 +60,8 @@ const Requirements = z.strictObject({
 export interface Config {
   readonly settings: Settings;
   readonly requirements: z.infer<typeof Requirements>;
+  /** CA certificates (PEM) that are trusted besides the system's. Node.js itself reads them from NODE_EXTRA_CA_CERTS. */
+  readonly authorities?: string;
   readonly logLevel: string;
   readonly kube: {
     readonly kubeconfig?: string;
@@ -92,8 +95,9 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   if ((e.DAVIT_TLS_CERT === undefined) !== (e.DAVIT_TLS_KEY === undefined))
     throw new Error('Give DAVIT_TLS_CERT and DAVIT_TLS_KEY together.');
   return Object.freeze({
-    settings: loadDocument('settings', Settings, e.DAVIT_SETTINGS),
+    settings: withWholeNoProxy(loadDocument('settings', Settings, e.DAVIT_SETTINGS), e.KUBERNETES_SERVICE_HOST),
     requirements: loadDocument('requirements', Requirements, e.DAVIT_REQUIREMENTS),
+    ...(e.DAVIT_CA_BUNDLE !== undefined && { authorities: loadAuthorities(e.DAVIT_CA_BUNDLE) }),
     logLevel: e.DAVIT_LOG_LEVEL,
     kube: {
       ...(e.DAVIT_KUBECONFIG !== undefined && { kubeconfig: e.DAVIT_KUBECONFIG }),
@@ -129,4 +133,35 @@ function loadDocument<T extends z.ZodType>(what: string, schema: T, path: string
   const parsed = schema.safeParse(parseYaml(readFileSync(path, 'utf8')) ?? {});
   if (!parsed.success) throw new Error(`The ${what} in ${path} are wrong: ${z.prettifyError(parsed.error)}`);
   return Object.freeze(parsed.data);
+}
+
+/** Hosts to which no request leaves the cluster. */
+const IN_CLUSTER = ['localhost', '127.0.0.1', '::1', '.svc', '.cluster.local'];
+
+/**
+ * Completes setting `proxy.noProxy` by what is always reached directly: the cluster's own, and code hosts whose addresses are
+ * listed, which are checked before a connection.
+ */
+function withWholeNoProxy(settings: Readonly<Settings>, apiServer: string | undefined): Readonly<Settings> {
+  const { proxy, codeHosts } = settings;
+  if (proxy.httpProxy === undefined && proxy.httpsProxy === undefined) return settings;
+  const direct = codeHosts
+    .filter(({ addresses }) => addresses.length > 0)
+    .flatMap(({ host }) => URL.parse(`https://${host}`)?.hostname.replace(/^\[|\]$/g, '') ?? []);
+  const noProxy = [...new Set([...proxy.noProxy, ...IN_CLUSTER, ...(apiServer ? [apiServer] : []), ...direct])];
+  return Object.freeze({ ...settings, proxy: { ...proxy, noProxy } });
+}
+
+/** They are in the Secrets of each build, which have at most a mebibyte. */
+const LARGEST_AUTHORITIES = 512 * 1024;
+
+function loadAuthorities(path: string): string {
+  const text = readFileSync(path, 'utf8');
+  if (!text.includes('-----BEGIN CERTIFICATE-----'))
+    throw new Error(`The authorities in ${path} (value caBundle) contain no certificate in PEM.`);
+  if (text.length > LARGEST_AUTHORITIES)
+    throw new Error(
+      `The authorities in ${path} (value caBundle) are larger than 512 KiB: name those of your own alone.`,
+    );
+  return text;
 }

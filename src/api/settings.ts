@@ -268,6 +268,49 @@ const AddressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 const ADDRESS_OR_RANGE =
   'must be an IP address such as 10.0.0.7 or a range such as 10.0.0.0/8, not a host name or a wildcard';
 
+/** http://HOST[:PORT]. The chart says the same of one with a user name. */
+const ProxyUrl = z
+  .string()
+  .max(512)
+  .regex(/^http:\/\/[^\s/?#]+\/?$/)
+  .refine((url) => !url.includes('@') && URL.parse(url) !== null, {
+    error:
+      'must be http://HOST:PORT without a user name: instructions of Dockerfiles, which tenants write, get this address',
+  });
+
+const Proxy = z
+  .strictObject({
+    httpProxy: ProxyUrl.optional().describe('Proxy of http:// addresses, as http://HOST:PORT.'),
+    httpsProxy: ProxyUrl.optional().describe(
+      'Proxy of https:// addresses, as http://HOST:PORT. Davit and builds connect through it (CONNECT), so it does not read what is sent.',
+    ),
+    noProxy: z
+      .array(
+        z
+          .string()
+          .max(253)
+          // Every program reads these alike; a wildcard or a port they do not.
+          .regex(/^(\.?[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f]*:[0-9a-f:.]*)(\/[0-9]{1,3})?$/)
+          .refine((entry) => !entry.includes('/') || AddressOrRange.safeParse(entry).success, {
+            error: 'is no range such as 10.0.0.0/8',
+          }),
+      )
+      .max(200)
+      .default([])
+      .describe(
+        "Hosts that are reached directly: example.com with its subdomains, .example.com, an address or a range. Added are the cluster's own names, the API server, the chart's registry, and code hosts with addresses.",
+      ),
+    addresses: z
+      .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
+      .max(100)
+      .default([])
+      .describe(
+        'Private addresses and ranges that the proxies may have, so that builds may connect to them. Not needed for a proxy that is given by its address.',
+      ),
+  })
+  .describe("Proxies of Davit's requests to code hosts and registries, and of builds. Not of deployments.");
+export type ProxySettings = z.infer<typeof Proxy>;
+
 export const Settings = z.strictObject({
   hosting: z
     .enum(HOSTINGS)
@@ -505,6 +548,7 @@ export const Settings = z.strictObject({
     .max(100)
     .default([{ host: 'api.github.com', addresses: [] }])
     .describe('The only hosts that integrations may name and to which Davit sends requests.'),
+  proxy: Proxy.prefault({}),
   listeners: z
     .strictObject({
       enabled: z

@@ -1,10 +1,12 @@
 // Fetch for requests to code hosts. It allows only listed hosts, over https, and connects only to an address that it
 // has resolved and checked for this connection, so a second DNS answer has no effect. Redirects are checked in the same
-// way and never carry credentials to another host.
+// way and never carry credentials to another host. A proxy resolves names itself: for what goes through one, everything but
+// the resolved address is checked.
 
 import { type BlockList, isIP } from 'node:net';
 import { Agent, type Dispatcher } from 'undici';
 import { CodeHostFailed } from '../errors.ts';
+import { type Proxies, proxyAgent, proxyFor, proxyRefusal } from './proxy.ts';
 import { allAddresses, blockListOf, isIn, isPublic, lookupAllowed, type ResolveName } from './public-addresses.ts';
 
 /** A host that may be connected to. */
@@ -19,6 +21,7 @@ export interface AllowedHost {
 
 export interface GuardedFetchOptions {
   readonly hosts: readonly AllowedHost[];
+  readonly proxies?: Proxies | undefined;
   /** Default: the system's resolver. */
   readonly lookup?: ResolveName;
   /** Default: 5,000. */
@@ -61,7 +64,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 interface Gate {
   readonly name: string;
   readonly listed: BlockList;
-  readonly agent: Agent;
+  readonly agent: Dispatcher;
 }
 
 export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
@@ -70,18 +73,21 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
   function gateFor({ host, addresses, ca }: AllowedHost): Gate {
     const listed = blockListOf(addresses);
-    const agent = new Agent({
+    const timeouts = {
       connections: 8,
       maxHeaderSize: 64 * 1024,
       headersTimeout: answerTimeoutMs,
       bodyTimeout: answerTimeoutMs,
-      connect: {
-        timeout: connectTimeoutMs,
-        ...(ca !== undefined && { ca }),
-        lookup: lookupAllowed(lookup, (address) => isPublic(address) || isIn(listed, address), notPublic),
-      },
-    });
-    return { name: host, listed, agent };
+    };
+    const proxy = proxyFor(new URL(originOf(host)), options.proxies);
+    if (proxy !== undefined)
+      return { name: host, listed, agent: proxyAgent(proxy, { ca, connectTimeoutMs, timeouts }) };
+    const connect = {
+      timeout: connectTimeoutMs,
+      ...(ca !== undefined && { ca }),
+      lookup: lookupAllowed(lookup, (address) => isPublic(address) || isIn(listed, address), notPublic),
+    };
+    return { name: host, listed, agent: new Agent({ ...timeouts, connect }) };
   }
 
   function gateOf(url: URL): Gate {
@@ -90,7 +96,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     const gate = gates.get(url.origin);
     if (gate === undefined)
       throw forbidden(`Host ${url.host} is not one of the platform's code hosts (setting codeHosts).`);
-    // The agent does not call `lookup` for an IP address, so it is checked here.
+    // The agent does not call `lookup` for an IP address, nor does a proxy's, so it is checked here.
     const address = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(address) !== 0 && !isPublic(address) && !isIn(gate.listed, address))
       throw forbidden(
@@ -154,7 +160,9 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       try {
         return await follow(url, sent);
       } catch (error) {
-        throw asFailure(error, sent.signal);
+        const parsed = URL.parse(url);
+        const isProxied = parsed !== null && proxyFor(parsed, options.proxies) !== undefined;
+        throw asFailure(error, sent.signal, isProxied);
       }
     },
     close: async () => {
@@ -198,10 +206,13 @@ function forbidden(message: string): CodeHostFailed {
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
-function asFailure(error: unknown, signal: AbortSignal): CodeHostFailed {
+function asFailure(error: unknown, signal: AbortSignal, isProxied: boolean): CodeHostFailed {
   if (error instanceof CodeHostFailed) return error;
   const { code } = error as { readonly code?: string };
   if (signal.aborted || (code !== undefined && TIMEOUTS.has(code)))
     return new CodeHostFailed('timeout', 'The code host did not answer in time.', { cause: error });
-  return new CodeHostFailed('unreachable', 'The code host cannot be reached.', { cause: error });
+  const message = isProxied
+    ? "The code host cannot be reached through the platform's proxy."
+    : 'The code host cannot be reached.';
+  return new CodeHostFailed('unreachable', proxyRefusal(error) ?? message, { cause: error });
 }

@@ -1,11 +1,13 @@
 // HTTP transport to the platform's registry. The registry's own origin, which comes from the settings, may have any
 // address. Other hosts that the registry names (token servers, blob storage) are reached only over https and at public
-// addresses. The transport does not follow redirects: the caller does, and decides which headers to send.
+// addresses; through a proxy, which resolves names itself, only literal addresses are checked. The transport does not follow
+// redirects: the caller does, and decides which headers to send.
 
 import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
 import { Agent, type Dispatcher } from 'undici';
 import { RegistryFailed } from '../errors.ts';
+import { type Proxies, proxyAgent, proxyFor, proxyRefusal } from './proxy.ts';
 import { allAddresses, isPublic, lookupAllowed, type ResolveName } from './public-addresses.ts';
 
 export interface RegistryTransportOptions {
@@ -13,6 +15,7 @@ export interface RegistryTransportOptions {
   readonly origin: string;
   /** CA certificates (PEM) that are trusted for this origin instead of the system's. */
   readonly ca?: string | undefined;
+  readonly proxies?: Proxies | undefined;
   /** Default: the system's resolver. */
   readonly lookup?: ResolveName;
   /** Default: 5,000. */
@@ -43,14 +46,22 @@ export interface RegistryTransport {
 
 /** Throws an Error if `origin` is not a URL. */
 export function makeRegistryTransport(options: RegistryTransportOptions): RegistryTransport {
-  const { ca, lookup = allAddresses, connectTimeoutMs = 5000, answerTimeoutMs = 30_000 } = options;
+  const { ca, proxies, lookup = allAddresses, connectTimeoutMs = 5000, answerTimeoutMs = 30_000 } = options;
   const { origin } = new URL(options.origin);
   const timeouts = { headersTimeout: answerTimeoutMs, bodyTimeout: answerTimeoutMs, maxHeaderSize: 64 * 1024 };
-  const own = new Agent({
-    ...timeouts,
-    connections: 16,
-    connect: { timeout: connectTimeoutMs, ...(ca !== undefined && { ca }) },
-  });
+  const ownProxy = proxyFor(new URL(origin), proxies);
+  const own: Dispatcher =
+    ownProxy === undefined
+      ? new Agent({
+          ...timeouts,
+          connections: 16,
+          connect: { timeout: connectTimeoutMs, ...(ca !== undefined && { ca }) },
+        })
+      : proxyAgent(ownProxy, { ca, connectTimeoutMs, timeouts: { ...timeouts, connections: 16 } });
+  const proxied =
+    proxies?.httpsProxy === undefined
+      ? undefined
+      : proxyAgent(proxies.httpsProxy, { connectTimeoutMs, timeouts: { ...timeouts, connections: 4 } });
   const elsewhere = new Agent({
     ...timeouts,
     connections: 4,
@@ -60,17 +71,17 @@ export function makeRegistryTransport(options: RegistryTransportOptions): Regist
     },
   });
 
-  function agentFor(url: URL): Agent {
+  function agentFor(url: URL): Dispatcher {
     if (url.origin === origin && url.username === '') return own;
     if (url.protocol !== 'https:' || url.username !== '')
       throw new RegistryFailed(
         'malformed',
         'The registry names a URL that is not https, or that contains a user name.',
       );
-    // The agent does not call `lookup` for an IP address, so it is checked here.
+    // The agent does not call `lookup` for an IP address, nor does a proxy's, so it is checked here.
     const address = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(address) !== 0 && !isPublic(address)) throw notPublic(address);
-    return elsewhere;
+    return proxied !== undefined && proxyFor(url, proxies) !== undefined ? proxied : elsewhere;
   }
 
   return {
@@ -91,7 +102,7 @@ export function makeRegistryTransport(options: RegistryTransportOptions): Regist
       }
     },
     close: async () => {
-      await Promise.all([own.destroy(), elsewhere.destroy()]);
+      await Promise.all([own.destroy(), elsewhere.destroy(), proxied?.destroy()]);
     },
   };
 }
@@ -127,5 +138,8 @@ export function asFailure(error: unknown, signal: AbortSignal): Error {
     return signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason));
   if (signal.aborted || (code !== undefined && TIMEOUTS.has(code)))
     return new RegistryFailed('timeout', 'The registry did not answer in time. Try again.', { cause: error });
-  return new RegistryFailed('unreachable', 'The registry cannot be reached. Try again later.', { cause: error });
+  const refusal = proxyRefusal(error);
+  return new RegistryFailed('unreachable', `${refusal ?? 'The registry cannot be reached.'} Try again later.`, {
+    cause: error,
+  });
 }

@@ -102,12 +102,14 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
   const watches: Promise<unknown>[] = caches.map((cache) => cache.run(signal));
   const codeHosts = makeCodeHosts({
     hosts: config.settings.codeHosts,
+    proxies: config.settings.proxy,
     onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
   });
   const now = (): Date => new Date();
   const randomId = (): string => randomBytes(16).toString('hex');
-  const { builds } = config.settings;
-  const registry = makePlatformRegistry({ kube: client, builds, namespace: config.namespace, now, randomId, log });
+  const { builds, proxy: proxies } = config.settings;
+  const { namespace } = config;
+  const registry = makePlatformRegistry({ kube: client, builds, proxies, namespace, now, randomId, log });
   if (registry !== undefined && builds.registry?.tokens === true)
     watches.push(publishKeys(registry.keyRing, { clock: systemClock, log, signal }));
   const page = await readPage();

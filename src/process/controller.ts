@@ -80,6 +80,8 @@ export interface ControllerOptions {
   readonly signal: AbortSignal;
   /** The code hosts of builds. Absent if the platform does not build. */
   readonly codeHosts?: Pick<CodeHosts, 'commit' | 'token'>;
+  /** CA certificates (PEM) that builds trust besides those of their images. */
+  readonly authorities?: string | undefined;
   /** Called when the API server's state was reset to an earlier one, such as by a restore: the caches are then wrong. */
   readonly onRewound: (what: string) => void;
 }
@@ -340,7 +342,7 @@ interface Builds {
 
 /** The reconcilers of builds. Undefined if there is no registry or no builder. */
 function makeBuilds(
-  { namespace, settings, codeHosts }: ControllerOptions,
+  { namespace, settings, codeHosts, authorities }: ControllerOptions,
   shell: Cluster,
   means: {
     readonly events: EventRecorder;
@@ -356,7 +358,7 @@ function makeBuilds(
   const registryAccess = makeRegistryAccess({ client, namespace, registry, builds: settings.builds, now: means.now });
   const sources = makeSourceAccess({ client, caches, settings, codeHosts });
   return {
-    build: makeBuildReconciler({ shell, settings, registry, registryAccess, sources, builds, ...means }),
+    build: makeBuildReconciler({ shell, settings, registry, registryAccess, sources, authorities, builds, ...means }),
     pullSecret: makePullSecretReconciler({ shell, settings, registry, registryAccess, now: means.now }),
     pushes: makePushWatch({ caches, sources, settings, ...means }),
   };

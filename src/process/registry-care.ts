@@ -23,6 +23,7 @@ export function careForRegistry(
   const { registry } = settings.builds;
   const platform = makePlatformRegistry({
     builds: settings.builds,
+    proxies: settings.proxy,
     kube: shell.client,
     namespace,
     now: means.now,

@@ -78,6 +78,7 @@ async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
   const { makeCodeHosts } = await import('../codehost/code-hosts.ts');
   return makeCodeHosts({
     hosts: config.settings.codeHosts,
+    proxies: config.settings.proxy,
     onRequest: ({ kind, result, durationMs }) => metrics.codeHostRequested(kind, result, durationMs / 1000),
   });
 }
@@ -92,6 +93,7 @@ async function startController(context: Context): Promise<Part> {
     client: clientFor(context, 'davit-controller'),
     leaseClient: clientFor(context, 'davit-controller-lease', 5000),
     settings: config.settings,
+    authorities: config.authorities,
     namespace: config.namespace,
     identity: config.identity,
     workers: config.workers,

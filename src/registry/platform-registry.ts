@@ -1,6 +1,6 @@
 // The platform's registry as the settings configure it: its client, with Davit's authorization, and its keys.
 
-import type { BuildSettings } from '../api/settings.ts';
+import type { BuildSettings, ProxySettings } from '../api/settings.ts';
 import { NotFound, RegistryFailed } from '../errors.ts';
 import { SECRETS } from '../kube/api-resources.ts';
 import type { SecretObject } from '../kube/client.ts';
@@ -17,6 +17,7 @@ export interface PlatformRegistry extends RegistryKeys {
 
 export interface PlatformRegistryOptions extends RegistryKeysOptions {
   readonly builds: BuildSettings;
+  readonly proxies?: ProxySettings | undefined;
   readonly randomId: () => string;
 }
 
@@ -26,7 +27,7 @@ export function makePlatformRegistry(options: PlatformRegistryOptions): Platform
   const { registry } = builds;
   if (registry === undefined) return undefined;
   const origin = `${registry.insecure ? 'http' : 'https'}://${registry.host}`;
-  const transport = makeRegistryTransport({ origin, ca: registry.ca });
+  const transport = makeRegistryTransport({ origin, ca: registry.ca, proxies: options.proxies });
   const keys = makeRegistryKeys(options);
 
   async function credential(): Promise<RegistryLogin | undefined> {

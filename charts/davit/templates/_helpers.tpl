@@ -59,6 +59,9 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- if $root.Values.caBundle.configMap }}
 - name: NODE_EXTRA_CA_CERTS
   value: /etc/davit-ca/{{ $root.Values.caBundle.key }}
+# The same for builds.
+- name: DAVIT_CA_BUNDLE
+  value: /etc/davit-ca/{{ $root.Values.caBundle.key }}
 {{- end }}
 {{- with (index $root.Values (index . 1)).extraEnv }}
 {{ toYaml . }}
@@ -80,7 +83,8 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- with $root.Values.caBundle }}
 {{- if .configMap }}
 - name: ca-bundle
-  configMap: {name: {{ .configMap }}}
+  # Names the key, so that a pod without it does not start: Node.js only warns of a missing file.
+  configMap: {name: {{ .configMap }}, items: [{key: {{ .key | quote }}, path: {{ .key | quote }}}]}
 {{- end }}
 {{- end }}
 {{- with (index $root.Values (index . 1)).extraVolumes }}
@@ -283,6 +287,11 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- $_ := set $registry "upkeep" .Values.registry.garbageCollection -}}
 {{- end -}}
 {{- $_ := set $settings.builds "registry" $registry -}}
+{{- end -}}
+{{- if and .Values.registry.enabled (or $settings.proxy.httpProxy $settings.proxy.httpsProxy) -}}
+{{- $direct := list (regexReplaceAll ":[0-9]+$" (include "davit.registryHost" .) "") -}}
+{{- $direct = append $direct (get (urlParse (include "davit.registryTokenUrl" .)) "hostname") -}}
+{{- $_ := set $settings.proxy "noProxy" (concat ($settings.proxy.noProxy | default list) $direct | uniq) -}}
 {{- end -}}
 {{- $hosts := $settings.address.reservedHosts | default list -}}
 {{- if .Values.api.ingress.enabled -}}

@@ -27,6 +27,8 @@ export interface StartOptions {
   readonly registry: RegistrySettings;
   readonly registryAccess: RegistryAccess;
   readonly sources: SourceAccess;
+  /** CA certificates (PEM) that builds trust besides those of their images. */
+  readonly authorities?: string | undefined;
 }
 
 /** Credentials stay valid for this time after the build's time limit. */
@@ -56,12 +58,17 @@ export async function startBuild(build: BuildToDo, options: StartOptions): Promi
     buildCommand,
     mode: await modeOf(settings, client),
     settings: settings.builds,
+    proxies: settings.proxy,
     registry,
     images: { builder, davit },
   };
   const job = await makeJob(inputs, client);
   overlayWrite(shell.caches, job);
-  const secrets = makeBuildSecrets(inputs, credentials, job.metadata.uid ?? '');
+  const secrets = makeBuildSecrets(
+    inputs,
+    { ...credentials, authorities: options.authorities },
+    job.metadata.uid ?? '',
+  );
   await settleAll(secrets.map((secret) => client.apply(SECRETS, secret, { fieldManager: FIELD_MANAGER, force: true })));
   if (job.spec?.suspend === true) {
     const { namespace = '', name, uid } = job.metadata;

@@ -6,7 +6,7 @@ import { TENANT, UID } from '../../../test/support/builders.ts';
 import { Settings } from '../../api/settings.ts';
 import type { BuildInputs } from './inputs.ts';
 import { makeBuildJob, makeBuildSecrets } from './job.ts';
-import { buildNamespaceObjects } from './namespace.ts';
+import { buildNamespaceObjects, makeBuildNetworkPolicy } from './namespace.ts';
 
 const settings = Settings.parse({
   builds: {
@@ -108,6 +108,65 @@ describe.each(['userns', 'rootless'] as const)('build pod, mode %s', (mode) => {
 
   it('escapes dollar signs in commands', () => {
     expect(pod?.initContainers?.[1]?.args).toContain('--install-command=echo "$$(HOME)" $$$$ && make');
+  });
+});
+
+describe('proxies', () => {
+  const proxies = {
+    httpProxy: 'http://proxy.example:3128',
+    httpsProxy: 'http://proxy.example:3129',
+    noProxy: ['.svc', '10.0.0.0/8'],
+    addresses: [],
+  };
+  const pod = makeBuildJob(inputs({ proxies })).spec?.template.spec;
+  const values = {
+    HTTP_PROXY: 'http://proxy.example:3128',
+    HTTPS_PROXY: 'http://proxy.example:3129',
+    NO_PROXY: '.svc,10.0.0.0/8',
+  };
+
+  it('are variables of what fetches and builds, in both cases of letters, and none of plan', () => {
+    const both = Object.entries(values).flatMap(([name, value]) => [
+      { name, value },
+      { name: name.toLowerCase(), value },
+    ]);
+    for (const container of [pod?.initContainers?.[0], pod?.containers[0]])
+      expect(container?.env).toEqual(expect.arrayContaining(both));
+    expect(JSON.stringify(pod?.initContainers?.[1])).not.toContain('proxy.example');
+  });
+
+  it('are the arguments that every RUN gets, and of no declared ARG', () => {
+    const { command = [] } = pod?.containers[0] ?? {};
+    expect(command.filter((argument) => argument.includes('PROXY='))).toEqual(
+      Object.entries(values).map(([name, value]) => `--opt=build-arg:${name}=${value}`),
+    );
+  });
+
+  it('change nothing where there are none', () => {
+    const none = { noProxy: ['.svc'], addresses: ['10.0.0.1'] };
+    expect(makeBuildJob(inputs({ proxies: none }))).toEqual(makeBuildJob(inputs()));
+    const policy = (proxy: object): unknown =>
+      makeBuildNetworkPolicy({ ...settings, proxy: Settings.parse({ proxy }).proxy });
+    expect(policy(none)).toEqual(policy({}));
+  });
+
+  it.each([
+    // [the proxy, its addresses, the ranges that are opened, the port]
+    ['http://10.20.0.7:3128', [], ['10.20.0.7/32'], 3128],
+    ['http://[fd00::7]:3128', [], ['fd00::7/128'], 3128],
+    ['http://proxy.example:3128', ['10.20.0.0/24', '10.30.0.1'], ['10.20.0.0/24', '10.30.0.1/32'], 3128],
+    ['http://proxy.example', ['10.20.0.7'], ['10.20.0.7/32'], 80],
+  ])('are reached by builds at private addresses, at their port alone: %s', (httpsProxy, addresses, ranges, port) => {
+    const { proxy } = Settings.parse({ proxy: { httpsProxy, addresses } });
+    const egress = makeBuildNetworkPolicy({ ...settings, proxy }).spec?.egress ?? [];
+    const before = makeBuildNetworkPolicy(settings).spec?.egress ?? [];
+    expect(
+      egress.filter((rule) => !before.some((other) => JSON.stringify(other) === JSON.stringify(rule))).at(-1),
+    ).toEqual({
+      to: ranges.map((cidr) => ({ ipBlock: { cidr } })),
+      ports: [{ port, protocol: 'TCP' }],
+    });
+    expect(egress[0]?.ports).toContainEqual({ port, protocol: 'TCP' });
   });
 });
 

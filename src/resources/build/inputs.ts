@@ -1,6 +1,6 @@
 // Inputs of a build's objects.
 
-import type { BuildSettings } from '../../api/settings.ts';
+import type { BuildSettings, ProxySettings } from '../../api/settings.ts';
 import type { RegistryLogin } from '../../record/docker-config.ts';
 import type { RegistrySettings, TenantIdentity } from '../../record/registry-names.ts';
 
@@ -22,6 +22,7 @@ export interface BuildInputs {
   readonly buildCommand?: string | undefined;
   readonly mode: BuilderMode;
   readonly settings: BuildSettings;
+  readonly proxies?: ProxySettings | undefined;
   readonly registry: RegistrySettings;
   readonly images: { readonly builder: string; readonly davit: string };
 }
@@ -32,6 +33,8 @@ export interface BuildCredentials {
   readonly source: Readonly<Record<string, string>>;
   /** CA certificates (PEM) that are trusted for the source's host instead of the image's own. */
   readonly sourceCa?: string | undefined;
+  /** CA certificates (PEM) that are trusted besides those of the image, for all hosts. */
+  readonly authorities?: string | undefined;
   /** Docker configuration file (JSON) with the credential that may push. */
   readonly push: string;
   /** The same credential as user name and password, with which the script stores the log. */

@@ -6,7 +6,7 @@ import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { ISecurityContext } from 'kubernetes-models/v1/SecurityContext';
 import { BUILD_DEPLOYMENT_LABEL, BUILD_LABEL, BUILD_TENANT_LABEL } from '../../api/meta.ts';
-import type { BuildSettings } from '../../api/settings.ts';
+import type { BuildSettings, ProxySettings } from '../../api/settings.ts';
 import { buildName } from '../../record/names.ts';
 import {
   CACHE_TAG,
@@ -77,11 +77,13 @@ export function makeBuildSecrets(inputs: BuildInputs, credentials: BuildCredenti
     type: 'Opaque',
     stringData,
   });
-  const { source, sourceCa, push, login } = credentials;
+  const { source, sourceCa, authorities, push, login } = credentials;
+  const trusted = authorities === undefined ? {} : { 'authorities.crt': authorities };
   return [
-    secret('source', { ...source, 'ca.crt': sourceCa ?? '' }),
+    secret('source', { ...source, ...trusted, 'ca.crt': sourceCa ?? '' }),
     secret('push', {
       ...login,
+      ...trusted,
       'config.json': push,
       'ca.crt': registry.ca ?? '',
       'buildkitd.toml': buildkitConfig(inputs),
@@ -151,7 +153,30 @@ function environment(values: Readonly<Record<string, string>>): { name: string; 
   return Object.entries(values).map(([name, value]) => ({ name, value }));
 }
 
-function fetchContainer({ source, images, registry, tenant, deployment, settings }: BuildInputs): IContainer {
+/** In both cases of letters: curl reads `http_proxy` alone. */
+function proxyEnvironment(proxies: ProxySettings | undefined): Record<string, string> {
+  const variables = proxyVariables(proxies);
+  return Object.fromEntries(
+    Object.entries(variables).flatMap(([name, value]) => [
+      [name, value],
+      [name.toLowerCase(), value],
+    ]),
+  );
+}
+
+/** Programs read these from the environment. They are also the build arguments that every RUN gets without declaring them. */
+function proxyVariables(proxies: ProxySettings | undefined): Record<string, string> {
+  const { httpProxy, httpsProxy, noProxy = [] } = proxies ?? {};
+  if (httpProxy === undefined && httpsProxy === undefined) return {};
+  return {
+    ...(httpProxy !== undefined && { HTTP_PROXY: httpProxy }),
+    ...(httpsProxy !== undefined && { HTTPS_PROXY: httpsProxy }),
+    NO_PROXY: noProxy.join(','),
+  };
+}
+
+function fetchContainer(inputs: BuildInputs): IContainer {
+  const { source, images, registry, tenant, deployment, settings, proxies } = inputs;
   const from =
     source.kind === 'git'
       ? { URL: source.url, REF: source.ref }
@@ -162,6 +187,7 @@ function fetchContainer({ source, images, registry, tenant, deployment, settings
     command: ['/bin/bash', '-c', source.kind === 'git' ? FETCH_GIT : FETCH_UPLOAD],
     env: environment({
       ...from,
+      ...proxyEnvironment(proxies),
       WORKSPACE_MB: String(settings.workspaceMb),
       HOME: '/tmp',
       GIT_TERMINAL_PROMPT: '0',
@@ -246,6 +272,7 @@ function buildContainer(inputs: BuildInputs): IContainer {
     command: ['/bin/bash', '-c', BUILD, 'build', ...buildctlArguments(inputs)],
     env: environment({
       ...registryEnvironment(inputs, logTag(inputs.revisionId)),
+      ...proxyEnvironment(inputs.proxies),
       BUILDKITD_FLAGS: flags.join(' '),
       DOCKER_CONFIG: '/push',
       BUILDCTL_CONNECT_RETRIES_MAX: '100',
@@ -298,7 +325,7 @@ const ROOT_OF_USER_NAMESPACE: ISecurityContext = {
 };
 
 function buildctlArguments(inputs: BuildInputs): string[] {
-  const { registry, tenant, deployment, revisionId, settings } = inputs;
+  const { registry, tenant, deployment, revisionId, settings, proxies } = inputs;
   const repository = imageRepository(registry, tenant, deployment.name);
   const insecure = registry.insecure ? ',registry.insecure=true' : '';
   const cache = `type=registry,ref=${repository}:${CACHE_TAG}${insecure}`;
@@ -310,6 +337,8 @@ function buildctlArguments(inputs: BuildInputs): string[] {
     `--local=context=${SOURCE}`,
     '--local=dockerfile=/plan',
     ...buildArguments(settings.packageIndex).map((argument) => `--opt=build-arg:${argument}`),
+    // BuildKit stores these neither in the image nor in its history, and a step stays cached if they change.
+    ...Object.entries(proxyVariables(proxies)).map(([name, value]) => `--opt=build-arg:${name}=${value}`),
     '--metadata-file=/tmp/metadata.json',
     ...(registry.ca === undefined ? [] : [`--registry-auth-tlscontext=host=${registry.host},ca=/push/ca.crt`]),
     `--output=type=image,name=${repository}:${revisionTag(revisionId)},push=true${insecure}`,

@@ -22,8 +22,12 @@ const PRIVATE_V6 = ['fc00::/7', 'fe80::/10', '::1/128'];
  * Denies all connections to build pods. Build pods may connect to the internet on web ports, to DNS, to the registry,
  * to Davit's API and to the addresses that the settings name, but not to the API server.
  */
-export function makeBuildNetworkPolicy({ builds, codeHosts }: Settings): Manifest<INetworkPolicy> {
+export function makeBuildNetworkPolicy({ builds, codeHosts, proxy }: Settings): Manifest<INetworkPolicy> {
   const named = [...builds.egress, ...codeHosts.flatMap(({ addresses }) => addresses)].map(asRange);
+  const proxies = [proxy.httpProxy, proxy.httpsProxy].filter((url) => url !== undefined).map((url) => new URL(url));
+  const proxyRanges = proxies.length === 0 ? [] : [...proxies.flatMap(literalAddress), ...proxy.addresses].map(asRange);
+  // http:// without a port is 80.
+  const proxyPorts = [...new Set(proxies.map(({ port }) => Number(port || 80)))].toSorted((a, b) => a - b);
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -37,9 +41,12 @@ export function makeBuildNetworkPolicy({ builds, codeHosts }: Settings): Manifes
             { ipBlock: { cidr: '0.0.0.0/0', except: PRIVATE_V4 } },
             { ipBlock: { cidr: '::/0', except: PRIVATE_V6 } },
           ],
-          ports: webPorts(builds.registry?.host, ...codeHosts.map(({ host }) => host)),
+          ports: webPorts(proxyPorts, builds.registry?.host, ...codeHosts.map(({ host }) => host)),
         },
         ...(named.length > 0 ? [{ to: [...new Set(named)].map((cidr) => ({ ipBlock: { cidr } })) }] : []),
+        ...(proxyRanges.length > 0
+          ? [{ to: [...new Set(proxyRanges)].map((cidr) => ({ ipBlock: { cidr } })), ports: proxyPorts.map(tcp) }]
+          : []),
         {
           ports: [
             { port: 53, protocol: 'UDP' },
@@ -54,10 +61,23 @@ export function makeBuildNetworkPolicy({ builds, codeHosts }: Settings): Manifes
   };
 }
 
-/** Ports 80 and 443, and the ports that the hosts name. */
-function webPorts(...hosts: readonly (string | undefined)[]): { port: number; protocol: 'TCP' }[] {
+/** Ports 80 and 443, those of proxies, and the ports that the hosts name. */
+function webPorts(
+  ofProxies: readonly number[],
+  ...hosts: readonly (string | undefined)[]
+): { port: number; protocol: 'TCP' }[] {
   const named = hosts.map((host) => Number(/:(\d+)$/.exec(host ?? '')?.[1] ?? 443));
-  return [...new Set([80, 443, ...named])].toSorted((a, b) => a - b).map((port) => ({ port, protocol: 'TCP' }));
+  return [...new Set([80, 443, ...ofProxies, ...named])].toSorted((a, b) => a - b).map(tcp);
+}
+
+function tcp(port: number): { port: number; protocol: 'TCP' } {
+  return { port, protocol: 'TCP' };
+}
+
+/** The address of a proxy that is given by one. */
+function literalAddress({ hostname }: URL): string[] {
+  const address = hostname.replace(/^\[|\]$/g, '');
+  return /^[0-9.]+$/.test(address) || address.includes(':') ? [address] : [];
 }
 
 function asRange(address: string): string {

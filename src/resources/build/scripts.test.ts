@@ -15,7 +15,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -24,6 +24,11 @@ import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeAuthority } from '../../../test/cluster/certificates.ts';
+import { type ConnectProxy, startConnectProxy } from '../../../test/support/connect-proxy.ts';
+import { close, listen } from '../../../test/support/http-servers.ts';
+import { Settings } from '../../api/settings.ts';
+import type { BuildSource } from './inputs.ts';
+import { makeBuildJob } from './job.ts';
 import { BUILD, FETCH_GIT, FETCH_UPLOAD } from './scripts.ts';
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -398,6 +403,136 @@ describe('fetch from git', () => {
     expect([code, said]).toEqual([1, expect.stringMatching(/^CodeHostRefused: /)]);
   });
 });
+
+describe('behind a proxy, with authorities of the platform', () => {
+  const authority = makeAuthority('company');
+  const { certificate, key } = authority.serving('git.example', ['git.example', 'registry.example']);
+  let proxy: ConnectProxy;
+  let secure: Server;
+  let port: number;
+  /** What this host answers over TLS. */
+  let handle: RequestListener;
+  beforeEach(async () => {
+    proxy = await startConnectProxy();
+    secure = createTlsServer({ cert: certificate, key }, (request, response) => handle(request, response));
+    await listen(secure, 0, '127.0.0.1');
+    ({ port } = secure.address() as AddressInfo);
+    writeFileSync(join(sandbox, 'source/authorities.crt'), authority.certificate);
+    return () => Promise.all([proxy.close(), close(secure)]);
+  });
+
+  /** The variables of the container `fetch`, as its Job has them. */
+  function variables(source: BuildSource, host: string): Record<string, string> {
+    const settings = Settings.parse({ builds: { registry: { host } } });
+    const { registry } = settings.builds;
+    if (registry === undefined) throw new Error('The settings have no registry.');
+    const job = makeBuildJob({
+      revisionId: '44444444-4444-4444-8444-444444444444',
+      tenant: { namespace: 'team', tenantId: '55555555-5555-4555-8555-555555555555' },
+      deployment: { name: 'shop', uid: 'uid' },
+      source,
+      workflowConfigPath: 'davit.json',
+      mode: 'rootless',
+      settings: settings.builds,
+      proxies: { httpsProxy: proxy.url, noProxy: ['.svc'], addresses: [] },
+      registry,
+      images: { builder: 'builder', davit: 'davit' },
+    });
+    const env = job.spec?.template.spec?.initContainers?.[0]?.env ?? [];
+    return Object.fromEntries(
+      env.map(({ name, value = '' }) => [name, value.replaceAll('/tmp', join(sandbox, 'tmp'))]),
+    );
+  }
+  const fetchGit = (): ReturnType<typeof run> =>
+    run(FETCH_GIT, variables({ kind: 'git', url: `https://git.example:${port}/shop.git`, ref: 'main' }, 'r.example'));
+
+  it('git fetches through the proxy, and trusts the host by them', async () => {
+    const commit = bareRepository(join(sandbox, 'shop.git'));
+    handle = gitBackend(sandbox);
+    writeFileSync(join(sandbox, 'source/token'), 'the-token');
+    const result = await fetchGit();
+    expect(result).toMatchObject({ code: 0, said: commit });
+    expect([...new Set(proxy.seen)]).toEqual([`CONNECT git.example:${port}`]);
+    expect(JSON.stringify(proxy.headers)).not.toContain('the-token');
+  });
+
+  it('git does not trust it without them, nor where the code host has authorities of its own', async () => {
+    handle = gitBackend(sandbox);
+    const other = makeAuthority('other').certificate;
+    for (const [authorities, own] of [
+      ['', ''],
+      [authority.certificate, other],
+    ] as const) {
+      writeFileSync(join(sandbox, 'source/authorities.crt'), authorities);
+      writeFileSync(join(sandbox, 'source/ca.crt'), own);
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, in one folder
+      const { code, said } = await fetchGit();
+      expect([code, said]).toEqual([1, expect.stringMatching(/^FetchFailed: .*certificate/)]);
+      rmSync(join(sandbox, 'workspace/source'), { recursive: true });
+    }
+  }, 120_000);
+
+  it('an upload is read from a registry behind them', async () => {
+    upload(archive(anApp));
+    handle = (request, response) =>
+      void answer(request).then(({ status, headers, body }) => response.writeHead(status, headers).end(body));
+    scheme = 'basic';
+    const host = `registry.example:${port}`;
+    const result = await run(FETCH_UPLOAD, { ...variables({ kind: 'upload', tag: 'upload-1' }, host) });
+    expect(result).toMatchObject({ code: 0, said: '' });
+    expect([...new Set(proxy.seen)]).toEqual([`CONNECT ${host}`]);
+    expect(readdirSync(join(sandbox, 'workspace/source'))).toEqual(['davit.json', 'src']);
+  });
+
+  it('the builder trusts them besides those of its image', async () => {
+    writeFileSync(join(sandbox, 'push/authorities.crt'), authority.certificate);
+    const file = join(sandbox, 'bin/buildctl-daemonless.sh');
+    writeFileSync(file, `#!/bin/bash\necho "#1 $(cat "$SSL_CERT_FILE" | grep -c BEGIN)"; exit 1\n`);
+    chmodSync(file, 0o755);
+    const images = readFileSync('/etc/ssl/certs/ca-certificates.crt', 'utf8').match(/BEGIN/g)?.length ?? 0;
+    expect((await run(BUILD, { TAG: 'log-1' })).output).toContain(`#1 ${images + 1}\n`);
+  });
+});
+
+/** A bare repository with one commit on main; answers with the commit. */
+function bareRepository(folder: string): string {
+  const git = (...args: string[]): string =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { encoding: 'utf8' }).trim();
+  git('init', '-q', '--bare', '-b', 'main', folder);
+  const tree = git('-C', folder, 'write-tree');
+  const commit = git('-C', folder, 'commit-tree', tree, '-m', 'one');
+  git('-C', folder, 'update-ref', 'refs/heads/main', commit);
+  return commit;
+}
+
+/** git's own HTTP backend. */
+function gitBackend(folder: string): RequestListener {
+  const backend = join(execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(), 'git-http-backend');
+  return (request, response) => {
+    const url = new URL(request.url ?? '/', 'https://git.example');
+    const child = spawn(backend, [], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: {
+        PATH: process.env['PATH'],
+        GIT_PROJECT_ROOT: folder,
+        GIT_HTTP_EXPORT_ALL: '1',
+        GIT_PROTOCOL: String(request.headers['git-protocol'] ?? ''),
+        REQUEST_METHOD: request.method,
+        PATH_INFO: url.pathname,
+        QUERY_STRING: url.search.slice(1),
+        CONTENT_TYPE: request.headers['content-type'] ?? '',
+        HTTP_CONTENT_ENCODING: request.headers['content-encoding'] ?? '',
+      },
+    });
+    request.pipe(child.stdin);
+    void buffer(child.stdout).then((whole) => {
+      const end = whole.indexOf('\r\n\r\n');
+      const lines = whole.subarray(0, end).toString().split('\r\n');
+      const headers = Object.fromEntries(lines.map((line) => line.split(/: */, 2) as [string, string]));
+      response.writeHead(Number(headers['Status']?.slice(0, 3) ?? 200), headers).end(whole.subarray(end + 4));
+    });
+  };
+}
 
 describe('build', () => {
   const digest = `sha256:${'d'.repeat(64)}`;

@@ -8,6 +8,12 @@ import { LOG_ARTIFACT_TYPE, LOG_LAYER_TYPE } from '../../record/registry-names.t
 const COMMON = `set -o pipefail
 umask 022
 fail() { printf '%s: %s\\n' "$1" "$2" | tee /dev/termination-log >&2; exit 1; }
+# The platform's authorities besides those of the image, for git, curl and BuildKit. What is named for one host takes precedence.
+trust() {
+  [ -s "$1/authorities.crt" ] || return 0
+  cat /etc/ssl/certs/ca-certificates.crt "$1/authorities.crt" > /tmp/authorities.crt 2> /dev/null
+  export GIT_SSL_CAINFO=/tmp/authorities.crt CURL_CA_BUNDLE=/tmp/authorities.crt SSL_CERT_FILE=/tmp/authorities.crt
+}
 `;
 
 // Redirects are not followed, because git would send the credential to their target. Only the requested commit is
@@ -15,6 +21,7 @@ fail() { printf '%s: %s\\n' "$1" "$2" | tee /dev/termination-log >&2; exit 1; }
 export const FETCH_GIT = `${COMMON}
 printf '#!/bin/sh\\ncase "$1" in Username*) echo x-access-token;; *) cat /source/token;; esac\\n' > /tmp/askpass
 chmod 700 /tmp/askpass
+trust /source
 [ -s /source/token ] && export GIT_ASKPASS=/tmp/askpass
 [ -s /source/ca.crt ] && export GIT_SSL_CAINFO=/source/ca.crt
 ulimit -f "$((WORKSPACE_MB * 1024))"
@@ -40,6 +47,7 @@ printf '%s' "$commit" > /dev/termination-log
 // with the Authorization header of all further requests is in /tmp/authorization. Where the registry has TLS, nothing is sent
 // without it, wherever the registry sends its clients: a RUN shares the network of the pod, and may read what is not encrypted.
 const REGISTRY = `
+trust "$CREDENTIALS"
 tls=()
 [ -s "$CREDENTIALS/ca.crt" ] && tls=(--cacert "$CREDENTIALS/ca.crt")
 api=$REGISTRY/v2/$REPOSITORY

@@ -5,6 +5,7 @@ import { createServer as createTcpServer, type Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AllowedHost, type GuardedFetch, makeGuardedFetch } from '../../../src/outbound/guarded-fetch.ts';
 import { isPublic } from '../../../src/outbound/public-addresses.ts';
+import { type ConnectProxy, startConnectProxy } from '../../support/connect-proxy.ts';
 import { type Host, startHost } from './host.ts';
 
 let trap: Server;
@@ -285,6 +286,128 @@ describe('TLS', () => {
     expect(await outcome(`https://wrong.example:${host.port}/`, open)).toBe('unreachable');
     expect(host.seen).toEqual([]);
     await open.close();
+  });
+});
+
+describe('through a proxy', () => {
+  let proxy: ConnectProxy;
+  beforeEach(async () => {
+    proxy = await startConnectProxy();
+  });
+  afterEach(() => proxy.close());
+  /** Davit resolves no name that the proxy resolves: in a company it may know no outside name. */
+  const unresolved = (): Promise<never> => Promise.reject(new Error('Davit has resolved a name.'));
+  function proxied(noProxy: readonly string[] = [], more: readonly AllowedHost[] = []): GuardedFetch {
+    return makeGuardedFetch({
+      hosts: [{ host: `${host.name}:${host.port}`, addresses: [], ca: host.ca }, ...more],
+      proxies: { httpsProxy: proxy.url, noProxy },
+      lookup: unresolved,
+      connectTimeoutMs: 300,
+      answerTimeoutMs: 300,
+    });
+  }
+  const failure = async (using: GuardedFetch, url = `${base()}/`): Promise<unknown> => {
+    const { why, message } = await using.fetch(url, { signal: AbortSignal.timeout(5000) }).then(
+      ({ status }) => ({ why: status, message: '' }),
+      (error: { why: string; message: string }) => error,
+    );
+    await using.close();
+    return [why, message];
+  };
+
+  it('a host is reached, whose name the proxy resolves, and the proxy reads nothing', async () => {
+    const via = proxied();
+    expect([await outcome(`${base()}/a`, via), await outcome(`${base()}/b`, via)]).toEqual([404, 404]);
+    expect(host.seen).toEqual(['GET /a', 'GET /b']);
+    expect(host.authorizations).toEqual(['token canary', 'token canary']);
+    expect([...new Set(proxy.seen)]).toEqual([`CONNECT ${host.name}:${host.port}`]);
+    expect(JSON.stringify(proxy.headers)).not.toContain('canary');
+    await via.close();
+  });
+
+  it.each(FORBIDDEN_URLS)('%s is not asked for', async (url) => {
+    const via = proxied();
+    expect(await outcome(filled(url), via)).toBe('forbidden');
+    expect(proxy.seen).toEqual([]);
+    await via.close();
+  });
+
+  it('a redirect is followed to listed hosts alone', async () => {
+    host.fault = (_request, response) => {
+      response.writeHead(302, { location: 'https://metadata.google.internal/' }).end();
+      return true;
+    };
+    const via = proxied();
+    expect(await outcome(`${base()}/start`, via)).toBe('forbidden');
+    expect(proxy.seen).toHaveLength(1);
+    await via.close();
+  });
+
+  it('a private address that is a listed host is asked for only where it is listed as an address too', async () => {
+    const literal = `127.0.0.1:${host.port}`;
+    expect(await failure(proxied([], [{ host: literal, addresses: [], ca: host.ca }]), `https://${literal}/`)).toEqual([
+      'forbidden',
+      `Address ${literal} is not public. To allow it, list it in its host's addresses in setting codeHosts.`,
+    ]);
+    expect(proxy.seen).toEqual([]);
+  });
+
+  it('a host of noProxy is not, and its address is checked', async () => {
+    const direct = proxied([host.name]);
+    expect(await outcome(`${base()}/`, direct)).toBe('unreachable');
+    await direct.close();
+    const checked = makeGuardedFetch({
+      hosts: [{ host: `${host.name}:${host.port}`, addresses: [], ca: host.ca }],
+      proxies: { httpsProxy: proxy.url, noProxy: [host.name] },
+      lookup: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+    });
+    expect(await outcome(`${base()}/`, checked)).toBe('forbidden');
+    await checked.close();
+    expect([proxy.seen, host.seen]).toEqual([[], []]);
+  });
+
+  it('only the certificate of the host is trusted, for its name', async () => {
+    const other = { host: `wrong.example:${host.port}`, addresses: [], ca: host.ca };
+    expect(await failure(proxied([], [other]), `https://wrong.example:${host.port}/`)).toMatchObject({
+      0: 'unreachable',
+    });
+    const untrusted = { host: `localhost:${host.port}`, addresses: [] };
+    expect(await failure(proxied([], [untrusted]), `https://localhost:${host.port}/`)).toMatchObject({
+      0: 'unreachable',
+    });
+    expect([proxy.seen.length, host.seen]).toEqual([2, []]);
+  });
+
+  it('a proxy that refuses, is silent or is not there is named as the cause', async () => {
+    proxy.fault = 403;
+    expect(await failure(proxied())).toEqual([
+      'unreachable',
+      "The platform's proxy refused the connection: it answered 403.",
+    ]);
+    proxy.fault = 407;
+    expect(await failure(proxied())).toEqual([
+      'unreachable',
+      "The platform's proxy refused the connection: it answered 407.",
+    ]);
+    proxy.fault = 'silent';
+    expect(await failure(proxied())).toEqual(['timeout', 'The code host did not answer in time.']);
+    await proxy.close();
+    expect(await failure(proxied())).toEqual([
+      'unreachable',
+      "The code host cannot be reached through the platform's proxy.",
+    ]);
+  });
+
+  it('is where the settings say, not where the environment does', async () => {
+    const before = process.env['HTTPS_PROXY'];
+    process.env['HTTPS_PROXY'] = proxy.url;
+    try {
+      expect(await outcome(`${base()}/`)).toBe(404);
+    } finally {
+      if (before === undefined) delete process.env['HTTPS_PROXY'];
+      else process.env['HTTPS_PROXY'] = before;
+    }
+    expect(proxy.seen).toEqual([]);
   });
 });
 

@@ -1,7 +1,9 @@
 // The chart renders as documented, and tells in a sentence what is wrong with a values file.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { customResourceDefinitions } from '../../../src/api/crd.ts';
@@ -17,6 +19,7 @@ import {
   makeChartRenderer,
   manifestNamed as named,
 } from '../../support/rendered-chart.ts';
+import { type Host, startHost } from '../codehost/host.ts';
 
 /** Said by their name, as everywhere in Kubernetes. */
 const OBVIOUS =
@@ -599,11 +602,109 @@ describe('for companies', () => {
     for (const pod of [api, JSON.stringify(controller)]) {
       expect(pod).toContain('{"name":"NODE_EXTRA_CA_CERTS","value":"/etc/davit-ca/ca.crt"}');
       expect(pod).toContain('{"name":"ca-bundle","mountPath":"/etc/davit-ca","readOnly":true}');
-      expect(pod).toContain('{"name":"ca-bundle","configMap":{"name":"authorities"}}');
+      expect(pod).toContain('{"name":"DAVIT_CA_BUNDLE","value":"/etc/davit-ca/ca.crt"}');
+      expect(pod).toContain(
+        '{"name":"ca-bundle","configMap":{"name":"authorities","items":[{"key":"ca.crt","path":"ca.crt"}]}}',
+      );
     }
     expect(JSON.stringify(controller)).toContain('"mountPath":"/more"');
     expect(controller['topologySpreadConstraints']).toEqual([{ topologyKey: 'zone' }]);
     expect(named(manifests, 'Service', 'davit-registry').metadata).toMatchObject({ annotations: { note: 'here' } });
+  });
+
+  describe('proxies', () => {
+    const PROXY =
+      'settings.proxy.httpsProxy=http://proxy.example:3128,settings.proxy.noProxy={.example.com,10.0.0.0/8}';
+    const OWN = 'registry.enabled=true,registry.host=r.example:5000,registry.tokenUrl=https://t.example:8443/t';
+    async function noProxyOf(set: string): Promise<readonly string[]> {
+      const documents = named(await render('--set', set), 'ConfigMap', 'davit-settings')['data'] as Record<
+        string,
+        string
+      >;
+      const file = join(home, 'proxy-settings.yaml');
+      await writeFile(file, documents['settings.yaml'] ?? '');
+      return loadConfig({ DAVIT_SETTINGS: file, KUBERNETES_SERVICE_HOST: '10.96.0.1' }).settings.proxy.noProxy;
+    }
+    const CLUSTER = ['localhost', '127.0.0.1', '::1', '.svc', '.cluster.local', '10.96.0.1'];
+
+    it("are not used for the cluster, for the chart's registry and where it gives tokens, and for code hosts with addresses", async () => {
+      expect(await noProxyOf(PROXY)).toEqual(['.example.com', '10.0.0.0/8', ...CLUSTER]);
+      expect(await noProxyOf(`${PROXY},${OWN}`)).toEqual([
+        '.example.com',
+        '10.0.0.0/8',
+        'r.example',
+        't.example',
+        ...CLUSTER,
+      ]);
+      const hosts =
+        'settings.codeHosts[0].host=api.github.com,settings.codeHosts[1].host=git.corp:8443,settings.codeHosts[1].addresses={10.1.1.1}';
+      expect(await noProxyOf(`${PROXY},${hosts}`)).toEqual(['.example.com', '10.0.0.0/8', ...CLUSTER, 'git.corp']);
+      expect(await noProxyOf(OWN)).toEqual([]);
+    });
+
+    it.each([
+      ['settings.proxy.httpsProxy=http://user:pass@proxy.example:3128', 'must have no user name or password'],
+      ['settings.proxy.httpsProxy=https://proxy.example:3128', "at '/settings/proxy/httpsProxy'"],
+      ['settings.proxy.httpsProxy=proxy.example:3128', "at '/settings/proxy/httpsProxy'"],
+      ['settings.proxy.noProxy={*.example.com}', "at '/settings/proxy/noProxy/0'"],
+      ['settings.proxy.noProxy={example.com:443}', "at '/settings/proxy/noProxy/0'"],
+    ])('%s is refused', async (set, says) => {
+      await expect(render('--set', set)).rejects.toThrow(says);
+    });
+
+    it.each([
+      ['http://proxy.example:3128', '', true],
+      ['http://proxy.example:3128', ',settings.proxy.addresses={10.1.1.1}', false],
+      ['http://10.1.1.1:3128', '', false],
+    ])('given by name need their private addresses for builds: %s%s', async (proxy, more, isWarned) => {
+      const set = `${BUILDS},settings.proxy.httpsProxy=${proxy}${more}`;
+      const command = ['install', 'davit', chart, '--namespace', 'davit-system', '--dry-run=client', '--set', set];
+      expect((await helm(...command)).includes(`WARNING: builds reach the proxy ${proxy} only if`)).toBe(isWarned);
+    });
+  });
+
+  describe('caBundle', () => {
+    let host: Host;
+    beforeAll(async () => {
+      host = await startHost('localhost');
+    });
+    afterAll(() => host?.close());
+
+    /** What a program of the container, with the mounts of its pod, says of a request to code host and registry. */
+    async function reach(set: string): Promise<string> {
+      const { containers, volumes } = podOf(await render('--set', set), 'davit-controller') as unknown as {
+        containers: { env: { name: string; value?: string }[]; volumeMounts: { name: string; mountPath: string }[] }[];
+        volumes: { name: string; configMap?: { name: string; items?: { key: string; path: string }[] } }[];
+      };
+      const env = containers[0]?.env ?? [];
+      const volumeMounts = containers[0]?.volumeMounts ?? [];
+      const volume = volumes.find(({ configMap }) => configMap?.name === 'authorities');
+      const mount = volumeMounts.find(({ name }) => name === volume?.name);
+      const root = await mkdtemp(join(home, 'root-'));
+      for (const { key, path } of volume?.configMap?.items ?? []) {
+        expect(key).toBe('company.pem');
+        // oxlint-disable-next-line no-await-in-loop -- one file
+        await mkdir(join(root, mount?.mountPath ?? ''), { recursive: true });
+        // oxlint-disable-next-line no-await-in-loop -- one file
+        await writeFile(join(root, mount?.mountPath ?? '', path), host.ca);
+      }
+      const given = Object.fromEntries(
+        env.flatMap(({ name, value }) => (/CA_/.test(name) && value !== undefined ? [[name, join(root, value)]] : [])),
+      );
+      const { NODE_EXTRA_CA_CERTS: _, ...own } = process.env;
+      const program = join(import.meta.dirname, '../../support/reach-over-tls.ts');
+      const { stdout } = await promisify(execFile)(process.execPath, [program, `localhost:${host.port}`], {
+        env: { ...own, ...given },
+      });
+      return stdout.trim();
+    }
+
+    it('is how the processes trust code hosts and registries, and is handed to builds', async () => {
+      expect(await reach('caBundle.configMap=authorities,caBundle.key=company.pem')).toBe(
+        `code host 404, registry 404, builds ${host.ca.length}`,
+      );
+      expect(await reach('caBundle.configMap=')).toBe('code host unreachable, registry unreachable, builds 0');
+    });
   });
 
   describe('commonLabels', () => {

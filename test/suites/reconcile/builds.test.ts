@@ -122,7 +122,7 @@ function fromRepository(
   };
 }
 
-async function builds(kube: FakeKube, settings: Settings = DEFAULTS): Promise<Builds> {
+async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities?: string): Promise<Builds> {
   const harness = await aController(kube, settings);
   const { caches, shell, clock } = harness;
   const { registry } = settings.builds;
@@ -156,6 +156,7 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS): Promise<Bu
     registry,
     registryAccess,
     sources,
+    authorities,
     builds: caches.builds,
     events,
     now,
@@ -385,6 +386,24 @@ it("fetches a template's repository without a token, by the authorities of its h
   expect([inSource('token'), inSource('ca.crt')]).toEqual(['', 'authorities of the host']);
   await here.settle();
   expect([states(kube), here.host.asked]).toEqual([['DEPLOYED'], 0]);
+});
+
+it("gives a build the platform's authorities and proxies, and lets it reach them", async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const proxy = { httpsProxy: 'http://10.9.8.7:3128', noProxy: ['.svc'] };
+  const here = await builds(kube, Settings.parse({ ...DEFAULTS, proxy }), 'authorities of the platform');
+  await here.settle(nothingRuns);
+  const secrets = kube.objects<KubeObject & { data?: Record<string, string> }>(SECRETS);
+  for (const part of ['-source', '-push']) {
+    const secret = secrets.find(({ metadata }) => metadata.name.endsWith(part));
+    expect(Buffer.from(secret?.data?.['authorities.crt'] ?? '', 'base64').toString()).toBe(
+      'authorities of the platform',
+    );
+  }
+  const [job] = kube.objects(JOBS);
+  expect(JSON.stringify(job)).toContain('"--opt=build-arg:HTTPS_PROXY=http://10.9.8.7:3128"');
+  expect(JSON.stringify(kube.objects(NETWORK_POLICIES))).toContain('"cidr":"10.9.8.7/32"');
 });
 
 it('reports the line that failed, and keeps the previous revision running', async () => {
