@@ -11,13 +11,18 @@ import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import type { Bound } from './bound.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
-import { CLUSTER_EVENTS } from './cluster-events.ts';
+import { CLUSTER_EVENTS, claimGrows, type WithTemplate } from './cluster-events.ts';
 import * as people from './people-events.ts';
 import type { Admission, Scene } from './scene.ts';
 
 type Spec = Partial<AppDeployment['spec']>;
 
 const PLAIN = Settings.parse({ keda: { enabled: false }, checkNodes: false });
+const WITH_ADDRESSES = Settings.parse({
+  keda: { enabled: false },
+  checkNodes: false,
+  address: { kind: 'ingress', baseDomain: 'apps.example' },
+});
 const WITH_KEDA = Settings.parse({ keda: { enabled: true }, checkNodes: false });
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const WITH_BUILDS = Settings.parse({
@@ -92,7 +97,8 @@ function beginBuilds(
 
 /** As the API server: random values are those of the object's name, and claims are protected while pods use them. */
 const ADMISSION: Admission = {
-  admit(resource: Resource, object: JsonObject, before: KubeObject | undefined) {
+  admit(resource: Resource, object: JsonObject, before: KubeObject | undefined, scene: Scene) {
+    if (resource.kind === 'StatefulSet') rewriteImages(scene, object as unknown as KubeObject & WithTemplate);
     const metadata = object['metadata'] as Record<string, string & string[]>;
     if (resource.kind === 'PersistentVolumeClaim' && before === undefined)
       metadata['finalizers'] = ['kubernetes.io/pvc-protection'] as string & string[];
@@ -104,18 +110,29 @@ const ADMISSION: Admission = {
   },
 };
 
+/** A webhook that has every image come from a mirror. */
+function rewriteImages(scene: Scene, { metadata: { namespace = '' }, spec }: KubeObject & WithTemplate): void {
+  if (scene.mark(namespace, 'webhook') !== 'rewrites') return;
+  for (const container of spec.template.spec.containers as unknown as { image: string }[])
+    if (!container.image.startsWith('mirror.example/')) container.image = `mirror.example/${container.image}`;
+}
+
 /** What quotas, webhooks and rights refuse. */
 function refuse(scene: Scene, { verb, kind, ref, dryRun }: FakeRequest): Error | undefined {
   const { namespace = '' } = ref;
   const refused = (words: string): Error =>
     new Forbidden(`${verb} ${kind} ${ref.name}: ${words}`, { serverMessage: words });
-  if (verb === 'get' || verb === 'list' || verb === 'delete') return undefined;
+  const isRead = verb === 'get' || verb === 'list';
+  if (scene.mark(namespace, 'rights') === `${isRead ? 'read' : 'write'} ${kind}${kind.endsWith('s') ? 'es' : 's'}`)
+    return refused(`User "davit" cannot ${verb} resource "${kind.toLowerCase()}s" in the namespace "${namespace}"`);
+  if (isRead || verb === 'delete') return undefined;
   if (kind === 'Pod' && dryRun === true && scene.mark(namespace, 'quota') === 'full')
     return refused(
       `pods "${ref.name}" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=5, limited: pods=5`,
     );
-  if (kind === 'StatefulSet' && dryRun !== true && scene.mark(namespace, 'webhook') === 'refuses')
-    return refused('admission webhook "policy.example" denied the request');
+  const says = scene.mark(namespace, 'webhook');
+  if (kind === 'StatefulSet' && dryRun !== true && says?.startsWith('refuses') === true)
+    return refused(`admission webhook "policy.example" denied the request: ${says}`);
   return undefined;
 }
 
@@ -190,8 +207,65 @@ export const BOUNDS: readonly Bound[] = [
       DELETIONS.statefulSet,
       people.sizes('a larger volume', { dbStorageGi: 20 }),
       people.sizes('a smaller volume', { dbStorageGi: 1 }),
+      claimGrows,
     ],
     people: 3,
+    troubles: 1,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'refusals',
+    about: 'Webhooks that rewrite, or refuse with other words each time; rights that are taken and given back.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: FIXED, runtime: MIGRATE } }),
+    events: [
+      ...CLUSTER_EVENTS,
+      people.webhookRefuses,
+      people.webhookRefusesOtherwise,
+      people.webhookRewrites,
+      people.webhookGone,
+      people.rightTaken('write Services'),
+      people.rightTaken('write StatefulSets'),
+      people.rightTaken('write Jobs'),
+      people.rightTaken('read Secrets'),
+      people.rightsBack,
+      people.image('2'),
+      people.sizes('more memory of PostgreSQL', { dbMemoryMb: 2048 }),
+      people.newSecret('external', 'uri'),
+      people.externalDatabase,
+      DELETIONS.statefulSet,
+      DELETIONS.service,
+      people.deleteRecord,
+    ],
+    people: 3,
+    troubles: 3,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'addresses',
+    about: 'Two tenants that want one host: claims, edits, pauses, deletions and new records of the name.',
+    settings: WITH_ADDRESSES,
+    namespaces: ['team', 'other'],
+    begin: begin({ sourceConfig: { resourceSpec: { ...FIXED, maxScale: 1 } } }, ['team', 'other']),
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      people.customUrl('www.apps.example'),
+      people.customUrl('www2.apps.example'),
+      people.customUrl(undefined),
+      people.rightTaken('write Ingresses'),
+      people.rightsBack,
+      people.pause,
+      people.resume,
+      people.deleteRecord,
+      people.remake('shop', (namespace) => aRecord(namespace, { sourceConfig: { resourceSpec: FIXED } })),
+      people.tenantLabel(undefined),
+      people.tenantLabel('true'),
+      DELETIONS.ingress,
+    ],
+    people: 4,
     troubles: 1,
     refuse,
     admission: ADMISSION,

@@ -13,6 +13,8 @@ export const ORGANIZATION = 'davit-org';
 /** So long that nobody waits for caches to follow. */
 const AN_HOUR_AGO = new Date(NOW - 3_600_000).toISOString();
 
+const REGISTRY_FULL = 'error: failed to push: unexpected status: 500: write /var/lib/registry: no space left on device';
+
 interface BuildJob extends KubeObject {
   readonly spec: {
     readonly suspend?: boolean;
@@ -34,7 +36,7 @@ const running = (scene: Scene): BuildJob[] =>
 const commitOf = ({ spec }: BuildJob): string =>
   spec.template.spec.initContainers[0]?.env.find(({ name }) => name === 'REF')?.value ?? 'a'.repeat(40);
 
-function end(scene: Scene, subject: string, exitCode: number): void {
+function end(scene: Scene, subject: string, exitCode: number, words = 'error: exit code: 7'): void {
   const job = running(scene).find(({ metadata }) => metadata.name === subject);
   if (!job) return;
   const commit = commitOf(job);
@@ -49,9 +51,7 @@ function end(scene: Scene, subject: string, exitCode: number): void {
     status: {
       phase: exitCode === 0 ? 'Succeeded' : 'Failed',
       initContainerStatuses: [ended('fetch', 0, commit), ended('plan', 0, '')],
-      containerStatuses: [
-        ended('build', exitCode, exitCode === 0 ? `sha256:${commit.slice(0, 32).repeat(2)}` : 'error: exit code: 7'),
-      ],
+      containerStatuses: [ended('build', exitCode, exitCode === 0 ? `sha256:${commit.slice(0, 32).repeat(2)}` : words)],
     },
   } as KubeObject);
   const type = exitCode === 0 ? 'Complete' : 'Failed';
@@ -74,6 +74,12 @@ export const BUILD_EVENTS: readonly Event[] = [
     by: 'builds',
     subjects: (scene, at) => (at === BUILDS ? subjects(scene) : []),
     happen: (scene, _at, job) => end(scene, job, 1),
+  },
+  {
+    name: 'build Job % finds the registry full',
+    by: 'builds',
+    subjects: (scene, at) => (at === BUILDS ? subjects(scene) : []),
+    happen: (scene, _at, job) => end(scene, job, 1, REGISTRY_FULL),
   },
   {
     name: 'build Job % is evicted with its pod',

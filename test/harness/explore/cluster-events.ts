@@ -21,6 +21,10 @@ interface Container {
   readonly image: string;
   readonly env?: readonly { readonly valueFrom?: { readonly secretKeyRef?: { readonly name: string } } }[];
 }
+interface Claim extends KubeObject {
+  readonly spec: { readonly resources: { readonly requests: { readonly storage: string } } };
+  readonly status?: { readonly phase?: string; readonly capacity?: { readonly storage: string } };
+}
 interface PodSpec {
   readonly containers: readonly Container[];
   readonly volumes?: readonly { readonly persistentVolumeClaim?: { readonly claimName: string } }[];
@@ -289,6 +293,23 @@ export const CLUSTER_EVENTS: readonly Event[] = [
     },
   },
   {
+    name: 'volume % has its size',
+    by: 'cluster',
+    calm: true,
+    subjects: (scene, namespace) =>
+      scene
+        .all<Claim>(PERSISTENT_VOLUME_CLAIMS, namespace)
+        .filter(
+          ({ spec, status }) =>
+            status?.phase === 'Bound' && status.capacity?.storage !== spec.resources.requests.storage,
+        )
+        .map(({ metadata }) => metadata.name),
+    happen(scene, namespace, subject) {
+      const claim = scene.get<Claim>(PERSISTENT_VOLUME_CLAIMS, namespace, subject);
+      if (claim) scene.change(PERSISTENT_VOLUME_CLAIMS, claim, { status: { capacity: claim.spec.resources.requests } });
+    },
+  },
+  {
     name: 'volume % is lost with its node',
     by: 'cluster',
     subjects: (scene, namespace) =>
@@ -346,3 +367,21 @@ export const CLUSTER_EVENTS: readonly Event[] = [
     },
   },
 ];
+
+/** What grows volumes that are nearly full (pvc-autoresizer) does so without Davit. */
+export const claimGrows: Event = {
+  name: 'an autoscaler of volumes enlarges % to 40Gi',
+  by: 'cluster',
+  subjects: (scene, namespace) =>
+    scene
+      .all<Claim>(PERSISTENT_VOLUME_CLAIMS, namespace)
+      .filter(({ spec }) => spec.resources.requests.storage !== '40Gi')
+      .map(({ metadata }) => metadata.name),
+  happen: async (scene, namespace, name) =>
+    void (await scene.kube.mergePatch(
+      PERSISTENT_VOLUME_CLAIMS,
+      { namespace, name },
+      { spec: { resources: { requests: { storage: '40Gi' } } } },
+      { fieldManager: 'pvc-autoresizer' },
+    )),
+};

@@ -7,6 +7,7 @@ import { patchTo } from '../../../src/http/core/merge-patch.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
+  INGRESSES,
   JOBS,
   NAMESPACES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -184,6 +185,16 @@ export const deleteRecord: Event = {
   happen: (scene, namespace, subject) => remove(scene, APP_DEPLOYMENTS, namespace, subject),
 };
 
+export const customUrl = (host: string | undefined): Event =>
+  specChange(
+    host === undefined ? 'no custom_url' : `custom_url ${host}`,
+    ({ sourceConfig }) =>
+      sourceConfig.customUrl === (host && `https://${host}`)
+        ? undefined
+        : { sourceConfig: { customUrl: host === undefined ? null : `https://${host}` } },
+    false,
+  );
+
 /** The record again under its name, once it is gone. */
 export const remake = (name: string, make: (namespace: string) => AppDeployment): Event => ({
   name: 'somebody makes record % again',
@@ -213,6 +224,7 @@ export const DELETIONS = {
   service: deletion(SERVICES),
   claim: deletion(PERSISTENT_VOLUME_CLAIMS),
   autoscaler: deletion(HORIZONTAL_POD_AUTOSCALERS),
+  ingress: deletion(INGRESSES),
   job: deletion(JOBS),
   password: deletion(SECRETS, ({ metadata }) => metadata.labels?.[DEPLOYMENT_LABEL] !== undefined),
   ownSecret: deletion(SECRETS, ({ metadata }) => metadata.labels?.[DEPLOYMENT_LABEL] === undefined),
@@ -259,7 +271,16 @@ export const quotaFreed = marked('the quota is freed', 'quota', undefined);
 export const codeHostDown = marked('the code host is down', 'code host', 'down', '');
 export const codeHostUp = marked('the code host is up', 'code host', undefined, '');
 export const webhookRefuses = marked('a webhook refuses StatefulSets', 'webhook', 'refuses');
-export const webhookGone = marked('the webhook refuses no more', 'webhook', undefined);
+export const webhookRefusesOtherwise = marked(
+  'a webhook refuses StatefulSets in other words',
+  'webhook',
+  'refuses otherwise',
+);
+export const webhookRewrites = marked('a webhook rewrites the images of StatefulSets', 'webhook', 'rewrites');
+export const webhookGone = marked('the webhook is gone', 'webhook', undefined);
+/** The right to write a kind, or to read it. */
+export const rightTaken = (right: string): Event => marked(`Davit may not ${right} any more`, 'rights', right);
+export const rightsBack = marked('Davit has all its rights again', 'rights', undefined);
 
 export const tenantLabel = (wanted: 'true' | undefined): Event => ({
   name: wanted ? 'somebody gives the namespace its tenant label' : "somebody takes the namespace's tenant label away",

@@ -1,6 +1,6 @@
 // What must hold: of every pass, and of every state at rest. Each returns a sentence if it does not.
 
-import type { AppDeployment } from '../../../src/api/app-deployment.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import type { AppRevision } from '../../../src/api/app-revision.ts';
 import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
 import { FINAL_PHASES } from '../../../src/api/build.ts';
@@ -22,6 +22,7 @@ import { ServerError } from '../../../src/errors.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
+  INGRESSES,
   JOBS,
   NAMESPACES,
   NETWORK_POLICIES,
@@ -34,6 +35,7 @@ import {
   STATEFUL_SETS,
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
+import { hostOf, wantedHost } from '../../../src/record/hostnames.ts';
 import { names } from '../../../src/record/names.ts';
 import { resolve } from '../../../src/record/resolve.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
@@ -206,6 +208,14 @@ const deployment = (scene: Scene, { metadata }: AppDeployment, part: string): Wi
     metadata.namespace ?? '',
     (names(metadata.name) as unknown as Record<string, string>)[part] ?? '',
   );
+const hostsIn = (scene: Scene, namespace: string, name: string): string[] => {
+  const one = scene.get<KubeObject & { spec: { rules?: readonly { host?: string }[] } }>(
+    INGRESSES,
+    namespace,
+    names(name).address,
+  );
+  return (one?.spec.rules ?? []).flatMap(({ host }) => host ?? []);
+};
 const RUN_PARTS = ['server', 'queue', 'orchestrator', 'executor'];
 /** No pod starts while its data would be lost: a person has to act. */
 export function hasLostData({ status }: AppDeployment): boolean {
@@ -321,6 +331,38 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       return phase === undefined || FINAL_PHASES.has(phase)
         ? undefined
         : `The build of the newest revision of ${record.metadata.namespace}/${record.metadata.name} is ${phase} for ever: ${newest?.status?.build?.message}`;
+    },
+  },
+  {
+    name: 'the address is true',
+    broken(scene, record, settings) {
+      if (settings.address.kind !== 'ingress' || isLeft(record, scene) || hasLostData(record)) return undefined;
+      const { namespace = '', name } = record.metadata;
+      if (scene.mark(namespace, 'rights') !== undefined) return undefined;
+      const wanted = wantedHost(record.spec, { name, namespace }, settings.address);
+      const hosts = hostsIn(scene, namespace, name);
+      const url = record.status?.url;
+      if (url !== undefined && !hosts.includes(hostOf(url)))
+        return `status.url is ${url}, and its Ingress has ${hosts.join()}.`;
+      const others = scene
+        .everywhere<AppDeployment>(APP_DEPLOYMENTS)
+        .filter((one) => one.metadata.uid !== record.metadata.uid);
+      const rival = others.find(({ metadata }) =>
+        hostsIn(scene, metadata.namespace ?? '', metadata.name).some((host) => hosts.includes(host)),
+      );
+      if (rival) return `${hosts.join()} has two Ingresses.`;
+      const isFree =
+        wanted !== undefined &&
+        !others.some(
+          ({ metadata, status }) =>
+            hostsIn(scene, metadata.namespace ?? '', metadata.name).includes(wanted) ||
+            (status?.url !== undefined && hostOf(status.url) === wanted) ||
+            // It came first, and may not make the Ingress yet.
+            status?.hostClaim?.host === wanted,
+        );
+      return isFree && !hosts.includes(wanted)
+        ? `Nobody has ${wanted}, and ${namespace}/${name}, which wants it, does not get it.`
+        : undefined;
     },
   },
   {

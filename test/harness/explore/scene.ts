@@ -56,7 +56,7 @@ export interface Trace {
 let version = 1000;
 
 export interface Admission {
-  readonly admit?: (resource: Resource, object: JsonObject, before: KubeObject | undefined) => void;
+  readonly admit?: (resource: Resource, object: JsonObject, before: KubeObject | undefined, scene: Scene) => void;
 }
 
 export function openScene(
@@ -140,7 +140,7 @@ export function openScene(
       const entry = here(idOf(resource, ref));
       return uidFor(resource.kind, ref, entry && 'gone' in entry ? entry.gone : 0);
     },
-    ...(admit && { admit }),
+    ...(admit && { admit: (resource, object, existing) => admit(resource, object, existing, scene) }),
   });
   if (stepwise)
     kube.failAfter(({ dryRun }) => {
