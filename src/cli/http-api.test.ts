@@ -1,12 +1,18 @@
 // How the HTTP API's refusals and a broken connection are told.
 
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeAuthority } from '../../test/cluster/certificates.ts';
+import { startConnectProxy } from '../../test/support/connect-proxy.ts';
+import { close, listen } from '../../test/support/http-servers.ts';
 import { makeHttpApi } from './http-api.ts';
 
 let server: Server;
@@ -212,4 +218,28 @@ describe('an upload', () => {
     answer = (request) => request.once('data', () => request.socket.destroy());
     await expect(upload(5 << 20)).rejects.toThrow(`${origin} broke the connection. Try again.`);
   });
+});
+
+it('goes through a proxy where Node.js is told to use the variables of the environment', async () => {
+  const proxy = await startConnectProxy();
+  const authority = makeAuthority('company');
+  const { certificate, key } = authority.serving('davit.example', ['davit.example']);
+  const secure = createTlsServer({ cert: certificate, key }, (request, response) =>
+    response.end(JSON.stringify(request.headers['x-api-key'])),
+  );
+  await listen(secure, 0, '127.0.0.1');
+  const { port } = secure.address() as AddressInfo;
+  const folder = await mkdtemp(join(tmpdir(), 'davit-proxy-'));
+  await writeFile(join(folder, 'ca.crt'), authority.certificate);
+  const program = [
+    `import { makeHttpApi } from ${JSON.stringify(join(import.meta.dirname, 'http-api.ts'))};`,
+    `const api = makeHttpApi({ server: 'https://davit.example:${port}', token: 'secret' });`,
+    "console.log(await api.call('GET', '/v2/platform'));",
+  ];
+  const env = { HTTPS_PROXY: proxy.url, NODE_USE_ENV_PROXY: '1', NODE_EXTRA_CA_CERTS: join(folder, 'ca.crt') };
+  const child = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program.join('\n')], { env });
+  expect((await child).stdout).toBe('secret\n');
+  expect(proxy.seen).toEqual([`CONNECT davit.example:${port}`]);
+  expect(JSON.stringify(proxy.headers)).not.toContain('secret');
+  await Promise.all([proxy.close(), close(secure), rm(folder, { recursive: true })]);
 });
