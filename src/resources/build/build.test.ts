@@ -166,7 +166,19 @@ describe('proxies', () => {
       to: ranges.map((cidr) => ({ ipBlock: { cidr } })),
       ports: [{ port, protocol: 'TCP' }],
     });
-    expect(egress[0]?.ports).toContainEqual({ port, protocol: 'TCP' });
+    // Elsewhere that port stays closed.
+    expect(egress[0]?.ports).toEqual(before[0]?.ports);
+  });
+
+  it('are reached at any public address where they are given by name alone', () => {
+    const { proxy } = Settings.parse({
+      proxy: { httpProxy: 'http://10.20.0.7:3127', httpsProxy: 'http://proxy.example:3128' },
+    });
+    const egress = makeBuildNetworkPolicy({ ...settings, proxy }).spec?.egress ?? [];
+    const port = (number: number): object => ({ port: number, protocol: 'TCP' });
+    expect(egress[0]?.ports).toContainEqual(port(3128));
+    expect(egress[0]?.ports).not.toContainEqual(port(3127));
+    expect(egress).toContainEqual({ to: [{ ipBlock: { cidr: '10.20.0.7/32' } }], ports: [port(3127), port(3128)] });
   });
 });
 

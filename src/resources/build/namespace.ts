@@ -26,8 +26,8 @@ export function makeBuildNetworkPolicy({ builds, codeHosts, proxy }: Settings): 
   const named = [...builds.egress, ...codeHosts.flatMap(({ addresses }) => addresses)].map(asRange);
   const proxies = [proxy.httpProxy, proxy.httpsProxy].filter((url) => url !== undefined).map((url) => new URL(url));
   const proxyRanges = proxies.length === 0 ? [] : [...proxies.flatMap(literalAddress), ...proxy.addresses].map(asRange);
-  // http:// without a port is 80.
-  const proxyPorts = [...new Set(proxies.map(({ port }) => Number(port || 80)))].toSorted((a, b) => a - b);
+  // One that is given by name alone may have any public address.
+  const publicProxies = proxies.filter((url) => proxy.addresses.length === 0 && literalAddress(url).length === 0);
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -41,11 +41,16 @@ export function makeBuildNetworkPolicy({ builds, codeHosts, proxy }: Settings): 
             { ipBlock: { cidr: '0.0.0.0/0', except: PRIVATE_V4 } },
             { ipBlock: { cidr: '::/0', except: PRIVATE_V6 } },
           ],
-          ports: webPorts(proxyPorts, builds.registry?.host, ...codeHosts.map(({ host }) => host)),
+          ports: webPorts(publicProxies.map(portOf), builds.registry?.host, ...codeHosts.map(({ host }) => host)),
         },
         ...(named.length > 0 ? [{ to: [...new Set(named)].map((cidr) => ({ ipBlock: { cidr } })) }] : []),
         ...(proxyRanges.length > 0
-          ? [{ to: [...new Set(proxyRanges)].map((cidr) => ({ ipBlock: { cidr } })), ports: proxyPorts.map(tcp) }]
+          ? [
+              {
+                to: [...new Set(proxyRanges)].map((cidr) => ({ ipBlock: { cidr } })),
+                ports: distinct(proxies.map(portOf)).map(tcp),
+              },
+            ]
           : []),
         {
           ports: [
@@ -61,17 +66,26 @@ export function makeBuildNetworkPolicy({ builds, codeHosts, proxy }: Settings): 
   };
 }
 
-/** Ports 80 and 443, those of proxies, and the ports that the hosts name. */
+/** Ports 80 and 443, those of proxies that are somewhere outside, and the ports that the hosts name. */
 function webPorts(
   ofProxies: readonly number[],
   ...hosts: readonly (string | undefined)[]
 ): { port: number; protocol: 'TCP' }[] {
   const named = hosts.map((host) => Number(/:(\d+)$/.exec(host ?? '')?.[1] ?? 443));
-  return [...new Set([80, 443, ...ofProxies, ...named])].toSorted((a, b) => a - b).map(tcp);
+  return distinct([80, 443, ...ofProxies, ...named]).map(tcp);
 }
 
 function tcp(port: number): { port: number; protocol: 'TCP' } {
   return { port, protocol: 'TCP' };
+}
+
+function distinct(ports: readonly number[]): number[] {
+  return [...new Set(ports)].toSorted((a, b) => a - b);
+}
+
+/** The port of a proxy: http:// without one is 80. */
+function portOf({ port }: URL): number {
+  return Number(port || 80);
 }
 
 /** The address of a proxy that is given by one. */
