@@ -1,12 +1,17 @@
-// Which way a request takes, held against curl: git, curl and Davit must not differ in it.
+// Which way a request takes, held against curl, which git uses too, and Helm, a program of Go as BuildKit is: none of them may differ
+// from Davit.
 
 import { spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureTools, toolPath } from '../../test/cluster/tools.ts';
 import { type ConnectProxy, startConnectProxy } from '../../test/support/connect-proxy.ts';
 import { proxyFor } from './proxy.ts';
 
 let proxy: ConnectProxy;
+let helm: string;
 beforeAll(async () => {
+  helm = toolPath(await ensureTools(['helm'], () => undefined), 'helm', 'helm');
   proxy = await startConnectProxy();
   proxy.fault = 403;
 });
@@ -20,6 +25,15 @@ async function curlIsProxied(url: string, noProxy: readonly string[]): Promise<b
     env,
     stdio: 'ignore',
   });
+  await new Promise((resolve) => child.once('close', resolve));
+  return proxy.seen.length > before;
+}
+
+/** Whether a program of Go asks the proxy. A direct connection ends where the name is not resolved. */
+async function goIsProxied(host: string, noProxy: readonly string[]): Promise<boolean> {
+  const before = proxy.seen.length;
+  const env = { HOME: tmpdir(), HTTPS_PROXY: proxy.url, NO_PROXY: noProxy.join(',') };
+  const child = spawn(helm, ['show', 'chart', `https://${host}:1/x.tgz`], { env, stdio: 'ignore', timeout: 60_000 });
   await new Promise((resolve) => child.once('close', resolve));
   return proxy.seen.length > before;
 }
@@ -46,6 +60,8 @@ describe('noProxy', () => {
     const url = `https://${host}/`;
     expect(proxyFor(new URL(url), { httpsProxy: proxy.url, noProxy: LIST })).toBe(isProxied ? proxy.url : undefined);
     expect(await curlIsProxied(url, LIST)).toBe(isProxied);
+    // A private address that is connected to directly may keep a connection waiting.
+    if (isProxied || !/^[0-9[]/.test(host)) expect(await goIsProxied(host, LIST)).toBe(isProxied);
   });
 });
 

@@ -24,6 +24,7 @@ import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeAuthority } from '../../../test/cluster/certificates.ts';
+import { ensureTools, toolPath } from '../../../test/cluster/tools.ts';
 import { type ConnectProxy, startConnectProxy } from '../../../test/support/connect-proxy.ts';
 import { close, listen } from '../../../test/support/http-servers.ts';
 import { Settings } from '../../api/settings.ts';
@@ -484,13 +485,27 @@ describe('behind a proxy, with authorities of the platform', () => {
     expect(readdirSync(join(sandbox, 'workspace/source'))).toEqual(['davit.json', 'src']);
   });
 
-  it('the builder trusts them besides those of its image', async () => {
-    writeFileSync(join(sandbox, 'push/authorities.crt'), authority.certificate);
+  it('the builder, a program of Go, goes through the proxy and trusts them besides those of its image', async () => {
+    handle = (_request, response) => response.writeHead(418).end();
+    const helm = toolPath(await ensureTools(['helm'], () => undefined), 'helm', 'helm');
     const file = join(sandbox, 'bin/buildctl-daemonless.sh');
-    writeFileSync(file, `#!/bin/bash\necho "#1 $(cat "$SSL_CERT_FILE" | grep -c BEGIN)"; exit 1\n`);
+    writeFileSync(
+      file,
+      `#!/bin/bash\ngrep -c BEGIN "$SSL_CERT_FILE"; exec ${helm} show chart https://git.example:${port}/x.tgz\n`,
+    );
     chmodSync(file, 0o755);
+    const build = (): ReturnType<typeof run> =>
+      run(BUILD, { ...variables({ kind: 'upload', tag: 'log-1' }, 'r.example'), TAG: 'log-1', REGISTRY: address });
+    writeFileSync(join(sandbox, 'push/authorities.crt'), authority.certificate);
     const images = readFileSync('/etc/ssl/certs/ca-certificates.crt', 'utf8').match(/BEGIN/g)?.length ?? 0;
-    expect((await run(BUILD, { TAG: 'log-1' })).output).toContain(`#1 ${images + 1}\n`);
+    const { output } = await build();
+    expect(output).toContain(`${images + 1}\n`);
+    expect(output).toContain('418');
+    expect([...new Set(proxy.seen)]).toEqual([`CONNECT git.example:${port}`]);
+    rmSync(join(sandbox, 'push/authorities.crt'));
+    rmSync(join(sandbox, 'tmp'), { recursive: true });
+    mkdirSync(join(sandbox, 'tmp'));
+    expect((await build()).output).toContain('certificate signed by unknown authority');
   });
 });
 
