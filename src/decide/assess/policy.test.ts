@@ -23,6 +23,24 @@ it('a revision that was made before the limit goes on', () => {
   expect(checkPolicy(anObserved(large, { revisions: [aRevision(large)] }), LIMITED).is).toBe('pass');
 });
 
+it('a scale beyond the limit is refused though it makes no revision, and one in force goes on', () => {
+  const scaled = (maxScale: number, inForce: number): Entry => {
+    const record = aRecord({ sourceConfig: { resourceSpec: { cpu: 4, maxScale } } });
+    const status = { resourceSpec: { maxScale: inForce } };
+    const made = aRevision(aRecord({ sourceConfig: { resourceSpec: { cpu: 4, maxScale: 2 } } }));
+    return checkPolicy(
+      anObserved({ ...record, status }, { revisions: [made] }),
+      Settings.parse({ limits: { cpu: 2, scale: 10 } }),
+    );
+  };
+  expect(scaled(50, 2)).toMatchObject({
+    reason: 'LimitExceeded',
+    message: 'resource_spec exceeds the limits of this platform: maxScale at most 10.',
+  });
+  expect(scaled(10, 2).is).toBe('pass');
+  expect(scaled(50, 50).is).toBe('pass');
+});
+
 it('a record that is older than a rule of the schema makes no new revision, and keeps what it has', () => {
   const older = aRecord({ sourceConfig: { resourceSpec: { cpu: 0.005, cpuLimit: 0.001, sidecars: [] } } });
   expect(checkPolicy(anObserved(older), Settings.parse({}))).toMatchObject({

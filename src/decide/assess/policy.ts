@@ -10,6 +10,7 @@ import { limitViolations, missingExternal } from '../../record/limits.ts';
 import { type ListenerProblem, listenerProblem, runsHere } from '../../record/listener-assignment.ts';
 import { ownImageProblem } from '../../record/own-image.ts';
 import { tenantRepositories } from '../../record/registry-names.ts';
+import { SCALE_FIELDS } from '../../record/requested-scale.ts';
 import { referencesOf } from '../../record/secret-references.ts';
 import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
@@ -117,11 +118,22 @@ function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry |
 }
 
 function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
-  const excesses = isNew ? limitViolations(record.spec.sourceConfig.resourceSpec ?? {}, settings.limits) : [];
+  const asked = record.spec.sourceConfig.resourceSpec ?? {};
+  const excesses = limitViolations(asked, settings.limits, isNew ? {} : inForce(record, asked));
   if (excesses.length === 0) return undefined;
   return stalled(
     'LimitExceeded',
     `resource_spec exceeds the limits of this platform: ${listed(excesses.map(({ field, of, most }) => `${field}${of === undefined ? '' : `: ${of}`} at most ${most}`))}.`,
+  );
+}
+
+/** Of a record whose revision is made: its own numbers, but the scale, which may have changed since, as it was reported last. */
+function inForce({ status }: Observed['record'], asked: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(asked).map(([field, value]) => [
+      field,
+      SCALE_FIELDS.includes(field) ? status?.resourceSpec?.[field] : (value as unknown),
+    ]),
   );
 }
 

@@ -3,9 +3,20 @@
 
 import { describe, expect, it } from 'vitest';
 import { Settings } from '../../../src/api/settings.ts';
-import { DEPLOYMENTS } from '../../../src/kube/api-resources.ts';
+import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS } from '../../../src/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/kube/client.ts';
 import { hostile, payloadSpec, refused, refusedHere, refusedRuntimes } from '../../support/bad-records.ts';
-import { aController, aServer, conditionIn, converge, edit, putRecord, says } from '../reconcile/harness.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import {
+  aController,
+  aConverged,
+  aServer,
+  conditionIn,
+  converge,
+  edit,
+  putRecord,
+  says,
+} from '../reconcile/harness.ts';
 import { aBody, makeFacade } from './facade.ts';
 
 describe.each([...refusedHere, ...hostile.map((row) => ({ ...row, settings: {}, says: undefined }))])(
@@ -79,5 +90,31 @@ describe('what the schema of the record refuses', () => {
     await converge(controller);
     expect(says(kube, 'Ready')).toBe('True Serving');
     expect(kube.objects(DEPLOYMENTS)).not.toEqual(served);
+  });
+});
+
+describe('a scale beyond the limit, which makes no revision,', () => {
+  const limited = (scale: number): Settings => Settings.parse({ limits: { scale } });
+  const scaleTo = (kube: FakeKube, maxScale: number): Promise<void> =>
+    edit(kube, { spec: { sourceConfig: { resourceSpec: { maxScale } } } });
+  const maxima = (kube: FakeKube): unknown[] =>
+    kube
+      .objects<KubeObject & { spec: { maxReplicas: number } }>(HORIZONTAL_POD_AUTOSCALERS)
+      .map(({ spec }) => spec.maxReplicas);
+
+  it('is reported by the controller and changes nothing; a narrower limit leaves alone what is in force', async () => {
+    const { kube, ...controller } = await aConverged({}, aServer(), limited(10));
+    await scaleTo(kube, 50);
+    await converge({ kube, ...controller });
+    expect([says(kube, 'PolicyAccepted'), maxima(kube)]).toEqual(['False LimitExceeded', []]);
+    await scaleTo(kube, 9);
+    await converge({ kube, ...controller });
+    expect([says(kube, 'PolicyAccepted'), maxima(kube)]).toEqual(['True Accepted', [9]]);
+    const narrower = await aController(kube, limited(3));
+    await converge(narrower);
+    expect([says(kube, 'PolicyAccepted'), maxima(kube)]).toEqual(['True Accepted', [9]]);
+    await scaleTo(kube, 8);
+    await converge(narrower);
+    expect([says(kube, 'PolicyAccepted'), maxima(kube)]).toEqual(['False LimitExceeded', [9]]);
   });
 });
