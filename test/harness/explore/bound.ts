@@ -3,6 +3,7 @@
 
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { conditionOf } from '../../../src/api/conditions.ts';
 import type { Settings } from '../../../src/api/settings.ts';
 import { JOBS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
@@ -16,6 +17,7 @@ import { mend } from './mending.ts';
 import { type Controllers, RESOURCES } from './passes.ts';
 import { hasLostData, judgePass, judgeRest, pictureOf } from './properties.ts';
 import { type Admission, type Scene } from './scene.ts';
+import { makeTurnsOfWriters, NO_TURNS } from './turns-of-writers.ts';
 import { makeRegistry, type Registry, type State } from './world.ts';
 
 export interface Bound {
@@ -82,6 +84,12 @@ interface Taking {
   readonly subject: string;
   readonly controller?: Controllers;
 }
+
+const MENDED_IS_NEW = 'a mended record becomes what a new one is';
+const READY_IS_NEW = 'what is Ready is what a new record becomes';
+const isReadyAsMade = (record: AppDeployment, scene: Scene): boolean =>
+  conditionOf(record.status?.conditions, 'Ready')?.status === 'True' &&
+  scene.mark(record.metadata.namespace ?? '', 'webhook') !== 'rewrites';
 
 /** Kinds whose caches may lag. */
 const LAGGING = ['AppDeployment', 'AppRevision', 'Deployment', 'Pod', 'Secret', 'PersistentVolumeClaim', 'Job'];
@@ -180,7 +188,9 @@ export async function makeWorld(bound: Bound): Promise<World> {
     step: (state, label) => take(state, label),
     cost: (label) => costOf(takings.get(label)?.event),
     touched: () => machine.touched(),
+    judgeWay: (group, way) => turnsOfWriters(way, namespaces.slice(group - 1, group)),
   };
+  const turnsOfWriters = makeTurnsOfWriters(registry);
   const components = makeComponents(groups);
   const isTrouble = (event: Event): boolean => event.by !== 'people' && event.calm !== true;
   const costOf = (event: Event | undefined): Cost =>
@@ -195,10 +205,11 @@ export async function makeWorld(bound: Bound): Promise<World> {
     const { event, namespace, subject, controller } = taking;
     if (controller) {
       const done = await machine.pass(controller, `${namespace}/${subject}`, state);
-      const { broken } = done.value;
+      const { broken, said } = done.value;
+      const written = said.filter((words) => !words.endsWith(')'));
       const crashes = done.between.map((after, index) => ({
         state: after,
-        label: `${label}, and crashes after ${index + 1} writes`,
+        label: `${label}, and crashes after ${index + 1} writes, the last of them ${written[index]}`,
         broken: [],
       }));
       return [{ state: done.state, label, broken }, ...crashes];
@@ -248,6 +259,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
 
   async function settle(from: State, then?: string[]): Promise<Rest> {
     const path: string[] = [];
+    const way: State[] = [];
     const broken: Broken[] = [];
     let state = await caughtUp(from);
     let rest: Rest | undefined;
@@ -265,6 +277,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
         };
       else {
         path.push(at);
+        way.push(state);
         // oxlint-disable-next-line no-await-in-loop -- one step after the other
         const next = await calmStep(state, broken, then);
         if (next) state = next;
@@ -272,7 +285,8 @@ export async function makeWorld(bound: Bound): Promise<World> {
       }
     }
     for (const at of path) rests.set(at, rest);
-    return rest;
+    const turns = turnsOfWriters([...way, rest.state], [...namespaces, BUILDS]);
+    return turns.length > 0 ? { ...rest, broken: [...rest.broken, ...turns] } : rest;
   }
   /** One step towards rest; undefined at rest. */
   async function calmStep(state: State, broken: Broken[], then?: string[]): Promise<State | undefined> {
@@ -346,12 +360,17 @@ export async function makeWorld(bound: Bound): Promise<World> {
     pictures.set(spec, picture);
     return picture;
   }
-  async function converges(state: State): Promise<Broken[]> {
+  /** What runs for each record that `which` selects is compared with what runs for a new one of its spec. */
+  async function converges(
+    state: State,
+    property: string,
+    which: (record: AppDeployment, scene: Scene) => boolean,
+  ): Promise<Broken[]> {
     const broken: Broken[] = [];
     for (const namespace of namespaces) {
-      const [record, ...more] = ask(`records ${namespace}`, state, (scene) => [
-        ...scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace),
-      ]);
+      const [record, ...more] = ask(`records ${property} ${namespace}`, state, (scene) =>
+        scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace).filter((one) => which(one, scene)),
+      );
       if (!record || more.length > 0 || record.metadata.deletionTimestamp !== undefined || canBuild(settings)) continue;
       if (hasLostData(record)) continue;
       const stuck = record.status?.conditions?.find(({ type, status }) => type === 'Stalled' && status === 'True');
@@ -360,7 +379,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
       const fresh = await freshPicture(record);
       if (picture !== fresh)
         broken.push({
-          property: 'a mended record becomes what a new one is',
+          property,
           message: differenceOf(picture, fresh, stuck?.message),
         });
     }
@@ -440,9 +459,11 @@ export async function makeWorld(bound: Bound): Promise<World> {
     async judge(state) {
       const rest = (bound.lags === true ? undefined : await components.rest(state)) ?? (await settle(state));
       const at = rest.state.slice(0, people).join();
-      if (judgedRests.has(at)) return [];
+      // Of this way alone, and not of where it ends.
+      const turns = rest.broken.filter(({ property }) => property === NO_TURNS);
+      if (judgedRests.has(at)) return turns.length > 0 ? [{ broken: turns, afterwards: [] }] : [];
       judgedRests.add(at);
-      const broken = await judgeAt(rest);
+      const broken = [...(await judgeAt(rest)), ...(await converges(rest.state, READY_IS_NEW, isReadyAsMade))];
       const words = async (from: State): Promise<string[]> => {
         const then: string[] = [];
         await settle(from, then);
@@ -452,7 +473,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
       let after = rest;
       // What one mending brings to light may need another.
       for (let times = 0; times < 2; times += 1) after = await settle(await mended(after.state));
-      const missed = [...(await judgeAt(after)), ...(await converges(after.state))];
+      const missed = [...(await judgeAt(after)), ...(await converges(after.state, MENDED_IS_NEW, () => true))];
       const known = new Set(broken.map(({ message }) => message));
       const still = missed.filter(({ message }) => !known.has(message));
       if (still.length > 0)

@@ -24,6 +24,8 @@ export interface Groups {
   cost(label: string): Cost;
   /** Places that were read since this was last asked, as bits. */
   touched(): number;
+  /** What is broken on the whole way to rest, beside what its steps break. */
+  judgeWay(group: number, way: readonly State[]): readonly Broken[];
 }
 
 interface Known {
@@ -52,6 +54,7 @@ const LONGEST_WAY = 400;
 export function makeComponents(groups: Groups): Components {
   const known = Array.from({ length: groups.count }, () => new Map<number, readonly Known[] | undefined>());
   const rests = Array.from({ length: groups.count }, () => new Map<number, Resting | undefined>());
+  const onwards = Array.from({ length: groups.count }, () => new Map<number, number>());
   const keyOf = (group: number, state: State): number => (state[group] ?? 0) * 0x400_0000 + (state[0] ?? 0);
   const isConfined = (group: number): boolean => (groups.touched() & ~(1 | (1 << group))) === 0;
 
@@ -94,10 +97,21 @@ export function makeComponents(groups: Groups): Components {
     }
     return undefined;
   }
+  /** All states up to rest, also where another way has led through them. */
+  function wayFrom(group: number, from: State, { content }: Resting): State[] {
+    const way = [from];
+    for (let state = from; state[group] !== content && way.length < LONGEST_WAY; way.push(state)) {
+      const next = onwards[group]?.get(keyOf(group, state));
+      if (next === undefined) break;
+      state = state.with(group, next);
+    }
+    return way;
+  }
   async function restOf(group: number, from: State): Promise<Resting | undefined> {
     const key = keyOf(group, from);
     if (rests[group]?.has(key)) return rests[group].get(key);
     const path: number[] = [];
+    const way: State[] = [];
     const broken: Broken[] = [];
     let state: State | null | undefined = from;
     let found: Resting | undefined;
@@ -110,12 +124,18 @@ export function makeComponents(groups: Groups): Components {
       }
       if (path.includes(at)) break;
       path.push(at);
+      way.push(state);
       // oxlint-disable-next-line no-await-in-loop -- one step after the other
       const next: State | null | undefined = await onward(group, state, broken);
       if (next === undefined) found = { content: state[group] ?? 0, broken };
       state = next;
     }
-    for (const at of path) rests[group]?.set(at, found);
+    for (const [index, at] of path.entries()) {
+      rests[group]?.set(at, found);
+      onwards[group]?.set(at, way[index + 1]?.[group] ?? state?.[group] ?? found?.content ?? 0);
+    }
+    if (found) found = { ...found, broken: [...found.broken, ...groups.judgeWay(group, wayFrom(group, from, found))] };
+    rests[group]?.set(key, found);
     return found;
   }
 

@@ -1,8 +1,12 @@
 // The explorer itself, and a short exploration of bounds in which every property holds.
 
 import { expect, it } from 'vitest';
-import { makeWorld } from './bound.ts';
+import { SERVICES } from '../../../src/kube/api-resources.ts';
+import { type Bound, makeWorld } from './bound.ts';
 import { BOUNDS } from './bounds.ts';
+import type { Event } from './event.ts';
+import { faultPlanOf } from './fault-plan.ts';
+import { replay } from './replay.ts';
 import { search } from './search.ts';
 import { makeStateTable } from './state-table.ts';
 
@@ -53,6 +57,89 @@ it('a hundred thousand states of three tenants break no property', async () => {
   expect(violations).toEqual([]);
   expect(states).toBeGreaterThanOrEqual(100_000);
 }, 300_000);
+
+/** Somebody else's controller, which takes a field of a Service once. */
+const rival: Event = {
+  name: 'another controller writes Service %',
+  by: 'cluster',
+  calm: true,
+  subjects: (scene, namespace) =>
+    scene.mark(namespace, 'rival') === undefined && scene.get(SERVICES, namespace, 'shop') ? ['shop'] : [],
+  async happen(scene, namespace, name) {
+    scene.setMark(namespace, 'rival', 'once');
+    const patch = { spec: { type: 'NodePort' } };
+    await scene.kube.mergePatch(SERVICES, { namespace, name }, patch, { fieldManager: 'rival' });
+  },
+};
+const forgetful: Bound = {
+  ...named('rollouts'),
+  name: 'forgetful',
+  events: [
+    ...named('rollouts').events.filter(({ calm }) => calm === true),
+    {
+      ...rival,
+      name: 'a rival comes',
+      by: 'people',
+      subjects: () => [''],
+      happen: (scene) => scene.setMark('team', 'rival', undefined),
+    },
+    rival,
+  ],
+};
+
+it('what is changed to and fro is found, and a replay of what was found shows it again', async () => {
+  const { violations } = await search(forgetful, { depth: 99, states: 10 });
+  const found = violations.filter(({ property }) => property === 'no two writers of one field take turns');
+  expect(found.map(({ message }) => message)).toEqual([
+    '/services/team/shop is changed to what it was before, on one way to rest.',
+  ]);
+  const lines: string[] = [];
+  const written = JSON.parse(JSON.stringify(found));
+  expect(await replay(written, (line) => void lines.push(line), [forgetful])).toBe(false);
+  expect(lines.filter((line) => line.includes('BROKEN')).join()).toContain(found[0]?.message);
+});
+
+it('a replay says what cannot happen, and that nothing is broken', async () => {
+  const said = async (events: readonly string[]): Promise<unknown[]> => {
+    const lines: string[] = [];
+    const read = { bound: 'rollouts', property: 'a property', message: '', events, afterwards: [] };
+    return [await replay(read, (line) => void lines.push(line)), lines.at(-1)];
+  };
+  const image = 'somebody sets image 2 of shop in team';
+  expect(await said([image, 'Davit reconciles records team/shop'])).toEqual([true, 'No property is broken.']);
+  expect(await said([image, image])).toEqual([false, `  ${image}: this cannot happen here.`]);
+});
+
+const DAVIT = 'Davit reconciles records team/shop';
+it.each([
+  {
+    events: ['somebody deletes Deployment shop--queue in team', DAVIT],
+    plan: { workload: 'create', fault: { kind: 'edit', child: 'Deployment shop--queue', edit: 'delete' } },
+  },
+  {
+    events: ['somebody sets image 2 of shop in team', 'the quota is full in team', DAVIT],
+    plan: { workload: 'image', fault: { kind: 'quota', of: 'pods' } },
+  },
+  {
+    events: [`${DAVIT}, and crashes after 2 writes, the last of them apply NetworkPolicy shop`],
+    plan: { workload: 'create', fault: { kind: 'crash-after', at: 'create/apply networkpolicies shop#1' } },
+  },
+  {
+    events: [
+      'somebody deletes record shop in team',
+      `${DAVIT}, and crashes after 1 writes, the last of them apply AppDeployment shop/status`,
+    ],
+    plan: { workload: 'delete', fault: { kind: 'crash-after', at: 'delete/apply appdeployments/status shop#1' } },
+  },
+  {
+    events: ['Davit may not write Services any more in team'],
+    plan: { workload: 'create', fault: { kind: 'denied', resource: 'services', status: 403, ms: 6000 } },
+  },
+  { events: ['somebody rolls shop by 1 back in team'], plan: undefined },
+  { events: ['the quota is full in team', 'somebody deletes Service shop in team'], plan: undefined },
+])('$events is a plan of npm run faults, where it has such events', ({ events, plan }) => {
+  expect(faultPlanOf(events)).toEqual(plan);
+});
 
 it('what a namespace does on its own is what each step does', async () => {
   const world = await makeWorld(named('turns'));

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { SEEDS } from '../faults/mutants.ts';
 import { BOUNDS } from './bounds.ts';
+import { faultPlanOf } from './fault-plan.ts';
 import { replay } from './replay.ts';
 import type { Found, Violation } from './search.ts';
 import { EXPLORER_SEEDS, EXPRESSED } from './seeds.ts';
@@ -81,6 +82,8 @@ async function all<Job, Result>(jobs: readonly Job[], work: (job: Job) => Promis
 function print({ property, message, bound, events, afterwards }: Violation): void {
   say(`\n${bound}: ${property}\n  ${message}`);
   for (const [index, event] of events.entries()) say(`  ${index + 1}. ${event}`);
+  const plan = faultPlanOf(events);
+  if (plan) say(`  npm run faults -- --plan '${JSON.stringify(plan)}'`);
   if (afterwards.length > 0) say(`  then, until nothing is left to do: ${afterwards.join('; ')}`);
 }
 

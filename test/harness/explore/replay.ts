@@ -5,10 +5,14 @@ import { BOUNDS } from './bounds.ts';
 import type { Violation } from './search.ts';
 
 /** One violation, or a list of them, as `--out` writes it. */
-export async function replay(read: Violation | readonly Violation[], say: (line: string) => void): Promise<boolean> {
+export async function replay(
+  read: Violation | readonly Violation[],
+  say: (line: string) => void,
+  bounds = BOUNDS,
+): Promise<boolean> {
   let holds = true;
   for (const { bound: name, property, events } of [read].flat()) {
-    const bound = BOUNDS.find((one) => one.name === name);
+    const bound = bounds.find((one) => one.name === name);
     if (!bound) throw new Error(`no bound is called ${name}`);
     say(`${name}: ${property}`);
     /* oxlint-disable no-await-in-loop -- one event after the other */

@@ -71,6 +71,20 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'const keepsDatabase = true;',
   ),
 
+  'a host goes to whoever asks last': bug(
+    'addresses',
+    'src/decide/host-ownership.ts',
+    'if (holding.length > 0) return first(host, holding);',
+    'return asking;',
+  ),
+
+  'a refused child is forgotten': bug(
+    'refusals',
+    'src/decide/status.ts',
+    "const failure = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];",
+    'const failure = undefined;',
+  ),
+
   'autoscalers are never pruned': bug(
     'autoscaling',
     'src/decide/children/plan.ts',

@@ -1,0 +1,48 @@
+// Whether something is changed to and fro on the way to rest, where nobody asks for anything: two writers of one field.
+
+import type { Broken } from './machine.ts';
+import { type Registry, type State, sortedText } from './world.ts';
+
+export const NO_TURNS = 'no two writers of one field take turns';
+
+/** Of the objects in these namespaces, over the states of one way. */
+export function makeTurnsOfWriters(
+  registry: Registry,
+): (way: readonly State[], namespaces: readonly string[]) => Broken[] {
+  const contents = new Map<number, string>();
+  /** What its writers ask for: neither what became of it nor who wrote it when. */
+  function contentOf(number: number): string {
+    const found = contents.get(number);
+    if (found !== undefined) return found;
+    const entry = registry.entry(number);
+    if (!('object' in entry)) return '';
+    const { status: _status, metadata, ...rest } = entry.object as typeof entry.object & { readonly status?: unknown };
+    const { uid, labels, annotations, finalizers, ownerReferences } = metadata;
+    const content = sortedText({ ...rest, uid, labels, annotations, finalizers, ownerReferences });
+    contents.set(number, content);
+    return content;
+  }
+  return (way, namespaces) => {
+    const had = new Map<string, string[]>();
+    const broken: Broken[] = [];
+    for (const [index, state] of way.entries())
+      for (const namespace of namespaces)
+        for (const column of registry.columnsIn(namespace)) {
+          const number = registry.read(state, column);
+          const before = way[index - 1];
+          if (column.resource.kind === 'Mark' || (before && number === registry.read(before, column))) continue;
+          for (const [id, entry] of registry.group(number)) {
+            const content = contentOf(entry);
+            const earlier = had.get(id) ?? [];
+            if (content === '' || earlier.at(-1) === content) continue;
+            if (earlier.includes(content))
+              broken.push({
+                property: NO_TURNS,
+                message: `${id} is changed to what it was before, on one way to rest.`,
+              });
+            had.set(id, [...earlier, content]);
+          }
+        }
+    return broken;
+  };
+}
