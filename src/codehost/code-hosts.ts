@@ -5,6 +5,7 @@ import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
 import { PRIVATE_KEY_KEY, TOKEN_KEY } from '../api/code-host-integration.ts';
 import { CodeHostFailed } from '../errors.ts';
 import { type GuardedFetchOptions, makeGuardedFetch } from '../outbound/guarded-fetch.ts';
+import type { Proxies } from '../outbound/proxy.ts';
 import { listGitea } from './gitea.ts';
 import { type GitHubAccount, gitHubToken, listGitHub } from './github.ts';
 import { makeSession, type Session, type SessionOptions } from './listing-session.ts';
@@ -33,6 +34,7 @@ export interface CodeHosts {
 }
 
 export interface CodeHostsOptions extends GuardedFetchOptions, Pick<SessionOptions, 'pausesMs' | 'onRequest'> {
+  readonly proxies: Proxies | undefined;
   /** Time limit of a complete list. */
   readonly deadlineMs?: number;
 }

@@ -81,7 +81,7 @@ export interface ControllerOptions {
   /** The code hosts of builds. Absent if the platform does not build. */
   readonly codeHosts?: Pick<CodeHosts, 'commit' | 'token'>;
   /** CA certificates (PEM) that builds trust besides those of their images. */
-  readonly authorities?: string | undefined;
+  readonly authorities: string | undefined;
   /** Called when the API server's state was reset to an earlier one, such as by a restore: the caches are then wrong. */
   readonly onRewound: (what: string) => void;
 }

@@ -17,7 +17,7 @@ export interface PlatformRegistry extends RegistryKeys {
 
 export interface PlatformRegistryOptions extends RegistryKeysOptions {
   readonly builds: BuildSettings;
-  readonly proxies?: ProxySettings | undefined;
+  readonly proxies: ProxySettings;
   readonly randomId: () => string;
 }
 

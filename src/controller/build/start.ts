@@ -28,7 +28,7 @@ export interface StartOptions {
   readonly registryAccess: RegistryAccess;
   readonly sources: SourceAccess;
   /** CA certificates (PEM) that builds trust besides those of their images. */
-  readonly authorities?: string | undefined;
+  readonly authorities: string | undefined;
 }
 
 /** Credentials stay valid for this time after the build's time limit. */

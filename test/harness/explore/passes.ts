@@ -93,6 +93,7 @@ export async function runPass(
         registry,
         registryAccess,
         sources,
+        authorities: undefined,
         builds: caches.builds,
         events,
         now,

@@ -175,7 +175,7 @@ it.each([
 
 it("Davit's own client is told the head of the branch, and nothing without the token", async () => {
   const { world, settings } = await aWorld();
-  const hosts = makeCodeHosts({ hosts: settings.codeHosts, pausesMs: [] });
+  const hosts = makeCodeHosts({ hosts: settings.codeHosts, proxies: settings.proxy, pausesMs: [] });
   try {
     world.push('shop', 'builds');
     const commit = world.push('shop', 'step fails');

@@ -22,6 +22,7 @@ afterEach(async () => {
 function codeHosts(more: Partial<CodeHostsOptions> = {}): CodeHosts {
   return makeCodeHosts({
     hosts: [{ host: `${host.name}:${host.port}`, addresses: ['127.0.0.1'], ca: host.ca }],
+    proxies: undefined,
     lookup: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
     pausesMs: [1, 1],
     ...more,

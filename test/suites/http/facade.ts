@@ -179,7 +179,15 @@ export async function makeFacade(
   const randomId = (): string => (ids++).toString(16).padStart(32, '0');
   const whole = { ...defaultSettings(), ...settings };
   const registry = withRegistry
-    ? makePlatformRegistry({ kube, builds: whole.builds, namespace: 'davit-system', now, randomId, log })
+    ? makePlatformRegistry({
+        kube,
+        builds: whole.builds,
+        proxies: whole.proxy,
+        namespace: 'davit-system',
+        now,
+        randomId,
+        log,
+      })
     : undefined;
   const app = await buildApp({
     kube,

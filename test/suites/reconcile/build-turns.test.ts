@@ -110,6 +110,7 @@ async function turns(kube: FakeKube, settings = SETTINGS): Promise<Turns> {
       builds: settings.builds,
       now,
     }),
+    authorities: undefined,
     sources: makeSourceAccess({
       client: kube,
       caches,
