@@ -38,7 +38,21 @@ const Registry = z.strictObject({
   ca: z.string().max(65_536),
   tls: z.strictObject({ secretName: z.string(), selfSigned: z.boolean() }),
   service: z.strictObject({ clusterIP: Ipv4OrIpv6, annotations: z.record(z.string(), z.string()) }),
-  storage: z.strictObject({ size: z.string().regex(/^[1-9][0-9]*(Mi|Gi|Ti|M|G|T)$/), storageClassName: z.string() }),
+  storage: z.strictObject({
+    size: z.string().regex(/^[1-9][0-9]*(Mi|Gi|Ti|M|G|T)$/),
+    storageClassName: z.string(),
+    s3: z.strictObject({
+      bucket: z.string().regex(/^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$/),
+      region: z.string().regex(/^[a-z0-9-]{0,63}$/),
+      endpoint: z.string().regex(/^(https?:\/\/[^\s/?#]+)?$/),
+      pathStyle: z.boolean(),
+      prefix: z.string().regex(/^([A-Za-z0-9][A-Za-z0-9/._-]*[A-Za-z0-9]|[A-Za-z0-9]?)$/),
+      credentialsSecret: z.string().max(253),
+      serviceAccountAnnotations: z.record(z.string(), z.string()),
+      ca: z.string().max(65_536),
+      redirect: z.boolean(),
+    }),
+  }),
   garbageCollection: z.strictObject({
     enabled: z.boolean(),
     everyDays: z.int().min(1).max(90),
@@ -107,6 +121,7 @@ export const ChartValues = z.strictObject({
     enabled: z.boolean(),
     apiFrom: z.array(free),
     registryFrom: z.array(free),
+    registryTo: z.array(free),
     metricsFrom: z.array(free),
   }),
   serviceMonitor: z.strictObject({

@@ -20,7 +20,8 @@ import type { RegistryClient } from '../../../src/registry/client.ts';
 import { keyRingData } from '../../../src/registry/signing-keys.ts';
 import { freePort } from '../../cluster/control-plane.ts';
 import { ensureTools, toolPath } from '../../cluster/tools.ts';
-import { type ChartRenderer, makeChartRenderer, manifestNamed } from '../../support/rendered-chart.ts';
+import { type FakeS3, startFakeS3 } from '../../support/fake-s3.ts';
+import { type ChartRenderer, makeChartRenderer, type Manifest, manifestNamed } from '../../support/rendered-chart.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT } from '../http/facade.ts';
 import { authority } from './servers.ts';
@@ -34,6 +35,8 @@ let chart: ChartRenderer;
 let facade: Facade;
 let serving: Serving;
 let registry: ChildProcess | undefined;
+/** Where the registry keeps its data, if not on a volume. */
+let bucket: FakeS3 | undefined;
 let host: string;
 let id: string;
 let password: string;
@@ -77,6 +80,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await stopRegistry();
+  await bucket?.close();
   await serving?.close();
   await facade?.registry?.close();
   await chart?.close();
@@ -93,7 +97,7 @@ async function startRegistry(readOnly = false): Promise<void> {
   };
   await writeFile(join(folder, 'config.yml'), JSON.stringify(config));
   registry = spawn(toolPath(tools, 'registry', 'registry'), ['serve', join(folder, 'config.yml')], {
-    env: { PATH: process.env['PATH'], OTEL_TRACES_EXPORTER: 'none' },
+    env: { PATH: process.env['PATH'], ...environment() },
     stdio: 'ignore',
   });
   await eventually(() => listens(host));
@@ -105,12 +109,29 @@ interface Configuration {
   readonly http: object;
 }
 
+const BUCKET = 'images';
+const ACCESS_KEY = 'AKIDEXAMPLE';
+
+/** What the container of the registry has from the chart, with the values of the Secret. */
+function environment(): NodeJS.ProcessEnv {
+  const credential = { AWS_ACCESS_KEY_ID: ACCESS_KEY, AWS_SECRET_ACCESS_KEY: 'secret', NO_PROXY: '*' };
+  return { OTEL_TRACES_EXPORTER: 'none', ...(bucket && credential) };
+}
+
+function rendered(): Promise<Manifest[]> {
+  const s3 = { bucket: BUCKET, endpoint: bucket?.url, prefix: 'team/davit', credentialsSecret: 'bucket' };
+  return chart.render(
+    '--set',
+    `registry.enabled=true,registry.host=davit-registry.davit-system.svc,settings.builds.images.builder=builder:1`,
+    '--set',
+    `registry.tokenUrl=https://localhost:${serving.port}/v1/registry/token`,
+    ...(bucket ? ['--set-json', `registry.storage.s3=${JSON.stringify(s3)}`] : []),
+  );
+}
+
 /** The chart's, with its folders on this machine. */
 async function configuration(): Promise<Configuration> {
-  const manifests = await chart.render(
-    '--set',
-    `registry.enabled=true,registry.host=davit-registry.davit-system.svc,registry.tokenUrl=https://localhost:${serving.port}/v1/registry/token`,
-  );
+  const manifests = await rendered();
   const text = manifestNamed(manifests, 'ConfigMap', 'davit-registry')['data']['config.yml'] as string;
   const folders = [
     ['/etc/davit-tls', folder],
@@ -234,104 +255,117 @@ describe('an upload', () => {
   });
 });
 
-describe('garbage collection, as the pod of the chart runs it before it serves', () => {
-  async function collect(): Promise<void> {
-    const manifests = await chart.render(
-      '--set',
-      'registry.enabled=true,registry.host=davit-registry.davit-system.svc,settings.builds.images.builder=builder:1',
-    );
-    const [container] = manifestNamed(manifests, 'StatefulSet', 'davit-registry')['spec'].template.spec
-      .initContainers as [{ args: string[]; volumeMounts: { subPath?: string }[] }];
-    // As the kubelet does for a mount with a subPath.
-    for (const { subPath } of container.volumeMounts) {
-      // oxlint-disable-next-line no-await-in-loop -- a few mounts
-      if (subPath !== undefined) await mkdir(join(folder, 'data', subPath), { recursive: true });
+describe.each(['a volume', 'a bucket'])(
+  'garbage collection with %s, as the pod of the chart runs it before it serves',
+  (kind) => {
+    async function collect(): Promise<void> {
+      const manifests = await rendered();
+      const [container] = manifestNamed(manifests, 'StatefulSet', 'davit-registry')['spec'].template.spec
+        .initContainers as [{ args: string[]; volumeMounts: { subPath?: string }[] }];
+      // As the kubelet does for a mount with a subPath.
+      for (const { subPath } of container.volumeMounts) {
+        // oxlint-disable-next-line no-await-in-loop -- a few mounts
+        if (subPath !== undefined) await mkdir(join(folder, 'data', subPath), { recursive: true });
+      }
+      const args = container.args.map((arg) => arg.replace('/etc/distribution', folder));
+      await run(toolPath(tools, 'registry', 'registry'), args, { env: environment() });
     }
-    const args = container.args.map((arg) => arg.replace('/etc/distribution', folder));
-    await run(toolPath(tools, 'registry', 'registry'), args, { env: { OTEL_TRACES_EXPORTER: 'none' } });
-  }
+    const size = (): number | Promise<number> => bucket?.bytes() ?? sizeOf(join(folder, 'data'));
 
-  it('passes on a new volume', async () => {
-    await stopRegistry();
-    await rm(join(folder, 'data'), { recursive: true, force: true });
-    await collect();
-  });
+    it('passes on one that is new', async () => {
+      await stopRegistry();
+      await rm(join(folder, 'data'), { recursive: true, force: true });
+      if (kind === 'a bucket') {
+        bucket = await startFakeS3(BUCKET, ACCESS_KEY);
+        // The pod's containers read the file that the first start writes.
+        await startRegistry();
+        await stopRegistry();
+      }
+      await collect();
+    });
 
-  const path = `${TENANT.namespace}-aaaaaaaa/shop`;
-  const pushed = async (tag: string): Promise<string> => {
-    await writeFile(join(folder, 'layer.tar'), randomBytes(100_000));
-    await push(`${repository()}:${tag}`);
-    return (await crane('digest', `${repository()}:${tag}`)).trim();
-  };
-  const collected = async (): Promise<number> => {
-    await stopRegistry();
-    await collect();
-    await startRegistry();
-    return sizeOf(join(folder, 'data'));
-  };
-  const client = (): RegistryClient => {
-    if (facade.registry === undefined) throw new Error('the facade has no registry');
-    return facade.registry.client;
-  };
-  const signal = AbortSignal.timeout(300_000);
+    const path = `${TENANT.namespace}-aaaaaaaa/shop`;
+    const pushed = async (tag: string): Promise<string> => {
+      await writeFile(join(folder, 'layer.tar'), randomBytes(100_000));
+      await push(`${repository()}:${tag}`);
+      return (await crane('digest', `${repository()}:${tag}`)).trim();
+    };
+    const collected = async (): Promise<number> => {
+      await stopRegistry();
+      await collect();
+      await startRegistry();
+      return size();
+    };
+    const client = (): RegistryClient => {
+      if (facade.registry === undefined) throw new Error('the facade has no registry');
+      return facade.registry.client;
+    };
+    const signal = AbortSignal.timeout(300_000);
 
-  it('frees what no tag names any more, and keeps the rest', async () => {
-    await startRegistry();
-    password = (await facade.call('POST', `/v2/deployments/${id}/push-token`, {})).body.token;
-    const replaced = await pushed('1');
-    const kept = await pushed('1');
-    expect(await sizeOf(join(folder, 'data'))).toBeGreaterThan(200_000);
-    expect(await collected()).toBeLessThan(120_000);
-    expect((await crane('digest', `${repository()}@${kept}`)).trim()).toBe(kept);
-    await expect(crane('digest', `${repository()}@${replaced}`)).rejects.toThrow(/404|MANIFEST_UNKNOWN/);
-    // What was removed can be pushed again.
-    await pushed('2');
-  });
+    it('frees what no tag names any more, and keeps the rest', async () => {
+      await startRegistry();
+      password = (await facade.call('POST', `/v2/deployments/${id}/push-token`, {})).body.token;
+      const replaced = await pushed('1');
+      const kept = await pushed('1');
+      expect(await size()).toBeGreaterThan(200_000);
+      if (bucket) {
+        expect([...bucket.objects.keys()].filter((key) => !key.startsWith('team/davit/docker/registry/v2/'))).toEqual(
+          [],
+        );
+        expect(await readdir(folder)).not.toContain('data');
+      }
+      expect(await collected()).toBeLessThan(120_000);
+      expect((await crane('digest', `${repository()}@${kept}`)).trim()).toBe(kept);
+      await expect(crane('digest', `${repository()}@${replaced}`)).rejects.toThrow(/404|MANIFEST_UNKNOWN/);
+      // What was removed can be pushed again.
+      await pushed('2');
+    });
 
-  it('keeps an image that a deployment names by digest, whose tag was pushed again, until nothing names it', async () => {
-    const named = await pushed('latest');
-    const change = { source_revision_config: { image_uri: `${repository()}@${named}` } };
-    expect(await facade.call('PATCH', `/v2/deployments/${id}`, change)).toMatchObject({ status: 200 });
-    await pushed('latest');
-    const before = await collected();
-    await crane('pull', `${repository()}@${named}`, join(folder, 'pulled.tar'));
-    expect(await client().tags(path, signal)).toContain(keepTag(named));
-    await client().deleteTag(path, keepTag(named), signal);
-    expect(await collected()).toBeLessThan(before - 90_000);
-    await expect(crane('digest', `${repository()}@${named}`)).rejects.toThrow(/404|MANIFEST_UNKNOWN/);
-    expect(await client().tag(path, named, keepTag(named), signal)).toBe(false);
-  });
+    it('keeps an image that a deployment names by digest, whose tag was pushed again, until nothing names it', async () => {
+      const named = await pushed('latest');
+      const change = { source_revision_config: { image_uri: `${repository()}@${named}` } };
+      expect(await facade.call('PATCH', `/v2/deployments/${id}`, change)).toMatchObject({ status: 200 });
+      await pushed('latest');
+      const before = await collected();
+      await crane('pull', `${repository()}@${named}`, join(folder, 'pulled.tar'));
+      expect(await client().tags(path, signal)).toContain(keepTag(named));
+      await client().deleteTag(path, keepTag(named), signal);
+      expect(await collected()).toBeLessThan(before - 90_000);
+      await expect(crane('digest', `${repository()}@${named}`)).rejects.toThrow(/404|MANIFEST_UNKNOWN/);
+      expect(await client().tag(path, named, keepTag(named), signal)).toBe(false);
+    });
 
-  it('keeps the images of an index', async () => {
-    const [one, two] = [await pushed('amd64'), await pushed('arm64')];
-    await crane(
-      'index',
-      'append',
-      '-m',
-      `${repository()}@${one}`,
-      '-m',
-      `${repository()}@${two}`,
-      '-t',
-      `${repository()}:both`,
-    );
-    const index = (await crane('digest', `${repository()}:both`)).trim();
-    expect(await client().tag(path, index, keepTag(index), signal)).toBe(true);
-    // oxlint-disable-next-line no-await-in-loop -- three
-    for (const tag of ['amd64', 'arm64', 'both']) await client().deleteTag(path, tag, signal);
-    await collected();
-    // oxlint-disable-next-line no-await-in-loop -- three
-    for (const digest of [index, one, two])
-      expect((await crane('digest', `${repository()}@${digest}`)).trim()).toBe(digest);
-  });
+    it('keeps the images of an index', async () => {
+      const [one, two] = [await pushed('amd64'), await pushed('arm64')];
+      await crane(
+        'index',
+        'append',
+        '-m',
+        `${repository()}@${one}`,
+        '-m',
+        `${repository()}@${two}`,
+        '-t',
+        `${repository()}:both`,
+      );
+      const index = (await crane('digest', `${repository()}:both`)).trim();
+      expect(await client().tag(path, index, keepTag(index), signal)).toBe(true);
+      // oxlint-disable-next-line no-await-in-loop -- three
+      for (const tag of ['amd64', 'arm64', 'both']) await client().deleteTag(path, tag, signal);
+      await collected();
+      // oxlint-disable-next-line no-await-in-loop -- three
+      for (const digest of [index, one, two])
+        expect((await crane('digest', `${repository()}@${digest}`)).trim()).toBe(digest);
+    });
 
-  it('forgets a deployment all of whose tags are gone', async () => {
-    // oxlint-disable-next-line no-await-in-loop -- a few
-    for (const tag of await client().tags(path, signal)) await client().deleteTag(path, tag, signal);
-    expect(await collected()).toBeLessThan(20_000);
-    expect(await client().tags(path, signal)).toEqual([]);
-    expect(await client().repositories(signal)).toEqual([path]);
-  });
-});
+    it('forgets a deployment all of whose tags are gone', async () => {
+      // oxlint-disable-next-line no-await-in-loop -- a few
+      for (const tag of await client().tags(path, signal)) await client().deleteTag(path, tag, signal);
+      expect(await collected()).toBeLessThan(20_000);
+      expect(await client().tags(path, signal)).toEqual([]);
+      expect(await client().repositories(signal)).toEqual([path]);
+    });
+  },
+);
 
 it('base images are pushed with the password of davit registry-password, which pushes nothing else', async () => {
   const keys = { passwordKey: async () => (await facade.registry?.passwordKey()) ?? Buffer.alloc(0) };

@@ -312,6 +312,132 @@ describe('an address that nodes may not reach', () => {
   });
 });
 
+describe('registry.storage.s3', () => {
+  const BUILDING = `${ON},settings.builds.images.builder=builder:1`;
+  const S3 = `${BUILDING},registry.storage.s3.bucket=images`;
+
+  it('keeps images in a bucket of Amazon, by the role of a ServiceAccount', async () => {
+    const role = 'arn:aws:iam::111122223333:role/davit';
+    const manifests = await render(
+      `${S3},registry.storage.s3.region=eu-central-1,registry.storage.s3.serviceAccountAnnotations.eks\\.amazonaws\\.com/role-arn=${role}`,
+    );
+    expect(configuration(manifests).storage).toEqual({
+      s3: { bucket: 'images', region: 'eu-central-1', forcepathstyle: false, secure: true },
+      redirect: { disable: true },
+      delete: { enabled: true },
+      maintenance: { uploadpurging: { enabled: true, age: '24h', interval: '24h', dryrun: false } },
+    });
+    expect(named(manifests, 'ServiceAccount', 'davit-registry').metadata.annotations).toEqual({
+      'eks.amazonaws.com/role-arn': role,
+    });
+    expect(pod(manifests)).toMatchObject({ serviceAccountName: 'davit-registry', automountServiceAccountToken: false });
+    // DNS, the bucket, and where the credentials of a role come from.
+    const { egress } = named(manifests, 'NetworkPolicy', 'davit-registry')['spec'] as { egress: unknown };
+    expect(egress).toEqual([
+      {
+        ports: [
+          { port: 53, protocol: 'UDP' },
+          { port: 53, protocol: 'TCP' },
+        ],
+      },
+      { ports: [{ port: 443 }] },
+      { ports: [{ port: 443 }] },
+      {
+        ports: [{ port: 80 }],
+        to: [{ ipBlock: { cidr: '169.254.170.23/32' } }, { ipBlock: { cidr: 'fd00:ec2::23/128' } }],
+      },
+    ]);
+  });
+
+  it('keeps images in a bucket of another service, by a Secret', async () => {
+    const values =
+      'endpoint=https://s3.example:9000,prefix=team/davit,credentialsSecret=bucket,ca=PEM,redirect=true'.replaceAll(
+        /(^|,)/g,
+        '$1registry.storage.s3.',
+      );
+    const manifests = await render(`${S3},${values}`);
+    expect(configuration(manifests).storage).toMatchObject({
+      s3: {
+        bucket: 'images',
+        region: 'us-east-1',
+        regionendpoint: 'https://s3.example:9000',
+        forcepathstyle: true,
+        secure: true,
+        rootdirectory: '/team/davit',
+      },
+      redirect: { disable: false },
+    });
+    expect(named(manifests, 'ConfigMap', 'davit-registry')['data']['s3-ca.crt']).toBe('PEM\n');
+    expect(
+      manifests.some(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.name === 'davit-registry'),
+    ).toBe(false);
+    const { initContainers, containers } = pod(manifests);
+    const secret = (key: string): object => ({
+      name: key,
+      valueFrom: { secretKeyRef: { name: 'bucket', key } },
+    });
+    // The collection reads the same bucket.
+    for (const { env } of [...initContainers, ...containers]) {
+      expect(env).toEqual([
+        { name: 'OTEL_TRACES_EXPORTER', value: 'none' },
+        secret('AWS_ACCESS_KEY_ID'),
+        secret('AWS_SECRET_ACCESS_KEY'),
+        { name: 'AWS_CA_BUNDLE', value: '/etc/distribution/s3-ca.crt' },
+      ]);
+    }
+    const { egress } = named(manifests, 'NetworkPolicy', 'davit-registry')['spec'] as { egress: unknown[] };
+    expect(egress.slice(1)).toEqual([{ ports: [{ port: 9000 }] }]);
+  });
+
+  it('needs no volume, and remains one pod of the same name, which the controller replaces', async () => {
+    const manifests = await render(`${S3},registry.storage.s3.region=eu-central-1`);
+    const { spec } = named(manifests, 'StatefulSet', 'davit-registry');
+    expect(spec.volumeClaimTemplates).toBeUndefined();
+    expect(spec.replicas).toBe(1);
+    const { volumes, initContainers, containers } = pod(manifests);
+    expect(volumes.map(({ name }) => name)).toEqual(['configuration', 'keys', 'tls']);
+    const mounts = (these: readonly Container[]): string[] =>
+      these.flatMap(({ volumeMounts }) => volumeMounts.map(({ name }) => name));
+    expect([mounts(initContainers), mounts(containers)]).toEqual([['configuration'], ['configuration', 'keys', 'tls']]);
+    expect(settings(manifests).builds.registry?.upkeep?.enabled).toBe(true);
+  });
+
+  it('of plain HTTP and within the cluster is reached without TLS, by the peers that are named', async () => {
+    const peer = 'networkPolicy.registryTo[0].namespaceSelector.matchLabels.team=storage';
+    const manifests = await render(
+      `${S3},registry.storage.s3.endpoint=http://minio.storage.svc,registry.storage.s3.pathStyle=false,registry.storage.s3.credentialsSecret=x,${peer}`,
+    );
+    expect(configuration(manifests).storage).toMatchObject({ s3: { secure: false, forcepathstyle: false } });
+    const { egress } = named(manifests, 'NetworkPolicy', 'davit-registry')['spec'] as { egress: unknown[] };
+    expect(egress.slice(1)).toEqual([{ to: [{ namespaceSelector: { matchLabels: { team: 'storage' } } }] }]);
+  });
+
+  it.each([
+    ['bucket=images', 'registry.storage.s3.bucket needs region, for Amazon S3, or endpoint'],
+    ['region=eu-central-1', 'registry.storage.s3 needs bucket'],
+    ['redirect=true', 'registry.storage.s3 needs bucket'],
+    ['bucket=images,endpoint=s3.example', "at '/registry/storage/s3/endpoint'"],
+    ['bucket=images,endpoint=https://s3.example/images', "at '/registry/storage/s3/endpoint'"],
+    ['bucket=Images,region=x', "at '/registry/storage/s3/bucket'"],
+    ['bucket=images,region=x,prefix=/davit/', "at '/registry/storage/s3/prefix'"],
+    [
+      'bucket=images,region=x,credentialsSecret=a,serviceAccountAnnotations.a=b',
+      'remove credentialsSecret to use the role',
+    ],
+    ['bucket=images,endpoint=http://s3.example,redirect=true', 'set an https endpoint, or redirect to false'],
+    ['bucket=images,region=x,ca=PEM', 'registry.storage.s3.ca is for an https endpoint'],
+  ])('says what is wrong with %s', async (values, says) => {
+    const set = values.replaceAll(/(^|,)/g, '$1registry.storage.s3.');
+    await expect(render(`${BUILDING},${set}`)).rejects.toThrow(says);
+  });
+
+  it.each(['size=10Gi', 'storageClassName=fast'])('says that a volume is not wanted with %s', async (set) => {
+    await expect(render(`${S3},registry.storage.s3.region=x,registry.storage.${set}`)).rejects.toThrow(
+      'registry.storage.s3.bucket and a volume exclude each other',
+    );
+  });
+});
+
 describe('registry.nodes', () => {
   let child: ChildProcess | undefined;
   afterAll(() => void child?.kill());
@@ -359,6 +485,7 @@ interface Container {
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
 }
 interface Pod {
+  readonly serviceAccountName?: string;
   readonly automountServiceAccountToken: boolean;
   readonly securityContext: object;
   readonly initContainers: readonly Container[];

@@ -134,6 +134,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl create token ACCOUNT --duration=1h': 'integration',
 
   'kubectl logs -n davit-system deployment/davit-controller': 'install',
+  'kubectl delete statefulset davit-registry -n davit-system': {
+    notRun: 'it is for a registry that moves to a bucket, of which the cluster of the tests has none',
+  },
   'kubectl logs -n davit-system davit-registry-0 -c collect-garbage': {
     notRun: 'it is for a collection that failed; test/suites/builds/registry-tokens.test.ts runs what it shows',
   },
