@@ -21,7 +21,7 @@ import { keyRingData } from '../../../src/registry/signing-keys.ts';
 import { freePort } from '../../cluster/control-plane.ts';
 import { ensureTools, toolPath } from '../../cluster/tools.ts';
 import { type FakeS3, startFakeS3 } from '../../support/fake-s3.ts';
-import { type ChartRenderer, makeChartRenderer, type Manifest, manifestNamed } from '../../support/rendered-chart.ts';
+import { type ChartRenderer, type Manifest, makeChartRenderer, manifestNamed } from '../../support/rendered-chart.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { type Answer, aBody, type Facade, makeFacade, TENANT } from '../http/facade.ts';
 import { authority } from './servers.ts';
