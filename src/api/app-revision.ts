@@ -102,8 +102,11 @@ export const Resolved = z
       .optional(),
     migrated: z
       .literal(true)
-      .describe('The migration has run for an earlier revision with these values, to which this one is a rollback.')
+      .describe('The migration has run for an earlier revision with this image and these values.')
       .optional(),
+    podsOf: Uuid.describe(
+      'Id of the earlier revision whose pods are those of this one too, because they would be the same: their label and DAVIT_REVISION_ID have it.',
+    ).optional(),
     waitImages: z
       .object({
         postgres: image.describe('Image of the container that waits for PostgreSQL.'),

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL, SERVICE_PORT } from '../api/meta.ts';
 import { printable } from '../api/text.ts';
 import { names } from '../record/names.ts';
+import { podsIdOf } from '../record/shared-pods.ts';
 import { printBuildLog } from './build-log.ts';
 import { type Connected, connect } from './connection.ts';
 import { addressOf, type DeployProgress, deploy } from './deploy.ts';
@@ -98,7 +99,7 @@ async function podLogs(kubectl: Kubectl, name: string, flags: Flags, cluster: re
     throw new Misuse(`--component must be one of ${KNOWN_COMPONENTS.join(', ')}, not "${component}".`);
   const record = await readRecord(kubectl, name);
   const revision = text(flags, 'revision');
-  const id = revision === undefined ? undefined : chosen(await readRevisions(kubectl, record), revision).spec.id;
+  const id = revision === undefined ? undefined : podsIdOf(chosen(await readRevisions(kubectl, record), revision));
   const ended = new AbortController();
   const onInterrupt = (): void => ended.abort();
   process.once('SIGINT', onInterrupt);

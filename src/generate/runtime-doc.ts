@@ -251,6 +251,7 @@ of a node, an eviction) is replaced, so a migration must be able to run again fr
   whose Job was deleted before its end is DEPLOY_FAILED.
 - **A rollback** to a revision whose migration has succeeded does not migrate: an old migration after a newer one would be wrong, and the database is not rolled back. A rollback to a revision whose
   migration never succeeded migrates.
+- **Other sizes** alone (the numbers of \`resource_spec\`, \`deployment_type\`) migrate no second time. Another image, variable, volume or runtime does, and so does a new revision that changes nothing.
 - **An interrupt** ends builds only, never a migration.
 - **Scaled to zero** (\`max_scale: 0\`) nothing migrates. A revision that has not migrated is then AWAITING_DEPLOY, and migrates when the scale is raised, before its first pod. The pods of the
   revision that was deployed before serve until then. A migration that has run does not run again for another scale.

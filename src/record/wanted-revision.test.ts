@@ -330,6 +330,43 @@ describe('another scale', () => {
   });
 });
 
+describe('a migration that has run', () => {
+  const runtime = { migrate: { command: ['up'] } };
+  const config = (resourceSpec: ResourceSpec, more: object = {}): Partial<AppDeploymentSpec> =>
+    withImage('a:1', { sourceConfig: { runtime, resourceSpec, ...more }, revisionSerial: 1 });
+  const done: AppRevision = {
+    ...made(aRecord(config({ cpu: 1, queueMinScale: 1 }))),
+    status: { state: 'DEPLOYED', migration: { phase: 'Succeeded', job: 'j' } },
+  };
+  const KEY = { name: 'KEY', secretName: 's', secretKey: 'k' };
+
+  it.each<{ name: string; spec: Partial<AppDeploymentSpec>; migrated: boolean }>([
+    { name: 'other sizes', spec: config({ cpu: 2, dbStorageGi: 20, queueMinScale: 1 }), migrated: true },
+    { name: 'no queue workers', spec: config({ cpu: 1 }), migrated: true },
+    { name: 'another preset', spec: config({ cpu: 1 }, { deploymentType: 'dev' }), migrated: true },
+    { name: 'nothing else: somebody asks for it again', spec: config({ cpu: 1, queueMinScale: 1 }), migrated: false },
+    { name: 'another image', spec: { ...config({ cpu: 2 }), ...withImage('a:2') }, migrated: false },
+    { name: 'another value', spec: { ...config({ cpu: 2 }), secrets: [KEY] }, migrated: false },
+    { name: 'another volume', spec: config({ volumes: [{ name: 'v', emptyDir: {} }] }), migrated: false },
+    {
+      name: 'another command',
+      spec: withImage('a:1', {
+        sourceConfig: { runtime: { migrate: { command: ['down'] } }, resourceSpec: { cpu: 2 } },
+      }),
+      migrated: false,
+    },
+  ])('has for a revision of $name: $migrated', ({ spec, migrated }) => {
+    const wanted = wantedRevision(aRecord({ ...spec, revisionSerial: 2 }, { generation: 2 }), [done], SETTINGS);
+    expect('create' in wanted && wanted.create.resolved.migrated === true).toBe(migrated);
+  });
+
+  it('and failed runs again, also for other sizes', () => {
+    const failed: AppRevision = { ...done, status: { migration: { phase: 'Failed', job: 'j' } } };
+    const record = aRecord({ ...config({ cpu: 2 }), revisionSerial: 2 }, { generation: 2 });
+    expect(wantedRevision(record, [failed], SETTINGS)).not.toHaveProperty('create.resolved.migrated');
+  });
+});
+
 it('leaves its arguments alone', () => {
   const record = Object.freeze(
     aRecord({

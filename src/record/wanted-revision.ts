@@ -123,6 +123,7 @@ export function wantedRevision(
     { ...data, ...imageOfDatabase(own) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
   );
+  const { podsOf: _shared, ...values } = resolved;
   const runs = resolved.image ?? image;
   const branchCommit = runs !== undefined && commit !== undefined ? branchCommitOf(own) : undefined;
   return {
@@ -139,7 +140,7 @@ export function wantedRevision(
       source: record.spec.source,
       requested,
       resolved: {
-        ...resolved,
+        ...values,
         ...(runs !== undefined && { image: runs }),
         ...(migrated === true && { migrated }),
       },
@@ -165,9 +166,20 @@ function deployed(requested: Requested, own: readonly AppRevision[], rollback: R
   const image = imageOf(from);
   const migrated = hasMigrated(from);
   if (rollback.is === 'taken') return { image, commit: commitOf(from), migrated };
-  if (!keepsBuild(requested, from)) return {};
+  const isKept = migrated && changesSizesAlone(requested, from.spec.requested);
+  if (!keepsBuild(requested, from)) return { migrated: isKept };
   const commit = image === undefined && rollback.of === undefined ? from.spec.commit : commitOf(from);
-  return { image, commit, migrated: migrated && from !== own[0] };
+  return { image, commit, migrated: isKept || (migrated && from !== own[0]) };
+}
+
+/** Whether a migration that has run for one of them has nothing to do for the other. Somebody who changes nothing asks for it again. */
+function changesSizesAlone(requested: Requested, before: Requested): boolean {
+  const valuesOf = ({ resourceSpec = {}, deploymentType: _preset, ...rest }: Requested): unknown => {
+    const others = Object.entries(resourceSpec).filter(([, value]) => typeof value !== 'number');
+    const { parts: _parts, ...values } = withoutScale({ ...rest, resourceSpec: Object.fromEntries(others) });
+    return values;
+  };
+  return !sameRequested(requested, before) && sameJson(valuesOf(canonical(requested)), valuesOf(canonical(before)));
 }
 
 /** A commit that nobody has asked for yet, and its number among the pushes of this generation. */

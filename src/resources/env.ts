@@ -17,6 +17,7 @@ import { idOf, namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 import { externalReference } from '../record/resolve.ts';
 import type { NamesSecrets } from '../record/secret-references.ts';
+import { podsIdOf } from '../record/shared-pods.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { REDIS_PORT } from './redis/service.ts';
@@ -86,7 +87,8 @@ function jobsOf(resolved: Readonly<Resolved>, role: ImageComponent): string {
 }
 
 function platformVariables({ record, revision, tenantId }: Inputs, role: ImageComponent): IEnvVar[] {
-  const { resolved, requested, id } = revision.spec;
+  const { resolved, requested } = revision.spec;
+  const id = podsIdOf(revision);
   const { name } = record.metadata;
   const postgres = postgresUri(record.metadata.name, requested);
   return [

@@ -5,6 +5,7 @@ import type { Sized } from '../api/app-revision.ts';
 import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
 import { drainingOf } from '../api/runtime.ts';
 import { healthOf } from '../record/health.ts';
+import { podsIdOf } from '../record/shared-pods.ts';
 import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';
 import { initContainersFor } from './init-containers.ts';
@@ -21,7 +22,7 @@ export function podTemplateFor(
   parts: PodParts,
 ): IPodTemplateSpec {
   const { record, revision, secretDigests } = inputs;
-  const { resolved, requested, id } = revision.spec;
+  const { resolved, requested } = revision.spec;
   const spec = requested.resourceSpec ?? {};
   const digest = secretDigests?.[role]?.pods;
   const annotations = { ...spec.annotations, ...(digest !== undefined && { [SECRETS_ANNOTATION]: digest }) };
@@ -32,7 +33,7 @@ export function podTemplateFor(
   const { terminationGracePeriodSeconds, preStop } = drainingOf(role, requested.runtime);
   return {
     metadata: {
-      labels: { ...spec.labels, ...commonLabels(record, role), [REVISION_LABEL]: id },
+      labels: { ...spec.labels, ...commonLabels(record, role), [REVISION_LABEL]: podsIdOf(revision) },
       ...(Object.keys(annotations).length > 0 && { annotations }),
     },
     spec: {

@@ -27,6 +27,7 @@ import { digestsThere, type Rotation } from '../../decide/children/rotation.ts';
 import { type ActionFailure, deploymentOf, type Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
+import { podsIdOf } from '../../record/shared-pods.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
 import type { Cluster } from '../shared/cluster.ts';
@@ -125,7 +126,7 @@ export async function planAllowed(
     if (!running) return undefined;
     // Children of a newer version of Davit are not changed.
     rendered ??= contracts.has(running.spec.resolved.contract)
-      ? made(running, digestsThere(observed, running.spec.id))
+      ? made(running, digestsThere(observed, podsIdOf(running)))
       : [];
     return rendered;
   };

@@ -16,6 +16,7 @@ import { correctionsOf } from '../../decide/children/corrections.ts';
 import { partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
 import { type Rotation, rotationOf } from '../../decide/children/rotation.ts';
+import { sharingPods } from '../../decide/children/shared-pods.ts';
 import { stuckPods } from '../../decide/children/stuck-pods.ts';
 import { type ActionFailure, type Observed, refTo, said } from '../../decide/observed.ts';
 import { patienceOf, untilExhaustedMs } from '../../decide/patience.ts';
@@ -32,6 +33,7 @@ import type { KubeObject } from '../../kube/client.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import { scaledBy } from '../../record/scaled.ts';
+import { podsIdOf } from '../../record/shared-pods.ts';
 import { wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
@@ -207,8 +209,18 @@ async function reconcileSpec(
   const wanted = wantedRevision(record, observed.revisions, settings, dataThere(observed), newest, pushed);
   const lacksProject = observed.tracingProject === undefined;
   if ('none' in wanted) return { ...NOTHING, refusals: lacksProject ? await ensureTracingProject(record, home) : [] };
-  const draft = 'create' in wanted ? makeRevision(record, wanted.create) : undefined;
-  const rotation = rotationOf(observed, ('create' in wanted ? wanted.create : wanted.current.spec).id);
+  const draft =
+    'create' in wanted
+      ? sharingPods(observed, makeRevision(record, wanted.create), (revision) =>
+          childrenOf({ ...observed, record }, revision, rotationOf(observed, podsIdOf(revision)).digests, options).map(
+            withAppliedDigest,
+          ),
+        )
+      : undefined;
+  const rotation = rotationOf(
+    observed,
+    podsIdOf('create' in wanted ? (draft ?? { spec: wanted.create }) : wanted.current),
+  );
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [project, made, answers] = await settleAll([
     lacksProject ? ensureTracingProject(record, home) : [],

@@ -7,6 +7,7 @@ import { timeoutOf } from '../../api/runtime.ts';
 import { shortened } from '../../api/text.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
+import { podsIdOf } from '../../record/shared-pods.ts';
 import { hasMigrated } from '../../record/wanted-revision.ts';
 import {
   type ActionFailure,
@@ -238,7 +239,7 @@ function conditionOf({ status }: Job, type: string): ObservedCondition | undefin
 /** At a scale of zero the template is there without its migration. */
 function isStarted(observed: Observed, revision: AppRevision): boolean {
   const { template, replicas = 1 } = deploymentOf(observed, 'server')?.spec ?? {};
-  return template?.metadata?.labels?.[REVISION_LABEL] === revision.spec.id && replicas > 0;
+  return template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision) && replicas > 0;
 }
 
 function runsNothing({ spec }: AppRevision): boolean {

@@ -127,7 +127,7 @@ function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry |
   );
 }
 
-/** Of a record whose revision is made: its own numbers, but the scale, which may have changed since, as it was reported last. */
+/** A record whose revision is made: its own numbers, but the scale, which may have changed since, as it was reported last. */
 function inForce({ status }: Observed['record'], asked: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(asked).map(([field, value]) => [

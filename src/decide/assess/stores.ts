@@ -14,6 +14,7 @@ import {
   WAIT_FOR_REDIS,
 } from '../../api/meta.ts';
 import { doesWithout } from '../../api/runtime.ts';
+import { podsIdOf } from '../../record/shared-pods.ts';
 import {
   type ActionFailure,
   deploymentOf,
@@ -228,7 +229,7 @@ function notTried(seen: Seen): Entry | undefined {
 }
 
 function podsWithImage({ observed, revision }: Seen): readonly Pod[] {
-  return IMAGE_COMPONENTS.flatMap((component) => podsOf(observed, component, revision.spec.id));
+  return IMAGE_COMPONENTS.flatMap((component) => podsOf(observed, component, podsIdOf(revision)));
 }
 
 function answers(seen: Seen): Entry {

@@ -7,6 +7,7 @@ import { quoted } from '../../api/text.ts';
 import { healthOf } from '../../record/health.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import { followsDepth, rolesOf, scaleOf } from '../../record/scale.ts';
+import { podsIdOf } from '../../record/shared-pods.ts';
 import { hasMigrated } from '../../record/wanted-revision.ts';
 import { type ActionFailure, deploymentOf, type Observed, type Workload } from '../observed.ts';
 import { checkBuild } from './build.ts';
@@ -125,7 +126,7 @@ function rolloutPaused({ workload, role }: Seen): Entry | undefined {
 function crashed({ observed, revision, role, stores }: Seen): Entry | undefined {
   const { maxCrashes } = observed.patience ?? {};
   if (maxCrashes === undefined || revision.status?.state === 'DEPLOYED' || firstProblem(stores)) return undefined;
-  const crash = crashedOften(podsOf(observed, role, revision.spec.id), maxCrashes);
+  const crash = crashedOften(podsOf(observed, role, podsIdOf(revision)), maxCrashes);
   if (!crash) return undefined;
   const active = activeBefore(observed, revision);
   const times = `after at least ${maxCrashes} exits of the ${role}`;
@@ -169,7 +170,7 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
         reason: 'PodsRefused',
         message: `The API server rejects the pods: ${quoted(refused.message)}. Correct the cause; the pods are then created automatically.`,
       }
-    : podFailure(podsOf(observed, role, revision.spec.id));
+    : podFailure(podsOf(observed, role, podsIdOf(revision)));
 }
 
 function waitingFor({ observed, stores, revision, role }: Seen): string {
@@ -177,12 +178,12 @@ function waitingFor({ observed, stores, revision, role }: Seen): string {
   const condition = command
     ? 'Its health command must succeed in its pods'
     : `Its pods must answer ${path} on port ${port}`;
-  const answer = probeWords(podsOf(observed, role, revision.spec.id), { port, path });
+  const answer = probeWords(podsOf(observed, role, podsIdOf(revision)), { port, path });
   return firstProblem(stores)?.message ?? `${condition}${answer}. See the log of container ${role}.`;
 }
 
 function hasTemplateOf(workload: Workload | undefined, revision: AppRevision): boolean {
-  return workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] === revision.spec.id;
+  return workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision);
 }
 
 /** Whether its controller has looked at the workload as it is: before that its status is of another. */
@@ -210,7 +211,10 @@ export function isRolled(observed: Observed, revision: AppRevision): boolean {
   return rolesOf(revision.spec.resolved).every((role) => isRoleRolled(observed, revision, role));
 }
 
-/** The revision that the main service was last rolled to, or is being rolled to; undefined before the first. */
+/**
+ * The revision that the main service was last rolled to, or is being rolled to; undefined before the first. It is the newest
+ * of those that share its pods: they have the same parts.
+ */
 export function runningRevision(observed: Observed): AppRevision | undefined {
   const workload = deploymentOf(observed, 'server');
   return workload && observed.revisions.find((revision) => hasTemplateOf(workload, revision));

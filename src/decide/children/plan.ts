@@ -3,6 +3,7 @@
 import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
 import { quantity } from '../../api/quantity.ts';
 import type { KubeObject } from '../../kube/client.ts';
+import { podsIdOf } from '../../record/shared-pods.ts';
 import { mayStartPods } from '../assess/pod-starts.ts';
 import { hasDrifted } from '../drift.ts';
 import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../observed.ts';
@@ -143,7 +144,9 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
 function isStillUsed({ metadata }: KubeObject, { pods, revisions }: Observed): boolean {
   const store = STORE_PARTS.find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
   if (store === undefined) return false;
-  const having = new Set(revisions.filter(({ spec }) => spec.resolved[store]).map(({ spec }) => spec.id));
+  const having = new Set(
+    revisions.filter(({ spec }) => spec.resolved[store]).flatMap((one) => [one.spec.id, podsIdOf(one)]),
+  );
   return pods.some((pod) => having.has(pod.metadata.labels?.[REVISION_LABEL] ?? ''));
 }
 

@@ -15,7 +15,7 @@ export interface Rotation {
   readonly waitMs: number | undefined;
 }
 
-/** The wanted digests of the workloads of `revisionId`. */
+/** The wanted digests of the workloads of the revision with this id on its pods. */
 export function rotationOf(observed: Observed, revisionId: string): Rotation {
   const roles = ROLES.map((role) => [role, digestsOf(deploymentOf(observed, role), observed, revisionId)] as const);
   const waits = roles.flatMap(([, { waitMs }]) => (waitMs === undefined ? [] : [waitMs]));

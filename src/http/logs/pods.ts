@@ -2,6 +2,7 @@
 // a limit is reached.
 
 import type { AppDeployment } from '../../api/app-deployment.ts';
+import type { AppRevision } from '../../api/app-revision.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
@@ -12,6 +13,7 @@ import {
 import { Invalid, NotFound, Unavailable } from '../../errors.ts';
 import { PODS } from '../../kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { podsIdOf } from '../../record/shared-pods.ts';
 import { tooManyLogs } from '../core/http-error.ts';
 import {
   LAST_LINES,
@@ -57,13 +59,21 @@ export interface PodsToRead {
   readonly labelSelector: string;
 }
 
-export function podsOf({ metadata }: AppDeployment, revisionId: string | undefined): PodsToRead {
+/** The id on the pods of a revision, which may share those of an earlier one. */
+export function podsIdIn(revisions: readonly AppRevision[], revisionId: string | undefined): string | undefined {
+  const id = revisionId?.toLowerCase();
+  const revision = revisions.find(({ spec }) => spec.id === id);
+  return revision ? podsIdOf(revision) : id;
+}
+
+/** `podsId`: the id on the pods of one revision. */
+export function podsOf({ metadata }: AppDeployment, podsId: string | undefined): PodsToRead {
   const { namespace = '', name, uid = '' } = metadata;
   const labelSelector = [
     `${DEPLOYMENT_LABEL}=${name}`,
     `${DEPLOYMENT_UID_LABEL}=${uid}`,
     `${COMPONENT_LABEL} in (${IMAGE_COMPONENTS.join(',')})`,
-    ...(revisionId === undefined ? [] : [`${REVISION_LABEL}=${revisionId}`]),
+    ...(podsId === undefined ? [] : [`${REVISION_LABEL}=${podsId}`]),
   ].join(',');
   return { namespace, labelSelector };
 }

@@ -18,7 +18,7 @@ import { makeLogBudget } from './budget.ts';
 import { readBuildLog } from './build-log.ts';
 import { makePage } from './lines.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';
-import { podsOf, readLogs } from './pods.ts';
+import { podsIdIn, podsOf, readLogs } from './pods.ts';
 import { readRemoteLogs } from './remote.ts';
 import { BUILD_LOG_EVENTS, LOG_EVENTS, makeLogStreams } from './streams.ts';
 
@@ -69,7 +69,7 @@ export function registerLogs(
     // Rejects an invalid offset before anything is read.
     const page = makePage(query);
     const record = await recordOf(admitted, id, revisionId);
-    const revision = revisionId?.toLowerCase();
+    const revision = podsIdIn(deployments.revisionsOf(record), revisionId);
     const listener = await listenerOf(admitted, record);
     if (listener !== undefined) await auth.needLogs(admitted.caller, admitted.tenant);
     const giveBack = await (budget.requests.take(admitted.tenant.namespace, signal) ?? tooManyLogs());

@@ -38,6 +38,7 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import { hostOf, wantedHost } from '../../../src/record/hostnames.ts';
 import { names } from '../../../src/record/names.ts';
 import { resolve } from '../../../src/record/resolve.ts';
+import { hasMigrated } from '../../../src/record/wanted-revision.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import type { Broken, PassSeen } from './machine.ts';
@@ -151,9 +152,10 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       const one = record && deployment(seen.after, record, 'server');
       const id = one && revisionIdOf(one);
       const before = record && deployment(seen.before, record, 'server');
-      if (!record || id === undefined || (before && revisionIdOf(before) === id)) return undefined;
+      if (!record || id === undefined || (before && revisionIdOf(before) === id && before.spec.replicas !== 0))
+        return undefined;
       const revision = revisionsOf(seen.after, record).find(({ spec }) => spec.id === id);
-      if (!revision?.spec.requested.runtime?.migrate || revision.spec.resolved.migrated || one?.spec.replicas === 0)
+      if (!revision?.spec.requested.runtime?.migrate || hasMigrated(revision) || one?.spec.replicas === 0)
         return undefined;
       const job = seen.before.get<KubeObject & { status?: { conditions?: readonly { type: string }[] } }>(
         JOBS,

@@ -15,6 +15,8 @@ interface Snapshot {
   readonly image: string;
   readonly generation: number;
   readonly parts: readonly Part[];
+  /** On its pods, which it may share with an earlier one. */
+  readonly podsId: string;
 }
 
 interface Part {
@@ -66,18 +68,36 @@ function snapshotsIn(run: Judged): Map<string, Snapshot> {
     if (kind !== 'AppRevision') continue;
     const { requested, resolved } = object.spec;
     const parts = Object.entries(PARTS).flatMap(([part, made]) => {
-      const { minScale = 0, maxScale = 0 } = resolved[part] ?? {};
-      const isRange = maxScale > Math.max(1, minScale);
       if (resolved[part] === undefined) return [];
-      return [{ ...made, ...(isRange && { fewest: Math.max(1, minScale) }) }];
+      const ranges = [resolved[part], ...scalesOf(run, part)].filter(
+        ({ minScale = 0, maxScale = 0 }) => maxScale > Math.max(1, minScale),
+      );
+      const fewest = Math.min(...ranges.map(({ minScale = 0 }) => Math.max(1, minScale)));
+      return [{ ...made, ...(ranges.length > 0 && { fewest }) }];
     });
     snapshots.set(object.spec.id, {
       image: requested.sourceRevisionConfig.imageUri,
       generation: object.spec.deploymentGeneration,
       parts,
+      podsId: resolved.podsOf ?? object.spec.id,
     });
   }
   return snapshots;
+}
+
+interface ScaleAsked {
+  readonly minScale?: number;
+  readonly maxScale?: number;
+}
+
+/** What the record has asked for, which no revision is made for. */
+function scalesOf(run: Judged, part: string): ScaleAsked[] {
+  const field = (name: string): string =>
+    part === 'server' ? name : `${part}${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  return run.history
+    .filter(({ kind }) => kind === 'AppDeployment')
+    .map(({ object }) => object.spec.sourceConfig?.resourceSpec ?? {})
+    .map((spec) => ({ minScale: spec[field('minScale')], maxScale: spec[field('maxScale')] }));
 }
 
 /** Does the status fit the generation that it claims to have seen? */
@@ -179,10 +199,11 @@ function misfit(
   before: readonly Sighting[],
   sinceMs: number,
 ): string | undefined {
-  for (const part of snapshots.get(revision)?.parts ?? []) {
+  const { parts = [], podsId = revision } = snapshots.get(revision) ?? {};
+  for (const part of parts) {
     const { kind, suffix } = part;
     const childName = `${name}${suffix}`;
-    const problems = statesOf(before, kind, childName, sinceMs).map((state) => problemOf(part, state, revision));
+    const problems = statesOf(before, kind, childName, sinceMs).map((state) => problemOf(part, state, podsId));
     if (!problems.includes(undefined)) return `${kind} ${childName} ${problems.at(-1)}`;
   }
   return undefined;
