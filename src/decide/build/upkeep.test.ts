@@ -110,6 +110,14 @@ describe('a repository', () => {
     expect(unneeded).toEqual([keepTag(B), `revision-${TWO}`, `log-${TWO}`, `upload-${'d'.repeat(32)}`]);
   });
 
+  it('keeps the log of a build whose image a revision reuses, also when the revision that was built is gone', () => {
+    const revision = aRevision(ONE, { built: named(A) });
+    const reused = { ...revision, status: { build: { ...revision.status?.build, builtBy: TWO.toUpperCase() } } };
+    const tags = [`log-${TWO}`, `revision-${TWO}`, keepTag(A)];
+    const { unneeded } = decide({ tags, revisions: [reused as AppRevision], images: [{ repository, digest: A }] });
+    expect(unneeded).toEqual([`revision-${TWO}`]);
+  });
+
   it('keeps tags that may be all that keeps an image, as long as that has no tag of its own', () => {
     const tags = [`revision-${TWO}`, `log-${TWO}`, keepTag(B), 'cache'];
     const old = new Date('2027-01-01T00:00:00Z');

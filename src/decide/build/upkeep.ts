@@ -79,7 +79,11 @@ export function upkeepOf(observed: ObservedRepository, { cacheDays }: UpkeepSett
   const needed = new Set([
     ...digests.map(keepTag),
     ...images.flatMap(({ tag }) => tag ?? []),
-    ...revisions.flatMap(({ spec }) => [revisionTag(spec.id), logTag(spec.id)]),
+    ...revisions.flatMap(({ spec, status }) => [
+      revisionTag(spec.id),
+      logTag(spec.id),
+      ...(status?.build?.builtBy === undefined ? [] : [logTag(status.build.builtBy)]),
+    ]),
     ...specs.flatMap(({ sourceRevisionConfig: { sourceTarballPath: path } }) => (path ? uploadTag(path) : [])),
     ...(isCached ? [CACHE_TAG] : []),
   ]);

@@ -23,17 +23,18 @@ export interface BuildToRead {
   readonly status: BuildStatus | undefined;
 }
 
-/** Reads the log into the page. Resolves to whether a limit truncated it. May throw RegistryFailed. */
+/** Reads the log of the build that made the revision's image into the page. Resolves to whether a limit truncated it. May throw RegistryFailed. */
 export async function readBuildLog(build: BuildToRead, reading: Reading): Promise<boolean> {
   const { kube, status, platform } = build;
   // Whoever may push to the repository can store there what looks like a log, for any revision.
   if (status === undefined) return false;
   // A node may have truncated the log of the pod. The stored log of an ended build is more complete.
-  const kept = isUnderWay(status) ? undefined : await readKept(build, reading);
+  const made = { ...build, revision: status.builtBy?.toLowerCase() ?? build.revision };
+  const kept = isUnderWay(status) ? undefined : await readKept(made, reading);
   if (kept !== undefined) return kept;
   // Where nothing is built, the chart grants no right to logs of builds.
   if (!canBuild(platform.settings)) return false;
-  return (await readLogs(kube, buildPods(build), reading)) ?? false;
+  return (await readLogs(kube, buildPods(made), reading)) ?? false;
 }
 
 export function buildPods({ platform, revision }: Pick<BuildToRead, 'platform' | 'revision'>): PodsToRead {

@@ -212,6 +212,16 @@ describe('the log of a running build', () => {
   });
 });
 
+it('the log of a revision that reuses an image is that of the build that made it', async () => {
+  const builtBy = '99999999-0000-4000-8000-000000000009';
+  const own = rid;
+  rid = builtBy;
+  keepLog([kept(1, 'made by another')]);
+  rid = own;
+  reported('DEPLOYED', { phase: 'Built', reason: 'ImageReused', builtBy });
+  expect(messages(await logs())).toEqual(['made by another']);
+});
+
 describe('the log of a build that is followed', () => {
   let reader: EventReader;
   const follow = async (headers: Record<string, string> = {}): Promise<EventReader> => {
