@@ -152,6 +152,20 @@ describe('buildFailure', () => {
     expect(failure.message).not.toContain('------');
   });
 
+  it('quotes the last lines of an output that is too long to be quoted, and not the first', () => {
+    const retries = Array.from(
+      { length: 6 },
+      (_, n) => `0.${n} WARNING: Retrying ${n}, ${'for it is far away '.repeat(15)}`,
+    );
+    const end = ['7.1 ERROR: No matching distribution found for x', '7.2 It ends here'];
+    const { message } = buildFailure({ exitCode: 1, message: step([...retries, ...end].join('\n')) });
+    expect(message).toMatch(/^No matching distribution found for x\. Line 3 /);
+    expect(message).toMatch(/It printed: WARNING: Retrying 5, .* It ends here\. /);
+    const unknown = retries.concat(retries).map((line) => `${line}${line}`);
+    const last = buildFailure({ exitCode: 3, message: ['The end of the log:', ...unknown, 'the very end'].join('\n') });
+    expect(last.message).toMatch(/ the very end\.$/);
+  });
+
   it('quotes the last output of a failure that it does not know, and no rules', () => {
     const { message } = buildFailure({
       exitCode: 3,

@@ -1,7 +1,7 @@
 // Derives why a build failed from the termination messages of its containers.
 
 import { BUILD_REASONS, type BuildReason } from '../../api/build.ts';
-import { quoted, shortened } from '../../api/text.ts';
+import { LONGEST_QUOTE, quoted, shortened } from '../../api/text.ts';
 import type { ContainerStatus } from '../observed.ts';
 
 export interface BuildFailure {
@@ -180,7 +180,14 @@ function withText(lines: readonly string[]): string[] {
 /** The end of a log without what BuildKit draws. */
 function lastWords(message: string): string {
   const lines = withText(message.split('\n')).filter((line) => !/^-{3,}$|^The end of the log:$/.test(line));
-  return lines.slice(-MOST_LINES).join(' ');
+  return lastOf(lines, LONGEST_QUOTE);
+}
+
+/** The last of these lines that fit into `most` characters, on one line. */
+function lastOf(lines: readonly string[], most: number): string {
+  let kept = lines.slice(-MOST_LINES);
+  while (kept.length > 1 && kept.join(' ').length > most) kept = kept.slice(1);
+  return quoted(kept.join(' '), most);
 }
 
 /** An error as programs print it: the last line of a traceback, or `ERROR: …`. */
@@ -190,9 +197,9 @@ const ERROR_LINE = /^\s*(?:[\w.]+(?:Error|Exception|Exit|Interrupt)\b(?::|$)|(?:
 function causeIn(output: readonly string[]): { readonly cause: string; readonly rest: string } {
   const at = output.findLastIndex((line) => ERROR_LINE.test(line));
   const found = at < 0 ? undefined : output[at];
-  const others = output.filter((_line, index) => index !== at).slice(-MOST_LINES);
+  const others = output.filter((_line, index) => index !== at);
   return {
     cause: quoted(found?.trim().replace(/^(?:ERROR|error): /, ''), 400),
-    rest: quoted(others.join(' '), 600),
+    rest: lastOf(others, 600),
   };
 }
