@@ -35,7 +35,7 @@ const FAULTS: readonly (readonly [event: RegExp, fault: (found: RegExpExecArray,
     }),
   ],
 ];
-/** What the faults' world does by itself, or undoes. */
+/** What the faults' world does on its own, or undoes. */
 const BY_ITSELF = [
   /^Davit reconciles \w+ \S+$/,
   /^the (pods|image|controller) of /,
