@@ -32,6 +32,7 @@ const TEXTS = [
   '/other',
   'other.example',
   'https://other.example:4318',
+  'http://other.example:3128',
   'registry.example/other:9',
   'docker.io/library/postgres:17.99',
   '{name}.{namespace}',
