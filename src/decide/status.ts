@@ -5,7 +5,6 @@ import type { ConditionType } from '../api/app-deployment-conditions.ts';
 import type { AppRevision, RevisionState } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
 import { runsHere } from '../record/listener-assignment.ts';
-import { SCALE_FIELDS } from '../record/requested-scale.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { asksForNothing, stateFrom } from '../record/state.ts';
@@ -48,7 +47,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
       phase: phaseOf(observed, latest),
       latestRevisionId: latest.spec.id,
       latestRevision: latest.metadata.name,
-      resourceSpec: { ...observedNumbers(observed, latest), ...scaleBefore(inputs) },
+      resourceSpec: observedNumbers(observed, latest),
     }),
     ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),
     ...(image !== undefined && { image }),
@@ -70,13 +69,6 @@ function observedNumbers(observed: Observed, { spec: { resolved } }: AppRevision
   const numbers = effectiveNumbers(resolved);
   const dbStorageGi = resolved.postgres && volumeSizeGi(observed);
   return { ...numbers, ...(dbStorageGi !== undefined && { dbStorageGi }) };
-}
-
-/** A scale that is refused, or asked for in a pause, is not in force: the one before it is. */
-function scaleBefore({ observed: { record }, assessment }: StatusInputs): Record<string, number> {
-  if (assessment.policy.is === 'pass' && assessment.paused === undefined) return {};
-  const before = Object.entries(record.status?.resourceSpec ?? {});
-  return Object.fromEntries(before.filter(([field]) => SCALE_FIELDS.includes(field)));
 }
 
 /** What keeps a teardown from going on. */

@@ -3,6 +3,7 @@
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import { deploymentTypeMeant } from '../api/app-deployment.ts';
 import type { AppRevision, Resolved, Scaled } from '../api/app-revision.ts';
+import type { ResourceSpec } from '../api/resource-spec.ts';
 import type { Settings } from '../api/settings.ts';
 import { asksForPart, SCALED_PARTS, type ScaledPart, sameScaleAsked, scaleAsked } from './requested-scale.ts';
 import { scaleFrom } from './resolve.ts';
@@ -33,6 +34,15 @@ export function scaledBy(spec: Readonly<AppDeploymentSpec>, revision: AppRevisio
     ...(orchestrator && { orchestrator: scaled('orchestrator', orchestrator, defaults) }),
   };
   return { ...revision, spec: { ...revision.spec, resolved: own } };
+}
+
+/** `revision` with these minima and maxima, by their names in resourceSpec. A part without numbers keeps its own. */
+export function scaledTo(numbers: Readonly<Partial<ResourceSpec>>, revision: AppRevision): AppRevision {
+  const { resolved } = revision.spec;
+  const parts = SCALED_PARTS.flatMap((part) =>
+    resolved[part] ? [[part, { ...resolved[part], ...scaleAsked(part, numbers) }] as const] : [],
+  );
+  return { ...revision, spec: { ...revision.spec, resolved: { ...resolved, ...Object.fromEntries(parts) } } };
 }
 
 type Scale = Pick<Scaled, 'minScale' | 'maxScale'>;

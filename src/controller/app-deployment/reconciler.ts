@@ -32,7 +32,7 @@ import { JOBS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { imageOf } from '../../record/revision-image.ts';
-import { scaledBy } from '../../record/scaled.ts';
+import { scaledBy, scaledTo } from '../../record/scaled.ts';
 import { podsIdOf } from '../../record/shared-pods.ts';
 import { wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
@@ -126,7 +126,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       races.delete(key);
       return swept;
     }
-    const first = await observe(found, options, contents, signal);
+    const observed = await observe(found, options, contents, signal);
     if (found.metadata.deletionTimestamp) {
       const teardown = {
         home,
@@ -136,9 +136,10 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
         now: now(),
         paused: pausedBy(found, options.settings),
       };
-      return earliestRequeue(swept.requeueAfterMs, (await finalize(first, teardown, signal)).requeueAfterMs);
+      return earliestRequeue(swept.requeueAfterMs, (await finalize(observed, teardown, signal)).requeueAfterMs);
     }
-    const assessed = assessRecord(first, options.settings);
+    const assessed = assessRecord(observed, options.settings);
+    const first = atScaleInForce(observed, assessed);
     const pass = await attempt(first, assessed, within);
     if (pass === 'gone') return {};
     const causes = causesOf([...(first.unread ?? []), ...pass.refusals]);
@@ -150,7 +151,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     // This pass was for the generation that it found. A newer generation is in the queue and not reported on yet.
     if (record.metadata.generation !== found.metadata.generation) return {};
     // What it names was judged above, and a change of that wakes the record again.
-    const after: Observed = { ...first, ...look(record, options) };
+    const after = atScaleInForce({ ...first, ...look(record, options) }, assessed);
     // Events are listed live, and only for the report on pods; no decision depends on them.
     const pods = await podEvents.addTo(withOverdue(after.pods, now()), target.client, log);
     // A pass that exceeded its time limit is aborted and reported, with requests that have their own time limits.
@@ -174,6 +175,13 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       untilOverdueMs(after.pods, now()),
     );
   };
+}
+
+/** A scale that is refused, or asked for in a pause, is not in force: the one that was reported before it is. */
+function atScaleInForce(observed: Observed, { policy, paused }: RecordAssessment): Observed {
+  const before = observed.record.status?.resourceSpec;
+  if ((policy.is === 'pass' && paused === undefined) || before === undefined) return observed;
+  return { ...observed, revisions: observed.revisions.map((revision) => scaledTo(before, revision)) };
 }
 
 /** Calls reconcileSpec, and turns an unexpected exception into a failure that is reported. */

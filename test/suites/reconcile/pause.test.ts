@@ -75,6 +75,15 @@ describe.each([
     expect(controller.writes()).toEqual([]);
   });
 
+  it('a scale that is not acted on is not what the status reports', async () => {
+    const kube = await converged();
+    const controller = await paused(kube);
+    await edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } } });
+    await controller.reconcile();
+    expect(record(kube).status).toMatchObject({ state: 'READY', replicas: '1/1' });
+    expect(conditionIn(kube, 'Available')).toMatchObject({ status: 'True' });
+  });
+
   it('a deletion waits, says so, and goes on afterwards', async () => {
     const kube = await converged();
     const controller = await paused(kube);
