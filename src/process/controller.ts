@@ -408,7 +408,7 @@ async function beginWhenSynced(
     ...(caches.builds
       ? [
           wakeBuilds(caches, caches.builds, { queue: queues.builds, settings }),
-          wakePullSecrets(caches, queues.pullSecrets),
+          ...(settings.builds.registry ? [wakePullSecrets(caches, queues.pullSecrets, settings.builds.registry)] : []),
           wakePushes(caches, queues.pushes),
         ]
       : []),

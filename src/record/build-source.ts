@@ -2,7 +2,9 @@
 
 import type { AppDeploymentSpec } from '../api/app-deployment.ts';
 import type { AppRevision, Requested } from '../api/app-revision.ts';
+import { imagesOf } from '../api/registry-images.ts';
 import type { Settings } from '../api/settings.ts';
+import { imageIn, type RegistrySettings } from './registry-names.ts';
 
 /** Whether images are built here at all: there is a registry for them, and what builds them. */
 export function canBuild({ builds }: Pick<Settings, 'builds'>): boolean {
@@ -14,10 +16,12 @@ export function isBuilt({ spec }: Pick<AppRevision, 'spec'>): boolean {
   return spec.resolved.image === undefined;
 }
 
-/** Whether the record's image is in the platform's registry, because it is built or pushed there. */
-export function usesRegistry({ source, sourceRevisionConfig }: AppDeploymentSpec): boolean {
-  if (source === 'internal_template') return sourceRevisionConfig.imageUri === undefined;
-  return source !== 'external_docker';
+/** Whether an image of the record is in the platform's registry: it is built or pushed there, or named there, such as one of `base/`. */
+export function usesRegistry(spec: Readonly<AppDeploymentSpec>, registry: Pick<RegistrySettings, 'host'>): boolean {
+  const { source, sourceRevisionConfig } = spec;
+  if (source === 'internal_template' && sourceRevisionConfig.imageUri === undefined) return true;
+  if (source !== 'internal_template' && source !== 'external_docker') return true;
+  return Array.from(imagesOf(spec)).some(({ image }) => imageIn(registry, image) !== undefined);
 }
 
 /** Whether both ask for the same to be built; what a branch means may have changed since. */

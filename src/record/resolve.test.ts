@@ -300,3 +300,18 @@ it('never turns a pair upside down, and always fits the schema', () => {
     }),
   );
 });
+
+it.each<[string, Parameters<typeof aSpec>[0], boolean]>([
+  ['its image', { sourceRevisionConfig: { imageUri: 'r.example/base/python:3.11' } }, true],
+  [
+    'the image of a sidecar',
+    { sourceConfig: { resourceSpec: { sidecars: [{ name: 'a', image: 'r.example/base/a:1' }] } } },
+    true,
+  ],
+  ['no image of it', { sourceRevisionConfig: { imageUri: 'xr.example/base/python:3.11' } }, false],
+])("gives a record the pull Secret of the platform's registry: %s", (_what, spec, isGiven) => {
+  const registry = { host: 'r.example', tokens: true };
+  const settings = Settings.parse({ ...SETTINGS, builds: { ...SETTINGS.builds, registry } });
+  expect(resolve(aSpec(spec), settings).pullSecrets).toEqual(isGiven ? ['davit-registry-pull'] : undefined);
+  expect(resolve(aSpec(spec), SETTINGS).pullSecrets).toBeUndefined();
+});

@@ -82,7 +82,7 @@ export function resolve(
 /** The Secret that Davit keeps in the namespace of every tenant whose images are in the platform's registry. */
 function registrySecret(spec: Readonly<AppDeploymentSpec>, { builds: { registry } }: Settings): string[] {
   const isGiven = registry !== undefined && (registry.tokens || registry.pullSecret !== undefined);
-  return isGiven && usesRegistry(spec) ? [PULL_SECRET] : [];
+  return isGiven && usesRegistry(spec, registry) ? [PULL_SECRET] : [];
 }
 
 /** The numbers of resourceSpec in force, by their names in the record (camelCase), for existing parts only. */

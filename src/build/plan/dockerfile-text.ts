@@ -101,17 +101,36 @@ export function imagesUsed(instructions: readonly Instruction[]): ImageUse[] {
   return uses;
 }
 
-/** Stages that run one of `programs` before an ARG of theirs declares `argument`: the line of the first such RUN. */
+/** What programs read about a package index. */
+export interface IndexReader {
+  /** The build argument with the index. */
+  readonly index: string;
+  /** A second one, without which the programs ignore the index, and an option that does the same. */
+  readonly also?: { readonly argument: string; readonly option: string };
+  readonly programs: RegExp;
+}
+
+/** The first RUN of `programs` in a stage that has not declared all that they need before it: its line, and what is missing. */
 export function undeclared(
   instructions: readonly Instruction[],
-  programs: RegExp,
-  argument: string,
-): number | undefined {
-  let isDeclared = false;
+  { index, also, programs }: IndexReader,
+): { readonly line: number; readonly missing: readonly string[] } | undefined {
+  let declared = new Set<string>();
+  let hasOwnIndex = false;
   for (const { name, rest, line } of instructions) {
-    if (name === 'FROM') isDeclared = false;
-    if ((name === 'ARG' || name === 'ENV') && argumentsOf(rest).some(([key]) => key === argument)) isDeclared = true;
-    if (name === 'RUN' && !isDeclared && programs.test(rest) && !rest.includes(argument)) return line;
+    if (name === 'FROM') [declared, hasOwnIndex] = [new Set(), false];
+    if (name === 'ARG' || name === 'ENV') for (const [key] of argumentsOf(rest)) declared.add(key);
+    // A value with a variable may be the platform's.
+    if (name === 'ENV' && !rest.includes('$') && argumentsOf(rest).some(([key]) => key === index)) hasOwnIndex = true;
+    if (name !== 'RUN' || hasOwnIndex || !programs.test(rest)) continue;
+    const isOwn = !declared.has(index) && rest.includes(index);
+    const needsAlso =
+      also !== undefined &&
+      !declared.has(also.argument) &&
+      !rest.includes(also.argument) &&
+      !rest.includes(also.option);
+    const missing = [...(declared.has(index) ? [] : [index]), ...(needsAlso ? [also.argument] : [])];
+    if (!isOwn && missing.length > 0) return { line, missing };
   }
   return undefined;
 }

@@ -62,7 +62,7 @@ describe("the platform's package index", () => {
     indexes = ['PIP_INDEX_URL', 'UV_DEFAULT_INDEX', 'NPM_CONFIG_REGISTRY'],
   ): string[] =>
     judged(dockerfile, { baseImages: {}, indexes }).map(
-      (warning) => `${/^Line \d+/.exec(warning)?.[0]} ${/ARG (\w+)/.exec(warning)?.[1]}`,
+      (warning) => `${/^Line \d+/.exec(warning)?.[0]} ${/ARG ([\w ]+) after FROM/.exec(warning)?.[1]}`,
     );
 
   it.each<[string, string, string[]]>([
@@ -84,6 +84,35 @@ describe("the platform's package index", () => {
     ['of nobody', 'FROM b\nRUN apt-get install pipewire && ./pip.sh && echo uvicorn\n', []],
   ])('%s', (_what, dockerfile, warnings) => {
     expect(warned(dockerfile)).toEqual(warnings);
+  });
+
+  const PLAIN = ['PIP_INDEX_URL', 'UV_DEFAULT_INDEX', 'PIP_TRUSTED_HOST', 'UV_INSECURE_HOST', 'NPM_CONFIG_REGISTRY'];
+  const HOST = 'Line 3 PIP_TRUSTED_HOST';
+  it.each<[string, string, string[]]>([
+    ['neither', 'FROM python\nRUN pip install a\n', ['Line 2 PIP_INDEX_URL PIP_TRUSTED_HOST']],
+    ['the index alone', 'FROM x\nARG PIP_INDEX_URL\nRUN pip install a\n', [HOST]],
+    ['the host alone', 'FROM x\nARG PIP_TRUSTED_HOST\nRUN pip install a\n', ['Line 3 PIP_INDEX_URL']],
+    ['both', 'FROM x\nARG PIP_INDEX_URL PIP_TRUSTED_HOST\nRUN pip install a\n', []],
+    ['both in two lines', 'FROM x\nARG PIP_INDEX_URL\nARG PIP_TRUSTED_HOST\nRUN pip install a\n', []],
+    ['the index, and hosts by an option', 'FROM x\nARG PIP_INDEX_URL\nRUN pip install --trusted-host b a\n', []],
+    ['the index by an option', 'FROM x\nARG PIP_INDEX_URL\nRUN pip install -i $PIP_INDEX_URL a\n', [HOST]],
+    ['the index as a default', 'FROM x\nARG PIP_INDEX_URL=https://x\nRUN pip install a\n', [HOST]],
+    ['an index of its own', 'FROM x\nENV PIP_INDEX_URL=https://x\nRUN pip install a\n', []],
+    [
+      'the index in two stages',
+      'FROM x\nARG PIP_INDEX_URL PIP_TRUSTED_HOST\nFROM y\nRUN pip install a\n',
+      ['Line 4 PIP_INDEX_URL PIP_TRUSTED_HOST'],
+    ],
+    ['what uv and npm need', 'FROM x\nARG UV_DEFAULT_INDEX NPM_CONFIG_REGISTRY\nRUN uv sync\nRUN npm ci\n', []],
+  ])('of plain http, for a Dockerfile that declares %s', (_what, dockerfile, warnings) => {
+    expect(warned(dockerfile, PLAIN)).toEqual(warnings);
+  });
+
+  it('is ignored by pip where it is plain http, and the warning says so', () => {
+    const dockerfile = 'FROM x\nARG PIP_INDEX_URL\nRUN pip install a\n';
+    expect(judged(dockerfile, { baseImages: {}, indexes: PLAIN })).toEqual([
+      "Line 3 of the Dockerfile uses the platform's package index, which is plain http, so pip ignores it: its stage does not declare that its host is trusted. Add a line ARG PIP_TRUSTED_HOST after FROM.",
+    ]);
   });
 
   it('is not missed where the platform has none', () => {

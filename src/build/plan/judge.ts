@@ -1,28 +1,36 @@
 // Judges a Dockerfile, a generated one too: the images that it names, and whether it uses the platform's package indexes.
 
 import { foreignImageMessage, isForeignImage } from '../../api/registry-images.ts';
-import { type Instruction, imagesUsed, instructionsOf, undeclared } from './dockerfile-text.ts';
+import { type IndexReader, type Instruction, imagesUsed, instructionsOf, undeclared } from './dockerfile-text.ts';
 import { PlanFailure } from './failure.ts';
 import type { PlanOptions } from './steps.ts';
 
-/** The programs that read each build argument of an index. */
-const READERS = {
-  PIP_INDEX_URL: /(^|[\s;&|/"'[])pip3?(?![\w.-])|-m\s+pip\b/,
-  UV_DEFAULT_INDEX: /(^|[\s;&|/"'[])uv(?![\w.-])/,
-  NPM_CONFIG_REGISTRY: /(^|[\s;&|/"'[])(npm|npx|pnpm|yarn)(?![\w.-])/,
-} as const;
+/** uv and npm take an index of plain http as it is; pip ignores one whose host it is not told to trust. */
+const READERS: readonly IndexReader[] = [
+  {
+    index: 'PIP_INDEX_URL',
+    also: { argument: 'PIP_TRUSTED_HOST', option: '--trusted-host' },
+    programs: /(^|[\s;&|/"'[])pip3?(?![\w.-])|-m\s+pip\b/,
+  },
+  { index: 'UV_DEFAULT_INDEX', programs: /(^|[\s;&|/"'[])uv(?![\w.-])/ },
+  { index: 'NPM_CONFIG_REGISTRY', programs: /(^|[\s;&|/"'[])(npm|npx|pnpm|yarn)(?![\w.-])/ },
+];
 
 /** Throws PlanFailure if the Dockerfile names an image that is not for the tenant. Returns warnings. */
 export function judged(dockerfile: string, { registry, indexes = [] }: PlanOptions): readonly string[] {
   const instructions = instructionsOf(dockerfile);
   if (registry) refuseForeign(instructions, registry);
-  return Object.entries(READERS).flatMap(([argument, programs]) => {
-    const line = indexes.includes(argument) ? undeclared(instructions, programs, argument) : undefined;
-    return line === undefined
-      ? []
-      : [
-          `Line ${line} of the Dockerfile does not use the platform's package index: its stage does not declare it. Add a line ARG ${argument} after FROM.`,
-        ];
+  return READERS.flatMap(({ also, ...reader }) => {
+    if (!indexes.includes(reader.index)) return [];
+    // The builder passes the second one for an index of plain http alone.
+    const isPlain = also !== undefined && indexes.includes(also.argument);
+    const found = undeclared(instructions, { ...reader, ...(isPlain && { also }) });
+    if (found === undefined) return [];
+    const { line, missing } = found;
+    const what = missing.includes(reader.index)
+      ? "does not use the platform's package index: its stage does not declare it"
+      : "uses the platform's package index, which is plain http, so pip ignores it: its stage does not declare that its host is trusted";
+    return [`Line ${line} of the Dockerfile ${what}. Add a line ARG ${missing.join(' ')} after FROM.`];
   });
 }
 

@@ -2,6 +2,7 @@
 // tenant's own repositories, and is renewed long before it expires. Otherwise the Secret is a copy of the platform's
 // pull Secret.
 
+import type { AppDeployment } from '../../api/app-deployment.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import {
@@ -64,7 +65,7 @@ export function makePullSecretReconciler(options: PullSecretOptions): Reconcile 
     const isNeeded =
       isConfigured &&
       isTenant &&
-      (caches.records.list(namespace).some(({ spec }) => usesRegistry(spec)) ||
+      (caches.records.list(namespace).some(({ spec }) => usesRegistry(spec, registry)) ||
         caches.revisions.list(namespace).some(isRun));
     if (!isNeeded) {
       if (secret && tenant?.deletionTimestamp === undefined && secret.metadata.deletionTimestamp === undefined) {
@@ -124,13 +125,13 @@ function pullSecret(namespace: string, config: string, until: string | undefined
  * Enqueues all namespaces, and from then on each namespace whose pull Secret may have to change. Returns a function
  * that unsubscribes.
  */
-export function wakePullSecrets(caches: Caches, queue: WorkQueue): () => void {
+export function wakePullSecrets(caches: Caches, queue: WorkQueue, registry: RegistrySettings): () => void {
+  const needsIt = ({ spec }: AppDeployment): boolean => usesRegistry(spec, registry);
   const subscriptions = [
     caches.records.onChange(({ type, object, previous }) => {
-      // A template's record may change from an image to a repository, and back.
-      const changes = type !== 'modified' || !previous || usesRegistry(previous.spec) !== usesRegistry(object.spec);
-      if (changes && [object, previous].some((one) => one && usesRegistry(one.spec)))
-        queue.add(object.metadata.namespace ?? '');
+      // A record may change from an image of another registry to one of this, or from an image to a repository, and back.
+      const changes = type !== 'modified' || !previous || needsIt(previous) !== needsIt(object);
+      if (changes && [object, previous].some((one) => one && needsIt(one))) queue.add(object.metadata.namespace ?? '');
     }),
     caches.revisions.onChange(({ type, object }) => {
       if (type === 'deleted') queue.add(object.metadata.namespace ?? '');

@@ -184,6 +184,14 @@ describe('buildFailure', () => {
     expect(buildFailure({ exitCode: 1, message: other }, warning).message).not.toContain('PIP_INDEX_URL');
   });
 
+  it('says that pip ignores an index of plain http, and the line that is missing', () => {
+    const plain =
+      "Line 3 of the Dockerfile uses the platform's package index, which is plain http, so pip ignores it: its stage does not declare that its host is trusted. Add a line ARG PIP_TRUSTED_HOST after FROM.";
+    const words = '0.1 ERROR: No matching distribution found for x';
+    const { message } = buildFailure({ exitCode: 1, message: step(words) }, plain);
+    expect(message).toContain('Add a line ARG PIP_TRUSTED_HOST after FROM. Correct it;');
+  });
+
   it('limits the length of the message', () => {
     const { message } = buildFailure({ exitCode: 1, message: `error: failed to solve: ${'x'.repeat(100_000)}` });
     expect(message.length).toBeLessThanOrEqual(4096);

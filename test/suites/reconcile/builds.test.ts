@@ -993,6 +993,17 @@ it('does not change a foreign Secret with the name of the pull Secret', async ()
   expect(here.writes()).toEqual([]);
 });
 
+it('creates the pull Secret for a record that names an image of the registry itself, also before its first revision', async () => {
+  const kube = aPlatform();
+  putRecord(kube, { sourceRevisionConfig: { imageUri: 'registry.example.com/base/python:3.11' } });
+  const here = await builds(kube);
+  await here.pullSecret();
+  expect(here.writes()).toContain('apply Secret davit-registry-pull');
+  putRecord(kube);
+  await here.pullSecret();
+  expect(here.writes()).toEqual(['delete Secret davit-registry-pull']);
+});
+
 it('references the pull Secret in pods', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
