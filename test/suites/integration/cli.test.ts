@@ -64,7 +64,7 @@ it('waits, shows the tree, and rolls back', async () => {
 
   const back = await plugin('rollback', 'shop', '-n', namespace);
   expect(back).toMatchObject({ code: 0, out: expect.stringMatching(/^shop is being rolled back to shop--/) });
-  const promised = / as (shop--[0-9a-f]{8})\./.exec(back.out)?.[1] ?? '';
+  const promised = / as (shop--[0-9a-f]{8});/.exec(back.out)?.[1] ?? '';
   await eventually(async () => {
     const image = ['get', 'appr', promised, '-n', namespace, '-o', 'jsonpath={.spec.resolved.image} {.status.state}'];
     expect(await davit.kubectl(image)).toBe('registry.example/app:1 DEPLOYED');

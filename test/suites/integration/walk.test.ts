@@ -13,6 +13,7 @@ import { Settings } from '../../../src/api/settings.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { autoscaledRoles } from '../../../src/record/scale.ts';
+import { scaledBy } from '../../../src/record/scaled.ts';
 import { desiredChildren } from '../../../src/resources/desired.ts';
 import { aChange, changed, NAMED } from '../../harness/walk/changes.ts';
 import { differencesOf } from '../../harness/walk/picture.ts';
@@ -132,11 +133,12 @@ function withoutDigest(content: object): unknown {
 }
 
 /** What the API server would make of a fresh record's children. */
-async function freshChildren(record: AppDeployment, revision: AppRevision): Promise<Map<string, unknown>> {
+async function freshChildren(record: AppDeployment, made: AppRevision): Promise<Map<string, unknown>> {
   const settings = Settings.parse({});
+  const revision = scaledBy(record.spec, made, settings);
   const autoscaled = new Set(autoscaledRoles(revision.spec.resolved));
   const children = desiredChildren({ record, revision, tenantId: tenant.id, settings, autoscaled });
-  const made = await Promise.all(
+  const answers = await Promise.all(
     children.map(async (child) => {
       const { group, version, plural } = registry.resourceOf(child);
       const base = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
@@ -152,7 +154,7 @@ async function freshChildren(record: AppDeployment, revision: AppRevision): Prom
       });
     }),
   );
-  return new Map(made);
+  return new Map(answers);
 }
 
 const KINDS =
