@@ -150,6 +150,11 @@ export const EXTERNAL_VARIABLES: Readonly<Record<StorePart, string>> = {
   postgres: EXTERNAL_POSTGRES_VARIABLE,
   redis: EXTERNAL_REDIS_VARIABLE,
 };
+/** The usual variables with the URI of each store. */
+export const STORE_URIS: Readonly<Record<StorePart, readonly string[]>> = {
+  postgres: ['POSTGRES_URI', 'DATABASE_URI'],
+  redis: ['REDIS_URI'],
+};
 /** Fields of a runtime that say which stores a record does without, by part. */
 export const STORE_FIELDS = { postgres: 'database', redis: 'redis' } as const satisfies Record<StorePart, string>;
 

@@ -96,6 +96,8 @@ export interface Pod extends KubeObject {
   readonly failedMount?: string;
   /** Not part of the Pod: the kubelet's last event message about a health check that failed. */
   readonly failedProbe?: string;
+  /** Not part of the Pod: its own container began so recently that it may still start well (pod-startup.ts). */
+  readonly justStarted?: boolean;
   /** Not part of the Pod: it is past its termination time (terminating-pods.ts). */
   readonly overdue?: boolean;
   readonly spec?: {

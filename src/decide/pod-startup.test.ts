@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aPod, aRecord, aRevision } from '../../test/support/builders.ts';
 import type { ContainerStatus, Pod } from './observed.ts';
-import { recheckAfterMs, startingSinceMs } from './pod-startup.ts';
+import { recheckAfterMs, startingSinceMs, withJustStarted } from './pod-startup.ts';
 
 const SCHEDULED = '2026-02-02T02:02:02Z';
 const AT = Date.parse(SCHEDULED);
@@ -48,4 +48,14 @@ it.each([
 
 it('looks no more once everything has begun', () => {
   expect(recheckAfterMs([pod([], [{ name: 'server', state: { running: {} } }])], new Date(AT))).toBeUndefined();
+});
+
+it.each<[string, Partial<ContainerStatus>, number, true | undefined]>([
+  ['runs for 19 s', { state: { running: { startedAt: SCHEDULED } } }, 19_999, true],
+  ['runs for 20 s', { state: { running: { startedAt: SCHEDULED } } }, 20_000, undefined],
+  ['was restarted', { state: { running: { startedAt: SCHEDULED } }, restartCount: 1 }, 1000, undefined],
+  ['waits', { state: { waiting: {} } }, 1000, undefined],
+])('has just started, or not: a container that %s', (_what, status, afterMs, want) => {
+  const [seen] = withJustStarted([pod([], [{ name: 'server', ...status }])], new Date(AT + afterMs));
+  expect(seen?.justStarted).toBe(want);
 });

@@ -8,6 +8,12 @@ import type { Pod } from './observed.ts';
 export const FIRST_LOOK_MS = 2_000;
 const LONGEST_MS = 60_000;
 
+/**
+ * Until then a failed health check needs no advice. Servers with many imports listen only after ten seconds and more, and a start
+ * that ends well must not read like a fault.
+ */
+const STARTS_WELL_MS = 20_000;
+
 /** What the kubelet says of a container before there is anything to say. */
 const BEFORE: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
@@ -46,6 +52,18 @@ function unreadySinceMs({ metadata, status }: Pod): number | undefined {
   const times = [own.state.running.startedAt, ready?.lastTransitionTime].map((time) => Date.parse(time ?? ''));
   const known = times.filter((time) => !Number.isNaN(time));
   return known.length > 0 ? Math.max(...known) : undefined;
+}
+
+/** The pods, with a mark on those whose own container has just started. */
+export function withJustStarted(pods: readonly Pod[], now: Date): readonly Pod[] {
+  return pods.map((pod) => {
+    const role = pod.metadata.labels?.[COMPONENT_LABEL];
+    const own = pod.status?.containerStatuses?.find(({ name }) => name === role);
+    const began = Date.parse(own?.state?.running?.startedAt ?? '');
+    // One that was restarted has shown that it does not start well.
+    const isNew = now.getTime() - began < STARTS_WELL_MS && (own?.restartCount ?? 0) === 0;
+    return isNew ? { ...pod, justStarted: true } : pod;
+  });
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   type ImageComponent,
   MIGRATION,
   STORE_PARTS,
-  type StorePart,
+  STORE_URIS,
 } from '../api/meta.ts';
 import { doesWithout, type PlatformValue } from '../api/runtime.ts';
 import { healthOf } from '../record/health.ts';
@@ -29,7 +29,9 @@ const JOBS_PER_WORKER = 10;
 /** The complete environment of `role` in order. Secret values are references, never values. */
 export function envFor(inputs: Inputs, role: ImageComponent): IEnvVar[] {
   const { requested } = inputs.revision.spec;
-  const missing = STORE_PARTS.filter((part) => doesWithout(part, requested.runtime)).flatMap((part) => URIS[part]);
+  const missing = STORE_PARTS.filter((part) => doesWithout(part, requested.runtime)).flatMap(
+    (part) => STORE_URIS[part],
+  );
   const without = new Set<string | undefined>([...(requested.runtime?.without ?? []), ...missing]);
   return [
     ...platformVariables(inputs, role).filter(({ name }) => !without.has(name)),
@@ -37,12 +39,6 @@ export function envFor(inputs: Inputs, role: ImageComponent): IEnvVar[] {
     ...[...requested.secrets, ...requested.secretReferences].map((reference) => fromSecret(reference.name, reference)),
   ];
 }
-
-/** The usual variables with the URI of each store. */
-const URIS: Readonly<Record<StorePart, readonly string[]>> = {
-  postgres: ['POSTGRES_URI', 'DATABASE_URI'],
-  redis: ['REDIS_URI'],
-};
 
 /** The platform's values under the names of the image, in the order of the names. */
 function namedVariables(inputs: Inputs, role: ImageComponent): IEnvVar[] {

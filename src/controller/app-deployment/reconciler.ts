@@ -21,7 +21,7 @@ import { stuckPods } from '../../decide/children/stuck-pods.ts';
 import { type ActionFailure, type Observed, refTo, said } from '../../decide/observed.ts';
 import { patienceOf, untilExhaustedMs } from '../../decide/patience.ts';
 import { pausedBy } from '../../decide/pause.ts';
-import { recheckAfterMs } from '../../decide/pod-startup.ts';
+import { recheckAfterMs, withJustStarted } from '../../decide/pod-startup.ts';
 import { retryAfterMs } from '../../decide/retry.ts';
 import { latestStatus, overtakenStatus, unplannedStatus } from '../../decide/revision-status.ts';
 import { withStableMessages } from '../../decide/stable-messages.ts';
@@ -153,7 +153,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     // What it names was judged above, and a change of that wakes the record again.
     const after = atScaleInForce({ ...first, ...look(record, options) }, assessed);
     // Events are listed live, and only for the report on pods; no decision depends on them.
-    const pods = await podEvents.addTo(withOverdue(after.pods, now()), target.client, log);
+    const pods = await podEvents.addTo(withJustStarted(withOverdue(after.pods, now()), now()), target.client, log);
     // A pass that exceeded its time limit is aborted and reported, with requests that have their own time limits.
     const reporting = signal.aborted ? options : within;
     const unreported = await report(

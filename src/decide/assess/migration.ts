@@ -19,6 +19,7 @@ import {
   type Pod,
 } from '../observed.ts';
 import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
+import { withMissingStores } from './missing-stores.ts';
 import { podFailure, podsOf } from './pod-failures.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
 
@@ -139,7 +140,10 @@ export function checkMigration(
     failureOfKind('Job', failures);
   if (refused) return entryOf(refused);
   if (migration.is === 'running') {
-    const trouble = podFailure(podsOf(observed, MIGRATION, revision.spec.id));
+    const trouble = withMissingStores(
+      podFailure(podsOf(observed, MIGRATION, revision.spec.id)),
+      revision.spec.requested,
+    );
     if (trouble) return fail(trouble.reason, `The migration: ${trouble.message}`);
     return fail('Migrating', `The migration is running: ${follow(observed, revision)}.`);
   }
@@ -176,7 +180,7 @@ function failureOf(observed: Observed, revision: AppRevision, job: Job): Migrati
       message: `The migration took longer than ${timeoutOf(migrate)} s (timeout_seconds) and was ended. ${todo} ${meanwhile}`,
     };
   const pods = podsOf(observed, MIGRATION, revision.spec.id);
-  const trouble = podFailure(pods);
+  const trouble = withMissingStores(podFailure(pods), revision.spec.requested);
   // The pod has ended, and the cache of pods does not show it yet.
   if (
     !trouble &&

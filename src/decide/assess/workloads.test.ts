@@ -113,7 +113,20 @@ describe('checkWorkloads', () => {
     expect(isRolled(observed, revision)).toBe(is === 'pass');
   });
 
-  it.each<{ name: string; words?: string; health?: object; says: string }>([
+  it.each<{ name: string; words?: string; justStarted?: true; health?: object; says: string }>([
+    {
+      name: 'nothing listens yet',
+      words: 'Startup probe failed: dial tcp 10.0.0.7:8000: connect: connection refused',
+      justStarted: true,
+      says: 'port 8000; its program has just started, and no check has passed yet: port 8000 refused the connection. See the log',
+    },
+    {
+      name: 'a command that does not succeed yet',
+      health: { healthCommand: ['ping'] },
+      words: 'Startup probe failed: no',
+      justStarted: true,
+      says: 'in its pods; its program has just started, and no check has passed yet: no. See the log',
+    },
     { name: 'nothing yet', says: 'Its pods must answer /ok on port 8000. See the log' },
     {
       name: 'nothing listens',
@@ -143,11 +156,15 @@ describe('checkWorkloads', () => {
       words: 'Readiness probe failed: sh: ping: not found',
       says: 'Its health command must succeed in its pods; the last check failed: sh: ping: not found. See the log',
     },
-  ])('says what the health check got: $name', ({ words, health, says }) => {
+  ])('says what the health check got: $name', ({ words, justStarted, health, says }) => {
     const asking = aRecord({ sourceConfig: { runtime: { server: health } } });
     const of = aRevision(asking);
     const running = { name: 'server', ready: false, state: { running: {} } };
-    const pod = { ...aPod('server', of, { main: [running] }), ...(words !== undefined && { failedProbe: words }) };
+    const pod = {
+      ...aPod('server', of, { main: [running] }),
+      ...(words !== undefined && { failedProbe: words }),
+      ...(justStarted && { justStarted }),
+    };
     const observed = anObserved(asking, { children: [aWorkload('server', of, { ready: 0 })], pods: [pod] });
     expect(checkWorkloads(observed, of, ANSWER).message).toContain(says);
   });

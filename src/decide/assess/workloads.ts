@@ -13,6 +13,7 @@ import { type ActionFailure, deploymentOf, type Observed, type Workload } from '
 import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
 import { checkMigration, isMigrated } from './migration.ts';
+import { withMissingStores } from './missing-stores.ts';
 import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { probeWords } from './probe-failures.ts';
@@ -126,7 +127,8 @@ function rolloutPaused({ workload, role }: Seen): Entry | undefined {
 function crashed({ observed, revision, role, stores }: Seen): Entry | undefined {
   const { maxCrashes } = observed.patience ?? {};
   if (maxCrashes === undefined || revision.status?.state === 'DEPLOYED' || firstProblem(stores)) return undefined;
-  const crash = crashedOften(podsOf(observed, role, podsIdOf(revision)), maxCrashes);
+  const exits = crashedOften(podsOf(observed, role, podsIdOf(revision)), maxCrashes);
+  const crash = withMissingStores(exits, revision.spec.requested);
   if (!crash) return undefined;
   const active = activeBefore(observed, revision);
   const times = `after at least ${maxCrashes} exits of the ${role}`;
@@ -170,7 +172,7 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
         reason: 'PodsRefused',
         message: `The API server rejects the pods: ${quoted(refused.message)}. Correct the cause; the pods are then created automatically.`,
       }
-    : podFailure(podsOf(observed, role, podsIdOf(revision)));
+    : withMissingStores(podFailure(podsOf(observed, role, podsIdOf(revision))), revision.spec.requested);
 }
 
 function waitingFor({ observed, stores, revision, role }: Seen): string {
