@@ -28,3 +28,39 @@ it('has a row for each value, with the comment above it, and for values that are
     ].toSpliced(0, 0, '|---|---|---|'),
   );
 });
+
+it('has rows for an example of several lines, and attributes none of them to the next key', () => {
+  const values = [
+    'builds:',
+    '  # Where images are kept.',
+    '  # registry:',
+    '  #   host: r.example',
+    '  #   Secrets, of which one pushes: and',
+    '  #   one pulls.',
+    '  #   pushSecret: push',
+    '  #   true: without them.',
+    '  #   tokens: false',
+    '  images: {}',
+    '    # Of the builder.',
+    '    # builder: b:1',
+    '  # Where pods run.',
+    '  placement: {}',
+    '    # server:',
+    '    #   nodeSelector: {pool: apps}',
+    'revisions:',
+    '  kept: 10',
+  ];
+  expect(chartReadme(values.join('\n')).split('\n').slice(-11)).toEqual([
+    '|---|---|---|',
+    '| `builds.registry` |  | Where images are kept. |',
+    '| `builds.registry.host` | (`r.example`) |  |',
+    '| `builds.registry.pushSecret` | (`push`) | Secrets, of which one pushes: and one pulls. |',
+    '| `builds.registry.tokens` | (`false`) | true: without them. |',
+    '| `builds.images` | `{}` |  |',
+    '| `builds.images.builder` | (`b:1`) | Of the builder. |',
+    '| `builds.placement` | `{}` | Where pods run. |',
+    '| `builds.placement.server.nodeSelector` | (`{pool: apps}`) |  |',
+    '| `revisions.kept` | `10` |  |',
+    '',
+  ]);
+});
