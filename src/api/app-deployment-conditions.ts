@@ -6,8 +6,9 @@ export const CONDITION_TYPES = {
   Available: 'Database and Redis answer and the active revision is serving: the API says READY.',
   Reconciling: 'The controller is applying the record to the cluster.',
   Stalled: 'Nothing changes until a person acts.',
-  DatabaseReady: 'The own or external PostgreSQL answers.',
-  RedisReady: 'The own or external Redis answers.',
+  DatabaseReady:
+    'The own or external PostgreSQL answers. While an earlier revision serves with an own PostgreSQL that the latest one does without, it is that one.',
+  RedisReady: 'The own or external Redis answers; of an earlier revision that serves as for DatabaseReady.',
   WorkloadsReady: 'Every pod of every part runs the latest revision and is ready.',
   AutoscalingReady: 'Every autoscaler has its metrics, or the number of pods is fixed. Ready does not depend on it.',
   ResourceSpecHonored:

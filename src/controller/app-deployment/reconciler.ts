@@ -10,7 +10,7 @@ import { migrationLost, migrationOf, migrationStatusOf, obsoleteMigrations } fro
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
 import { mayStartPods } from '../../decide/assess/pod-starts.ts';
 import { hasServed } from '../../decide/assess/rollout.ts';
-import { heldRevision, runningRevision } from '../../decide/assess/workloads.ts';
+import { heldRevision, revisionOfStore, runningRevision } from '../../decide/assess/workloads.ts';
 import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
 import { correctionsOf } from '../../decide/children/corrections.ts';
 import { partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
@@ -427,7 +427,8 @@ async function unseenDataLoss(
   { latest, address }: ReconcileOutcome,
   { target }: ReconcilerOptions,
 ): Promise<ActionFailure[]> {
-  const isOwnHere = latest?.spec.resolved.postgres !== undefined && runsHere(observed.record);
+  const judged = latest && revisionOfStore('postgres', observed, latest);
+  const isOwnHere = judged?.spec.resolved.postgres !== undefined && runsHere(observed.record);
   if (address !== undefined || !isOwnHere || planAdoption(observed).refusals.length > 0) return [];
   const found = await settleAll([lostPassword(observed, target), volumeRefusals(observed, target)]);
   return found.flat().filter(({ reason }) => reason === 'PasswordMissing' || reason === 'VolumeMissing');

@@ -1,6 +1,7 @@
 // All that is wrong with a record, judged once a pass: what may be done is decided by it, and what is said of the record.
 
 import type { AppRevision } from '../../api/app-revision.ts';
+import type { StorePart } from '../../api/meta.ts';
 import type { Settings } from '../../api/settings.ts';
 import type { ActionFailure, Observed } from '../observed.ts';
 import { pausedBy } from '../pause.ts';
@@ -12,7 +13,7 @@ import { checkPolicy } from './policy.ts';
 import { checkReferences } from './references.ts';
 import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
-import { checkWorkloads } from './workloads.ts';
+import { checkWorkloads, revisionOfStore } from './workloads.ts';
 
 /** What is judged before anything is done. */
 export interface RecordAssessment {
@@ -62,9 +63,13 @@ export function assess(
 ): Assessment {
   const address = checkAddress(observed, outcome, failures);
   if (!latest) return { ...record, ...nothingRuns(failures), address };
-  const database = checkStore('postgres', observed, latest, failures);
-  const redis = checkStore('redis', observed, latest, failures);
-  const workloads = checkWorkloads(observed, latest, [database, redis], failures);
+  const storeOf = (part: StorePart, revision: AppRevision): Entry => checkStore(part, observed, revision, failures);
+  // What serves may need a store that the latest revision does without.
+  const database = storeOf('postgres', revisionOfStore('postgres', observed, latest));
+  const redis = storeOf('redis', revisionOfStore('redis', observed, latest));
+  // The pods of the latest revision wait for its stores alone.
+  const awaited = [storeOf('postgres', latest), storeOf('redis', latest)];
+  const workloads = checkWorkloads(observed, latest, awaited, failures);
   return {
     ...record,
     database,

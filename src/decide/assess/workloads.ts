@@ -2,7 +2,7 @@
 
 import { isFailure } from '../../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import { REVISION_LABEL, type Role } from '../../api/meta.ts';
+import { REVISION_LABEL, type Role, type StorePart } from '../../api/meta.ts';
 import { quoted } from '../../api/text.ts';
 import { healthOf } from '../../record/health.ts';
 import { imageOf } from '../../record/revision-image.ts';
@@ -17,6 +17,7 @@ import { withMissingStores } from './missing-stores.ts';
 import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { probeWords } from './probe-failures.ts';
+import { isOwn } from './stores.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -236,6 +237,13 @@ export function heldRevision(observed: Observed, latest: AppRevision): AppRevisi
     return running && imageOf(running) !== undefined ? running : undefined;
   }
   return activeBefore(observed, latest);
+}
+
+/** The revision by which a store is judged: the held one while it has an own store that the latest one does not have. */
+export function revisionOfStore(part: StorePart, observed: Observed, latest: AppRevision): AppRevision {
+  if (isOwn(part, latest)) return latest;
+  const held = heldRevision(observed, latest);
+  return held && isOwn(part, held) ? held : latest;
 }
 
 /** The active revision if it is another one, and its pods can be started: the newest that was deployed. */

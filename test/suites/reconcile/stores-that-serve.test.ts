@@ -1,0 +1,150 @@
+// The newest revision does without the own PostgreSQL and Redis, and an earlier one that needs them still serves, over the
+// in-memory API server: the status follows the stores of what serves.
+
+import { describe, expect, it } from 'vitest';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/api/meta.ts';
+import { censusOf } from '../../../src/decide/census.ts';
+import type { Pod } from '../../../src/decide/observed.ts';
+import {
+  DEPLOYMENTS,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  SECRETS,
+  STATEFUL_SETS,
+} from '../../../src/kube/api-resources.ts';
+import { CONTROLLER } from '../../support/builders.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aConverged, edit, type Harness, makeReady, record, SHOP, says } from './harness.ts';
+
+const NONE = { database: 'none', redis: 'none' } as const;
+const WRITING = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+const DATABASE = { namespace: 'team', name: 'shop--postgres' };
+
+function newest(kube: FakeKube): AppRevision {
+  const [found] = kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .toSorted((a, b) => b.spec.deploymentGeneration - a.spec.deploymentGeneration);
+  if (!found) throw new Error('There is no revision.');
+  return found;
+}
+
+async function change(kube: FakeKube, spec: object): Promise<void> {
+  await edit(kube, {
+    spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial: 1, ...spec },
+  });
+}
+
+async function passes({ reconcile }: Harness): Promise<void> {
+  for (let pass = 0; pass < 4; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    await reconcile();
+  }
+}
+
+/** The container of the newest revision exits until Davit gives it up. */
+async function fail(controller: Harness): Promise<void> {
+  const { kube } = controller;
+  await controller.reconcile();
+  const [server] = kube.objects(DEPLOYMENTS);
+  const observedGeneration = server?.metadata.generation;
+  const status = { observedGeneration, replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
+  await kube.mergePatch(DEPLOYMENTS, SHOP, { status }, WRITING);
+  const pod: Pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'shop-new',
+      namespace: 'team',
+      labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: newest(kube).spec.id },
+      ownerReferences: [CONTROLLER],
+    },
+    status: {
+      phase: 'Running',
+      containerStatuses: [
+        {
+          name: 'server',
+          restartCount: 9,
+          state: { waiting: { reason: 'CrashLoopBackOff' } },
+          lastState: { terminated: { exitCode: 1, reason: 'Error' } },
+        },
+      ],
+    },
+  };
+  kube.seed(PODS, pod);
+  await passes(controller);
+  kube.erase(PODS, { namespace: 'team', name: 'shop-new' });
+  expect(newest(kube).status?.state).toBe('DEPLOY_FAILED');
+  await makeReady(kube);
+}
+
+/** What keeps the newest revision from serving. */
+const BEHIND: Readonly<Record<string, (controller: Harness) => Promise<void>>> = {
+  'has failed': async (controller) => {
+    await change(controller.kube, { sourceConfig: { runtime: NONE } });
+    await fail(controller);
+  },
+  migrates: async ({ kube }) =>
+    change(kube, { sourceConfig: { runtime: { ...NONE, migrate: { command: ['migrate'] } } } }),
+  'wants external stores whose Secret is missing': async ({ kube }) =>
+    change(kube, {
+      secretReferences: ['POSTGRES', 'REDIS'].map((store) => ({
+        name: `${store}_URI_CUSTOM`,
+        secretName: 'absent',
+        secretKey: 'uri',
+      })),
+    }),
+};
+
+async function behind(stop: (controller: Harness) => Promise<void>): Promise<Harness> {
+  const controller = await aConverged();
+  const { kube } = controller;
+  const active = newest(kube).spec.id;
+  await stop(controller);
+  await passes(controller);
+  expect(newest(kube).spec.id).not.toBe(active);
+  expect([record(kube).status?.state, record(kube).status?.activeRevisionId]).toEqual(['READY', active]);
+  return controller;
+}
+
+const shown = (kube: FakeKube): unknown[] => [
+  record(kube).status?.state,
+  ...['Available', 'DatabaseReady', 'RedisReady'].map((type) => says(kube, type)),
+];
+
+describe.each(Object.entries(BEHIND))('while the newest revision %s', (_why, stop) => {
+  it('stores of what serves that answer are said to, and ones that do not are an outage', async () => {
+    const controller = await behind(stop);
+    const { kube } = controller;
+    expect(shown(kube)).toEqual(['READY', 'True Serving', 'True Answering', 'True Answering']);
+    const status = { readyReplicas: 0, availableReplicas: 0 };
+    await kube.mergePatch(STATEFUL_SETS, DATABASE, { status }, WRITING);
+    await kube.mergePatch(STATEFUL_SETS, { namespace: 'team', name: 'shop--redis' }, { status }, WRITING);
+    await passes(controller);
+    const [state, available, ...stores] = shown(kube);
+    expect(state).toBe('AWAITING_DATABASE');
+    expect(available).toMatch(/^False /);
+    expect(stores).toEqual(['False NotAnswering', 'False NotAnswering']);
+    controller.writes();
+    await controller.reconcile();
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it.each([false, true])('a lost volume or password of what serves is said (paused: %s)', async (paused) => {
+    for (const [lost, status, kind] of [
+      ['VolumeMissing', 'False', PERSISTENT_VOLUME_CLAIMS],
+      ['PasswordMissing', 'True', SECRETS],
+    ] as const) {
+      // oxlint-disable-next-line no-await-in-loop -- one deployment after the other
+      const controller = await behind(stop);
+      const { kube } = controller;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (paused) await edit(kube, { metadata: { annotations: { 'davit.dev/paused': 'true' } } });
+      kube.erase(kind, DATABASE);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await passes(controller);
+      expect(says(kube, 'DatabaseReady')).toBe(`${status} ${lost}`);
+      expect(censusOf([record(kube)], []).dataAtRisk).toEqual([{ reason: lost, count: 1 }]);
+    }
+  });
+});
