@@ -39,8 +39,8 @@ const ANSWERS: readonly {
 ];
 
 /**
- * `; the last check failed: …`, with advice. Empty if the kubelet has reported none for these pods. Of a container that has just
- * started it is no fault yet, and there is no advice.
+ * `; the last check failed: …`, with advice. Empty if the kubelet has reported none for these pods. A container that has just
+ * started has no fault yet, and gets no advice.
  */
 export function probeWords(pods: readonly Pod[], asked: Asked): string {
   const pod = living(pods).find(({ failedProbe }) => failedProbe !== undefined);
