@@ -1,7 +1,7 @@
 // The chart as Helm renders it, without a cluster.
 
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -27,6 +27,8 @@ export interface ChartRenderer {
   readonly home: string;
   /** `helm template` with more arguments; fails with Helm's message. */
   render(...args: readonly string[]): Promise<Manifest[]>;
+  /** The notes that an installation with these values prints. Helm 3 prints them of an installation in a cluster alone. */
+  notes(set: string): Promise<string>;
   /** Any other command of Helm; its output. */
   helm(...args: readonly string[]): Promise<string>;
   close(): Promise<void>;
@@ -40,14 +42,25 @@ export async function makeChartRenderer(): Promise<ChartRenderer> {
     const options = { maxBuffer: 64 << 20, env: { ...process.env, HOME: home } };
     return (await run(program, [...args], options)).stdout;
   }
+  async function renderFrom(folder: string, args: readonly string[]): Promise<Manifest[]> {
+    const text = await helm('template', 'davit', folder, '--namespace', 'davit-system', ...args);
+    return parseAllDocuments(text)
+      .map((document) => document.toJS() as Manifest | null)
+      .filter((manifest) => manifest !== null);
+  }
   return {
     home,
     helm,
-    async render(...args) {
-      const text = await helm('template', 'davit', chart, '--namespace', 'davit-system', ...args);
-      return parseAllDocuments(text)
-        .map((document) => document.toJS() as Manifest | null)
-        .filter((manifest) => manifest !== null);
+    render: (...args) => renderFrom(chart, args),
+    async notes(set) {
+      const folder = join(await mkdtemp(join(home, 'notes-')), 'davit');
+      await cp(chart, folder, { recursive: true });
+      const templates = join(folder, 'templates');
+      const text = await readFile(join(templates, 'NOTES.txt'), 'utf8');
+      await writeFile(join(templates, '_notes.tpl'), `{{- define "notes" }}${text}{{ end }}`);
+      await writeFile(join(templates, 'notes.yaml'), 'text: {{ include "notes" . | quote }}\n');
+      const [notes] = await renderFrom(folder, ['--show-only', 'templates/notes.yaml', ...(set ? ['--set', set] : [])]);
+      return notes?.['text'] as string;
     },
     close: () => rm(home, { recursive: true, force: true }),
   };

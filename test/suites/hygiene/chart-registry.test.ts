@@ -229,10 +229,7 @@ describe('an address that nodes may not reach', () => {
     [`${ON},registry.host=r.example,registry.ingress.enabled=true`, undefined],
     [`${ON},registry.tls.secretName=crt`, undefined],
   ])('is warned of in the notes where it cannot be decided: %s', async (set, warning) => {
-    const folder = join(import.meta.dirname, '../../../charts/davit');
-    const command = ['install', 'davit', folder, '--namespace', 'davit-system', '--dry-run=client', '--set', set];
-    const [, notes = ''] = (await chart.helm(...command)).split('NOTES:');
-    expect(/WARNING: (nodes [^,.]*)/.exec(notes)?.[1]).toBe(warning);
+    expect(/WARNING: (nodes [^,.]*)/.exec(await chart.notes(set))?.[1]).toBe(warning);
   });
 
   describe('helm test', () => {
