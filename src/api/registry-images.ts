@@ -14,12 +14,52 @@ export interface RegistryArea {
 /** Repositories of the platform's base images, which everybody may use. */
 export const BASE_REPOSITORIES = 'base';
 
+const NUMBER = '([0-9]+|0[xX][0-9a-fA-F]*)';
+const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
+const PORT = '(:[0-9]*)?';
+
+/**
+ * Names that may mean the platform's registry, or an image on a node, though their text does not say so. Regular expressions that
+ * mean the same to JavaScript and to CEL. Chart and TypeScript use these.
+ */
+export const ODD_SPELLINGS = {
+  odd: [
+    // The id of an image, which a node that has the image resolves.
+    '^sha[0-9]+:[0-9a-fA-F]+$',
+    '^[0-9a-fA-F]{64}$',
+    // A port that is empty or begins with 0.
+    '^[^/]*:(0[0-9]*)?/',
+    // A dot at the end of the host.
+    `^[^/]*[.]${PORT}/`,
+    // An IPv6 address: it has many spellings, also of IPv4 addresses.
+    '^[[]',
+    // The Service of the chart's registry.
+    `^[dD][aA][vV][iI][tT]-[rR][eE][gG][iI][sS][tT][rR][yY][.][^/.:]+[.][sS][vV][cC]([.][^/:]*)?${PORT}/`,
+  ].join('|'),
+  /** A host of numbers. One number alone, without a port, is a user of Docker Hub. */
+  numeric: `^${NUMBER}([.]${NUMBER})+${PORT}/|^${NUMBER}:[0-9]*/|^0X[0-9a-fA-F]*/`,
+  /** The normal form of such a host. */
+  quad: `^(${OCTET}[.]){3}${OCTET}${PORT}/`,
+} as const;
+
+const ODD = new RegExp(ODD_SPELLINGS.odd);
+const NUMERIC = new RegExp(ODD_SPELLINGS.numeric);
+const QUAD = new RegExp(ODD_SPELLINGS.quad);
+
+/** The registry's host, as the settings write it, is never odd. */
+function isOddlySpelled(image: string, { host }: RegistryArea): boolean {
+  if (image.toLowerCase().startsWith(`${host.toLowerCase()}/`)) return false;
+  return ODD.test(image) || (NUMERIC.test(image) && !QUAD.test(image));
+}
+
 /**
  * Whether `image` is in a part of the registry that is not for the tenant. `own`: path of the tenant's repositories. With tokens that is
  * everything but its own repositories and `base/`. Without them the registry may hold images of others beside those of
- * tenants, so it is the path below which tenants have theirs, or what is named as a tenant's.
+ * tenants, so it is the path below which tenants have theirs, or what is named as a tenant's. An image whose name is not in normal
+ * form counts as such.
  */
 export function isForeignImage(image: string, registry: RegistryArea, own: string): boolean {
+  if (isOddlySpelled(image, registry)) return true;
   const slash = image.indexOf('/');
   const path = image.slice(slash + 1);
   if (slash < 0 || hostOf(image.slice(0, slash), registry) !== hostOf(registry.host, registry)) return false;
@@ -36,7 +76,12 @@ function hostOf(host: string, { insecure = false }: RegistryArea): string {
   return host.toLowerCase().replace(insecure ? /:80$/ : /:443$/, '');
 }
 
-export function foreignImageMessage(image: string, { host }: RegistryArea, own: string): string {
+export const ODD_SPELLING_MESSAGE =
+  'not for this tenant, because the name is the id of an image or has no host in normal form. Write HOST[:PORT]/REPOSITORY:TAG, where HOST is a name or an IPv4 address of four decimal numbers, without additional zeros or dots, and not the Service of the registry';
+
+export function foreignImageMessage(image: string, registry: RegistryArea, own: string): string {
+  if (isOddlySpelled(image, registry)) return `${image} is ${ODD_SPELLING_MESSAGE}`;
+  const { host } = registry;
   return `${image} is not for this tenant. Use an image of ${host}/${own}/ or ${host}/${BASE_REPOSITORIES}/, or of another registry`;
 }
 

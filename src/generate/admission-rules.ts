@@ -8,6 +8,7 @@ import {
   POD_CERTIFICATE_MESSAGE,
   refusedKeyMessage,
 } from '../api/pod-reach.ts';
+import { ODD_SPELLING_MESSAGE, ODD_SPELLINGS } from '../api/registry-images.ts';
 import { NUMBER_FIELDS } from '../api/resource-spec.ts';
 import { POD_SUMS, SUM_WITH_SIDECARS } from '../record/limits.ts';
 import { NOT_OWN_IMAGE } from '../record/own-image.ts';
@@ -25,9 +26,11 @@ export function admissionRulesJson(): string {
       ]),
     ),
     podSums: POD_SUMS,
+    oddSpellings: ODD_SPELLINGS,
     messages: {
       sumWithSidecars: SUM_WITH_SIDECARS,
       notOwnImage: NOT_OWN_IMAGE,
+      oddSpelling: ODD_SPELLING_MESSAGE,
       nfs: NFS_MESSAGE,
       namespaceAttribute: NAMESPACE_ATTRIBUTE_MESSAGE,
       csiDriver: CSI_DRIVER_MESSAGE,
