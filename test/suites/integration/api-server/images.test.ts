@@ -69,12 +69,13 @@ describe.each(FOREIGN_IMAGES)('in $registry', ({ registry, cases }) => {
       expect(asSidecar).toMatchObject({ message: '', status: 201 });
       return;
     }
-    const others = [
-      naming('helper:1', image),
+    const asInit = await create(
       naming('helper:1', 'registry.example/shop:1', { initContainers: [{ name: 'first', image }] }),
-    ];
-    for (const answer of [asSidecar, ...(await Promise.all(others.map((spec) => create(spec))))])
-      expect(answer.message).toContain('not for this tenant');
+    );
+    for (const answer of [asSidecar, asInit]) expect(answer.message).toContain('not for this tenant');
+    // The schema has a pattern for this field alone, and refuses some spellings before the policy does.
+    const asOwn = await create(naming('helper:1', image));
+    expect(asOwn.message).toMatch(/not for this tenant|imageUri in body should match/);
   });
 
   it('leaves alone what a record named before', async () => {
