@@ -284,8 +284,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a ready generation is not reconciled again': bug(
     'src/controller/app-deployment/reconciler.ts',
-    'const first = await observe(found, options, contents, signal);',
-    "const first = await observe(found, options, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
+    'const observed = await observe(found, options, contents, signal);',
+    "const observed = await observe(found, options, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
     'drift',
   ),
   'a failed reconcile is not requeued': bug(
