@@ -116,8 +116,11 @@ withPods('an image with a runtime of its own', () => {
     expect(pods).not.toContain(Buffer.from(secret.data.password, 'base64').toString());
   });
 
-  it('is migrated again for the next revision, before its pods', async () => {
+  it('is not migrated again for other sizes, and is for other variables, before its pods', async () => {
     await change({ resource_spec: { memory_mb: 160 } });
+    await ready();
+    expect((await ask()).rows).toHaveLength(1);
+    await change({ runtime: { env_names: { ...ENV_NAMES, PGAPPNAME: 'postgres_user' } } });
     await ready();
     expect((await ask()).rows).toHaveLength(2);
   }, 120_000);
