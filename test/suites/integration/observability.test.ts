@@ -83,7 +83,8 @@ describe('the log of the controller', () => {
     const lines = await about('works');
     const steps = lines.map(({ msg, status, reason }) => [msg, status, reason].filter(Boolean).join(' '));
     const wanted = ['Revision changed DEPLOYING', 'Revision changed DEPLOYED', 'Deleted'];
-    expect(steps.filter((step) => wanted.includes(step))).toEqual(wanted);
+    // On a busy machine the pods may be ready before the first report, and nothing is said of a state that was not reported.
+    expect([wanted, wanted.slice(1)]).toContainEqual(steps.filter((step) => wanted.includes(step)));
     expect(steps).toContain('Condition Ready changed True Serving');
     expect(steps.at(-1)).toBe('Deleted');
     const serving = lines.find(({ reason }) => reason === 'Serving');
