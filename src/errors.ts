@@ -120,7 +120,7 @@ export class CodeHostFailed extends Error {
  * Why a registry did not do what it was asked: it refused the credentials, has no room, takes no writes at present (as
  * while it collects garbage), cannot be reached or failed, was too slow, or answered what makes no sense.
  */
-export type RegistryFailure = 'refused' | 'full' | 'readOnly' | 'unreachable' | 'timeout' | 'malformed';
+export type RegistryFailure = 'refused' | 'full' | 'readOnly' | 'unreachable' | 'timeout' | 'malformed' | 'tooLarge';
 
 /** The platform's registry; its message is fit for whoever asked. */
 export class RegistryFailed extends Error {

@@ -20,6 +20,11 @@ const MANIFEST_TYPES = [
  * Manifests).
  */
 const LARGEST_MANIFEST = 4 * 1024 * 1024;
+/**
+ * Bytes. The manifest of an image that a record names: thousands of layers, where runtimes take some hundred. A registry looks at each
+ * entry when the image is tagged, which takes seconds for a mebibyte.
+ */
+const LARGEST_IMAGE = 512 * 1024;
 /** Bytes. Manifests of artifacts, as Davit pushes them, have one layer. Others are not parsed: that would take long. */
 const LARGEST_ARTIFACT = 16 * 1024;
 const LARGEST_ERROR = 64 * 1024;
@@ -272,6 +277,11 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
       if (answer.statusCode !== 200) throw await failureOf(answer);
       const type = [answer.headers['content-type'] ?? MANIFEST_TYPE].flat()[0] ?? MANIFEST_TYPE;
       const body = await textOf(answer, LARGEST_MANIFEST, signal);
+      if (body.length > LARGEST_IMAGE)
+        throw new RegistryFailed(
+          'tooLarge',
+          `The manifest of the image is larger than ${LARGEST_IMAGE / 1024} KiB. Push an image with fewer layers, platforms or annotations.`,
+        );
       const headers = { 'content-type': type };
       const asked = { repository, actions: ['pull', 'push'] as const, headers, signal };
       await need(await ask(urlOf(repository, `manifests/${tag}`), { ...asked, method: 'PUT', body }), 201);

@@ -39,7 +39,7 @@ export function makeRegistryFailures(
   return {
     async count(key, { why }, signal) {
       const before = failures.get(key) ?? { count: 0, alone: 0 };
-      const isAlone = why === 'malformed' || (await answers(signal));
+      const isAlone = why === 'malformed' || why === 'tooLarge' || (await answers(signal));
       const count = before.count + 1;
       const longest = isAlone ? LONGEST_ALONE_MS : LONGEST_MS;
       const delay = Math.min(longest, FIRST_MS * 2 ** Math.min(count - 1, 20));

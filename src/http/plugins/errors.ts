@@ -120,6 +120,8 @@ const REGISTRY_STATUS: Readonly<Record<RegistryFailure, number>> = {
   unreachable: 502,
   timeout: 504,
   malformed: 502,
+  // The image is the caller's.
+  tooLarge: 422,
 };
 
 const TYPES: Readonly<Record<string, string>> = {

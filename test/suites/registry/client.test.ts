@@ -149,6 +149,16 @@ describe('a manifest', () => {
     expect(await client.tag(repository, `sha256:${'0'.repeat(64)}`, 'keep-2', signal())).toBe(false);
   });
 
+  it('is not tagged if it is so large that the registry would be busy for long', async () => {
+    const annotations = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`key-${index}`, 'x']));
+    const digest = registry.put(repository, 'latest', { schemaVersion: 2, manifests: [], layers: [], annotations });
+    await expect(client.tag(repository, digest, 'keep-1', signal())).rejects.toMatchObject({
+      why: 'tooLarge',
+      message: expect.stringContaining('larger than 512 KiB. Push an image with fewer layers') as string,
+    });
+    expect(await client.tags(repository, signal())).toEqual(['latest']);
+  });
+
   it('is in a repository that the registry lists to who may ask for all of them', async () => {
     registry.put(repository, 'latest');
     registry.put('base/python', '3');
