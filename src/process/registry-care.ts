@@ -1,21 +1,31 @@
 // What the leading controller does for the platform's registry: it looks at it for the metrics, and looks after the chart's own.
 
 import { randomUUID } from 'node:crypto';
+import type { Settings } from '../api/settings.ts';
 import { monitorRegistry } from '../controller/build/registry-monitor.ts';
 import { makeRegistryUpkeep, type RegistryUpkeep } from '../controller/build/upkeep.ts';
 import type { Cluster } from '../controller/shared/cluster.ts';
+import type { Logger } from '../logger.ts';
 import { probeRepository } from '../record/registry-names.ts';
 import { makePlatformRegistry } from '../registry/platform-registry.ts';
 import { systemClock } from '../runtime/clock.ts';
+import type { RuntimeMetrics } from '../runtime/metrics.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
-import type { ControllerOptions } from './controller.ts';
+
+export interface RegistryCareOptions {
+  /** Davit's own namespace. */
+  readonly namespace: string;
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly metrics: Pick<RuntimeMetrics, 'showRegistry'>;
+}
 
 /**
  * Begins to look at the registry, until `leading` aborts. Returns its upkeep, or undefined where the settings leave that to its own
  * people, or name no registry.
  */
 export function careForRegistry(
-  { namespace, settings, log, metrics }: Pick<ControllerOptions, 'namespace' | 'settings' | 'log' | 'metrics'>,
+  { namespace, settings, log, metrics }: RegistryCareOptions,
   shell: Cluster,
   leading: AbortSignal,
   means: { readonly queue: WorkQueue; readonly now: () => Date; readonly elapsed: () => number },
