@@ -64,12 +64,15 @@ export function assess(
   const address = checkAddress(observed, outcome, failures);
   if (!latest) return { ...record, ...nothingRuns(failures), address };
   const storeOf = (part: StorePart, revision: AppRevision): Entry => checkStore(part, observed, revision, failures);
-  // What serves may need a store that the latest revision does without.
-  const database = storeOf('postgres', revisionOfStore('postgres', observed, latest));
-  const redis = storeOf('redis', revisionOfStore('redis', observed, latest));
   // The pods of the latest revision wait for its stores alone.
-  const awaited = [storeOf('postgres', latest), storeOf('redis', latest)];
-  const workloads = checkWorkloads(observed, latest, awaited, failures);
+  const awaited = { postgres: storeOf('postgres', latest), redis: storeOf('redis', latest) };
+  const workloads = checkWorkloads(observed, latest, Object.values(awaited), failures);
+  // What serves may need a store that the latest revision does without.
+  const serving = (part: StorePart): Entry => {
+    const revision = revisionOfStore(part, observed, latest);
+    return revision === latest ? awaited[part] : storeOf(part, revision);
+  };
+  const [database, redis] = [serving('postgres'), serving('redis')];
   return {
     ...record,
     database,

@@ -40,9 +40,9 @@ type Migration =
   | { readonly is: 'failed'; readonly message: string };
 
 export function migrationOf(observed: Observed, revision: AppRevision): Migration {
-  const { requested, resolved, id } = revision.spec;
+  const { requested, id } = revision.spec;
   const latched = revision.status?.migration;
-  if (!requested.runtime?.migrate || resolved.migrated || hasMigrated(revision)) return { is: 'done' };
+  if (!requested.runtime?.migrate || hasMigrated(revision)) return { is: 'done' };
   // Pods that were started followed a migration that succeeded.
   if (latched?.phase !== 'Failed' && isStarted(observed, revision)) return { is: 'done' };
   const job = jobsOf(observed).find((one) => revisionIdOf(one) === id);

@@ -25,9 +25,10 @@ export function sharingPods(
   const hasServed = observed.revisions.some((one) => podsIdOf(one) === podsOf && one.status?.state === 'DEPLOYED');
   if (!hasServed || running.status?.failure || !isRolled(observed, running)) return draft;
   const sharing = { ...draft, spec: { ...draft.spec, resolved: { ...draft.spec.resolved, podsOf } } };
-  const { actions, refusals } = plan(made(sharing), observed, NOTHING_PRUNED);
+  const children = made(sharing);
+  const { actions, refusals } = plan(children, observed, NOTHING_PRUNED);
   const changes = actions.some(({ object }) => KEPT.has(object.kind));
-  return changes || refusals.length > 0 || hasOthers(observed, made(sharing)) ? draft : sharing;
+  return changes || refusals.length > 0 || hasOthers(observed, children) ? draft : sharing;
 }
 
 /** A revision is DEPLOYED as soon as all of these are as it wants them. */

@@ -26,6 +26,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeAuthority } from '../../../test/cluster/certificates.ts';
 import { ensureTools, toolPath } from '../../../test/cluster/tools.ts';
 import { type ConnectProxy, startConnectProxy } from '../../../test/support/connect-proxy.ts';
+import { gitHttpBackend } from '../../../test/support/git-http-backend.ts';
 import { close, listen } from '../../../test/support/http-servers.ts';
 import { Settings } from '../../api/settings.ts';
 import type { BuildSource } from './inputs.ts';
@@ -449,7 +450,7 @@ describe('behind a proxy, with authorities of the platform', () => {
 
   it('git fetches through the proxy, and trusts the host by them', async () => {
     const commit = bareRepository(join(sandbox, 'shop.git'));
-    handle = gitBackend(sandbox);
+    handle = gitHttpBackend(sandbox);
     writeFileSync(join(sandbox, 'source/token'), 'the-token');
     const result = await fetchGit();
     expect(result).toMatchObject({ code: 0, said: commit });
@@ -458,7 +459,7 @@ describe('behind a proxy, with authorities of the platform', () => {
   });
 
   it('git does not trust it without them, nor where the code host has authorities of its own', async () => {
-    handle = gitBackend(sandbox);
+    handle = gitHttpBackend(sandbox);
     const other = makeAuthority('other').certificate;
     for (const [authorities, own] of [
       ['', ''],
@@ -518,35 +519,6 @@ function bareRepository(folder: string): string {
   const commit = git('-C', folder, 'commit-tree', tree, '-m', 'one');
   git('-C', folder, 'update-ref', 'refs/heads/main', commit);
   return commit;
-}
-
-/** git's own HTTP backend. */
-function gitBackend(folder: string): RequestListener {
-  const backend = join(execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(), 'git-http-backend');
-  return (request, response) => {
-    const url = new URL(request.url ?? '/', 'https://git.example');
-    const child = spawn(backend, [], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      env: {
-        PATH: process.env['PATH'],
-        GIT_PROJECT_ROOT: folder,
-        GIT_HTTP_EXPORT_ALL: '1',
-        GIT_PROTOCOL: String(request.headers['git-protocol'] ?? ''),
-        REQUEST_METHOD: request.method,
-        PATH_INFO: url.pathname,
-        QUERY_STRING: url.search.slice(1),
-        CONTENT_TYPE: request.headers['content-type'] ?? '',
-        HTTP_CONTENT_ENCODING: request.headers['content-encoding'] ?? '',
-      },
-    });
-    request.pipe(child.stdin);
-    void buffer(child.stdout).then((whole) => {
-      const end = whole.indexOf('\r\n\r\n');
-      const lines = whole.subarray(0, end).toString().split('\r\n');
-      const headers = Object.fromEntries(lines.map((line) => line.split(/: */, 2) as [string, string]));
-      response.writeHead(Number(headers['Status']?.slice(0, 3) ?? 200), headers).end(whole.subarray(end + 4));
-    });
-  };
 }
 
 describe('build', () => {

@@ -5,6 +5,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AppRevision } from '../../../src/api/app-revision.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { POD_PIDS_LIMIT } from '../../cluster/node.ts';
@@ -105,22 +106,6 @@ print("SELF", *[name + " " + status[name].strip() for name in ["CapEff", "CapBnd
 print("USERS", " ".join(open("/proc/self/uid_map").read().split()), flush=True)
 `;
 
-interface Revision {
-  readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
-  readonly spec: { readonly id: string; readonly deploymentName: string };
-  readonly status?: {
-    readonly state?: string;
-    readonly message?: string;
-    readonly build?: {
-      readonly phase: string;
-      readonly reason?: string;
-      readonly message?: string;
-      readonly line?: number;
-      readonly finishedAt?: string;
-    };
-  };
-}
-
 describe.skipIf(!machine.ok)('hostile builds', () => {
   let cluster: Cluster;
   let builds: BuildPlatform;
@@ -197,15 +182,15 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
     await cluster.kubectl(['apply', '-n', 'team', '-f', '-'], { input: JSON.stringify(record) });
   }
 
-  async function revisionOf(name: string): Promise<Revision> {
-    const { items } = await get<{ items: Revision[] }>('appr', '-n', 'team');
+  async function revisionOf(name: string): Promise<AppRevision> {
+    const { items } = await get<{ items: AppRevision[] }>('appr', '-n', 'team');
     const found = items.find(({ spec }) => spec.deploymentName === name);
     if (!found) throw new Error(`${name} has no revision`);
     return found;
   }
 
   /** The build once it has ended. */
-  function ended(name: string): Promise<Revision> {
+  function ended(name: string): Promise<AppRevision> {
     return eventually(async () => {
       const revision = await revisionOf(name);
       if (revision.status?.build?.finishedAt === undefined)
@@ -215,7 +200,7 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
   }
 
   /** What somebody reads who has the HTTP API alone. */
-  async function overHttp(name: string, { spec }: Revision): Promise<{ status: string; status_message: string }> {
+  async function overHttp(name: string, { spec }: AppRevision): Promise<{ status: string; status_message: string }> {
     const { resources } = await call<{ resources: { id: string; name: string }[] }>(
       team,
       'GET',
@@ -225,7 +210,7 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
   }
 
   /** The log that was kept, as the HTTP API gives it. */
-  async function keptLog(name: string, { spec }: Revision, limit = 1000): Promise<string[]> {
+  async function keptLog(name: string, { spec }: AppRevision, limit = 1000): Promise<string[]> {
     const { resources } = await call<{ resources: { id: string }[] }>(team, 'GET', `/v2/deployments?name=${name}`);
     const lines: string[] = [];
     let offset: string | undefined;

@@ -2,6 +2,8 @@
 // its package indexes and repositories.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AppRevision } from '../../../src/api/app-revision.ts';
+import type { BuildStatus } from '../../../src/api/build.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { realPods } from '../../cluster/machine.ts';
 import type { BuildPlatform } from '../../support/build-platform.ts';
@@ -12,18 +14,6 @@ import { startBuilding } from './ground.ts';
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; messages of builds are left out`);
-
-interface Revision {
-  readonly spec: { readonly deploymentName: string };
-  readonly status?: {
-    readonly build?: {
-      readonly reason?: string;
-      readonly message?: string;
-      readonly line?: number;
-      readonly finishedAt?: string;
-    };
-  };
-}
 
 describe.skipIf(!machine.ok)('the message of a failed build', () => {
   let cluster: Cluster;
@@ -44,7 +34,7 @@ describe.skipIf(!machine.ok)('the message of a failed build', () => {
   });
   afterAll(() => stop?.());
 
-  async function failureOf(name: string, step: string): Promise<{ reason?: string; message?: string; line?: number }> {
+  async function failureOf(name: string, step: string): Promise<BuildStatus> {
     const repoUrl = (await builds.gitea.makeRepository(name)).replace(/\.git$/, '');
     await builds.gitea.commit(name, { Dockerfile: `FROM ${builds.baseImages.python}\n${step}\n` });
     const record = {
@@ -60,7 +50,7 @@ describe.skipIf(!machine.ok)('the message of a failed build', () => {
     await cluster.kubectl(['apply', '-n', 'team', '-f', '-'], { input: JSON.stringify(record) });
     return eventually(async () => {
       const list = await cluster.kubectl(['get', 'appr', '-n', 'team', '-o', 'json']);
-      const { items } = JSON.parse(list) as { items: Revision[] };
+      const { items } = JSON.parse(list) as { items: AppRevision[] };
       const { build } = items.find(({ spec }) => spec.deploymentName === name)?.status ?? {};
       if (build?.finishedAt === undefined) throw new Error(`${name} is not done: ${JSON.stringify(build)}`);
       return build;

@@ -20,6 +20,7 @@ import {
   edit,
   type Harness,
   makeReady,
+  newestRevision,
   putRecord,
   putSecret,
   record,
@@ -28,14 +29,6 @@ import {
 } from './harness.ts';
 
 const TWO = { sourceConfig: { resourceSpec: { queueMaxScale: 1 } } };
-
-function newest(kube: FakeKube): AppRevision {
-  const [found] = kube
-    .objects<AppRevision>(APP_REVISIONS)
-    .toSorted((a, b) => b.spec.deploymentGeneration - a.spec.deploymentGeneration);
-  if (!found) throw new Error('There is no revision.');
-  return found;
-}
 
 /** The templates of the Deployments, by name. */
 function templates(kube: FakeKube): Record<string, unknown> {
@@ -57,7 +50,7 @@ function putPod(kube: FakeKube, status: Partial<ContainerStatus>, role = 'server
     metadata: {
       name: `shop-${role}-new`,
       namespace: 'team',
-      labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: role, [REVISION_LABEL]: newest(kube).spec.id },
+      labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: role, [REVISION_LABEL]: newestRevision(kube).spec.id },
       ownerReferences: [CONTROLLER],
     },
     status: { phase: 'Running', containerStatuses: [{ name: role, ...status }] },
@@ -104,7 +97,7 @@ it('the failed pods go, the active revision serves, and a newer revision rolls a
   const controller = await aConverged(TWO);
   const { kube } = controller;
   const before = templates(kube);
-  const active = newest(kube).spec.id;
+  const active = newestRevision(kube).spec.id;
   await change(kube, 'registry.example/shop:2', {
     sourceConfig: { resourceSpec: { queueMaxScale: 1, cpu: 0.7 } },
   });
@@ -112,11 +105,11 @@ it('the failed pods go, the active revision serves, and a newer revision rolls a
   await setReady(kube, 1);
   putPod(kube, crashing(1), 'queue');
   await passes(controller);
-  expect([says(kube, 'Ready'), newest(kube).status?.state]).toEqual(['False ContainerCrashed', 'DEPLOYING']);
+  expect([says(kube, 'Ready'), newestRevision(kube).status?.state]).toEqual(['False ContainerCrashed', 'DEPLOYING']);
   expect(templates(kube)).not.toEqual(before);
   putPod(kube, crashing(2), 'queue');
   await passes(controller);
-  expect(newest(kube).status).toMatchObject({
+  expect(newestRevision(kube).status).toMatchObject({
     state: 'DEPLOY_FAILED',
     failure: { reason: 'ContainerCrashed', message: expect.stringContaining('ModuleNotFoundError: shop') as string },
   });
@@ -139,7 +132,7 @@ it('the failed pods go, the active revision serves, and a newer revision rolls a
   expect(again.writes()).toEqual([]);
   await change(kube, 'registry.example/shop:3');
   await converge(again);
-  expect([says(kube, 'Ready'), newest(kube).status?.state]).toEqual(['True Serving', 'DEPLOYED']);
+  expect([says(kube, 'Ready'), newestRevision(kube).status?.state]).toEqual(['True Serving', 'DEPLOYED']);
   expect(kube.objects<AppRevision>(APP_REVISIONS).map(({ status }) => status?.state)).toContain('DEPLOY_FAILED');
 });
 
@@ -183,7 +176,7 @@ it('the pods of the active revision keep the digest of the values that they have
   await setReady(kube, 1);
   putPod(kube, crashing(2));
   await passes(controller, 4);
-  expect(newest(kube).status?.state).toBe('DEPLOY_FAILED');
+  expect(newestRevision(kube).status?.state).toBe('DEPLOY_FAILED');
   expect(templates(kube)).toEqual(before);
 });
 
@@ -197,12 +190,15 @@ it('without an active revision the pods stay, and the revision is DEPLOYED if th
   await controller.reconcile();
   putPod(kube, crashing(4));
   await passes(controller);
-  expect([says(kube, 'Stalled'), newest(kube).status?.state]).toEqual(['True ContainerCrashed', 'DEPLOY_FAILED']);
+  expect([says(kube, 'Stalled'), newestRevision(kube).status?.state]).toEqual([
+    'True ContainerCrashed',
+    'DEPLOY_FAILED',
+  ]);
   expect(conditionIn(kube, 'Ready')?.message).toContain('No earlier revision serves, so its pods stay');
-  expect(newest(kube).status?.failure).toBeUndefined();
+  expect(newestRevision(kube).status?.failure).toBeUndefined();
   removePod(kube);
   await converge(controller);
-  expect([says(kube, 'Ready'), newest(kube).status?.state]).toEqual(['True Serving', 'DEPLOYED']);
+  expect([says(kube, 'Ready'), newestRevision(kube).status?.state]).toEqual(['True Serving', 'DEPLOYED']);
 });
 
 it('no ready pod for five minutes: Stalled, whatever Progressing says, and no longer when it serves again', async () => {
@@ -231,9 +227,9 @@ it('no ready pod for five minutes: Stalled, whatever Progressing says, and no lo
   expect(conditionIn(kube, 'Stalled')?.message).toMatch(
     /^The server has had no ready pod for more than 300 s\. Container server exited/,
   );
-  expect([newest(kube).status?.state, record(kube).status?.activeRevisionId]).toEqual([
+  expect([newestRevision(kube).status?.state, record(kube).status?.activeRevisionId]).toEqual([
     'DEPLOYED',
-    newest(kube).spec.id,
+    newestRevision(kube).spec.id,
   ]);
   controller.writes();
   expect(await controller.reconcile()).toEqual({});

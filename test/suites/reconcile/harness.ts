@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { conditionOf } from '../../../src/api/conditions.ts';
 import { LISTENERS } from '../../../src/api/listener.ts';
 import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
@@ -111,6 +111,15 @@ export function conditionIn(kube: FakeKube, type: string, namespace = 'team', na
 export function says(kube: FakeKube, type: string, namespace = 'team', name = 'shop'): string {
   const condition = conditionIn(kube, type, namespace, name);
   return `${condition?.status} ${condition?.reason}`;
+}
+
+/** The newest revision in the server. */
+export function newestRevision(kube: FakeKube): AppRevision {
+  const [found] = kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .toSorted((a, b) => b.spec.deploymentGeneration - a.spec.deploymentGeneration);
+  if (!found) throw new Error('There is no revision.');
+  return found;
 }
 
 /** Patches the record as an editor does. */

@@ -2,7 +2,6 @@
 // in-memory API server: the status follows the stores of what serves.
 
 import { describe, expect, it } from 'vitest';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/api/meta.ts';
 import { censusOf } from '../../../src/decide/census.ts';
 import type { Pod } from '../../../src/decide/observed.ts';
@@ -15,19 +14,11 @@ import {
 } from '../../../src/kube/api-resources.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, edit, type Harness, makeReady, record, SHOP, says } from './harness.ts';
+import { aConverged, edit, type Harness, makeReady, newestRevision, record, SHOP, says } from './harness.ts';
 
 const NONE = { database: 'none', redis: 'none' } as const;
 const WRITING = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
 const DATABASE = { namespace: 'team', name: 'shop--postgres' };
-
-function newest(kube: FakeKube): AppRevision {
-  const [found] = kube
-    .objects<AppRevision>(APP_REVISIONS)
-    .toSorted((a, b) => b.spec.deploymentGeneration - a.spec.deploymentGeneration);
-  if (!found) throw new Error('There is no revision.');
-  return found;
-}
 
 async function change(kube: FakeKube, spec: object): Promise<void> {
   await edit(kube, {
@@ -56,7 +47,11 @@ async function fail(controller: Harness): Promise<void> {
     metadata: {
       name: 'shop-new',
       namespace: 'team',
-      labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: newest(kube).spec.id },
+      labels: {
+        [DEPLOYMENT_LABEL]: 'shop',
+        [COMPONENT_LABEL]: 'server',
+        [REVISION_LABEL]: newestRevision(kube).spec.id,
+      },
       ownerReferences: [CONTROLLER],
     },
     status: {
@@ -74,7 +69,7 @@ async function fail(controller: Harness): Promise<void> {
   kube.seed(PODS, pod);
   await passes(controller);
   kube.erase(PODS, { namespace: 'team', name: 'shop-new' });
-  expect(newest(kube).status?.state).toBe('DEPLOY_FAILED');
+  expect(newestRevision(kube).status?.state).toBe('DEPLOY_FAILED');
   await makeReady(kube);
 }
 
@@ -99,10 +94,10 @@ const BEHIND: Readonly<Record<string, (controller: Harness) => Promise<void>>> =
 async function behind(stop: (controller: Harness) => Promise<void>): Promise<Harness> {
   const controller = await aConverged();
   const { kube } = controller;
-  const active = newest(kube).spec.id;
+  const active = newestRevision(kube).spec.id;
   await stop(controller);
   await passes(controller);
-  expect(newest(kube).spec.id).not.toBe(active);
+  expect(newestRevision(kube).spec.id).not.toBe(active);
   expect([record(kube).status?.state, record(kube).status?.activeRevisionId]).toEqual(['READY', active]);
   return controller;
 }
