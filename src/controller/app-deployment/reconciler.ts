@@ -10,6 +10,7 @@ import { migrationLost, migrationOf, migrationStatusOf, obsoleteMigrations } fro
 import { contractUnknown } from '../../decide/assess/pod-contract.ts';
 import { mayStartPods } from '../../decide/assess/pod-starts.ts';
 import { hasServed } from '../../decide/assess/rollout.ts';
+import { isOwn } from '../../decide/assess/stores.ts';
 import { heldRevision, revisionOfStore, runningRevision } from '../../decide/assess/workloads.ts';
 import { dataThere, NO_KEPT_DATA, planAdoption } from '../../decide/children/adoption.ts';
 import { correctionsOf } from '../../decide/children/corrections.ts';
@@ -419,8 +420,8 @@ async function reportOvertaken(before: Observed, latest: AppRevision, options: R
 }
 
 /**
- * What is lost of the own PostgreSQL, where the pass did not come to its children: the record is paused, refused, or waits. It
- * stands in DatabaseReady, and Ready keeps its reason.
+ * What is lost of the own PostgreSQL, where the pass did not come to it: the record is paused, refused, or waits, or only pods that
+ * are being replaced need it. It stands in DatabaseReady, and Ready keeps its reason.
  */
 async function unseenDataLoss(
   observed: Observed,
@@ -428,8 +429,9 @@ async function unseenDataLoss(
   { target }: ReconcilerOptions,
 ): Promise<ActionFailure[]> {
   const judged = latest && revisionOfStore('postgres', observed, latest);
-  const isOwnHere = judged?.spec.resolved.postgres !== undefined && runsHere(observed.record);
-  if (address !== undefined || !isOwnHere || planAdoption(observed).refusals.length > 0) return [];
+  const isOwnHere = judged !== undefined && isOwn('postgres', judged) && runsHere(observed.record);
+  const isPlanned = address !== undefined && judged === latest;
+  if (isPlanned || !isOwnHere || planAdoption(observed).refusals.length > 0) return [];
   const found = await settleAll([lostPassword(observed, target), volumeRefusals(observed, target)]);
   return found.flat().filter(({ reason }) => reason === 'PasswordMissing' || reason === 'VolumeMissing');
 }

@@ -239,11 +239,16 @@ export function heldRevision(observed: Observed, latest: AppRevision): AppRevisi
   return activeBefore(observed, latest);
 }
 
-/** The revision by which a store is judged: the held one while it has an own store that the latest one does not have. */
+/**
+ * The revision by which a store is judged: the one that serves, held or until the latest one is rolled out, while it has an own
+ * store that the latest one does not have.
+ */
 export function revisionOfStore(part: StorePart, observed: Observed, latest: AppRevision): AppRevision {
   if (isOwn(part, latest)) return latest;
   const held = heldRevision(observed, latest);
-  return held && isOwn(part, held) ? held : latest;
+  const isRolling = held?.spec.id === latest.spec.id && !isRolled(observed, latest);
+  const serving = isRolling ? activeBefore(observed, latest) : held;
+  return serving && isOwn(part, serving) ? serving : latest;
 }
 
 /** The active revision if it is another one, and its pods can be started: the newest that was deployed. */

@@ -33,14 +33,19 @@ async function passes({ reconcile }: Harness): Promise<void> {
   }
 }
 
+/** One pod of the newest revision is there, not ready, beside the one that serves. */
+async function begin({ kube, reconcile }: Harness, conditions: readonly object[] = []): Promise<void> {
+  await reconcile();
+  const [server] = kube.objects(DEPLOYMENTS);
+  const observedGeneration = server?.metadata.generation;
+  const replicas = { replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
+  await kube.mergePatch(DEPLOYMENTS, SHOP, { status: { observedGeneration, ...replicas, conditions } }, WRITING);
+}
+
 /** The container of the newest revision exits until Davit gives it up. */
 async function fail(controller: Harness): Promise<void> {
   const { kube } = controller;
-  await controller.reconcile();
-  const [server] = kube.objects(DEPLOYMENTS);
-  const observedGeneration = server?.metadata.generation;
-  const status = { observedGeneration, replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
-  await kube.mergePatch(DEPLOYMENTS, SHOP, { status }, WRITING);
+  await begin(controller);
   const pod: Pod = {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -78,6 +83,16 @@ const BEHIND: Readonly<Record<string, (controller: Harness) => Promise<void>>> =
   'has failed': async (controller) => {
     await change(controller.kube, { sourceConfig: { runtime: NONE } });
     await fail(controller);
+  },
+  'is being rolled out': async (controller) => {
+    await change(controller.kube, { sourceConfig: { runtime: NONE } });
+    await begin(controller);
+  },
+  'has exceeded its deadline': async (controller) => {
+    await change(controller.kube, { sourceConfig: { runtime: NONE } });
+    await begin(controller, [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }]);
+    await passes(controller);
+    expect(newestRevision(controller.kube).status?.state).toBe('DEPLOY_FAILED');
   },
   migrates: async ({ kube }) =>
     change(kube, { sourceConfig: { runtime: { ...NONE, migrate: { command: ['migrate'] } } } }),
