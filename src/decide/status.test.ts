@@ -8,7 +8,7 @@ import { apiStatus } from '../record/api-view.ts';
 import { awaitsSource } from '../record/wanted-revision.ts';
 import type { AddressOutcome } from './assess/address.ts';
 import { pass } from './assess/entry.ts';
-import type { ActionFailure, Observed, Workload } from './observed.ts';
+import type { ActionFailure, ContainerState, Observed, Pod, Workload } from './observed.ts';
 import { latestStatus, overtakenStatus } from './revision-status.ts';
 import { deletingStatus, type StatusInputs, statusOf } from './status.ts';
 import { withOverdue } from './terminating-pods.ts';
@@ -556,6 +556,48 @@ describe('messages', () => {
       revision,
     );
     expect(conditionOf(status.conditions, 'DatabaseReady')).toMatchObject({ status: 'True', reason: 'Answering' });
+  });
+});
+
+describe('what is said first while PostgreSQL starts', () => {
+  const starting = [aStore('postgres', 0), aStore('redis')];
+  const source = { source: 'internal_source', sourceRevisionConfig: {} } as const;
+  const built = (phase: 'Queued' | 'Building' | 'Failed', message: string): AppRevision => ({
+    ...aRevision(aRecord(source)),
+    status: { state: 'BUILDING', build: { phase, queuedAt: NOW.toISOString(), message } },
+  });
+  const server = (state: ContainerState, more: object = {}): Pod =>
+    aPod('server', latest, { main: [{ name: 'server', image: 'x:1', state, ...more }] });
+  const rolled = aWorkload('server', latest, { ready: 0 });
+
+  it.each([
+    ['how far a build is', built('Building', 'No node can run pod b.'), [], 'Building', 'No node can run pod b.'],
+    ['that a build waits', built('Queued', 'Waits for its turn.'), [], 'BuildQueued', 'Waits for its turn.'],
+    ['that a build has failed', built('Failed', 'Line 3 failed.'), [], 'BuildFailed', 'Line 3 failed.'],
+    ['an image that cannot be pulled', latest, [server(waiting('ErrImagePull'))], 'ImagePullFailed', 'cannot be pulled'],
+  ] as const)('%s', (_what, of, pods, reason, message) => {
+    const status = judge(anObserved(record, { revisions: [of], children: [...starting, rolled], pods: [...pods] }), of);
+    for (const type of ['Ready', 'Available'])
+      expect(conditionOf(status.conditions, type)).toMatchObject({
+        status: 'False',
+        reason,
+        message: expect.stringContaining(message) as string,
+      });
+    expect(conditionOf(status.conditions, 'DatabaseReady')?.reason).toBe('Starting');
+  });
+
+  it('PostgreSQL itself where a container exits, which may do so for want of it', () => {
+    const exits = server({ terminated: { exitCode: 1 } }, { restartCount: 1 });
+    const observed = anObserved(record, { revisions: [latest], children: [...starting, rolled], pods: [exits] });
+    expect(conditionOf(judge(observed).conditions, 'Ready')?.reason).toBe('Starting');
+  });
+
+  it('PostgreSQL itself of what serves, where Available is asked for', () => {
+    const failed = { ...built('Failed', 'Line 3 failed.'), spec: aRevision(aRecord(source), undefined, 2).spec };
+    const revisions = [failed, deployed];
+    const status = judge(anObserved(record, { revisions, children: [...starting, aWorkload('server', deployed)] }), failed);
+    expect(conditionOf(status.conditions, 'Ready')?.reason).toBe('BuildFailed');
+    expect(conditionOf(status.conditions, 'Available')?.reason).toBe('Starting');
   });
 });
 

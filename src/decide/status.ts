@@ -1,7 +1,7 @@
 // What is said of a record: a pure function of what was observed. It never claims what was not seen.
 
 import type { AppDeploymentStatus, State } from '../api/app-deployment.ts';
-import type { ConditionType } from '../api/app-deployment-conditions.ts';
+import { type ConditionType, isFailure, type Reason } from '../api/app-deployment-conditions.ts';
 import type { AppRevision, RevisionState } from '../api/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
 import { runsHere } from '../record/listener-assignment.ts';
@@ -157,7 +157,7 @@ function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | 
   const available =
     state === 'READY'
       ? pass('Serving', `Revision ${active?.spec.id ?? ''} is serving.`)
-      : (firstProblem(done || inputs.observed.namespaceTerminating ? [] : inTheWay(assessment)) ?? ready);
+      : (firstProblem(done || inputs.observed.namespaceTerminating ? [] : inTheWay(inputs)) ?? ready);
   return [
     condition('Ready', ready),
     condition('Available', available, state === 'READY' ? 'True' : 'False'),
@@ -181,12 +181,24 @@ function condition(
   return { type, status, reason, message };
 }
 
-function inTheWay({ policy, references, database, redis, workloads }: Assessment): readonly Entry[] {
-  return [policy, references, database, redis, workloads];
+/** Where nothing serves yet, what fails, and how far a build is, comes before a store that goes on starting. */
+function inTheWay(inputs: StatusInputs): readonly Entry[] {
+  const { policy, references, database, redis, workloads } = inputs.assessment;
+  if (activeRevision(inputs) || !isOfNoStore(workloads)) return [policy, references, database, redis, workloads];
+  const failing = [database, redis].filter(({ reason }) => isFailure(reason));
+  return [policy, references, ...failing, workloads];
+}
+
+const BUILDS: ReadonlySet<Reason> = new Set(['BuildQueued', 'Building']);
+
+/** Whether it cannot come of a store that does not answer yet, as the exit of a container may. */
+function isOfNoStore({ is, reason }: Entry): boolean {
+  return is !== 'pass' && (BUILDS.has(reason) || (isFailure(reason) && reason !== 'ContainerCrashed'));
 }
 
 /** Ready: the latest revision is deployed and serving at this generation. The first thing in the way is its reason. */
-export function readyEntry({ observed, latest, assessment, refusals }: StatusInputs): Entry {
+export function readyEntry(inputs: StatusInputs): Entry {
+  const { observed, latest, assessment, refusals } = inputs;
   const { record } = observed;
   const { paused, policy, references, database, redis, workloads, address } = assessment;
   // What only a person can mend comes before what is tried again.
@@ -204,7 +216,7 @@ export function readyEntry({ observed, latest, assessment, refusals }: StatusInp
       references,
       ...(runsNothing ? [] : [onlyStalled(database), onlyStalled(redis)]),
       onlyStalled(workloads),
-      ...(runsNothing ? [workloads] : inTheWay(assessment)),
+      ...(runsNothing ? [workloads] : inTheWay(inputs)),
       onlyStalled(address),
     ]) ??
     (runsNothing
