@@ -91,7 +91,7 @@ export const BUILD_REASONS = {
   },
   BaseImageUnreachable: {
     meaning: 'The registry of a base image does not answer.',
-    todo: `Check that registry, and that builds may reach it (settings.builds.egress), ${NEW_REVISION}.`,
+    todo: `Name another image, have the platform mirror it, or have builds let through to the host that the message names (settings.builds.egress, settings.proxy), ${NEW_REVISION}.`,
   },
   StepFailed: {
     meaning: 'An instruction of the Dockerfile failed.',

@@ -14,6 +14,7 @@ const PULL_REASONS: ReadonlySet<string> = new Set([
   'ErrImageNeverPull',
   'RegistryUnavailable',
   'ErrImageInspect',
+  'SignatureValidationFailed',
 ]);
 
 export function failsToPull({ state }: ContainerStatus): boolean {
@@ -26,7 +27,29 @@ export interface PullFailure {
   readonly todo: string;
 }
 
+const OTHER_PROCESSOR =
+  "The image is for other processors than the node's: build it for these (docker buildx build --platform).";
+
+/** What helps where a program cannot run on the processor of its node. */
+export function adviceOnProcessor(words: string): string | undefined {
+  return /exec format error/.test(words) ? OTHER_PROCESSOR : undefined;
+}
+
+/** The first cause that fits. containerd says "not found" also of what it has found and cannot use. */
 const ADVICE: readonly (readonly [cause: RegExp, todo: string])[] = [
+  [/no space left on device/, "The node's disk is full: have it freed. The pull is tried again automatically."],
+  [/no match(?:ing manifest)? for platform|no matching manifest/, OTHER_PROCESSOR],
+  [
+    /unexpected media type|failed to (?:extract|unpack)|failed size validation|unexpected commit digest|mismatched image rootfs|invalid (?:checksum|tar header|character)|unexpected end of JSON|cannot unmarshal|manifest.*(?:exceeds|too large)/,
+    'What the registry has is no image that the node can use: build and push it anew.',
+  ],
+  [
+    /\b429 |toomanyrequests|\b50[0-4] [A-Z]/,
+    'The registry refuses for now, and the pull is tried again automatically.',
+  ],
+  [/pull policy of Never/, 'image_pull_policy is Never, so the image must be on the node: choose another policy.'],
+  [/couldn't parse image name|invalid reference format/, 'Correct the name of the image.'],
+  [/^SignatureValidationFailed/, 'Sign the image as the nodes demand, or choose one that is signed.'],
   [/x509|certificate|tls: /i, "Check the registry's certificate: the nodes must trust its authority."],
   [
     /connection refused|no such host|i\/o timeout|no route to host|network is unreachable|deadline exceeded|server misbehaving/i,

@@ -574,7 +574,13 @@ describe('what is said first while PostgreSQL starts', () => {
     ['how far a build is', built('Building', 'No node can run pod b.'), [], 'Building', 'No node can run pod b.'],
     ['that a build waits', built('Queued', 'Waits for its turn.'), [], 'BuildQueued', 'Waits for its turn.'],
     ['that a build has failed', built('Failed', 'Line 3 failed.'), [], 'BuildFailed', 'Line 3 failed.'],
-    ['an image that cannot be pulled', latest, [server(waiting('ErrImagePull'))], 'ImagePullFailed', 'cannot be pulled'],
+    [
+      'an image that cannot be pulled',
+      latest,
+      [server(waiting('ErrImagePull'))],
+      'ImagePullFailed',
+      'cannot be pulled',
+    ],
   ] as const)('%s', (_what, of, pods, reason, message) => {
     const status = judge(anObserved(record, { revisions: [of], children: [...starting, rolled], pods: [...pods] }), of);
     for (const type of ['Ready', 'Available'])
@@ -595,7 +601,10 @@ describe('what is said first while PostgreSQL starts', () => {
   it('PostgreSQL itself of what serves, where Available is asked for', () => {
     const failed = { ...built('Failed', 'Line 3 failed.'), spec: aRevision(aRecord(source), undefined, 2).spec };
     const revisions = [failed, deployed];
-    const status = judge(anObserved(record, { revisions, children: [...starting, aWorkload('server', deployed)] }), failed);
+    const status = judge(
+      anObserved(record, { revisions, children: [...starting, aWorkload('server', deployed)] }),
+      failed,
+    );
     expect(conditionOf(status.conditions, 'Ready')?.reason).toBe('BuildFailed');
     expect(conditionOf(status.conditions, 'Available')?.reason).toBe('Starting');
   });

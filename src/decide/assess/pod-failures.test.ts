@@ -98,12 +98,80 @@ const PULLS = [
     'tls: failed to verify certificate: x509: certificate signed by unknown authority',
     "Check the registry's certificate",
   ],
+  // What a node refuses: Source: containerd's client, its unpacker and its registry resolver.
+  [
+    'failed to pull and unpack image "registry.example/shop:1": no match for platform in manifest: not found',
+    "The image is for other processors than the node's: build it for these",
+  ],
+  [
+    'failed to pull and unpack image "registry.example/shop:1": failed to unpack image on snapshotter overlayfs: unexpected media type text/html for sha256:04a7: not found',
+    'What the registry has is no image that the node can use: build and push it anew.',
+  ],
+  [
+    'failed to pull and unpack image "registry.example/shop:1": failed to extract layer sha256:04a7: invalid tar header',
+    'What the registry has is no image that the node can use: build and push it anew.',
+  ],
+  [
+    'failed to pull and unpack image "registry.example/shop:1": failed commit on ref "layer-sha256:04a7": unexpected commit digest sha256:05, expected sha256:04a7: failed precondition',
+    'What the registry has is no image that the node can use: build and push it anew.',
+  ],
+  [
+    'failed to extract layer sha256:04a7: write /var/lib/containerd/a: no space left on device',
+    "The node's disk is full",
+  ],
+  [
+    'unexpected status from HEAD request to https://registry.example/v2/shop/manifests/1: 429 Too Many Requests',
+    'The registry refuses for now, and the pull is tried again automatically.',
+  ],
+  [
+    'unexpected status from HEAD request to https://registry.example/v2/shop/manifests/1: 503 Service Unavailable',
+    'The registry refuses for now, and the pull is tried again automatically.',
+  ],
 ] as const;
 it.each(PULLS)('says why an image cannot be pulled, and the same while the kubelet waits: %s', (cause, todo) => {
   const first = podFailure([server({ waiting: { reason: 'ErrImagePull', message: cause } })]);
   const message = `Back-off pulling image "registry.example/shop:1": ErrImagePull: ${cause}`;
   expect(podFailure([server({ waiting: { reason: 'ImagePullBackOff', message } })])).toEqual(first);
   expect(first?.message).toContain(`cannot be pulled: ${cause.replace(/\.$/, '')}. ${todo}`);
+});
+
+it.each([
+  [
+    'InvalidImageName',
+    'Failed to apply default image name "Shop": couldn\'t parse image name',
+    'Correct the name of the image.',
+  ],
+  [
+    'ErrImageNeverPull',
+    'Container image "shop:1" is not present with pull policy of Never',
+    'image_pull_policy is Never',
+  ],
+  ['SignatureValidationFailed', 'SignatureValidationFailed: policy rejected', 'Sign the image'],
+] as const)('an image that is refused before it is pulled: %s', (reason, message, todo) => {
+  const trouble = podFailure([server({ waiting: { reason, message } })]);
+  expect(trouble?.reason).toBe('ImagePullFailed');
+  expect(trouble?.message).toContain(todo);
+});
+
+const NO_PROGRAM = 'exec: "serve": executable file not found in $PATH';
+it.each([
+  [
+    'a program that the image does not have',
+    { waiting: { reason: 'RunContainerError', message: NO_PROGRAM } },
+    'Correct the command',
+  ],
+  [
+    'the same, while it waits',
+    { terminated: { exitCode: 128, reason: 'StartError', message: NO_PROGRAM } },
+    'Correct the command',
+  ],
+  [
+    'a program for another processor',
+    { terminated: { exitCode: 255, reason: 'Error', message: 'exec /usr/bin/serve: exec format error' } },
+    "The image is for other processors than the node's: build it for these",
+  ],
+] as const)('says what helps with %s', (_what, state, todo) => {
+  expect(podFailure([server(state)])?.message).toContain(todo);
 });
 
 it('says the same of two tries that differ in ports and times', () => {

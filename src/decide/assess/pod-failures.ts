@@ -3,7 +3,7 @@
 import type { Reason } from '../../api/app-deployment-conditions.ts';
 import { COMPONENT_LABEL, REVISION_LABEL, ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../api/meta.ts';
 import { quoted, shortened } from '../../api/text.ts';
-import { failsToPull, pullFailureOf } from '../image-pull.ts';
+import { adviceOnProcessor, failsToPull, pullFailureOf } from '../image-pull.ts';
 import type { ContainerStatus, Observed, Pod } from '../observed.ts';
 import { isControlled } from '../terminating-pods.ts';
 
@@ -80,10 +80,22 @@ function pullTrouble(container: ContainerStatus): Trouble | undefined {
 function configTrouble(container: ContainerStatus): Trouble | undefined {
   const waiting = container.state?.waiting;
   if (!CONFIG_REASONS.has(waiting?.reason ?? '')) return undefined;
+  const words = quote(waiting?.message);
+  const todo =
+    adviceOnProgram(words) ??
+    'Create the missing object, or correct what the container takes from it in resource_spec.';
   return {
     reason: 'ContainerConfigInvalid',
-    message: `Container ${container.name} cannot be created: ${quote(waiting?.message) || waiting?.reason}. Create the missing object, or correct what the container takes from it in resource_spec.`,
+    message: `Container ${container.name} cannot be created: ${words || waiting?.reason}. ${todo}`,
   };
+}
+
+/** What helps where the image does not have the program, or the node cannot run it. */
+function adviceOnProgram(words: string): string | undefined {
+  const hasNone = /executable file not found|exec: .*(?:no such file or directory|permission denied)/.test(words);
+  return (
+    adviceOnProcessor(words) ?? (hasNone ? 'Correct the command, or the image that has no such program.' : undefined)
+  );
 }
 
 function crashTrouble(container: ContainerStatus): Trouble | undefined {
@@ -93,9 +105,11 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
   if (!ended || (ended.exitCode === 0 && container.state?.waiting?.reason !== 'CrashLoopBackOff')) return undefined;
   const words = quote(ended.message);
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
+  // Of one that has started they are its own words.
+  const advice = ended.reason === 'StartError' ? adviceOnProgram(words) : adviceOnProcessor(words);
   return {
     reason: 'ContainerCrashed',
-    message: `Container ${container.name} exited (${how})${words ? `: ${words}` : ''}. Read its log, and deploy a corrected revision.`,
+    message: `Container ${container.name} exited (${how})${words ? `: ${words}` : ''}. ${advice ?? 'Read its log, and deploy a corrected revision.'}`,
   };
 }
 

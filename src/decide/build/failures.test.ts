@@ -174,6 +174,72 @@ describe('buildFailure', () => {
     expect(message).toBe('The builder failed (exit code 3): #1 begun nothing known.');
   });
 
+  const cacheLines = (cause: string): string =>
+    `#5 importing cache manifest from r.example/t/shop:cache\n#5 ERROR: failed to configure registry cache importer: r.example/t/shop:cache: ${cause}\n`;
+  const cacheBlock = '------\n > importing cache manifest from r.example/t/shop:cache:\n------\n';
+  const inTheLog = `${traceback.replaceAll(/^/gm, '#7 ')}\n#7 ERROR: process "x" did not complete successfully: exit code: 1\n`;
+  it.each([
+    ['before the output in the log', `${cacheLines('not found')}${inTheLog}${step('')}`],
+    ['cut off before it', `${cacheLines('not found').split('\n')[1]}\n${inTheLog}${step('')}`],
+    ['in a block after that of the step', step(`${traceback}\n------\n${cacheBlock}`.slice(0, -'\n------\n'.length))],
+  ])('a cache that is not there yet is no error: %s', (_where, message) => {
+    const failure = buildFailure({ exitCode: 1, message });
+    expect(failure.message).toMatch(/^ModuleNotFoundError: .* It printed: Collecting x/);
+    expect(failure.message).not.toMatch(/cache/);
+  });
+
+  it.each(['not found', 'pull access denied', 'dial tcp 10.0.0.1:443: connect: connection refused'])(
+    'an import of the cache that fails (%s) is not the cause of what follows',
+    (cause) => {
+      const end = 'could not connect to unix:///run/user/1000/buildkit/buildkitd.sock after 100 trials';
+      const { reason, message } = buildFailure({ exitCode: 1, message: `${cacheLines(cause)}${cacheBlock}${end}\n` });
+      expect(reason).toBe('BuilderFailed');
+      expect(message).toBe(`The builder failed (exit code 1): ${end}.`);
+    },
+  );
+
+  const from = (cause: string): string =>
+    `Dockerfile:1\n--------------------\n   1 | >>> FROM r.example/a:1\n--------------------\nerror: failed to solve: r.example/a:1: failed to resolve source metadata for r.example/a:1: ${cause}\n`;
+  const HEAD = 'failed to do request: Head "https://r.example/v2/a/manifests/1": ';
+  it.each([
+    [
+      `${HEAD}dial tcp 10.0.0.1:443: connect: connection refused`,
+      'The builder cannot reach r.example for r.example/a:1: dial tcp 10.0.0.1:443: connect: connection refused.',
+      'settings.proxy',
+    ],
+    [
+      `${HEAD}dial tcp: lookup r.example on 10.96.0.10:53: no such host`,
+      'The builder cannot reach r.example for r.example/a:1: dial tcp: lookup r.example on 10.96.0.10:53: no such host.',
+      'kubectl davit platform',
+    ],
+    [
+      'failed to authorize: failed to fetch anonymous token: Get "https://auth.example/token?scope=a": context deadline exceeded',
+      'The builder cannot reach auth.example for r.example/a:1: context deadline exceeded.',
+      'settings.builds.egress',
+    ],
+    [
+      'unexpected status from HEAD request to https://r.example/v2/a/manifests/1: 503 Service Unavailable',
+      'r.example answers for r.example/a:1: 503 Service Unavailable.',
+      'Try it again later',
+    ],
+    [
+      'unexpected status from HEAD request to https://r.example/v2/a/manifests/1: 429 Too Many Requests',
+      'r.example answers for r.example/a:1: 429 Too Many Requests.',
+      'Try it again later',
+    ],
+    [
+      `${HEAD}tls: failed to verify certificate: x509: certificate signed by unknown authority`,
+      'The builder cannot reach r.example for r.example/a:1: tls: failed to verify certificate: x509: certificate signed by unknown authority.',
+      'caBundle',
+    ],
+  ])('says which host could not be reached for a FROM, and what helps: %s', (cause, words, todo) => {
+    const { reason, message } = buildFailure({ exitCode: 1, message: from(cause) });
+    expect(reason).toBe('BaseImageUnreachable');
+    expect(message).toContain(`Line 1 of the Dockerfile failed: FROM r.example/a:1. ${words} `);
+    expect(message).toContain(todo);
+    expect(message).not.toContain('failed to solve');
+  });
+
   const warning =
     "Line 3 of the Dockerfile does not use the platform's package index: its stage does not declare it. Add a line ARG PIP_INDEX_URL after FROM.";
   it("says that a Dockerfile does not declare the platform's package index, where packages were installed", () => {

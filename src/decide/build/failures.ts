@@ -3,6 +3,7 @@
 import { BUILD_REASONS, type BuildReason } from '../../api/build.ts';
 import { LONGEST_QUOTE, quoted, shortened } from '../../api/text.ts';
 import type { ContainerStatus } from '../observed.ts';
+import { BASE_IMAGE_UNREACHABLE, unreachableBaseImage } from './base-images.ts';
 
 export interface BuildFailure {
   /** One of BUILD_REASONS, or a reason of the plan step (docs/builds.md). */
@@ -70,8 +71,9 @@ const KINDS: readonly Kind[] = [
   },
   {
     reason: 'BaseImageUnreachable',
-    sign: /failed to (?:resolve source metadata|load metadata).*(?:connection refused|connection reset|timeout|no such host|no route to host|network is unreachable|server misbehaving|: 50[0-4] )/i,
-    todo: 'Check the registry of this image, and that builds may reach it (settings.builds.egress), then ask for a new revision.',
+    sign: BASE_IMAGE_UNREACHABLE,
+    // It depends on the cause (base-images.ts).
+    todo: '',
   },
   {
     reason: 'BaseImageNotFound',
@@ -99,7 +101,8 @@ const KINDS: readonly Kind[] = [
  * The failure of the container `build`, whose termination message is the end of its log. `warnings`: those of the plan step, one a
  * line. Commands of the message have NAME for the deployment.
  */
-export function buildFailure({ message = '', exitCode, reason }: Terminated, warnings = ''): BuildFailure {
+export function buildFailure({ message: log = '', exitCode, reason }: Terminated, warnings = ''): BuildFailure {
+  const message = withoutCache(log);
   const told = saidByScript(message);
   if (told?.reason === 'BuilderFailed') return told;
   if (reason === 'OOMKilled')
@@ -117,6 +120,8 @@ export function buildFailure({ message = '', exitCode, reason }: Terminated, war
   const { todo } = kind;
   const place =
     where.line === undefined ? '' : `Line ${where.line} of the Dockerfile failed: ${where.instruction ?? ''}. `;
+  if (kind.reason === 'BaseImageUnreachable')
+    return { reason: kind.reason, message: shortened(`${place}${unreachableBaseImage(error || words)}`), ...where };
   if (kind.reason !== 'StepFailed')
     return { reason: kind.reason, message: shortened(`${place}${words}. ${todo}`), ...where };
   const output = printed(message);
@@ -132,6 +137,18 @@ export function buildFailure({ message = '', exitCode, reason }: Terminated, war
     todo,
   ].filter((sentence) => sentence !== '');
   return { reason: kind.reason, message: shortened(sentences.join(' ')), ...where };
+}
+
+/**
+ * The log without what BuildKit says of its cache, where it reads like errors: a first build has none, and no build fails of it.
+ */
+function withoutCache(log: string): string {
+  const begun =
+    /^#(\d+) (?:importing cache manifest from|exporting cache to|ERROR: failed to configure \S+ cache importer)/gm;
+  const steps = [...log.matchAll(begun)].map(([, step]) => step);
+  const block = /^-{6}\n > (?:importing cache manifest from|exporting cache to) .*\n(?:(?!-{6}$).*\n)*-{6}\n?/gm;
+  const rest = log.replaceAll(block, '');
+  return steps.length === 0 ? rest : rest.replaceAll(new RegExp(`^#(?:${steps.join('|')}) .*\\n?`, 'gm'), '');
 }
 
 /** Warnings of the plan about package indexes, if the failed step is one that installs packages. */

@@ -521,7 +521,7 @@ it.each<
       ),
     ),
     'BaseImageUnreachable',
-    /Check the registry of this image/,
+    /The builder cannot reach the registry for .*: .*connection refused/,
   ],
   [
     'a registry that is full',
