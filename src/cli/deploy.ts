@@ -54,6 +54,7 @@ const STALLED_MS = { new: 10_000, old: 60_000 };
 export async function deploy(api: HttpApi, options: DeployOptions, progress: DeployProgress): Promise<Deployment> {
   const { source, say } = options;
   const name = options.name ?? nameOf(source.folder);
+  await needBuilds(api);
   const { id } = await findOrCreate(api, { name, say }, progress);
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
@@ -85,6 +86,30 @@ function nameOf(folder: string): string {
     .replaceAll(/^[-0-9]+|-$/g, '');
   if (name !== '') return name;
   throw new Failure(`The name of the folder ${folder} gives no name for a deployment. Choose one with --name.`);
+}
+
+interface Offer {
+  readonly builds?: { readonly available: boolean; readonly registry: string | null };
+}
+
+/** Throws Failure where the platform builds nothing: a deployment that waits for ever is not created. */
+async function needBuilds(api: HttpApi): Promise<void> {
+  let builds: Offer['builds'];
+  try {
+    ({ builds } = await api.call<Offer>('GET', '/v2/platform'));
+  } catch (error) {
+    // An older Davit has no answer, and a caller may have the right to deploy alone.
+    if (error instanceof Refused && (error.status === 403 || error.status === 404)) return;
+    throw error;
+  }
+  if (builds?.available !== false) return;
+  const missing =
+    builds.registry === null
+      ? 'registry (setting builds.registry)'
+      : 'image of a builder (setting builds.images.builder)';
+  throw new Failure(
+    `This platform builds nothing: it has no ${missing}. Deploy an image instead, by a deployment of source external_docker, or have the platform team configure it. Nothing was created.`,
+  );
 }
 
 async function findOrCreate(

@@ -2,6 +2,7 @@
 // command starts as fast as kubectl.
 
 import { spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 
 /** The cause of a failure, as one sentence or kubectl's message. */
 export class Failure extends Error {}
@@ -36,18 +37,48 @@ const INTERRUPTED = 130;
 let onThisTerminal = 0;
 const stay = (): void => undefined;
 
+export interface TerminalOptions {
+  readonly program?: string;
+  /** Takes each line that kubectl prints, which is then not printed. */
+  readonly onLine?: ((line: string) => void) | undefined;
+}
+
+/** Longest line that is kept until its end, in characters. */
+const LONGEST_LINE = 65_536;
+
 /** Runs kubectl on this terminal and returns its exit code. Ctrl-C reaches all processes, and this one stays until the others end. */
-export function onTerminal(flags: readonly string[], args: readonly string[], program = 'kubectl'): Promise<number> {
+export function onTerminal(
+  flags: readonly string[],
+  args: readonly string[],
+  { program = 'kubectl', onLine }: TerminalOptions = {},
+): Promise<number> {
   return new Promise((resolve, reject) => {
     if (onThisTerminal === 0) process.on('SIGINT', stay);
     onThisTerminal += 1;
-    const child = spawn(program, [...flags, ...args], { stdio: 'inherit' });
+    const child = spawn(program, [...flags, ...args], { stdio: ['inherit', onLine ? 'pipe' : 'inherit', 'inherit'] });
+    if (onLine && child.stdout) eachLine(child.stdout, onLine);
     child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
     child.on('close', (code, signal) => {
       onThisTerminal -= 1;
       if (onThisTerminal === 0) process.off('SIGINT', stay);
       resolve(code ?? (signal === 'SIGPIPE' ? NOBODY_READS : INTERRUPTED));
     });
+  });
+}
+
+function eachLine(output: Readable, onLine: (line: string) => void): void {
+  let rest = '';
+  output.setEncoding('utf8');
+  output.on('data', (text: string) => {
+    const lines = `${rest}${text}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) onLine(line);
+    if (rest.length <= LONGEST_LINE) return;
+    onLine(rest);
+    rest = '';
+  });
+  output.on('end', () => {
+    if (rest !== '') onLine(rest);
   });
 }
 

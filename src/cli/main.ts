@@ -20,6 +20,7 @@ import { platformLines } from './platform.ts';
 import { RECORDS, readParts, readRecord, readRevisions } from './records.ts';
 import { chosen, rollBack } from './rollback.ts';
 import { scaleTo } from './scale.ts';
+import { forTerminal } from './terminal.ts';
 import { treeOf } from './tree.ts';
 import { needReadyPod, waitUntilReady } from './wait.ts';
 
@@ -103,7 +104,11 @@ async function podLogs(kubectl: Kubectl, name: string, flags: Flags, cluster: re
   const ended = new AbortController();
   const onInterrupt = (): void => ended.abort();
   process.once('SIGINT', onInterrupt);
-  const tools = { kubectl, run: (args: readonly string[]) => onTerminal(cluster, args) };
+  // Whoever writes them to a file or a pipe gets them as they are.
+  const onLine = process.stdout.isTTY
+    ? (line: string): void => void process.stdout.write(`${forTerminal(line)}\n`)
+    : undefined;
+  const tools = { kubectl, run: (args: readonly string[]) => onTerminal(cluster, args, { onLine }) };
   const code = await printPodLogs(tools, name, {
     component,
     labels: { [COMPONENT_LABEL]: component, ...(id !== undefined && { [REVISION_LABEL]: id }) },

@@ -41,7 +41,7 @@ const ADVICE: readonly (readonly [cause: RegExp, todo: string])[] = [
   [/no match(?:ing manifest)? for platform|no matching manifest/, OTHER_PROCESSOR],
   [
     /unexpected media type|failed to (?:extract|unpack)|failed size validation|unexpected commit digest|mismatched image rootfs|invalid (?:checksum|tar header|character)|unexpected end of JSON|cannot unmarshal|manifest.*(?:exceeds|too large)/,
-    'What the registry has is no image that the node can use: build and push it anew.',
+    'What the registry has is no image that the node can use: build and push it again.',
   ],
   [
     /\b429 |toomanyrequests|\b50[0-4] [A-Z]/,

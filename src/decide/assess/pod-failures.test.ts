@@ -105,15 +105,15 @@ const PULLS = [
   ],
   [
     'failed to pull and unpack image "registry.example/shop:1": failed to unpack image on snapshotter overlayfs: unexpected media type text/html for sha256:04a7: not found',
-    'What the registry has is no image that the node can use: build and push it anew.',
+    'What the registry has is no image that the node can use: build and push it again.',
   ],
   [
     'failed to pull and unpack image "registry.example/shop:1": failed to extract layer sha256:04a7: invalid tar header',
-    'What the registry has is no image that the node can use: build and push it anew.',
+    'What the registry has is no image that the node can use: build and push it again.',
   ],
   [
     'failed to pull and unpack image "registry.example/shop:1": failed commit on ref "layer-sha256:04a7": unexpected commit digest sha256:05, expected sha256:04a7: failed precondition',
-    'What the registry has is no image that the node can use: build and push it anew.',
+    'What the registry has is no image that the node can use: build and push it again.',
   ],
   [
     'failed to extract layer sha256:04a7: write /var/lib/containerd/a: no space left on device',

@@ -105,7 +105,7 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
   if (!ended || (ended.exitCode === 0 && container.state?.waiting?.reason !== 'CrashLoopBackOff')) return undefined;
   const words = quote(ended.message);
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
-  // Of one that has started they are its own words.
+  // A container that has started wrote them itself.
   const advice = ended.reason === 'StartError' ? adviceOnProgram(words) : adviceOnProcessor(words);
   return {
     reason: 'ContainerCrashed',

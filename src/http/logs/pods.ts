@@ -40,7 +40,8 @@ interface ContainerStatus {
   readonly restartCount?: number;
   /** Empty until the container has started. */
   readonly containerID?: string;
-  readonly state?: { readonly running?: object };
+  readonly state?: { readonly running?: object; readonly terminated?: { readonly containerID?: string } };
+  readonly lastState?: { readonly terminated?: object };
 }
 
 export interface Reading {
@@ -110,12 +111,24 @@ interface Stream {
   readonly previous: boolean;
 }
 
-function streamsOf({ metadata, status }: PodObject): Stream[] {
-  const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return containers.flatMap(({ name, restartCount = 0, containerID = '' }) => [
-    ...(containerID === '' ? [] : [{ pod: metadata.name, container: name, previous: false }]),
-    ...(restartCount > 0 ? [{ pod: metadata.name, container: name, previous: true }] : []),
-  ]);
+function streamsOf({
+  metadata,
+  status: { initContainerStatuses = [], containerStatuses = [] } = {},
+}: PodObject): Stream[] {
+  return [...initContainerStatuses, ...containerStatuses].flatMap((status) => {
+    const { name, restartCount = 0, containerID = '' } = status;
+    const isBetween = waitsToBeRestarted(status);
+    return [
+      ...(containerID === '' || isBetween ? [] : [{ pod: metadata.name, container: name, previous: false }]),
+      ...(restartCount > 0 || isBetween ? [{ pod: metadata.name, container: name, previous: true }] : []),
+    ];
+  });
+}
+
+/** The node then gives the log before the restart for both. */
+function waitsToBeRestarted({ state, lastState }: ContainerStatus): boolean {
+  const hasNone = state?.running === undefined && !state?.terminated?.containerID;
+  return hasNone && lastState?.terminated !== undefined;
 }
 
 /** Resolves to whether everything that the page needs was read. */

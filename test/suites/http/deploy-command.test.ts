@@ -12,7 +12,7 @@ import type { AppRevision, AppRevisionStatus } from '../../../src/api/app-revisi
 import { defaultSettings } from '../../../src/api/settings.ts';
 import { type BuildLogOptions, printBuildLog } from '../../../src/cli/build-log.ts';
 import { addressOf, type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy.ts';
-import { type HttpApi, makeHttpApi } from '../../../src/cli/http-api.ts';
+import { type HttpApi, makeHttpApi, Refused } from '../../../src/cli/http-api.ts';
 import { listSource } from '../../../src/cli/pack.ts';
 import { Forbidden } from '../../../src/errors.ts';
 import { type Serving, serve } from '../../../src/http/server.ts';
@@ -321,7 +321,9 @@ describe('deploy', () => {
     it('for more than the platform takes, before it is sent', async () => {
       await serving.close();
       await setup.close();
-      const builds = { ...defaultSettings().builds, uploadMaxMb: 1 };
+      const { builds: usual } = defaultSettings();
+      const images = { ...usual.images, builder: 'registry.example/builder:1' };
+      const builds = { ...usual, images, uploadMaxMb: 1 };
       setup = await makeFacadeWithRegistry();
       const small = await makeFacade(
         {
@@ -341,12 +343,37 @@ describe('deploy', () => {
       await small.registry?.close();
     });
 
-    it('where the platform has no registry', async () => {
+    it.each([
+      ['registry', { images: { builder: 'registry.example/builder:1' } }],
+      ['image of a builder', { registry: { host: 'registry.example', tokens: true } }],
+    ])('where the platform has no %s, before a deployment is created', async (what, has) => {
       await serving.close();
-      const without = await makeFacade({ hosting: 'cloud' });
+      const { builds } = defaultSettings();
+      const images = { ...builds.images, ...('images' in has && has.images) };
+      const given = { ...builds, ...has, images } as typeof builds;
+      const without = await makeFacade({ hosting: 'cloud', builds: given });
       serving = await serve(without.app, { host: '127.0.0.1', port: 0 });
       api = makeHttpApi({ server: serving.url, token: TOKEN, namespace: TENANT.namespace });
-      expect((await run(() => undefined)).error).toContain('builds.registry');
+      const { error, progress } = await run(() => undefined);
+      expect(error).toMatch(`This platform builds nothing: it has no ${what} (setting builds.`);
+      expect(error).toContain('Deploy an image instead');
+      expect(progress).toEqual({});
+      expect(without.records.list()).toEqual([]);
+    });
+
+    it('for nothing where what the platform has may not be read', async () => {
+      const asking: HttpApi = {
+        ...api,
+        call: (method, path, body) =>
+          path === '/v2/platform'
+            ? Promise.reject(new Refused({ status: 403, retryAfter: undefined }, 'no'))
+            : api.call(method, path, body),
+      };
+      const source = await listSource(folder, 'langgraph.json');
+      const progress: DeployProgress = {};
+      const given = { source, name: 'shop', timeoutMs: 1, suggested: '', say: () => undefined, everyMs: 5 };
+      await expect(deploy(asking, given, progress)).rejects.toThrow('is not ready after');
+      expect(progress.created).toBe('shop');
     });
 
     it('when the registry fails during the upload', async () => {

@@ -28,9 +28,9 @@ const messages = ({ body }: Answer): string => body.logs.map(({ message }: LogLi
 function pod(
   name: string,
   text: string | undefined,
-  more: { uid?: string; component?: string; n?: number; restarts?: number } = {},
+  more: { uid?: string; component?: string; n?: number; restarts?: number; states?: object } = {},
 ): void {
-  const { uid = id, component = 'server', n = 1, restarts = 0 } = more;
+  const { uid = id, component = 'server', n = 1, restarts = 0, states } = more;
   facade.kube.seed(PODS, {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -46,7 +46,9 @@ function pod(
     },
     status: {
       initContainerStatuses: [{ name: 'wait-for-database' }],
-      containerStatuses: [{ name: component, restartCount: restarts, ...(text !== undefined && { containerID: 'x' }) }],
+      containerStatuses: [
+        { name: component, restartCount: restarts, ...states, ...(text !== undefined && { containerID: 'x' }) },
+      ],
     },
   } as KubeObject);
   if (text !== undefined) facade.kube.texts.set(pathOf(name, component), text);
@@ -130,6 +132,13 @@ it("contains the log before a container's restart", async () => {
   pod('shop-a', at(2, 'again'), { restarts: 1 });
   facade.kube.texts.set(pathOf('shop-a', 'server', '&previous=true'), at(1, 'and died'));
   expect(messages(await call())).toBe('again and died');
+});
+
+it('contains the log of a container that waits to be restarted once, for which the node gives it twice', async () => {
+  const states = { state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated: { exitCode: 1 } } };
+  pod('shop-a', at(1, 'and died'), { restarts: 4, states });
+  facade.kube.texts.set(pathOf('shop-a', 'server', '&previous=true'), at(1, 'and died'));
+  expect(messages(await call())).toBe('and died');
 });
 
 it('an empty page is valid', async () => {
