@@ -100,7 +100,7 @@ export const BUILD_REASONS = {
   DockerfileInvalid: { meaning: 'The Dockerfile cannot be read.', todo: 'Correct the line that the message names.' },
   PushFailed: {
     meaning: 'The registry did not take the image: it is down, full, or refuses.',
-    todo: `Check the registry and the push credential of settings.builds.registry, ${NEW_REVISION}.`,
+    todo: `Have the registry and the push credential of settings.builds.registry checked, ${NEW_REVISION}.`,
   },
   TimedOut: {
     meaning: 'The build took longer than the platform allows.',
@@ -120,11 +120,11 @@ export const BUILD_REASONS = {
   },
   BuilderImagePullFailed: {
     meaning: "The builder's image, or Davit's own, cannot be pulled.",
-    todo: `Correct settings.builds.images, or give the builds' namespace a pull secret, ${NEW_REVISION}.`,
+    todo: `Have settings.builds.images corrected, or the builds' namespace given a pull secret, ${NEW_REVISION}.`,
   },
   Unschedulable: {
     meaning: 'No node took the pod that builds in time.',
-    todo: `Lower settings.builds.resources, or add capacity, ${NEW_REVISION}.`,
+    todo: `Have settings.builds.resources lowered, or capacity added, ${NEW_REVISION}.`,
   },
   BuilderGone: {
     meaning: 'The Job or the pod that builds was deleted, or its node was lost.',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
 import type { AppDeploymentStatus } from '../../api/app-deployment.ts';
+import { CONTROLLER_REVISION_LABEL } from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import type { ActionFailure, Observed, Pod, Workload } from '../observed.ts';
 import { checkStore, ownStoreAnswers } from './stores.ts';
@@ -92,6 +93,19 @@ describe("the record's own store", () => {
     const { is, reason } = checkStore('redis', observed, revision, failures);
     expect(`${is} ${reason}`).toBe(want);
     expect(ownStoreAnswers('redis', observed)).toBe(is === 'pass');
+  });
+
+  it.each([
+    ['b', 'a', 'Redis is restarting with its new settings.'],
+    ['a', 'a', 'Redis is being restarted, because its pod was evicted or deleted; its settings are the same.'],
+  ])('a pod that is started again is of new settings only where they are: %s after %s', (now, before, says) => {
+    const store = aStore('redis');
+    const status = { ...store.status, currentRevision: before, updateRevision: now, updatedReplicas: 0 };
+    const pod = aPod('redis', revision, {});
+    const labels = { ...pod.metadata.labels, [CONTROLLER_REVISION_LABEL]: now };
+    const pods = [{ ...pod, metadata: { ...pod.metadata, labels } }];
+    const observed = anObserved(record, { children: [{ ...store, status }], pods });
+    expect(checkStore('redis', observed, revision)).toMatchObject({ is: 'fail', reason: 'Starting', message: says });
   });
 
   it('of PostgreSQL with a volume that goes does not count as answering', () => {

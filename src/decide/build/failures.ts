@@ -62,7 +62,7 @@ const KINDS: readonly Kind[] = [
   {
     reason: 'PushFailed',
     sign: /failed to push|error (?:writing|copying) (?:layer|manifest)|pushing (?:layers|manifest).*(?:error|failed)/i,
-    todo: 'Check the registry and the credential that pushes, then ask for a new revision.',
+    todo: 'Have the registry and the credential that pushes checked, then ask for a new revision.',
   },
   {
     reason: 'OutOfDisk',

@@ -2,7 +2,7 @@
 
 import type { BuildPhase, BuildReason, BuildStatus } from '../../api/build.ts';
 import { quoted, shortened } from '../../api/text.ts';
-import { failsToPull } from '../image-pull.ts';
+import { failsToPull, pullFailureOf } from '../image-pull.ts';
 import type { ContainerStatus } from '../observed.ts';
 import { type BuildFailure, buildFailure, fetchFailure, planFailure } from './failures.ts';
 import type { BuildPod, JobCondition, ObservedJob } from './observed.ts';
@@ -166,16 +166,16 @@ function hindrance(
     return said(
       'AwaitingBuild',
       'Unschedulable',
-      `No node can run pod ${pod.metadata.name}: ${quoted(scheduled.message)}. Lower settings.builds.resources, or add capacity.`,
+      `No node can run pod ${pod.metadata.name}: ${quoted(scheduled.message)}. Whoever runs the platform can lower settings.builds.resources, or add capacity.`,
     );
   for (const container of containers) {
     if (!container || !failsToPull(container)) continue;
     const phase = isOutOfPatience(before, now) ? 'Failed' : 'AwaitingBuild';
+    const { cause } = pullFailureOf(container);
     return said(
       phase,
       'BuilderImagePullFailed',
-      // The kubelet's message is not included, since it alternates between the error and the back-off.
-      `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled. Correct settings.builds.images, or give the builds' namespace a pull secret.`,
+      `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled${cause === '' ? '' : `: ${cause}`}. Whoever runs the platform can correct settings.builds.images, or give the builds' namespace a pull secret.`,
     );
   }
   return undefined;

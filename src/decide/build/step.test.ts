@@ -359,7 +359,13 @@ describe('while a build runs', () => {
         job: job(),
         pod: pod({}, { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/1 nodes are available' }] }),
       }),
-      { status: { phase: 'AwaitingBuild', reason: 'Unschedulable', message: expect.stringContaining('0/1 nodes') } },
+      {
+        status: {
+          phase: 'AwaitingBuild',
+          reason: 'Unschedulable',
+          message: expect.stringMatching(/0\/1 nodes.*Whoever runs the platform can lower settings\.builds\.resources/),
+        },
+      },
     ],
     [
       'an image cannot be pulled yet',
@@ -465,11 +471,17 @@ describe('while a build runs', () => {
   it('the message for an image that cannot be pulled does not alternate with that of the kubelet', () => {
     const begun = revision({ phase: 'AwaitingBuild', startedAt: earlier });
     const statuses = [
-      { reason: 'ErrImagePull', message: 'not found' },
-      { reason: 'ImagePullBackOff', message: 'Back-off pulling image' },
-      { reason: 'RegistryUnavailable', message: 'connection refused' },
+      { reason: 'ErrImagePull', message: 'r.example/builder:1: not found' },
+      {
+        reason: 'ImagePullBackOff',
+        message: 'Back-off pulling image "r.example/builder:1": ErrImagePull: r.example/builder:1: not found',
+      },
     ].map((waiting) => nextStep(seen(begun, { job: job(), pod: pod({ fetch: { waiting } }) }), now).status);
-    expect(statuses[0]).toMatchObject({ phase: 'AwaitingBuild', reason: 'BuilderImagePullFailed' });
+    expect(statuses[0]).toMatchObject({
+      phase: 'AwaitingBuild',
+      reason: 'BuilderImagePullFailed',
+      message: expect.stringMatching(/cannot be pulled: r\.example\/builder:1: not found\. Whoever runs the platform can/),
+    });
     expect(new Set(statuses.map((status) => JSON.stringify(status))).size).toBe(1);
   });
 

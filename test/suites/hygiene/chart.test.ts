@@ -424,6 +424,21 @@ it.each([
   expect((await notes(set)).includes('WARNING: settings.http.trustedProxies is empty')).toBe(isWarned);
 });
 
+it.each([
+  ['api.ingress.enabled=true,api.ingress.host=davit.example', 'The HTTP API is at http://davit.example, once'],
+  [
+    'api.ingress.enabled=true,api.ingress.host=davit.example,api.ingress.tlsSecretName=tls',
+    'The HTTP API is at https://davit.example, once',
+  ],
+  [
+    'api.httpRoute.enabled=true,api.httpRoute.hostnames={a.example,b.example},api.httpRoute.parentRefs[0].name=gateway,settings.http.insecure=true',
+    'The HTTP API is at a.example, b.example, once',
+  ],
+  ['', 'Reach the HTTP API from here, then open'],
+])('the notes say where the API is: %s', async (set, says) => {
+  expect(await notes(set)).toContain(says);
+});
+
 it('is found well-made by helm lint', async () => {
   expect(await helm('lint', '--strict', chart)).toContain('1 chart(s) linted, 0 chart(s) failed');
 });

@@ -508,7 +508,7 @@ it.each<
       ),
     ),
     'PushFailed',
-    /Check the registry/,
+    /Have the registry and the credential that pushes checked/,
   ],
   [
     'a registry that is down when the base image is asked for',
@@ -530,7 +530,7 @@ it.each<
       'error: failed to solve: failed to push registry.example.com/x: unexpected status from PUT request: 500 Internal Server Error: write /var/lib/registry/x: no space left on device',
     ),
     'PushFailed',
-    /Check the registry/,
+    /Have the registry and the credential that pushes checked/,
   ],
   [
     'a registry that refuses',
@@ -539,7 +539,7 @@ it.each<
       'error: failed to solve: failed to push registry.example.com/x: server message: insufficient_scope: authorization failed',
     ),
     'PushFailed',
-    /Check the registry/,
+    /Have the registry and the credential that pushes checked/,
   ],
   [
     'a RUN that fills the disk of the container',
