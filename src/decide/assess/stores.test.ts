@@ -99,12 +99,13 @@ describe("the record's own store", () => {
     ['b', 'a', 'Redis is restarting with its new settings.'],
     ['a', 'a', 'Redis is being restarted, because its pod was evicted or deleted; its settings are the same.'],
   ])('a pod that is started again is of new settings only where they are: %s after %s', (now, before, says) => {
-    const store = aStore('redis');
+    const store: Workload = aStore('redis');
     const status = { ...store.status, currentRevision: before, updateRevision: now, updatedReplicas: 0 };
+    const set: Workload = { ...store, status };
     const pod = aPod('redis', revision, {});
     const labels = { ...pod.metadata.labels, [CONTROLLER_REVISION_LABEL]: now };
     const pods = [{ ...pod, metadata: { ...pod.metadata, labels } }];
-    const observed = anObserved(record, { children: [{ ...store, status }], pods });
+    const observed = anObserved(record, { children: [set], pods });
     expect(checkStore('redis', observed, revision)).toMatchObject({ is: 'fail', reason: 'Starting', message: says });
   });
 

@@ -480,7 +480,9 @@ describe('while a build runs', () => {
     expect(statuses[0]).toMatchObject({
       phase: 'AwaitingBuild',
       reason: 'BuilderImagePullFailed',
-      message: expect.stringMatching(/cannot be pulled: r\.example\/builder:1: not found\. Whoever runs the platform can/),
+      message: expect.stringMatching(
+        /cannot be pulled: r\.example\/builder:1: not found\. Whoever runs the platform can/,
+      ),
     });
     expect(new Set(statuses.map((status) => JSON.stringify(status))).size).toBe(1);
   });
