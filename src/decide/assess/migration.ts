@@ -43,9 +43,9 @@ export function migrationOf(observed: Observed, revision: AppRevision): Migratio
   const { requested, id } = revision.spec;
   const latched = revision.status?.migration;
   if (!requested.runtime?.migrate || hasMigrated(revision)) return { is: 'done' };
-  // Pods that were started followed a migration that succeeded.
-  if (latched?.phase !== 'Failed' && isStarted(observed, revision)) return { is: 'done' };
   const job = jobsOf(observed).find((one) => revisionIdOf(one) === id);
+  // Pods that were started followed a migration that succeeded.
+  if (!job && latched?.phase !== 'Failed' && isStarted(observed, revision)) return { is: 'done' };
   const end = job && endOf(observed, job);
   if (runsNothing(revision) && end !== 'succeeded') return { is: job && end === undefined ? 'running' : 'asleep' };
   if (imageOf(revision) === undefined) return { is: 'due' };
@@ -78,8 +78,13 @@ export function migratingBefore(observed: Observed, latest: AppRevision): AppRev
 
 /** Whether the rollout may begin: nothing is left to migrate, and nothing migrates. */
 export function isMigrated(observed: Observed, revision: AppRevision): boolean {
+  return mayRun(observed, revision) && !migratingBefore(observed, revision);
+}
+
+/** Whether as many pods of it may run as the scale in force says. */
+export function mayRun(observed: Observed, revision: AppRevision): boolean {
   const { is } = migrationOf(observed, revision);
-  return (is === 'done' || is === 'asleep') && !migratingBefore(observed, revision);
+  return is === 'done' || is === 'asleep';
 }
 
 /** Whether the Job may be made: the revision's own stores answer. An external one is waited for by its pod. */
@@ -240,8 +245,9 @@ function conditionOf({ status }: Job, type: string): ObservedCondition | undefin
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** At a scale of zero the template is there without its migration. */
+/** At a scale of zero the template is there without its migration, and a person may start pods of it. */
 function isStarted(observed: Observed, revision: AppRevision): boolean {
+  if (revision.status?.state === 'AWAITING_DEPLOY') return false;
   const { template, replicas = 1 } = deploymentOf(observed, 'server')?.spec ?? {};
   return template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision) && replicas > 0;
 }

@@ -6,7 +6,7 @@ import { STORE_PARTS } from '../../api/meta.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import { type ActionFailure, failureOfKind, type Observed } from '../observed.ts';
 import { type Entry, fail, firstProblem } from './entry.ts';
-import { checkUnmigrated } from './migration.ts';
+import { migrationOf } from './migration.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
 import { isRolled, runningRevision } from './workloads.ts';
 
@@ -35,7 +35,7 @@ export function hasServed(before: Observed, revision: AppRevision): boolean {
     imageOf(revision) !== undefined &&
     runningRevision(before)?.spec.id === revision.spec.id &&
     isRolled(before, revision) &&
-    checkUnmigrated(before, revision) === undefined &&
+    migrationOf(before, revision).is === 'done' &&
     STORE_PARTS.every((part) => !isOwn(part, revision) || ownStoreAnswers(part, before))
   );
 }

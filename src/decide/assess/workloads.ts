@@ -12,7 +12,7 @@ import { hasMigrated } from '../../record/wanted-revision.ts';
 import { type ActionFailure, deploymentOf, type Observed, type Workload } from '../observed.ts';
 import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
-import { checkMigration, isMigrated } from './migration.ts';
+import { checkMigration, mayRun } from './migration.ts';
 import { withMissingStores } from './missing-stores.ts';
 import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { mayStartPods } from './pod-starts.ts';
@@ -232,7 +232,7 @@ export function heldRevision(observed: Observed, latest: AppRevision): AppRevisi
   if (deploymentOf(observed, 'server')) {
     const running = runningRevision(observed);
     // At a scale of zero its template was there before its migration.
-    if (running?.spec.id === latest.spec.id && !isMigrated(observed, latest)) return activeBefore(observed, latest);
+    if (running && !mayRun(observed, running)) return activeBefore(observed, latest);
     // A revision that was deleted is made again under its id, and has no image until it is built.
     return running && imageOf(running) !== undefined ? running : undefined;
   }

@@ -160,6 +160,11 @@ function refuseByKeda(scene: Scene, request: FakeRequest): Error | undefined {
   return undefined;
 }
 
+/** In one write. */
+const imageAndScale = (tag: string, scale: number): object => ({
+  sourceRevisionConfig: { imageUri: `registry.example/shop:${tag}` },
+  sourceConfig: { resourceSpec: { minScale: scale, maxScale: scale } },
+});
 const QUEUE = { queueMinScale: 1, queueMaxScale: 1 };
 const FIXED = { minScale: 1, maxScale: 1 };
 const MIGRATE = { migrate: { command: ['up'] } };
@@ -357,6 +362,14 @@ export const BOUNDS: readonly Bound[] = [
       people.runtime('no migration', { migrate: null }),
       people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
       people.sizes('scale 2', { minScale: 2, maxScale: 2 }),
+      people.specChange('image 2 and scale 0', ({ sourceRevisionConfig: { imageUri } }) =>
+        imageUri?.endsWith(':1') === true ? imageAndScale('2', 0) : undefined,
+      ),
+      people.specChange('image 3 and scale 2', ({ sourceRevisionConfig: { imageUri } }) =>
+        imageUri?.endsWith(':2') === true ? imageAndScale('3', 2) : undefined,
+      ),
+      people.quotaFull,
+      people.quotaFreed,
       DELETIONS.job,
       DELETIONS.deployment,
       DELETIONS.revision,

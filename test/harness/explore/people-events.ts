@@ -17,7 +17,7 @@ import {
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/kube/client.ts';
 import { commitOf } from '../../../src/record/build-source.ts';
-import { followsUnseen } from '../../../src/record/needs-revision.ts';
+import { followsUnseen, needsRevision } from '../../../src/record/needs-revision.ts';
 import { askingForRevision, rollingBack } from '../../../src/record/revision-request.ts';
 import { revisionsOf as inOrder } from '../../../src/record/revisions.ts';
 import { requestedOf, sameRequested } from '../../../src/record/wanted-revision.ts';
@@ -36,12 +36,14 @@ async function write(scene: Scene, record: AppDeployment, spec: Spec): Promise<v
   await scene.kube.mergePatch(APP_DEPLOYMENTS, { namespace, name }, patch, { fieldManager: 'person' });
 }
 
-/** Patches the spec, and asks for a new revision as the HTTP API does. */
+/** Patches the spec as the HTTP API does, which asks for a new revision where one is needed. No patch always asks for one. */
 async function edit(scene: Scene, record: AppDeployment, patch: object, serial = true): Promise<void> {
   const { spec } = record;
   const after = merged(spec, patch) as Spec;
-  const isPending = Object.keys(patch).length > 0 && followsUnseen(spec, after, revisionsOf(scene, record));
-  const wanted = serial ? askingForRevision(spec, after, isPending) : after;
+  const isAlways = Object.keys(patch).length === 0;
+  const isPending = !isAlways && followsUnseen(spec, after, revisionsOf(scene, record));
+  const asks = isAlways || (serial && needsRevision(spec, after));
+  const wanted = asks ? askingForRevision(spec, after, isPending) : after;
   if (isPending && wanted.rollbackTo === undefined) forgetWhatWasAsked(scene, record, after);
   await write(scene, record, wanted);
 }

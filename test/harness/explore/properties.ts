@@ -233,6 +233,8 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
     broken(scene, record, settings) {
       if (isLeft(record, scene) || record.status?.activeRevisionId === undefined || hasLostData(record))
         return undefined;
+      // Its pods could not start. When the quota is freed, it comes back.
+      if (scene.mark(record.metadata.namespace ?? '', 'quota') === 'full') return undefined;
       const asked = partsOf(record, settings);
       const active = revisionsOf(scene, record).find(({ spec }) => spec.id === record.status?.activeRevisionId);
       const had = active?.spec.resolved as unknown as Record<string, unknown> | undefined;

@@ -252,6 +252,43 @@ describe('zero and back', () => {
     expect([pods(kube), jobs(kube).length, states(kube)]).toEqual([2, 1, ['DEPLOYED']]);
   });
 
+  it.each([
+    { name: 'an earlier one serves', isFirst: false, meanwhile: [1, 1] },
+    { name: 'none was deployed', isFirst: true, meanwhile: [1, 0] },
+  ])('starts nothing of an unmigrated revision that the next one overtakes, where $name', async (row) => {
+    const none = { sourceConfig: { ...MIGRATING.sourceConfig, resourceSpec: { minScale: 0, maxScale: 0 } } };
+    const controller = await aConverged(row.isFirst ? none : MIGRATING);
+    const { kube } = controller;
+    if (!row.isFirst) await change(kube, 'registry.example/shop:2', none);
+    await converge(controller);
+    const one = { sourceConfig: { resourceSpec: { minScale: 1, maxScale: 1 } } };
+    await change(kube, 'registry.example/shop:3', one);
+    await passes(controller);
+    expect([running(kube), pods(kube)]).toEqual(row.meanwhile);
+    expect([states(kube).slice(-2), says(kube, 'Ready')]).toEqual([['SKIPPED', 'DEPLOYING'], 'False Migrating']);
+    await converge(controller);
+    expect([running(kube), pods(kube), says(kube, 'Ready')]).toEqual([row.isFirst ? 2 : 3, 1, 'True Serving']);
+  });
+
+  it('takes pods that a person starts by hand for no migration', async () => {
+    const kube = aServer();
+    putRecord(kube, MIGRATING);
+    const controller = await aController(kube);
+    await controller.reconcile();
+    await scaleTo(kube, 0);
+    await passes(controller);
+    expect([states(kube), pods(kube), jobs(kube)]).toEqual([['AWAITING_DEPLOY'], 0, []]);
+    await kube.mergePatch(DEPLOYMENTS, SHOP, { spec: { replicas: 2 } }, { fieldManager: 'kubectl' });
+    await passes(controller);
+    expect([states(kube), pods(kube), jobs(kube)]).toEqual([['AWAITING_DEPLOY'], 0, []]);
+    await scaleTo(kube, 1);
+    await passes(controller);
+    expect([pods(kube), jobs(kube).length, says(kube, 'Ready')]).toEqual([0, 1, 'False Migrating']);
+    await kube.mergePatch(DEPLOYMENTS, SHOP, { spec: { replicas: 2 } }, { fieldManager: 'kubectl' });
+    await passes(controller);
+    expect([jobs(kube).length, says(kube, 'Ready')]).toEqual([1, 'False Migrating']);
+  });
+
   it('lets a migration finish that is running', async () => {
     const controller = await aConverged(MIGRATING);
     const { kube } = controller;
