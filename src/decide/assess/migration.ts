@@ -243,7 +243,7 @@ function conditionOf({ status }: Job, type: string): ObservedCondition | undefin
 /** At a scale of zero the template is there without its migration. */
 function isStarted(observed: Observed, revision: AppRevision): boolean {
   const { template, replicas = 1 } = deploymentOf(observed, 'server')?.spec ?? {};
-  return template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision) && replicas > 0;
+  return template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision, 'server') && replicas > 0;
 }
 
 function runsNothing({ spec }: AppRevision): boolean {
