@@ -28,6 +28,8 @@ export const COMPONENT_LABEL = 'davit.dev/component';
 export const CONTROLLER_REVISION_LABEL = 'controller-revision-hash';
 /** On a pod template: the revision's id, from which the active revision can always be recovered. */
 export const REVISION_LABEL = 'davit.dev/revision';
+/** On the StatefulSet of a store: id of the revision that changed it last, where pods do not say that it is in force. */
+export const STORE_REVISION_ANNOTATION = 'davit.dev/store-revision';
 /** On a Secret of values: the facade created it for one record's `secrets`. */
 export const VARIABLES_LABEL = 'davit.dev/variables';
 /** On everything that belongs to one build, in the builds' namespace: id of the revision that is built. */

@@ -4,7 +4,14 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL, SERVICE_PORT } from '../api/meta.ts';
+import {
+  COMPONENT_LABEL,
+  COMPONENTS,
+  type ImageComponent,
+  MIGRATION,
+  REVISION_LABEL,
+  SERVICE_PORT,
+} from '../api/meta.ts';
 import { printable } from '../api/text.ts';
 import { names } from '../record/names.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
@@ -100,7 +107,10 @@ async function podLogs(kubectl: Kubectl, name: string, flags: Flags, cluster: re
     throw new Misuse(`--component must be one of ${KNOWN_COMPONENTS.join(', ')}, not "${component}".`);
   const record = await readRecord(kubectl, name);
   const revision = text(flags, 'revision');
-  const id = revision === undefined ? undefined : podsIdOf(chosen(await readRevisions(kubectl, record), revision));
+  const id =
+    revision === undefined
+      ? undefined
+      : podsIdOf(chosen(await readRevisions(kubectl, record), revision), component as ImageComponent);
   const ended = new AbortController();
   const onInterrupt = (): void => ended.abort();
   process.once('SIGINT', onInterrupt);

@@ -3,19 +3,21 @@
 
 import { hostname } from 'node:os';
 import { LISTENER_LOGS, type ListenerLog } from '../api/listener-log.ts';
-import { HUB_IDLE_MS, makeAgentCaches } from '../controller/agent/caches.ts';
+import { DEPLOYMENT_LABEL } from '../api/meta.ts';
+import { type AgentCaches, HUB_IDLE_MS, makeAgentCaches } from '../controller/agent/caches.ts';
 import { holdHubLease } from '../controller/agent/hub-lease.ts';
 import { type AgentLogsOptions, makeLogReconciler, wakeLogs, withoutPage } from '../controller/agent/logs.ts';
 import { makeAgentReconciler, wakeWorks } from '../controller/agent/works.ts';
 import { MOST_BYTES_OF_CROSSING_PAGE, makeLogBudget } from '../http/logs/budget.ts';
 import { makePage } from '../http/logs/lines.ts';
 import { DeployLogsQuery } from '../http/logs/payloads.ts';
-import { podsOf, readLogs } from '../http/logs/pods.ts';
+import { podIdsIn, podsOf, readLogs } from '../http/logs/pods.ts';
 import { NAMESPACES } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/config.ts';
 import type { Logger } from '../logger.ts';
 import { LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
+import { revisionsOf } from '../record/revisions.ts';
 import { leaderOnly } from '../runtime/clients/leader-only.ts';
 import { sleep, systemClock } from '../runtime/clock.ts';
 import { startController } from '../runtime/controller.ts';
@@ -182,7 +184,8 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
   await Promise.all([...watches, lease.done, renewing]);
 }
 
-interface Answering extends Pick<AgentLogsOptions, 'caches' | 'requests' | 'namespace' | 'clusterId'> {
+interface Answering extends Pick<AgentLogsOptions, 'requests' | 'namespace' | 'clusterId'> {
+  readonly caches: AgentLogsOptions['caches'] & Pick<AgentCaches, 'revisions'>;
   readonly hubClient: KubeClient;
   readonly local: KubeClient;
 }
@@ -200,8 +203,12 @@ function answerLogs(
     hub: hubClient,
     async readPage(copy, revision, query, signal) {
       const page = makePage(DeployLogsQuery.parse(query), MOST_BYTES_OF_CROSSING_PAGE);
-      const reading = { page, budget, tenant: copy.metadata.namespace ?? '', signal };
-      return JSON.stringify(page.done((await readLogs(local, podsOf(copy, revision), reading)) === true));
+      const { namespace = '', name } = copy.metadata;
+      const revisions = revisionsOf(copy, rest.caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
+      const pods = podsOf(copy, podIdsIn(revisions, revision));
+      return JSON.stringify(
+        page.done((await readLogs(local, pods, { page, budget, tenant: namespace, signal })) === true),
+      );
     },
   });
   const controller = startController({ name: 'listener-logs', queue, workers: 2, log, metrics, reconcile });

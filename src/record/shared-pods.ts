@@ -1,8 +1,22 @@
-// Revisions that share their pods: one whose pods would be those that run already, but for its id.
+// Revisions that share pods: a part whose pods would be those that run already, but for their id, keeps them.
 
-import type { AppRevision } from '../api/app-revision.ts';
+import type { AppRevision, Resolved } from '../api/app-revision.ts';
+import { type ImageComponent, MIGRATION, type StorePart } from '../api/meta.ts';
 
-/** The id on the pods of a revision: that of the revision for which they were started. */
-export function podsIdOf({ spec }: Pick<AppRevision, 'spec'>): string {
-  return spec.resolved.podsOf ?? spec.id;
+type Snapshot = { readonly spec: { readonly id: string; readonly resolved: Readonly<Resolved> } };
+
+/** The id on the pods of a part of a revision: that of the revision for which they were started. */
+export function podsIdOf({ spec }: Snapshot, part: ImageComponent): string {
+  const { podsOf, podsOfParts } = spec.resolved;
+  return (part === MIGRATION ? undefined : podsOfParts?.[part]) ?? podsOf ?? spec.id;
+}
+
+/** Whether the pods of a part were started for another revision, and are those of this one too. */
+export function sharesPods(revision: Snapshot, part: ImageComponent): boolean {
+  return podsIdOf(revision, part) !== revision.spec.id;
+}
+
+/** The id on an own PostgreSQL or Redis: of the revision that changed it last. Undefined where the store need not say it. */
+export function storeIdOf({ spec }: Pick<AppRevision, 'spec'>, part: StorePart): string | undefined {
+  return spec.resolved.podsOfParts?.[part];
 }

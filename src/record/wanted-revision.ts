@@ -123,7 +123,7 @@ export function wantedRevision(
     { ...data, ...imageOfDatabase(own) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
   );
-  const { podsOf: _shared, ...values } = resolved;
+  const { podsOf: _shared, podsOfParts: _ofParts, ...values } = resolved;
   const runs = resolved.image ?? image;
   const branchCommit = runs !== undefined && commit !== undefined ? branchCommitOf(own) : undefined;
   return {

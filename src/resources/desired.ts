@@ -1,8 +1,10 @@
 // The table of contents: all children that a record should have, rendered from its newest revision.
 
+import { STORE_REVISION_ANNOTATION, type StorePart } from '../api/meta.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { imageOf } from '../record/revision-image.ts';
+import { storeIdOf } from '../record/shared-pods.ts';
 import { makeAutoscalers } from './autoscaler.ts';
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
@@ -47,12 +49,21 @@ export function migrationJob(inputs: Inputs, contracts: PodContracts = POD_CONTR
 function databaseChildren(inputs: Inputs, contract: PodContract): KubeObject[] {
   const { postgres } = inputs.revision.spec.resolved;
   if (postgres === undefined) return [];
-  return [makePostgresService(inputs), makeVolumeClaim(inputs, postgres), contract.postgres(inputs, postgres)];
+  const set = marked(contract.postgres(inputs, postgres), 'postgres', inputs);
+  return [makePostgresService(inputs), makeVolumeClaim(inputs, postgres), set];
 }
 
 function redisChildren(inputs: Inputs, contract: PodContract): KubeObject[] {
   const { redis } = inputs.revision.spec.resolved;
-  return redis === undefined ? [] : [makeRedisService(inputs), contract.redis(inputs, redis)];
+  return redis === undefined ? [] : [makeRedisService(inputs), marked(contract.redis(inputs, redis), 'redis', inputs)];
+}
+
+/** A store with the id of the revision that changed it last, on the workload: its pods do not have it, and are not replaced by it. */
+function marked(set: KubeObject, part: StorePart, { revision }: Inputs): KubeObject {
+  const id = storeIdOf(revision, part);
+  if (id === undefined) return set;
+  const annotations = { ...set.metadata.annotations, [STORE_REVISION_ANNOTATION]: id };
+  return { ...set, metadata: { ...set.metadata, annotations } };
 }
 
 function workloadChildren(inputs: Inputs, { workload }: PodContract): KubeObject[] {

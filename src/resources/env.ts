@@ -84,7 +84,7 @@ function jobsOf(resolved: Readonly<Resolved>, role: ImageComponent): string {
 
 function platformVariables({ record, revision, tenantId }: Inputs, role: ImageComponent): IEnvVar[] {
   const { resolved, requested } = revision.spec;
-  const id = podsIdOf(revision);
+  const id = podsIdOf(revision, role);
   const { name } = record.metadata;
   const postgres = postgresUri(record.metadata.name, requested);
   return [

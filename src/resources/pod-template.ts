@@ -33,7 +33,7 @@ export function podTemplateFor(
   const { terminationGracePeriodSeconds, preStop } = drainingOf(role, requested.runtime);
   return {
     metadata: {
-      labels: { ...spec.labels, ...commonLabels(record, role), [REVISION_LABEL]: podsIdOf(revision) },
+      labels: { ...spec.labels, ...commonLabels(record, role), [REVISION_LABEL]: podsIdOf(revision, role) },
       ...(Object.keys(annotations).length > 0 && { annotations }),
     },
     spec: {

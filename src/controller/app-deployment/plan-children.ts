@@ -27,7 +27,6 @@ import { digestsThere, type Rotation } from '../../decide/children/rotation.ts';
 import { type ActionFailure, deploymentOf, type Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
-import { podsIdOf } from '../../record/shared-pods.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
 import { desiredChildren } from '../../resources/desired.ts';
 import type { Cluster } from '../shared/cluster.ts';
@@ -125,9 +124,7 @@ export async function planAllowed(
   const held = (): readonly KubeObject[] | undefined => {
     if (!running) return undefined;
     // Children of a newer version of Davit are not changed.
-    rendered ??= contracts.has(running.spec.resolved.contract)
-      ? made(running, digestsThere(observed, podsIdOf(running)))
-      : [];
+    rendered ??= contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed, running)) : [];
     return rendered;
   };
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.

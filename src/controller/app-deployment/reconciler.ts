@@ -34,7 +34,6 @@ import type { KubeObject } from '../../kube/client.ts';
 import { runsHere } from '../../record/listener-assignment.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import { scaledBy, scaledTo } from '../../record/scaled.ts';
-import { podsIdOf } from '../../record/shared-pods.ts';
 import { wantedRevision } from '../../record/wanted-revision.ts';
 import { makeRevision } from '../../resources/app-revision.ts';
 import type { PodContracts } from '../../resources/contracts/contract.ts';
@@ -221,15 +220,12 @@ async function reconcileSpec(
   const draft =
     'create' in wanted
       ? sharingPods(observed, makeRevision(record, wanted.create), (revision) =>
-          childrenOf({ ...observed, record }, revision, rotationOf(observed, podsIdOf(revision)).digests, options).map(
+          childrenOf({ ...observed, record }, revision, rotationOf(observed, revision).digests, options).map(
             withAppliedDigest,
           ),
         )
       : undefined;
-  const rotation = rotationOf(
-    observed,
-    podsIdOf('create' in wanted ? (draft ?? { spec: wanted.create }) : wanted.current),
-  );
+  const rotation = rotationOf(observed, 'create' in wanted ? (draft ?? { spec: wanted.create }) : wanted.current);
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [project, made, answers] = await settleAll([
     lacksProject ? ensureTracingProject(record, home) : [],

@@ -249,7 +249,7 @@ function conditionOf({ status }: Job, type: string): ObservedCondition | undefin
 function isStarted(observed: Observed, revision: AppRevision): boolean {
   if (revision.status?.state === 'AWAITING_DEPLOY') return false;
   const { template, replicas = 1 } = deploymentOf(observed, 'server')?.spec ?? {};
-  return template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision) && replicas > 0;
+  return template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision, 'server') && replicas > 0;
 }
 
 function runsNothing({ spec }: AppRevision): boolean {

@@ -229,7 +229,7 @@ function notTried(seen: Seen): Entry | undefined {
 }
 
 function podsWithImage({ observed, revision }: Seen): readonly Pod[] {
-  return IMAGE_COMPONENTS.flatMap((component) => podsOf(observed, component, podsIdOf(revision)));
+  return IMAGE_COMPONENTS.flatMap((component) => podsOf(observed, component, podsIdOf(revision, component)));
 }
 
 function answers(seen: Seen): Entry {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anObserved, aPod, aRecord, aRevision, aWorkload } from '../../../test/support/builders.ts';
+import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
 import type { ConditionType } from '../../api/app-deployment-conditions.ts';
 import type { AppRevision, RevisionState } from '../../api/app-revision.ts';
 import type { ActionFailure, ContainerState, Pod, Workload } from '../observed.ts';
@@ -320,5 +320,77 @@ describe('the main service', () => {
     const observed = see(server);
     expect(runningRevision(observed)?.spec.id).toBe(running?.spec.id);
     expect([isServing(observed), replicasOf(observed)]).toEqual([serving, replicas]);
+  });
+});
+
+describe('which revision runs, where parts share their pods', () => {
+  const parts = aRecord({ sourceConfig: { resourceSpec: { queueCpu: 1 } } });
+  const first = aRevision(parts, 'DEPLOYED', 1);
+  const sharing = (
+    serial: number,
+    podsOfParts: AppRevision['spec']['resolved']['podsOfParts'],
+    status: AppRevision['status'] = {},
+  ): AppRevision => {
+    const made = aRevision(parts, status.state, serial);
+    return {
+      ...made,
+      spec: { ...made.spec, resolved: { ...made.spec.resolved, podsOfParts } },
+      status,
+    };
+  };
+  const ofFirst = { server: first.spec.id };
+  const second = sharing(2, ofFirst);
+  const redis = { ...ofFirst, queue: first.spec.id, redis: second.spec.id };
+  const set = aStore('redis');
+  const marked: Workload = {
+    ...set,
+    metadata: { ...set.metadata, annotations: { 'davit.dev/store-revision': second.spec.id } },
+  };
+  const failure = { reason: 'ContainerCrashed', message: 'It exited.' };
+
+  it.each<{ name: string; newest: AppRevision; queue?: AppRevision; others?: readonly Workload[]; runs: AppRevision }>([
+    { name: 'the queue is of the one before', newest: second, queue: first, runs: first },
+    { name: 'the queue is its own', newest: second, queue: second, runs: second },
+    { name: 'the queue was never made', newest: second, runs: first },
+    { name: 'somebody deleted the queue', newest: sharing(2, ofFirst, { state: 'DEPLOYED' }), runs: second },
+    { name: 'it failed', newest: sharing(2, ofFirst, { failure }), queue: second, runs: first },
+    {
+      name: 'a part is left that it does not have',
+      newest: sharing(2, { ...ofFirst, queue: first.spec.id }),
+      queue: first,
+      others: [aWorkload('executor', first)],
+      runs: first,
+    },
+    { name: 'a store is not changed yet', newest: sharing(2, redis), queue: first, others: [set], runs: first },
+    { name: 'a store is changed', newest: sharing(2, redis), queue: first, others: [marked], runs: second },
+    {
+      name: 'a store was changed since by one that failed',
+      newest: sharing(2, redis, { state: 'DEPLOYED' }),
+      queue: first,
+      others: [set],
+      runs: second,
+    },
+  ])('$name', ({ newest, queue, others = [], runs }) => {
+    const children = [aWorkload('server', first), ...(queue ? [aWorkload('queue', queue)] : []), ...others];
+    const observed = anObserved(parts, { revisions: [newest, first], children });
+    expect(runningRevision(observed)?.spec.id).toBe(runs.spec.id);
+    const isWhole = runs.spec.id === newest.spec.id && queue !== undefined && others.every((one) => one !== set);
+    expect(checkWorkloads(observed, newest, ANSWER).is === 'pass').toBe(
+      isWhole || (newest.status?.state === 'DEPLOYED' && queue !== undefined),
+    );
+  });
+
+  it('exits of pods that served before are no failure of it', () => {
+    const exits = aPod('server', first, {
+      main: [{ name: 'server', restartCount: 9, state: CRASHED, lastState: ENDED }],
+    });
+    const children = [aWorkload('server', first, { ready: 0 }), aWorkload('queue', second)];
+    const observed = {
+      ...anObserved(parts, { revisions: [second, first], children, pods: [exits] }),
+      patience: PATIENT,
+    };
+    expect(checkWorkloads(observed, second, ANSWER)).toMatchObject({ is: 'fail', reason: 'ContainerCrashed' });
+    const patience = { ...PATIENT, exhausted: new Set<ConditionType>(['Available']) };
+    expect(checkWorkloads({ ...observed, patience }, second, ANSWER)).toMatchObject({ is: 'stalled' });
   });
 });

@@ -2,14 +2,21 @@
 
 import { isFailure } from '../../api/app-deployment-conditions.ts';
 import type { AppRevision } from '../../api/app-revision.ts';
-import { REVISION_LABEL, type Role, type StorePart } from '../../api/meta.ts';
+import {
+  REVISION_LABEL,
+  ROLES,
+  type Role,
+  STORE_PARTS,
+  STORE_REVISION_ANNOTATION,
+  type StorePart,
+} from '../../api/meta.ts';
 import { quoted } from '../../api/text.ts';
 import { healthOf } from '../../record/health.ts';
 import { imageOf } from '../../record/revision-image.ts';
 import { followsDepth, rolesOf, scaleOf } from '../../record/scale.ts';
-import { podsIdOf } from '../../record/shared-pods.ts';
+import { podsIdOf, sharesPods, storeIdOf } from '../../record/shared-pods.ts';
 import { hasMigrated } from '../../record/wanted-revision.ts';
-import { type ActionFailure, deploymentOf, type Observed, type Workload } from '../observed.ts';
+import { type ActionFailure, deploymentOf, type Observed, statefulSetOf, type Workload } from '../observed.ts';
 import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
 import { checkMigration, mayRun } from './migration.ts';
@@ -55,19 +62,40 @@ export function checkWorkloads(
   const roles = rolesOf(revision.spec.resolved).map((role) =>
     checkRole({ observed, revision, role, workload: deploymentOf(observed, role), stores, failures }),
   );
+  const parts = [...roles, ...checkOthers(observed, revision, failures)];
   // What a person must mend is said before what fails, and that before what goes on.
-  const gravest = roles.find(({ is }) => is === 'stalled') ?? roles.find(({ reason }) => isFailure(reason));
+  const gravest = parts.find(({ is }) => is === 'stalled') ?? parts.find(({ reason }) => isFailure(reason));
   return (
-    gravest ?? firstProblem(roles) ?? pass('Serving', 'Every pod of every part runs the latest revision and is ready.')
+    gravest ?? firstProblem(parts) ?? pass('Serving', 'Every pod of every part runs the latest revision and is ready.')
   );
+}
+
+/** What the pods of a revision that shares some do not say: whether its stores are as it wants them, and other parts gone. */
+function checkOthers(observed: Observed, revision: AppRevision, failures: readonly ActionFailure[]): Entry[] {
+  if (revision.status?.state === 'DEPLOYED') return [];
+  const parts = rolesOf(revision.spec.resolved);
+  const stores = STORE_PARTS.filter((part) => !isStoreOf(observed, revision, part));
+  const others = ROLES.filter((role) => !parts.includes(role) && deploymentOf(observed, role));
+  const failure = failures.find(({ reason }) => ROLLS_NOTHING.has(reason)) ?? failures.find(startsNoPods);
+  const refused = failure && entryOf(failure);
+  return [
+    ...stores.map((part) => refused ?? fail('Progressing', `The ${part} waits for revision ${revision.spec.id}.`)),
+    ...(sharesPods(revision, 'server') ? others : []).map((role) =>
+      fail('Progressing', `The ${role} is being removed.`),
+    ),
+  ];
+}
+
+/** Whether the pods of a part were ready once: before this revision, or for it. */
+function hasBeenReady(revision: AppRevision, role: Role): boolean {
+  return revision.status?.state === 'DEPLOYED' || sharesPods(revision, role);
 }
 
 function checkRole(seen: Seen): Entry {
   const { revision, role } = seen;
-  const how =
-    revision.status?.state === 'DEPLOYED'
-      ? `A pod of the ${role} is starting or not ready, outside of a rollout.`
-      : `The ${role} is being rolled to the latest revision.`;
+  const how = hasBeenReady(revision, role)
+    ? `A pod of the ${role} is starting or not ready, outside of a rollout.`
+    : `The ${role} is being rolled to the latest revision.`;
   return unavailable(seen, firstOf(CHECKS, seen) ?? fail('Progressing', `${how} ${waitingFor(seen)}`));
 }
 
@@ -76,7 +104,7 @@ function unavailable({ observed, revision, role, workload }: Seen, entry: Entry)
   const { exhausted, unavailableSeconds } = observed.patience ?? {};
   const isOver = exhausted?.has(role === 'server' ? 'Available' : 'WorkloadsReady') === true;
   const isMended = entry.is !== 'fail' || entry.reason === 'RequestFailed';
-  if (!isOver || isMended || revision.status?.state !== 'DEPLOYED' || !workload) return entry;
+  if (!isOver || isMended || !hasBeenReady(revision, role) || !workload) return entry;
   if ((workload.spec?.replicas ?? 1) === 0 || (workload.status?.availableReplicas ?? 0) > 0) return entry;
   return stalled(
     entry.reason === 'Progressing' ? 'NoReadyPod' : entry.reason,
@@ -84,14 +112,16 @@ function unavailable({ observed, revision, role, workload }: Seen, entry: Entry)
   );
 }
 
-function podsRefused({ workload, revision, failures }: Seen): Entry | undefined {
-  if (hasTemplateOf(workload, revision)) return undefined;
+function podsRefused({ workload, revision, role, failures }: Seen): Entry | undefined {
+  if (hasTemplateOf(workload, revision, role)) return undefined;
   const failure =
-    failures.find(
-      ({ reason, ref }) => reason === 'PodsRefused' || reason === 'NoNodeFits' || ref.kind === 'Deployment',
-    ) ?? failures.find(startsNoPods);
+    failures.find(({ reason, ref }) => ROLLS_NOTHING.has(reason) || ref.kind === 'Deployment') ??
+    failures.find(startsNoPods);
   return failure && entryOf(failure);
 }
+
+/** What was found out before anything was applied. */
+const ROLLS_NOTHING: ReadonlySet<ActionFailure['reason']> = new Set(['PodsRefused', 'NoNodeFits']);
 
 /** Whether no pods are started because of it (children/plan.ts). */
 function startsNoPods(failure: ActionFailure): boolean {
@@ -99,7 +129,7 @@ function startsNoPods(failure: ActionFailure): boolean {
 }
 
 function notRolledYet({ workload, revision, role }: Seen): Entry | undefined {
-  if (hasTemplateOf(workload, revision)) return undefined;
+  if (hasTemplateOf(workload, revision, role)) return undefined;
   return fail('Progressing', `The ${role} is waiting for the rollout of revision ${revision.spec.id}.`);
 }
 
@@ -123,12 +153,12 @@ function rolloutPaused({ workload, role }: Seen): Entry | undefined {
 
 /**
  * A new revision whose container exits again and again has failed. Where another one is active, its pods serve and these go.
- * While PostgreSQL or Redis does not answer, the exits prove nothing.
+ * While PostgreSQL or Redis does not answer, the exits prove nothing, nor do those of pods that served before it.
  */
 function crashed({ observed, revision, role, stores }: Seen): Entry | undefined {
   const { maxCrashes } = observed.patience ?? {};
-  if (maxCrashes === undefined || revision.status?.state === 'DEPLOYED' || firstProblem(stores)) return undefined;
-  const exits = crashedOften(podsOf(observed, role, podsIdOf(revision)), maxCrashes);
+  if (maxCrashes === undefined || hasBeenReady(revision, role) || firstProblem(stores)) return undefined;
+  const exits = crashedOften(podsOf(observed, role, podsIdOf(revision, role)), maxCrashes);
   const crash = withMissingStores(exits, revision.spec.requested);
   if (!crash) return undefined;
   const active = activeBefore(observed, revision);
@@ -173,7 +203,7 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
         reason: 'PodsRefused',
         message: `The API server rejects the pods: ${quoted(refused.message)}. Correct the cause; the pods are then created automatically.`,
       }
-    : withMissingStores(podFailure(podsOf(observed, role, podsIdOf(revision))), revision.spec.requested);
+    : withMissingStores(podFailure(podsOf(observed, role, podsIdOf(revision, role))), revision.spec.requested);
 }
 
 function waitingFor({ observed, stores, revision, role }: Seen): string {
@@ -181,12 +211,19 @@ function waitingFor({ observed, stores, revision, role }: Seen): string {
   const condition = command
     ? 'Its health command must succeed in its pods'
     : `Its pods must answer ${path} on port ${port}`;
-  const answer = probeWords(podsOf(observed, role, podsIdOf(revision)), { port, path });
+  const answer = probeWords(podsOf(observed, role, podsIdOf(revision, role)), { port, path });
   return firstProblem(stores)?.message ?? `${condition}${answer}. See the log of container ${role}.`;
 }
 
-function hasTemplateOf(workload: Workload | undefined, revision: AppRevision): boolean {
-  return workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision);
+function hasTemplateOf(workload: Workload | undefined, revision: AppRevision, role: Role): boolean {
+  return workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision, role);
+}
+
+/** Whether an own store is as the revision wants it, as far as that must be said: pods of its own say the same. */
+function isStoreOf(observed: Observed, revision: AppRevision, part: StorePart): boolean {
+  const id = storeIdOf(revision, part);
+  const set = statefulSetOf(observed, part);
+  return id === undefined || set?.metadata.annotations?.[STORE_REVISION_ANNOTATION] === id;
 }
 
 /** Whether its controller has looked at the workload as it is: before that its status is of another. */
@@ -194,9 +231,10 @@ function isSeen(workload: Workload | undefined): boolean {
   return workload !== undefined && (workload.status?.observedGeneration ?? 0) >= (workload.metadata.generation ?? 1);
 }
 
-function isRoleRolled(observed: Observed, revision: AppRevision, role: Role): boolean {
+/** Whether every pod of a part is of the revision, and ready. */
+export function isRoleRolled(observed: Observed, revision: AppRevision, role: Role): boolean {
   const workload = deploymentOf(observed, role);
-  if (!workload || !hasTemplateOf(workload, revision) || !isSeen(workload)) return false;
+  if (!workload || !hasTemplateOf(workload, revision, role) || !isSeen(workload)) return false;
   const wanted = workload.spec?.replicas ?? 1;
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = workload.status ?? {};
   if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) return true;
@@ -204,23 +242,47 @@ function isRoleRolled(observed: Observed, revision: AppRevision, role: Role): bo
   // are at least as many as they must be. The first time all of them have to be ready.
   const scale = scaleOf(revision.spec.resolved, role, followsDepth(revision.spec, observed.keda));
   if (scale.kind !== 'range') return false;
-  const enough = revision.status?.state === 'DEPLOYED' || availableReplicas === replicas;
+  const enough = hasBeenReady(revision, role) || availableReplicas === replicas;
   return updatedReplicas === replicas && enough && availableReplicas >= scale.min;
 }
 
 /** Has every pod of an earlier revision, and with it the need of what this one no longer wants, gone? */
 export function isRolled(observed: Observed, revision: AppRevision): boolean {
   if (imageOf(revision) === undefined) return false;
-  return rolesOf(revision.spec.resolved).every((role) => isRoleRolled(observed, revision, role));
+  return (
+    rolesOf(revision.spec.resolved).every((role) => isRoleRolled(observed, revision, role)) &&
+    STORE_PARTS.every((part) => isStoreOf(observed, revision, part))
+  );
 }
 
 /**
- * The revision that the main service was last rolled to, or is being rolled to; undefined before the first. It is the newest
- * of those that share its pods: they have the same parts.
+ * The revision that the main service was last rolled to, or is being rolled to; undefined before the first. Where
+ * several share its pods, it is the newest to whose parts the others are rolled as well.
  */
 export function runningRevision(observed: Observed): AppRevision | undefined {
   const workload = deploymentOf(observed, 'server');
-  return workload && observed.revisions.find((revision) => hasTemplateOf(workload, revision));
+  return (
+    workload &&
+    observed.revisions.find(
+      (revision) =>
+        hasTemplateOf(workload, revision, 'server') &&
+        (!sharesPods(revision, 'server') || hasAllParts(observed, revision)),
+    )
+  );
+}
+
+/** Whether every part is of the revision, ready or not, and there is no other. One that was deployed has lost or kept a part since. */
+function hasAllParts(observed: Observed, revision: AppRevision): boolean {
+  const { state, failure } = revision.status ?? {};
+  const parts = rolesOf(revision.spec.resolved);
+  const isRight = (role: Role): boolean => {
+    const workload = deploymentOf(observed, role);
+    if (parts.includes(role) !== (workload !== undefined)) return state === 'DEPLOYED';
+    return workload === undefined || hasTemplateOf(workload, revision, role);
+  };
+  // A newer revision that failed has left its own settings in the stores.
+  const hasStores = state === 'DEPLOYED' || STORE_PARTS.every((part) => isStoreOf(observed, revision, part));
+  return failure === undefined && ROLES.every(isRight) && hasStores;
 }
 
 /**

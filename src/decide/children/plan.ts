@@ -1,6 +1,6 @@
 // The plan: an unordered list of actions that change the observed state to the wanted one. Pure; it executes nothing.
 
-import { APPLIED_ANNOTATION, COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
+import { APPLIED_ANNOTATION, COMPONENT_LABEL, IMAGE_COMPONENTS, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
 import { quantity } from '../../api/quantity.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { podsIdOf } from '../../record/shared-pods.ts';
@@ -144,10 +144,13 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
 function isStillUsed({ metadata }: KubeObject, { pods, revisions }: Observed): boolean {
   const store = STORE_PARTS.find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
   if (store === undefined) return false;
-  const having = new Set(
-    revisions.filter(({ spec }) => spec.resolved[store]).flatMap((one) => [one.spec.id, podsIdOf(one)]),
+  const having = revisions.filter(({ spec }) => spec.resolved[store]);
+  const using = new Set(
+    IMAGE_COMPONENTS.flatMap((part) =>
+      having.flatMap((one) => [`${part} ${one.spec.id}`, `${part} ${podsIdOf(one, part)}`]),
+    ),
   );
-  return pods.some((pod) => having.has(pod.metadata.labels?.[REVISION_LABEL] ?? ''));
+  return pods.some(({ metadata: { labels } }) => using.has(`${labels?.[COMPONENT_LABEL]} ${labels?.[REVISION_LABEL]}`));
 }
 
 function isApplied(wanted: KubeObject, actual: KubeObject): boolean {

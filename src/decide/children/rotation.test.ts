@@ -79,13 +79,13 @@ describe('the digests of a workload', () => {
       digests: { pods: 'k.1', workload: 'l.9' },
     },
   ])('$name', ({ given, digests, waitMs }) => {
-    const rotation = rotationOf(given, revision.spec.id);
+    const rotation = rotationOf(given, revision);
     expect(rotation.digests.server).toEqual(digests);
     expect(rotation.waitMs).toBe(waitMs);
   });
 
   it('each workload has its own: a new one beside one of before', () => {
-    const { digests } = rotationOf(observed(seen('k.1'), workload({})), revision.spec.id);
+    const { digests } = rotationOf(observed(seen('k.1'), workload({})), revision);
     expect(digests).toMatchObject({ server: { workload: 'k.1' }, queue: { pods: 'k.1', workload: 'k.1' } });
   });
 });

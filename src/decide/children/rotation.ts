@@ -1,7 +1,9 @@
 // When new values of a Secret roll running pods. Pods have a digest of the values with which they were started. Their workload has
 // the current digest with the same meaning, whose text may differ.
 
+import type { AppRevision } from '../../api/app-revision.ts';
 import { REVISION_LABEL, ROLES, type Role, SECRETS_ANNOTATION } from '../../api/meta.ts';
+import { podsIdOf } from '../../record/shared-pods.ts';
 import type { SecretDigests } from '../../resources/inputs.ts';
 import { podsOf } from '../assess/pod-failures.ts';
 import { deploymentOf, type Observed, type Workload } from '../observed.ts';
@@ -15,9 +17,11 @@ export interface Rotation {
   readonly waitMs: number | undefined;
 }
 
-/** The wanted digests of the workloads of the revision with this id on its pods. */
-export function rotationOf(observed: Observed, revisionId: string): Rotation {
-  const roles = ROLES.map((role) => [role, digestsOf(deploymentOf(observed, role), observed, revisionId)] as const);
+/** The wanted digests of the workloads of a revision. */
+export function rotationOf(observed: Observed, revision: Parameters<typeof podsIdOf>[0]): Rotation {
+  const roles = ROLES.map(
+    (role) => [role, digestsOf(deploymentOf(observed, role), observed, podsIdOf(revision, role))] as const,
+  );
   const waits = roles.flatMap(([, { waitMs }]) => (waitMs === undefined ? [] : [waitMs]));
   return {
     digests: Object.fromEntries(roles.map(([role, { digests }]) => [role, digests])),
@@ -25,10 +29,11 @@ export function rotationOf(observed: Observed, revisionId: string): Rotation {
   };
 }
 
-/** The current digests of the pods of `revisionId`, which roll nothing: of the workload, or of its pods if it has another template. */
-export function digestsThere(observed: Observed, revisionId: string): Rotation['digests'] {
+/** The current digests of the pods of a revision, which roll nothing: of the workload, or of its pods if it has another template. */
+export function digestsThere(observed: Observed, revision: AppRevision): Rotation['digests'] {
   return Object.fromEntries(
     ROLES.map((role) => {
+      const revisionId = podsIdOf(revision, role);
       const workload = deploymentOf(observed, role);
       const there = asTheyAre(workload);
       const [pod] = podsOf(observed, role, revisionId);

@@ -1,45 +1,59 @@
-// Whether a new revision replaces the running pods: one whose pods would be the same, but for their id, shares them.
+// Which running pods a new revision replaces: a part whose pods would be the same, but for their id, shares them.
 
 import type { AppRevision } from '../../api/app-revision.ts';
+import {
+  COMPONENT_LABEL,
+  type Component,
+  type Role,
+  STORE_PARTS,
+  STORE_REVISION_ANNOTATION,
+  type StorePart,
+} from '../../api/meta.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
+import { rolesOf } from '../../record/scale.ts';
 import { podsIdOf } from '../../record/shared-pods.ts';
-import { sameRevision } from '../../record/wanted-revision.ts';
-import { isRolled, runningRevision } from '../assess/workloads.ts';
-import type { Observed } from '../observed.ts';
-import { NOTHING_PRUNED, plan } from './plan.ts';
+import { sameJson, sameRevision } from '../../record/wanted-revision.ts';
+import { isOwn } from '../assess/stores.ts';
+import { isRoleRolled } from '../assess/workloads.ts';
+import { hasDrifted } from '../drift.ts';
+import { deploymentOf, type Observed, statefulSetOf, type Workload } from '../observed.ts';
+import { type Action, NOTHING_PRUNED, plan } from './plan.ts';
+
+type Ids = Readonly<Partial<Record<Component, string>>>;
 
 /**
- * `draft`, with the id of the running pods if they are its own too: under that id nothing with pods or data would be changed for it, and
- * every pod is ready. It is decided once, when the revision is made. Who asks for a new revision and changes nothing wants new
- * pods, so that a tag is pulled again. `made`: the children of a revision, with their digests.
+ * `draft`, with the ids of the running pods that are its own too: under these ids the template of their part would not be changed for
+ * it. Only pods of the active revision that are all ready are shared. It is decided once, when the revision is made. Who asks for
+ * a new revision and changes nothing wants new pods, so that a tag is pulled again. `made`: the children of a
+ * revision, with their digests.
  */
 export function sharingPods(
   observed: Observed,
   draft: AppRevision,
   made: (revision: AppRevision) => readonly KubeObject[],
 ): AppRevision {
-  const running = runningRevision(observed);
-  if (!running || imageOf(draft) === undefined || isAskedAgain(observed, draft) || !isMigrated(draft)) return draft;
-  const podsOf = podsIdOf(running);
-  const hasServed = observed.revisions.some((one) => podsIdOf(one) === podsOf && one.status?.state === 'DEPLOYED');
-  if (!hasServed || running.status?.failure || !isRolled(observed, running)) return draft;
-  const sharing = { ...draft, spec: { ...draft.spec, resolved: { ...draft.spec.resolved, podsOf } } };
-  const children = made(sharing);
-  const { actions, refusals } = plan(children, observed, NOTHING_PRUNED);
-  const changes = actions.some(({ object }) => KEPT.has(object.kind));
-  return changes || refusals.length > 0 || hasOthers(observed, children) ? draft : sharing;
+  const active = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED');
+  if (!active || !isComparable(active, draft) || isAskedAgain(observed, draft) || !isMigrated(draft)) return draft;
+  const roles = rolesOf(draft.spec.resolved).filter((role) => isRoleRolled(observed, active, role));
+  const ready: Ids = Object.fromEntries(roles.map((role) => [role, podsIdOf(active, role)]));
+  const children = made(withIds(draft, { ...ready, ...idsOfStores(observed) }));
+  const { actions } = plan(children, observed, NOTHING_PRUNED);
+  const before = made(active);
+  const shared = roles.filter((role) => isUnchanged(role, observed, children, before));
+  if (shared.length === 0) return draft;
+  return withShared(draft, Object.fromEntries(shared.map((role) => [role, ready[role]])), {
+    ...idsOfStores(observed),
+    ...Object.fromEntries(changedStores(actions).map((part) => [part, draft.spec.id])),
+  });
 }
 
-/** A revision is DEPLOYED as soon as all of these are as it wants them. */
-const KEPT: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'PersistentVolumeClaim']);
-
-/** Whether a part runs that the revision does not have. */
-function hasOthers({ children }: Observed, made: readonly KubeObject[]): boolean {
-  return children.some(
-    (child) =>
-      (child.kind === 'Deployment' || child.kind === 'StatefulSet') &&
-      !made.some(({ kind, metadata }) => kind === child.kind && metadata.name === child.metadata.name),
+function isComparable(active: AppRevision, draft: AppRevision): boolean {
+  return (
+    imageOf(active) !== undefined &&
+    imageOf(draft) !== undefined &&
+    active.spec.resolved.contract === draft.spec.resolved.contract &&
+    STORE_PARTS.every((part) => isOwn(part, active) === isOwn(part, draft))
   );
 }
 
@@ -49,4 +63,49 @@ function isAskedAgain({ revisions: [newest] }: Observed, { spec }: AppRevision):
 
 function isMigrated({ spec: { requested, resolved } }: AppRevision): boolean {
   return !requested.runtime?.migrate || resolved.migrated === true;
+}
+
+/** Whether the template of a part is the same for both revisions, and that of its workload. */
+function isUnchanged(
+  role: Role,
+  observed: Observed,
+  wanted: readonly KubeObject[],
+  before: readonly KubeObject[],
+): boolean {
+  const templateIn = (children: readonly KubeObject[]): unknown => {
+    const found = children.find(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === observed.names[role],
+    );
+    return (found as Workload | undefined)?.spec?.template;
+  };
+  const template = templateIn(wanted);
+  return sameJson(template, templateIn(before)) && !hasDrifted(template, deploymentOf(observed, role)?.spec?.template);
+}
+
+function idsOfStores(observed: Observed): Ids {
+  const named = STORE_PARTS.map(
+    (part) => [part, statefulSetOf(observed, part)?.metadata.annotations?.[STORE_REVISION_ANNOTATION]] as const,
+  );
+  return Object.fromEntries(named.filter(([, id]) => id !== undefined));
+}
+
+/** Stores whose settings or volume are changed. */
+function changedStores(actions: readonly Action[]): readonly StorePart[] {
+  const changed = actions
+    .filter(({ object: { kind } }) => kind === 'StatefulSet' || kind === 'PersistentVolumeClaim')
+    .map(({ object }) => object.metadata.labels?.[COMPONENT_LABEL]);
+  return STORE_PARTS.filter((part) => changed.includes(part));
+}
+
+/** In the form of earlier versions of Davit where they know it: the pods of all parts are of one revision. */
+function withShared(draft: AppRevision, shared: Ids, stores: Ids): AppRevision {
+  const ids = rolesOf(draft.spec.resolved).map((role) => shared[role]);
+  const [podsOf] = ids;
+  const isOne = podsOf !== undefined && ids.every((id) => id === podsOf) && Object.keys(stores).length === 0;
+  if (!isOne) return withIds(draft, { ...shared, ...stores });
+  return { ...draft, spec: { ...draft.spec, resolved: { ...draft.spec.resolved, podsOf } } };
+}
+
+function withIds(draft: AppRevision, podsOfParts: Ids): AppRevision {
+  return { ...draft, spec: { ...draft.spec, resolved: { ...draft.spec.resolved, podsOfParts } } };
 }

@@ -2,20 +2,11 @@
 // joined, those that go are left.
 
 import { Invalid, NotFound, Unavailable } from '../../errors.ts';
-import { PODS } from '../../kube/api-resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { makeMark, pause } from '../core/mark.ts';
 import type { EventStream } from '../plugins/event-streams.ts';
-import {
-  ENDED_AT_ONCE,
-  LAST_LINES,
-  type LogBudget,
-  MOST_FOLLOWED,
-  MOST_PODS,
-  MOST_STREAMS,
-  PODS_AT_ONCE,
-} from './budget.ts';
-import { bornAt, type PodObject, type PodsToRead } from './pods.ts';
+import { ENDED_AT_ONCE, LAST_LINES, type LogBudget, MOST_FOLLOWED, MOST_PODS, MOST_STREAMS } from './budget.ts';
+import { bornAt, listPods, type PodObject, type PodsToRead } from './pods.ts';
 import type { Positions } from './positions.ts';
 import { pushInTurns } from './push-in-turns.ts';
 import type { LogSender } from './sender.ts';
@@ -74,7 +65,7 @@ export async function followPods(following: Following): Promise<void> {
 
   async function containers(): Promise<Container[] | undefined> {
     try {
-      const { items } = await kube.listAll<PodObject>(PODS, { ...pods, limit: PODS_AT_ONCE, signal });
+      const items = await listPods(kube, pods, signal);
       const newest = items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).slice(0, MOST_PODS);
       return newest.flatMap(containersOf).slice(0, MOST_STREAMS);
     } catch (error) {

@@ -8,6 +8,7 @@ import {
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   IMAGE_COMPONENTS,
+  type ImageComponent,
   REVISION_LABEL,
 } from '../../api/meta.ts';
 import { Invalid, NotFound, Unavailable } from '../../errors.ts';
@@ -58,46 +59,56 @@ export interface Reading {
 export interface PodsToRead {
   readonly namespace: string;
   readonly labelSelector: string;
+  /** Whether a pod with these labels is read; if absent, all are. A selector cannot pair parts with revisions. */
+  readonly isMeant?: (pod: PodObject) => boolean;
 }
 
-/** The id on the pods of a revision, which may share those of an earlier one. */
-export function podsIdIn(revisions: readonly AppRevision[], revisionId: string | undefined): string | undefined {
-  const id = revisionId?.toLowerCase();
+/** The id on the pods of each part of one revision. */
+export type PodIds = Readonly<Record<ImageComponent, string>>;
+
+/** Those of a revision, which may share pods of earlier ones. */
+export function podIdsIn(revisions: readonly AppRevision[], revisionId: string | undefined): PodIds | undefined {
+  if (revisionId === undefined) return undefined;
+  const id = revisionId.toLowerCase();
   const revision = revisions.find(({ spec }) => spec.id === id);
-  return revision ? podsIdOf(revision) : id;
+  const ids = IMAGE_COMPONENTS.map((part) => [part, revision ? podsIdOf(revision, part) : id] as const);
+  return Object.fromEntries(ids) as PodIds;
 }
 
-/** `podsId`: the id on the pods of one revision. */
-export function podsOf({ metadata }: AppDeployment, podsId: string | undefined): PodsToRead {
+/** All pods with the record's image, or those of one revision. */
+export function podsOf({ metadata }: AppDeployment, ids: PodIds | undefined): PodsToRead {
   const { namespace = '', name, uid = '' } = metadata;
   const labelSelector = [
     `${DEPLOYMENT_LABEL}=${name}`,
     `${DEPLOYMENT_UID_LABEL}=${uid}`,
     `${COMPONENT_LABEL} in (${IMAGE_COMPONENTS.join(',')})`,
-    ...(podsId === undefined ? [] : [`${REVISION_LABEL}=${podsId}`]),
+    ...(ids ? [`${REVISION_LABEL} in (${[...new Set(Object.values(ids))].join(',')})`] : []),
   ].join(',');
-  return { namespace, labelSelector };
+  if (!ids) return { namespace, labelSelector };
+  const isMeant = ({ metadata: { labels } }: PodObject): boolean =>
+    ids[labels?.[COMPONENT_LABEL] as ImageComponent] === labels?.[REVISION_LABEL];
+  return { namespace, labelSelector, isMeant };
+}
+
+export async function listPods(
+  kube: KubeClient,
+  { namespace, labelSelector, isMeant }: PodsToRead,
+  signal: AbortSignal,
+): Promise<readonly PodObject[]> {
+  const { items } = await kube.listAll<PodObject>(PODS, { namespace, labelSelector, limit: PODS_AT_ONCE, signal });
+  return isMeant ? items.filter(isMeant) : items;
 }
 
 /**
  * Reads logs into the page. Resolves to whether lines may be missing because of a limit or a node that did not answer. Undefined
  * if there is no pod.
  */
-export async function readLogs(
-  kube: KubeClient,
-  { namespace, labelSelector }: PodsToRead,
-  reading: Reading,
-): Promise<boolean | undefined> {
-  const { items } = await kube.listAll<PodObject>(PODS, {
-    namespace,
-    labelSelector,
-    limit: PODS_AT_ONCE,
-    signal: reading.signal,
-  });
+export async function readLogs(kube: KubeClient, pods: PodsToRead, reading: Reading): Promise<boolean | undefined> {
+  const items = await listPods(kube, pods, reading.signal);
   if (items.length === 0) return undefined;
   const newest = items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).slice(0, MOST_PODS);
   const streams = newest.flatMap(streamsOf);
-  const isWhole = await readAll(kube, streams.slice(0, MOST_STREAMS), { ...reading, namespace });
+  const isWhole = await readAll(kube, streams.slice(0, MOST_STREAMS), { ...reading, namespace: pods.namespace });
   return !isWhole || items.length > newest.length || streams.length > MOST_STREAMS;
 }
 

@@ -18,7 +18,7 @@ import { makeLogBudget } from './budget.ts';
 import { readBuildLog } from './build-log.ts';
 import { makePage } from './lines.ts';
 import { DeployLogs, DeployLogsQuery, ProjectPath, ProjectRevisionPath } from './payloads.ts';
-import { podsIdIn, podsOf, readLogs } from './pods.ts';
+import { podIdsIn, podsOf, readLogs } from './pods.ts';
 import { readRemoteLogs } from './remote.ts';
 import { BUILD_LOG_EVENTS, LOG_EVENTS, makeLogStreams } from './streams.ts';
 
@@ -69,14 +69,17 @@ export function registerLogs(
     // Rejects an invalid offset before anything is read.
     const page = makePage(query);
     const record = await recordOf(admitted, id, revisionId);
-    const revision = podsIdIn(deployments.revisionsOf(record), revisionId);
     const listener = await listenerOf(admitted, record);
     if (listener !== undefined) await auth.needLogs(admitted.caller, admitted.tenant);
     const giveBack = await (budget.requests.take(admitted.tenant.namespace, signal) ?? tooManyLogs());
     try {
-      if (listener !== undefined) return await readRemoteLogs({ kube, listener, record, revision, query }, signal);
+      if (listener !== undefined) {
+        const revision = revisionId?.toLowerCase();
+        return await readRemoteLogs({ kube, listener, record, revision, query }, signal);
+      }
+      const pods = podsOf(record, podIdsIn(deployments.revisionsOf(record), revisionId));
       const reading = { page, budget, tenant: admitted.tenant.namespace, signal };
-      return page.done((await readLogs(admitted.caller.kube, podsOf(record, revision), reading)) === true);
+      return page.done((await readLogs(admitted.caller.kube, pods, reading)) === true);
     } finally {
       giveBack();
     }

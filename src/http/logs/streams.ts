@@ -17,7 +17,7 @@ import { type FirstLines, firstEvents, readFirstLines, startBefore } from './fir
 import { type Following, followPods } from './follow.ts';
 import { BUILD_WRITERS } from './kept-log.ts';
 import type { DeployLogsQuery } from './payloads.ts';
-import { podsIdIn, podsOf } from './pods.ts';
+import { podIdsIn, podsOf } from './pods.ts';
 import { type Positions, positionsOf, startAt } from './positions.ts';
 import { type LogSender, makeLogSender } from './sender.ts';
 
@@ -120,7 +120,7 @@ export function makeLogStreams({
     const record = await recordOf(admitted, id, revisionId);
     await auth.needLogs(admitted.caller, admitted.tenant);
     if (!runsHere(record)) throw new HttpError(409, NOT_FOLLOWED);
-    const pods = podsOf(record, podsIdIn(deployments.revisionsOf(record), revisionId));
+    const pods = podsOf(record, podIdsIn(deployments.revisionsOf(record), revisionId));
     const resumed =
       positionsOf(lastEventId(request)) ?? (query.start_time ? startAt(utcOf(query.start_time)) : undefined);
     const first = resumed

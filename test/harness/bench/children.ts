@@ -74,7 +74,7 @@ export function renderChildren(settings: Settings): Rendering {
   const revision = makeRevision(record, wanted.create);
   const project = makeTracingProject(record);
   const secrets = [postgresSecret(record, FIXTURE.password), redisSecret(record, FIXTURE.password)];
-  const { digests } = rotationOf(anObserved(record, { revisions: [revision] }), revision.spec.id);
+  const { digests } = rotationOf(anObserved(record, { revisions: [revision] }), revision);
   const children = desiredChildren({
     record,
     revision,

@@ -181,6 +181,7 @@ export const BOUNDS: readonly Bound[] = [
       ...CLUSTER_EVENTS,
       people.image('2'),
       people.image('bad'),
+      people.sizes('more memory of the queue', { queueMemoryMb: 2048, queueMemoryLimitMb: 4096 }),
       people.rollback,
       people.pause,
       people.resume,

@@ -14,6 +14,7 @@ import {
   EMPTY_DATABASE_ANNOTATION,
   PAUSED_ANNOTATION,
   REVISION_LABEL,
+  ROLES,
   TENANT_LABEL,
 } from '../../../src/api/meta.ts';
 import type { Settings } from '../../../src/api/settings.ts';
@@ -38,7 +39,8 @@ import type { KubeObject } from '../../../src/kube/client.ts';
 import { hostOf, wantedHost } from '../../../src/record/hostnames.ts';
 import { names } from '../../../src/record/names.ts';
 import { resolve } from '../../../src/record/resolve.ts';
-import { hasMigrated } from '../../../src/record/wanted-revision.ts';
+import { podsIdOf } from '../../../src/record/shared-pods.ts';
+import { hasMigrated, sameRevision } from '../../../src/record/wanted-revision.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import type { Broken, PassSeen } from './machine.ts';
@@ -170,6 +172,31 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
     },
   },
   {
+    name: 'a part whose template would not change keeps its pods',
+    broken(seen) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      if (!record || seen.before.mark(record.metadata.namespace ?? '', 'behind') !== undefined) return undefined;
+      const [[newest], known] = [revisionsOf(seen.after, record), revisionsOf(seen.before, record)];
+      const [previous] = known;
+      if (!newest || !previous || newest.spec.id === previous.spec.id) return undefined;
+      // Somebody wants new pods.
+      if (newest.spec.rollbackTo === undefined && sameRevision(newest.spec.requested, previous.spec.requested))
+        return undefined;
+      const active = known.find(({ status }) => status?.state === 'DEPLOYED');
+      const replaced = ROLES.find((role) => {
+        const [before, after] = [deployment(seen.before, record, role), deployment(seen.after, record, role)];
+        if (!active || !before || !after || !isWhole(before)) return false;
+        const [old, id] = [revisionIdOf(before), revisionIdOf(after)];
+        const isServing = old === podsIdOf(active, role);
+        return isServing && old !== id && withoutId(before, old) === withoutId(after, id ?? '');
+      });
+      return (
+        replaced &&
+        `Revision ${newest.spec.id} replaces the pods of the ${replaced}, which are the same but for their id.`
+      );
+    },
+  },
+  {
     name: 'Ready is true when it is written',
     broken(seen, settings) {
       const { after, before, key, controller } = seen;
@@ -202,6 +229,10 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
 
 const condition = ({ status }: AppDeployment, type: string): string | undefined =>
   conditionOf(status?.conditions, type)?.status;
+const isWhole = ({ metadata, spec, status }: WithTemplate): boolean =>
+  status?.observedGeneration === metadata.generation &&
+  [status?.replicas, status?.updatedReplicas, status?.availableReplicas].every((count) => count === spec.replicas);
+const withoutId = ({ spec }: WithTemplate, id: string): string => sortedText(spec.template).replaceAll(id, '');
 const revisionIdOf = ({ spec }: WithTemplate): string | undefined =>
   (spec.template.metadata as { labels?: Record<string, string> }).labels?.[REVISION_LABEL];
 const deployment = (scene: Scene, { metadata }: AppDeployment, part: string): WithTemplate | undefined =>

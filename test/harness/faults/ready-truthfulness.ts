@@ -15,18 +15,18 @@ interface Snapshot {
   readonly image: string;
   readonly generation: number;
   readonly parts: readonly Part[];
-  /** On its pods, which it may share with an earlier one. */
-  readonly podsId: string;
 }
 
 interface Part {
   readonly kind: 'Deployment' | 'StatefulSet';
   readonly suffix: string;
+  /** On its pods, which may be shared with an earlier revision. */
+  readonly podsId: string;
   /** Where an autoscaler decides the number of pods, the fewest. */
   readonly fewest?: number;
 }
 
-const PARTS: Readonly<Record<string, Part>> = {
+const PARTS: Readonly<Record<string, Omit<Part, 'podsId'>>> = {
   server: { kind: 'Deployment', suffix: '' },
   queue: { kind: 'Deployment', suffix: '--queue' },
   orchestrator: { kind: 'Deployment', suffix: '--orchestrator' },
@@ -73,13 +73,13 @@ function snapshotsIn(run: Judged): Map<string, Snapshot> {
         ({ minScale = 0, maxScale = 0 }) => maxScale > Math.max(1, minScale),
       );
       const fewest = Math.min(...ranges.map(({ minScale = 0 }) => Math.max(1, minScale)));
-      return [{ ...made, ...(ranges.length > 0 && { fewest }) }];
+      const podsId = resolved.podsOfParts?.[part] ?? resolved.podsOf ?? object.spec.id;
+      return [{ ...made, podsId, ...(ranges.length > 0 && { fewest }) }];
     });
     snapshots.set(object.spec.id, {
       image: requested.sourceRevisionConfig.imageUri,
       generation: object.spec.deploymentGeneration,
       parts,
-      podsId: resolved.podsOf ?? object.spec.id,
     });
   }
   return snapshots;
@@ -199,11 +199,11 @@ function misfit(
   before: readonly Sighting[],
   sinceMs: number,
 ): string | undefined {
-  const { parts = [], podsId = revision } = snapshots.get(revision) ?? {};
+  const { parts = [] } = snapshots.get(revision) ?? {};
   for (const part of parts) {
     const { kind, suffix } = part;
     const childName = `${name}${suffix}`;
-    const problems = statesOf(before, kind, childName, sinceMs).map((state) => problemOf(part, state, podsId));
+    const problems = statesOf(before, kind, childName, sinceMs).map((state) => problemOf(part, state));
     if (!problems.includes(undefined)) return `${kind} ${childName} ${problems.at(-1)}`;
   }
   return undefined;
@@ -276,12 +276,12 @@ function statesOf(before: readonly Sighting[], kind: string, name: string, since
   return states.length === 0 ? [undefined] : states;
 }
 
-function problemOf({ kind, fewest }: Part, child: Seen | undefined, revision: string): string | undefined {
+function problemOf({ kind, fewest, podsId }: Part, child: Seen | undefined): string | undefined {
   if (!child) return 'is not there';
   const { spec, status = {}, metadata } = child;
   const behind = `has not been looked at (${status.observedGeneration} of ${metadata.generation})`;
   if (kind === 'Deployment') {
-    if (spec.template.metadata.labels['davit.dev/revision'] !== revision) return 'is of another revision';
+    if (spec.template.metadata.labels['davit.dev/revision'] !== podsId) return 'is of another revision';
     if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return behind;
     const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
     // More pods that an autoscaler has asked for, and that still start, take nothing from those that run.

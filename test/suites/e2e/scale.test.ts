@@ -1,4 +1,5 @@
-// Another scale with pods that really run, under load: nothing restarts, nothing migrates, and no request fails.
+// Another scale, and other sizes of one part, with pods that really run, under load: no other pod is replaced, nothing migrates, and no
+// request fails.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
@@ -211,6 +212,50 @@ withPods('under load', () => {
     expect(fresh.asked()).toBeGreaterThan(100);
     expect(fresh.failures).toEqual([]);
     await expectUnchanged(before);
+  }, 400_000);
+
+  it('more CPU of the queue, then more memory of Redis: no other pod is replaced, and nothing migrates', async () => {
+    const jobs = async (): Promise<string[]> => (await made()).jobs;
+    const before = await jobs();
+    const uidsOf = async (component: string): Promise<string[]> =>
+      (await podsOf(component)).map(({ metadata }) => metadata.uid).toSorted();
+    const parts = ['server', 'queue', 'postgres', 'redis'];
+    const uids = async (): Promise<Record<string, string[]>> =>
+      Object.fromEntries(await Promise.all(parts.map(async (part) => [part, await uidsOf(part)] as const)));
+    const change = async (resource_spec: object): Promise<string> => {
+      await patch(resource_spec);
+      await davit.call(tenant, 'GET', `/v2/deployments/${id}?wait=DEPLOYED&timeout=180`);
+      const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${id}`);
+      expect(body).toMatchObject({ status: 'READY', phase: 'DEPLOYED', active_revision_id: body.latest_revision_id });
+      await untilPods('queue', 2);
+      await untilPods('redis', 1);
+      return body.latest_revision_id;
+    };
+    const first = await uids();
+    const [fresh, kept] = [load(false), load(true)];
+
+    const second = await change({ queue_cpu: 0.15 });
+    const afterQueue = await uids();
+    expect({ ...afterQueue, queue: [] }).toEqual({ ...first, queue: [] });
+    expect(first['queue']?.filter((uid) => afterQueue['queue']?.includes(uid))).toEqual([]);
+    const logs = await davit.call(tenant, 'POST', `/v1/projects/${id}/revisions/${second}/deploy_logs`, { limit: 500 });
+    const parted = new Set(logs.body.logs.map(({ container }: { container: string }) => container));
+    expect([parted.has('server'), parted.has('queue')]).toEqual([true, true]);
+
+    await change({ redis_memory_mb: 80 });
+    const afterRedis = await uids();
+    expect({ ...afterRedis, redis: [] }).toEqual({ ...afterQueue, redis: [] });
+    expect(afterRedis['redis']).not.toEqual(afterQueue['redis']);
+
+    await Promise.all([fresh.stop(), kept.stop()]);
+    process.stderr.write(
+      `  parts under load: ${fresh.asked()} fresh connections, ${fresh.failures.length} failed; ${kept.asked()} requests over kept ones, ${kept.failures.length} failed ${[...new Set(kept.failures)].join(', ')}\n`,
+    );
+    expect(fresh.asked()).toBeGreaterThan(100);
+    expect([fresh.failures, kept.failures]).toEqual([[], []]);
+    const after = await made();
+    expect(after.restarts).toBe(0);
+    expect(after.jobs.filter((uid) => !before.includes(uid))).toEqual([]);
   }, 400_000);
 
   it('zero and back: the same revision, which migrates no second time', async () => {

@@ -1,9 +1,12 @@
 // /v1/projects/{id}/deploy_logs over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
+import type { AppRevision } from '../../../src/api/app-revision.ts';
 import { Forbidden, Invalid, NotFound } from '../../../src/errors.ts';
 import { levelOf } from '../../../src/http/logs/lines.ts';
 import { DeployLogs, type LogLine } from '../../../src/http/logs/payloads.ts';
+import { listPods, podIdsIn, podsOf } from '../../../src/http/logs/pods.ts';
 import { PODS } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import { serialRevisionId } from '../../../src/record/revision-id.ts';
@@ -125,6 +128,24 @@ describe('the lines of all pods in one order', () => {
     expect((await call({}, `/revisions/${revision(3)}`)).body).toEqual({
       detail: `Revision ID ${revision(3)} not found.`,
     });
+  });
+
+  it('of one revision that shares the pods of one part', async () => {
+    const [record] = facade.kube.objects<AppDeployment>(APP_DEPLOYMENTS);
+    const made = facade.snapshot();
+    if (!record) throw new Error('no record');
+    const resolved = { ...made.spec.resolved, podsOfParts: { server: revision(1) } };
+    const second: AppRevision = { ...made, spec: { ...made.spec, id: revision(2), resolved } };
+    pod('shop-c', undefined, { n: 2 });
+    pod('shop-d', undefined, { component: 'queue' });
+    const read = async (id?: string): Promise<string[]> => {
+      const pods = podsOf(record, podIdsIn([second, made], id));
+      const found = await listPods(facade.kube, pods, AbortSignal.timeout(9000));
+      return found.map(({ metadata }) => metadata.name).toSorted();
+    };
+    expect(await read(revision(2).toUpperCase())).toEqual(['shop-a', 'shop-b', 'shop-new']);
+    expect(await read(revision(1))).toEqual(['shop-a', 'shop-d', 'shop-new']);
+    expect(await read()).toEqual(['shop-a', 'shop-b', 'shop-c', 'shop-d', 'shop-new']);
   });
 });
 

@@ -112,10 +112,6 @@ describe('pods are replaced', () => {
   it.each<{ name: string; change: (kube: FakeKube) => Promise<void> }>([
     { name: 'by a new revision that changes nothing', change: (kube) => deploy(kube) },
     { name: 'by another size', change: (kube) => deploy(kube, { sourceConfig: { resourceSpec: { queueCpu: 1 } } }) },
-    {
-      name: 'by another size of the database: the pods say when it is in force',
-      change: (kube) => deploy(kube, { sourceConfig: { resourceSpec: { dbMemoryMb: 1024, dbMemoryLimitMb: 2048 } } }),
-    },
     { name: 'by another image', change: (kube) => deploy(kube, {}, 'registry.example/shop:2') },
   ])('$name', async ({ change }) => {
     const controller = await aConverged(SPEC);
