@@ -134,6 +134,15 @@ export const REASONS = {
     meaning: 'The database or Redis was started and has not answered yet.',
     todo: 'Wait. If it persists, check its pod.',
   },
+  Resizing: {
+    meaning: 'PostgreSQL or Redis answers, and its running pod is being given its new CPU and memory.',
+    todo: 'Wait.',
+  },
+  ResizeDeferred: {
+    meaning:
+      'PostgreSQL or Redis answers with its earlier CPU and memory: its node has no room for the new ones at present.',
+    todo: 'Free room on the node, or run the command in the message: the pod then starts on another node. Otherwise it is resized as soon as there is room.',
+  },
   NotAnswering: {
     meaning: 'The database or Redis no longer answers, or an external one does not answer.',
     todo: 'Check its pod, or the address and password of the external one.',
@@ -335,6 +344,7 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'NotObserved',
   'NotNeeded',
   'Starting',
+  'Resizing',
   'AllResolved',
   'Accepted',
   'Routed',

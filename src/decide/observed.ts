@@ -72,9 +72,17 @@ export interface ContainerState {
   };
 }
 
+/** CPU and memory of a container, as quantities. */
+export interface Resources {
+  readonly requests?: Readonly<Record<string, string>>;
+  readonly limits?: Readonly<Record<string, string>>;
+}
+
 export interface ContainerStatus {
   readonly name: string;
   readonly image?: string;
+  /** What the container really has. Kubernetes before 1.33 does not say it. */
+  readonly resources?: Resources;
   readonly ready?: boolean;
   readonly started?: boolean;
   readonly restartCount?: number;
@@ -88,6 +96,14 @@ export interface ObservedCondition {
   readonly reason?: string;
   readonly message?: string;
   readonly lastTransitionTime?: string;
+  /** The generation of the pod that it is about; only conditions of pods have it. */
+  readonly observedGeneration?: number;
+}
+
+export interface PodContainer {
+  readonly name: string;
+  readonly image?: string;
+  readonly resources?: Resources;
 }
 
 /** The used part of core/v1 Pod. */
@@ -103,11 +119,12 @@ export interface Pod extends KubeObject {
   readonly spec?: {
     readonly nodeName?: string;
     readonly volumes?: readonly { readonly persistentVolumeClaim?: { readonly claimName?: string } }[];
-    readonly containers?: readonly { readonly name: string; readonly image?: string }[];
-    readonly initContainers?: readonly { readonly name: string; readonly image?: string }[];
+    readonly containers?: readonly PodContainer[];
+    readonly initContainers?: readonly PodContainer[];
   };
   readonly status?: {
     readonly phase?: string;
+    readonly observedGeneration?: number;
     readonly conditions?: readonly ObservedCondition[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
@@ -120,6 +137,8 @@ export interface Workload extends KubeObject {
     readonly replicas?: number;
     /** Deployments only: the rollout is paused (kubectl rollout pause). */
     readonly paused?: boolean;
+    /** StatefulSets only. */
+    readonly updateStrategy?: { readonly type?: string; readonly rollingUpdate?: object };
     readonly template?: {
       readonly metadata?: {
         readonly labels?: Readonly<Record<string, string>>;

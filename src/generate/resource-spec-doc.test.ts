@@ -1,15 +1,20 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
+import { anObserved, aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
 import type { SourceConfig } from '../api/app-deployment.ts';
-import { ResourceSpec } from '../api/resource-spec.ts';
+import { type Measure, NUMBER_FIELDS, ResourceSpec } from '../api/resource-spec.ts';
 import { Runtime } from '../api/runtime.ts';
 import { type StructuralSchema, structuralSchema } from '../api/structural-schema.ts';
+import { plan } from '../decide/children/plan.ts';
+import { keepingResized } from '../decide/children/store-resize.ts';
+import type { Observed, Pod, Workload } from '../decide/observed.ts';
+import { isResizing } from '../decide/resizing.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { effectiveNumbers } from '../record/resolve.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from '../resources/app-revision.ts';
 import { desiredChildren, migrationJob } from '../resources/desired.ts';
-import { ROWS, type Row } from './resource-spec-doc.ts';
+import { CHANGES, type Consequence, ROWS, type Row } from './resource-spec-doc.ts';
 import { MIGRATION_JOB, RUNTIME_ROWS } from './runtime-doc.ts';
 
 /** Every field that a person can set: what is free-form, a map of a person's own or a plain value has no parts. */
@@ -76,6 +81,80 @@ it.each(ROWS.map((row): [string, Row] => [row.field, row]))('%s becomes what the
   expect(ResourceSpec.safeParse(row.given).error).toBeUndefined();
   expectEffects(row, childrenOf({ resourceSpec: row.given }), without);
 });
+
+describe('what a change restarts', () => {
+  const AMOUNTS: Record<Measure, number> = {
+    minScale: 2,
+    maxScale: 8,
+    cpu: 0.5,
+    cpuLimit: 2,
+    memoryMb: 512,
+    memoryLimitMb: 2048,
+    storageGi: 20,
+    maxConnections: 200,
+  };
+  /** Every number, so that none follows another. */
+  const base = Object.fromEntries(NUMBER_FIELDS.map(({ field, measure }) => [field, AMOUNTS[measure]]));
+  const before = childrenOf({ resourceSpec: base });
+
+  it('is said of every number', () => {
+    expect(CHANGES.flatMap(({ fields }) => fields).toSorted()).toEqual(
+      NUMBER_FIELDS.map(({ field }) => field).toSorted(),
+    );
+  });
+
+  it.each(NUMBER_FIELDS)('$field', ({ field, measure }) => {
+    const change = CHANGES.find(({ fields }) => fields.includes(field));
+    const changed = (factor: number): Consequence =>
+      consequenceOf(before, childrenOf({ resourceSpec: { ...base, [field]: AMOUNTS[measure] * factor } }));
+    expect({ larger: changed(1.5), smaller: changed(0.5) }).toEqual({
+      larger: change?.larger,
+      smaller: change?.smaller,
+    });
+  });
+});
+
+/** By what differs, where everything of `before` runs. */
+function consequenceOf(before: readonly KubeObject[], after: readonly KubeObject[]): Consequence {
+  const templateOf = (object: KubeObject | undefined): unknown =>
+    (object as { spec?: { template?: unknown } } | undefined)?.spec?.template;
+  const found = after.filter((object, index) => !isDeepStrictEqual(object, before[index]));
+  const [one] = found.filter(({ kind }) => kind !== 'PodDisruptionBudget');
+  const there = before.find(({ kind, metadata }) => kind === one?.kind && metadata.name === one.metadata.name);
+  if (!one || !there) throw new Error('nothing has changed');
+  if (one.kind === 'PersistentVolumeClaim') {
+    const { refusals } = plan([one], {
+      ...anObserved(aRecord({ sourceConfig: { resourceSpec: { dbStorageGi: 1 } } })),
+      children: [there],
+    });
+    return refusals.some(({ reason }) => reason === 'StorageCannotShrink') ? 'refused' : 'grow';
+  }
+  if (one.kind === 'StatefulSet') {
+    const [kept] = keepingResized([one], running(there));
+    return kept && isResizing(kept as Workload) ? 'resize' : 'replace';
+  }
+  return isDeepStrictEqual(templateOf(one), templateOf(there)) ? 'scale' : 'rollout';
+}
+
+/** The pod of a StatefulSet runs, as a kubelet of Kubernetes 1.33 and newer says it. */
+function running(set: KubeObject): Observed {
+  const { template } = (set as KubeObject & { spec: { template: Pod } }).spec;
+  const [container] = template.spec?.containers ?? [];
+  const ofSet = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: set.metadata.name, uid: 'set', controller: true };
+  const pod: Pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'a', generation: 1, labels: { 'controller-revision-hash': 'a' }, ownerReferences: [ofSet] },
+    spec: template.spec ?? {},
+    status: {
+      conditions: [{ type: 'Ready', status: 'True' }],
+      containerStatuses: [{ ...container, name: container?.name ?? '', state: { running: {} } }],
+    },
+  };
+  const status = { observedGeneration: 1, updateRevision: 'a' };
+  const there = { ...set, metadata: { ...set.metadata, uid: 'set', generation: 1 }, status } as KubeObject;
+  return anObserved(aRecord(), { children: [there], pods: [pod] });
+}
 
 describe('runtime', () => {
   const resourceSpec = { queueMinScale: 1, queueMaxScale: 5, orchestratorMinScale: 1, executorCpu: 1 };

@@ -267,6 +267,44 @@ export const ROWS: readonly Row[] = [
   ...containerRows('sidecars'),
 ];
 
+/** What a change does to the pods that run. */
+const CONSEQUENCES = {
+  scale: 'more or fewer pods; none is replaced',
+  rollout: 'a rollout: new pods before the old ones go',
+  resize: 'in place: the pod keeps running',
+  replace: 'the pod is replaced once',
+  grow: 'the volume grows, the pod keeps running',
+  refused: 'refused, reason StorageCannotShrink',
+} as const;
+export type Consequence = keyof typeof CONSEQUENCES;
+
+interface Change {
+  readonly fields: readonly Numbers[];
+  readonly larger: Consequence;
+  readonly smaller: Consequence;
+}
+
+const ROLES = ['', 'queue', 'orchestrator', 'executor'] as const;
+
+function ofRoles(...measures: readonly string[]): readonly Numbers[] {
+  return ROLES.flatMap((role) =>
+    measures.map((measure) => (role === '' ? measure : `${role}${measure[0]?.toUpperCase()}${measure.slice(1)}`)),
+  ).filter((field): field is Numbers => NUMBERS.some((row) => row.field === field));
+}
+
+export const CHANGES: readonly Change[] = [
+  { fields: ofRoles('minScale', 'maxScale'), larger: 'scale', smaller: 'scale' },
+  { fields: ofRoles('cpu', 'cpuLimit', 'memoryMb', 'memoryLimitMb'), larger: 'rollout', smaller: 'rollout' },
+  {
+    fields: ['dbCpu', 'dbCpuLimit', 'dbMemoryMb', 'redisCpu', 'redisCpuLimit', 'redisMemoryMb'],
+    larger: 'resize',
+    smaller: 'resize',
+  },
+  { fields: ['dbMemoryLimitMb'], larger: 'resize', smaller: 'replace' },
+  { fields: ['redisMemoryLimitMb', 'dbMaxConnections'], larger: 'replace', smaller: 'replace' },
+  { fields: ['dbStorageGi'], larger: 'grow', smaller: 'refused' },
+];
+
 const INTRODUCTION = `<!-- Generated from src/generate/resource-spec-doc.ts by \`npm run generate\`. Do not edit. -->
 # What each field of resource_spec becomes
 
@@ -277,7 +315,7 @@ path is in camel case (\`memory_mb\` is \`memoryMb\`). A record named \`shop\` i
 
 /** The text of docs/resource-spec.md. */
 export function resourceSpecPage(): string {
-  return [INTRODUCTION, defaultsTable(), fieldsTable()].join('\n');
+  return [INTRODUCTION, defaultsTable(), changesTable(), fieldsTable()].join('\n');
 }
 
 /** Values in force of every number, where no size is given. There is an executor only where a size of it is. */
@@ -321,6 +359,23 @@ in \`status.resourceSpec\` of the record and in \`resource_spec\` of the API's a
 | Field | none | dev | prod |
 |---|---|---|---|
 ${lines.join('')}`;
+}
+
+function changesTable(): string {
+  const lines = CHANGES.map(({ fields, larger, smaller }) => {
+    const named = fields.map((field) => `\`${apiName(field)}\``).join(', ');
+    return `| ${named} | ${CONSEQUENCES[larger]} | ${CONSEQUENCES[smaller]} |\n`;
+  });
+  return `## What a change restarts
+
+| Fields | A larger value | A smaller value |
+|---|---|---|
+${lines.join('')}| all others | ${CONSEQUENCES.rollout} | |
+
+A limit that is not given follows its request: \`redis_memory_mb\` alone also changes the limit of Redis, of which its maximum memory is made. Every change but one of the
+scale is a revision. What is done in place takes Kubernetes 1.33 or newer; on an older one the pod is replaced once
+([docs/reference.md](reference.md#sizes-of-postgresql-and-redis)).
+`;
 }
 
 /** The rows as a table; `nameOf` gives a field's name in the API. */

@@ -112,7 +112,7 @@ export interface WriteOptions {
   readonly dryRun?: boolean;
   /** Reject fields that the schema does not have, instead of dropping them (fieldValidation). */
   readonly strict?: boolean;
-  readonly subresource?: 'status' | 'scale';
+  readonly subresource?: 'status' | 'scale' | 'resize';
   /** Aborts the request. The write may have happened nevertheless. */
   readonly signal?: AbortSignal;
   /** Called immediately before the request is sent over its connection. If it returns false, nothing is sent. */

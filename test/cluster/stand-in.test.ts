@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { statusFor } from './stand-in.ts';
+import { resizedStatus, statusFor } from './stand-in.ts';
 
 interface Row {
   readonly name: string;
@@ -100,5 +100,18 @@ describe('stand-in', () => {
       init: status.initContainerStatuses.map(inWords),
       main: status.containerStatuses.map(inWords).join(),
     }).toEqual(want);
+  });
+
+  it('reports the sizes of a resized pod, once, and none that a pod does not ask for', () => {
+    const small = { requests: { cpu: '1' } };
+    const large = { requests: { cpu: '2' } };
+    const pod = (asked: object, inForce?: object): Parameters<typeof resizedStatus>[0] => ({
+      metadata: { name: 'p' },
+      spec: { containers: [{ name: 'main', image: 'a:1', resources: asked }] },
+      status: { containerStatuses: [{ name: 'main', image: 'a:1', ...(inForce && { resources: inForce }) }] },
+    });
+    expect(resizedStatus(pod(large, small))).toEqual({ containerStatuses: [{ name: 'main', resources: large }] });
+    expect(resizedStatus(pod(large, large))).toBeUndefined();
+    expect(resizedStatus(pod(large))).toBeUndefined();
   });
 });

@@ -18,6 +18,7 @@ interface Container {
   readonly name: string;
   readonly image: string;
   readonly restartPolicy?: string;
+  readonly resources?: object;
 }
 
 interface Pod extends ApiObject {
@@ -27,7 +28,13 @@ interface Pod extends ApiObject {
     readonly containers: readonly Container[];
     readonly initContainers?: readonly Container[];
   };
-  readonly status?: { readonly containerStatuses?: readonly { readonly image: string }[] };
+  readonly status?: {
+    readonly containerStatuses?: readonly {
+      readonly name: string;
+      readonly image: string;
+      readonly resources?: object;
+    }[];
+  };
 }
 
 export async function startStandIn(api: ApiClient, signal: AbortSignal): Promise<void> {
@@ -55,14 +62,26 @@ async function obey(api: ApiClient, pod: Pod, addresses: () => string): Promise<
   if (pod.spec.containers.some(({ image }) => playedImage.test(image))) return;
   // Said already; again only when an image has been corrected in place, lest each answer call for the next.
   const said = pod.status?.containerStatuses?.map((container) => container.image);
-  if (said?.join() === pod.spec.containers.map((container) => container.image).join()) return;
-  const status = statusFor(pod, addresses(), new Date());
+  const isSaid = said?.join() === pod.spec.containers.map((container) => container.image).join();
+  const status = isSaid ? resizedStatus(pod) : statusFor(pod, addresses(), new Date());
+  if (!status) return;
   await api.call(
     'PATCH',
     `${path}/status`,
     { metadata: { uid: pod.metadata.uid }, status },
     'application/strategic-merge-patch+json',
   );
+}
+
+/** The sizes in force of a pod that has been resized, as a kubelet with room for them says at once; exported for its test. */
+export function resizedStatus({ spec, status }: Pod): Record<string, unknown> | undefined {
+  const containerStatuses = (status?.containerStatuses ?? []).flatMap(({ name, resources }) => {
+    const wanted = spec.containers.find((container) => container.name === name)?.resources;
+    return resources === undefined || JSON.stringify(wanted) === JSON.stringify(resources)
+      ? []
+      : [{ name, resources: wanted }];
+  });
+  return containerStatuses.length > 0 ? { containerStatuses } : undefined;
 }
 
 interface Condition {
@@ -139,7 +158,11 @@ function containerStatus(container: Container, state: ContainerState, time: stri
     const message = `Back-off pulling image "${image}": there is no such image in the stand-in`;
     return { ...common, ...absent, state: { waiting: { reason: 'ImagePullBackOff', message } } };
   }
-  const present = { imageID: image, containerID: `stand-in://${name}` };
+  const present = {
+    imageID: image,
+    containerID: `stand-in://${name}`,
+    ...(container.resources && { resources: container.resources }),
+  };
   if (state === 'running') {
     return { ...common, ...present, ready: true, started: true, state: { running: { startedAt: time } } };
   }

@@ -24,6 +24,7 @@ import {
 import { podsToTry, withoutRefused } from '../../decide/children/pod-dry-run.ts';
 import { handedOver } from '../../decide/children/replicas-handover.ts';
 import { digestsThere, type Rotation } from '../../decide/children/rotation.ts';
+import { keepingResized } from '../../decide/children/store-resize.ts';
 import { type ActionFailure, deploymentOf, type Observed } from '../../decide/observed.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { imageOf } from '../../record/revision-image.ts';
@@ -53,7 +54,7 @@ export function childrenOf(
   // A copy in a listener's cluster has the tenant of the hub.
   const tenantId = record.metadata.annotations?.[ORIGIN_TENANT_ANNOTATION] ?? observed.tenantId ?? '';
   const autoscaled = handedOver(observed, revision);
-  return desiredChildren(
+  const children = desiredChildren(
     {
       record,
       revision,
@@ -66,6 +67,7 @@ export function childrenOf(
     },
     contracts,
   );
+  return keepingResized(children, observed);
 }
 
 /**

@@ -18,6 +18,7 @@ import { partitionByData, withoutUnsafe } from '../../decide/children/plan.ts';
 import { untilStuckMs } from '../../decide/children/pod-dry-run.ts';
 import { type Rotation, rotationOf } from '../../decide/children/rotation.ts';
 import { sharingPods } from '../../decide/children/shared-pods.ts';
+import { resizeSteps, untilGivenUpMs } from '../../decide/children/store-resize.ts';
 import { stuckPods } from '../../decide/children/stuck-pods.ts';
 import { type ActionFailure, type Observed, refTo, said } from '../../decide/observed.ts';
 import { patienceOf, untilExhaustedMs } from '../../decide/patience.ts';
@@ -63,6 +64,7 @@ import type { DryRunResult } from './pod-dry-run.ts';
 import { makePodEvents } from './pod-events.ts';
 import { collectRevisions } from './prune-revisions.ts';
 import type { SecretFingerprints } from './secret-fingerprints.ts';
+import { takeResizeSteps } from './store-resize.ts';
 
 export interface ReconcilerOptions extends Clusters {
   readonly contents: SecretFingerprints;
@@ -172,6 +174,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
       recheckAfterMs(after.pods, now()),
       untilExhaustedMs(record, options.settings, now()),
       untilStuckMs(after, now()),
+      untilGivenUpMs(after, now()),
       untilOverdueMs(after.pods, now()),
     );
   };
@@ -298,7 +301,9 @@ async function bringChildren(
     planned.migrates === true && changed.size === 0 && mayStartPods([...before, ...performed])
       ? await startMigration(observed, latest, options)
       : await lostMigration(observed, latest, target);
-  const removed = mayStartPods(before) ? await removePods(stuckPods(observed, changed), target) : [];
+  const mayReplace = mayStartPods(before);
+  const removed = mayReplace ? await removePods(stuckPods(observed, changed), target) : [];
+  const resized = mayReplace ? await takeResizeSteps(resizeSteps(observed, changed, options.now()), target) : [];
   const housekeeping = [
     ...(await collectRevisions(observed, settings.revisions.kept, home)),
     ...causesOf(await deleteObjects(obsoleteMigrations(observed, latest), target)),
@@ -306,7 +311,7 @@ async function bringChildren(
   ];
   return {
     latest,
-    refusals: [...before, ...performed, ...migration, ...removed],
+    refusals: [...before, ...performed, ...migration, ...removed, ...resized],
     address,
     housekeeping,
     ...(planned.foreign && { foreign: planned.foreign }),

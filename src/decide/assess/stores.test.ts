@@ -42,6 +42,18 @@ describe("the record's own store", () => {
     ref: { kind: 'StatefulSet', name: 'shop--redis' },
     message: 'refused',
   };
+  const resized: Workload = { ...aStore('redis'), spec: { updateStrategy: { type: 'OnDelete' } } };
+  const ofSet = {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    name: 'shop--redis',
+    uid: 'uid-shop--redis',
+    controller: true,
+  };
+  const full = aPod('redis', revision, {
+    conditions: [{ type: 'PodResizePending', status: 'True', reason: 'Deferred', message: 'no room' }],
+  });
+  const waits: Pod = { ...full, metadata: { ...full.metadata, ownerReferences: [ofSet] } };
   const rolling: Workload = { ...aStore('redis'), status: { ...aStore('redis').status, observedGeneration: 0 } };
   it.each<{
     name: string;
@@ -69,6 +81,13 @@ describe("the record's own store", () => {
     { name: 'its pod fails', set: silent, pods: [crashed], want: 'fail ContainerCrashed' },
     { name: 'its pod does not end', set: silent, pods: [stuck], want: 'stalled PodStuckTerminating' },
     { name: 'is being restarted', set: rolling, want: 'fail Starting' },
+    { name: 'is being resized', set: resized, want: 'fail Resizing' },
+    { name: 'waits for room on its node', set: resized, pods: [waits], want: 'fail ResizeDeferred' },
+    {
+      name: 'is being resized, and does not answer',
+      set: { ...resized, status: { ...resized.status, readyReplicas: 0 } },
+      want: 'fail Starting',
+    },
     { name: 'has not answered yet', set: silent, want: 'fail Starting' },
     {
       name: 'answered before',

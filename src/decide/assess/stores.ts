@@ -14,6 +14,7 @@ import {
   WAIT_FOR_REDIS,
 } from '../../api/meta.ts';
 import { doesWithout } from '../../api/runtime.ts';
+import { quoted } from '../../api/text.ts';
 import { podsIdOf } from '../../record/shared-pods.ts';
 import {
   type ActionFailure,
@@ -26,6 +27,7 @@ import {
   volumeClaimOf,
   type Workload,
 } from '../observed.ts';
+import { isResizing, resizeDeferred } from '../resizing.ts';
 import { howToRelease } from '../terminating-pods.ts';
 import { VOLUME_UNUSABLE, volumeTrouble } from './database-volume.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
@@ -70,6 +72,7 @@ const OWN_CHECKS: readonly Check[] = [
   notMade,
   podsFail,
   podStuck,
+  resizing,
   restarting,
   stoppedAnswering,
 ];
@@ -132,8 +135,10 @@ function isReady(set: Workload | undefined): boolean {
 }
 
 /** What answers is still, or may be, of older settings. */
-function isRolling({ metadata, status = {} }: Workload): boolean {
+function isRolling(set: Workload): boolean {
+  const { metadata, status = {} } = set;
   const { observedGeneration = 0, currentRevision, updateRevision, updatedReplicas = 0 } = status;
+  if (isResizing(set)) return true;
   if (observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision) return true;
   // A correction makes both the older one again, while the pod is still of the one between.
   return updateRevision !== undefined && updatedReplicas === 0;
@@ -178,6 +183,17 @@ function podsFail({ part, observed, what }: Seen): Entry | undefined {
 function podStuck({ part, observed, what }: Seen): Entry | undefined {
   const overdue = podsOf(observed, part).find((pod) => pod.overdue);
   return overdue && stalled('PodStuckTerminating', `${what}: ${howToRelease(overdue)}`);
+}
+
+function resizing({ observed, set, what }: Seen): Entry | undefined {
+  if (!set || !isReady(set) || !isResizing(set)) return undefined;
+  const deferred = resizeDeferred(set, observed);
+  if (!deferred) return fail('Resizing', `${what} answers. Its pod is being resized, without a restart.`);
+  const { name, namespace } = deferred.pod.metadata;
+  return fail(
+    'ResizeDeferred',
+    `${what} answers, with its earlier sizes, because its node has no room for the new ones: ${quoted(deferred.words)}. Its pod is resized as soon as there is room. kubectl delete pod ${name} -n ${namespace} lets it start on another node.`,
+  );
 }
 
 function restarting({ observed, part, set, what }: Seen): Entry | undefined {

@@ -353,6 +353,18 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     '? 0 : smallestSize(',
     'resize',
   ),
+  'a pod that is being resized is replaced': bug(
+    'src/decide/children/store-resize.ts',
+    'return changes || !isDone(set, pod);',
+    'return changes;',
+    'resize',
+  ),
+  'the template that a resized pod has is not named on it': bug(
+    'src/decide/children/store-resize.ts',
+    "return [{ do: 'note', ",
+    "return [] ?? [{ do: 'note', ",
+    'resize',
+  ),
   'failed reconciles have no backoff': {
     replacements: [
       {

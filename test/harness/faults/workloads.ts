@@ -86,6 +86,20 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       );
     });
 
+  /** Other sizes alone, for the database pod that runs. */
+  const resizeInPlace = async (): Promise<void> => {
+    const pod = (): string | undefined => childIn(stage, 'Pod', `${RECORD}--postgres-0`)?.metadata.uid;
+    const before = pod();
+    await change({ sourceConfig: { resourceSpec: { dbCpu: 0.3, dbMemoryMb: 640 } } });
+    await untilReady('resize: the pod that runs');
+    await until(
+      stage,
+      'resize: its StatefulSet replaces pods again',
+      () => childIn(stage, 'StatefulSet', `${RECORD}--postgres`)?.spec.updateStrategy.type === 'RollingUpdate',
+    );
+    if (pod() !== before) throw new Error('resize: the database pod was replaced.');
+  };
+
   // Somebody else's, under the record's own label: neither a sweep nor a teardown may take them.
   await api.call('POST', services, decoy('Service', { ports: [{ port: 1 }] }));
   await api.call('POST', secrets, decoy('Secret', undefined));
@@ -159,6 +173,7 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       );
       await change({ sourceConfig: { resourceSpec: { dbStorageGi: 30 } } });
       await untilReady('resize: larger');
+      await resizeInPlace();
       // Back to where the volume was smaller: it stays as large as it is.
       await change({
         sourceConfig: { resourceSpec: null },
@@ -167,8 +182,13 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       });
       break;
     case 'impossible': {
+      // Other connections take another pod, which finds no room: sizes alone are given to the pod that runs.
       const resize = (dbMemoryMb: number, redisMemoryMb: number): Promise<void> =>
-        change({ sourceConfig: { resourceSpec: { dbMemoryMb, redisMemoryMb } } });
+        change({
+          sourceConfig: {
+            resourceSpec: { dbMemoryMb, dbMaxConnections: dbMemoryMb === LARGE_DATABASE_MB ? 101 : 100, redisMemoryMb },
+          },
+        });
       // More than the stand-in's one node has: the database that runs is kept.
       await resize(MOST_MEMORY_MB, 128);
       await until(stage, 'impossible: NoNodeFits', () => hasCondition(stage, 'Stalled', 'NoNodeFits'));

@@ -468,6 +468,7 @@ export const GROUPS: readonly Group[] = [
 /** The tests that make the other failures happen: they need another platform, or cannot be had on a cluster of one node. */
 export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   NoReadyPod: 'test/suites/reconcile/failed-rollout.test.ts',
+  ResizeDeferred: 'test/suites/e2e/store-sizes.test.ts',
   ImageNotAllowed: 'src/decide/assess/policy.test.ts',
   ChildrenModified: 'test/suites/reconcile/drift-repair.test.ts',
   MetricsMissing: 'test/suites/integration/scaling.test.ts',

@@ -17,7 +17,8 @@ function inTenant(...args: readonly string[]): Promise<string> {
   return davit.kubectl(['-n', tenant.namespace, ...args]);
 }
 
-async function apply(dbCpu: number): Promise<void> {
+/** With other connections, PostgreSQL needs another pod; other sizes alone are given to the one that runs. */
+async function apply(dbCpu: number, dbMaxConnections = 100): Promise<void> {
   await davit.kubectl(['apply', '-f', '-'], {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'AppDeployment',
@@ -31,6 +32,7 @@ async function apply(dbCpu: number): Promise<void> {
           memoryMb: 128,
           dbCpu,
           dbCpuLimit: 64,
+          dbMaxConnections,
           dbMemoryMb: 256,
           dbStorageGi: 1,
           redisCpu: 0.1,
@@ -77,7 +79,7 @@ withPods('a PostgreSQL that runs', () => {
     // As much as the node has, of which others have a part: that cannot be known before.
     const cores = Number(await davit.kubectl(['get', 'nodes', '-o', 'jsonpath={.items[0].status.allocatable.cpu}']));
     expect(cores).toBeGreaterThanOrEqual(1);
-    await apply(cores);
+    await apply(cores, 101);
     await says('DatabaseReady', { status: 'False', reason: 'Unschedulable' });
     await apply(0.1);
     await says('Ready', READY);

@@ -765,6 +765,8 @@ function allowedChange(old: JsonObject, sent: JsonObject, subresource: string | 
     const spec = { ...(old['spec'] as JsonObject), replicas: (sent['spec'] as JsonObject)['replicas'] ?? null };
     return { ...old, spec };
   }
+  // The API server takes nothing but the sizes of containers.
+  if (subresource === 'resize') return { ...old, spec: sent['spec'] ?? null };
   const metadata: JsonObject = { ...(sent['metadata'] as JsonObject) };
   for (const name of [...SERVER_METADATA, 'name', 'namespace', 'deletionGracePeriodSeconds']) {
     const value = oldMetadata[name];

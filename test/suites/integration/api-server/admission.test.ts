@@ -984,6 +984,43 @@ describe('the controller', () => {
     expect((await door.call('POST', at('a-tenant', 'pods'), pod, CONTROLLER)).message).toContain('only as dry runs');
     expect((await door.call('POST', at('no-tenant', 'pods?dryRun=All'), pod, CONTROLLER)).message).toContain(TENANTS);
   });
+  it('changes of pods only the sizes of its own databases, and the label that names their template', async () => {
+    const marked = {
+      'davit.dev/deployment-uid': 'u',
+      'davit.dev/component': 'postgres',
+      'controller-revision-hash': 'a',
+    };
+    const ownerReferences = [
+      { apiVersion: 'example.com/v1', kind: 'StatefulSet', name: 'x', uid: 'x', controller: true },
+    ];
+    const sized = (cpu: string): object => ({ requests: { cpu, memory: '1Mi' }, limits: { cpu: '1', memory: '1Mi' } });
+    const spec = { containers: [{ name: 'postgres', image: 'p:1', resources: sized('100m') }] };
+    const other = { ...marked, 'davit.dev/component': 'server' };
+    // oxlint-disable-next-line no-await-in-loop -- two small objects
+    for (const [name, labels] of [
+      ['resized', marked],
+      ['not-resized', other],
+    ] as const)
+      expect(
+        await door.call('POST', at('a-tenant', 'pods'), { metadata: { name, labels, ownerReferences }, spec }),
+      ).toMatchObject({ status: 201 });
+    const patch = (path: string, body: object): Promise<Answer> =>
+      door.call('PATCH', at('a-tenant', `pods/${path}`), body, CONTROLLER);
+    const larger = { spec: { containers: [{ name: 'postgres', image: 'p:1', resources: sized('200m') }] } };
+    const labelled = (labels: object): object => ({ metadata: { labels } });
+    const NO = 'may change of pods only the sizes';
+    expect(await patch('resized/resize', larger)).toMatchObject({ message: '', status: 200 });
+    expect(await patch('resized', labelled({ 'controller-revision-hash': 'b' }))).toMatchObject({ status: 200 });
+    expect((await patch('not-resized/resize', larger)).message).toContain(NO);
+    expect((await patch('not-resized', labelled({ 'controller-revision-hash': 'b' }))).message).toContain(NO);
+    expect((await patch('resized', labelled({ added: '' }))).message).toContain(NO);
+    expect((await patch('resized', labelled({ 'davit.dev/deployment-uid': null }))).message).toContain(NO);
+    expect((await patch('resized', labelled({ 'davit.dev/deployment-uid': 'v' }))).message).toContain(NO);
+    expect((await patch('resized', { spec: { containers: [{ name: 'postgres', image: 'p:2' }] } })).message).not.toBe(
+      '',
+    );
+    expect((await patch('resized', { spec: { activeDeadlineSeconds: 5 } })).message).toContain(NO);
+  });
   it('deletes only pods of its own databases', async () => {
     const marked = { 'davit.dev/deployment-uid': 'u', 'davit.dev/component': 'postgres' };
     // Of a group that the API server does not have: the garbage collector would delete a pod whose owner it can look for

@@ -43,18 +43,35 @@ function record(name: string, more: object = {}): string {
   });
 }
 
-/** Sizes of one node's memory, of which each fits and both together do not: the stand-in's node has 4 TiB. */
+/**
+ * Sizes of one node's memory, of which each fits and both together do not: the stand-in's node has 4 TiB. Other connections make
+ * another pod of it, which finds no room.
+ */
 async function outgrowNode(name: string): Promise<void> {
   const resize = async (dbMemoryMb: number, redisMemoryMb: number, expected: string): Promise<void> => {
-    const patch = JSON.stringify({ spec: { sourceConfig: { resourceSpec: { dbMemoryMb, redisMemoryMb } } } });
+    const dbMaxConnections = dbMemoryMb === 256 ? 100 : 101;
+    const resourceSpec = { dbMemoryMb, dbMaxConnections, redisMemoryMb };
+    const patch = JSON.stringify({ spec: { sourceConfig: { resourceSpec } } });
     await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', name, '--type=merge', '-p', patch]);
     await cluster.kubectl(['-n', tenant.namespace, 'wait', `--for=${expected}`, `appd/${name}`, '--timeout=60s']);
   };
   const reason = (type: string): string => `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`;
+  await growInPlace(name);
   await resize(256, 1_126_400, `${reason('RedisReady')}=Answering`);
   await resize(3_584_000, 1_126_400, `${reason('DatabaseReady')}=Unschedulable`);
   // The pod that found no room gives way.
   await resize(256, 1_126_400, `${reason('DatabaseReady')}=Answering`);
+}
+
+/** More CPU for the pod of PostgreSQL that runs. */
+async function growInPlace(name: string): Promise<void> {
+  const pod = ['-n', tenant.namespace, 'get', 'pod', `${name}--postgres-0`, '-o'];
+  const uid = await cluster.kubectl([...pod, 'jsonpath={.metadata.uid}']);
+  const patch = JSON.stringify({ spec: { sourceConfig: { resourceSpec: { dbCpu: 0.3 } } } });
+  await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', name, '--type=merge', '-p', patch]);
+  const shown = 'jsonpath={.metadata.uid} {.status.containerStatuses[0].resources.requests.cpu}';
+  await eventually(async () => expect(await cluster.kubectl([...pod, shown])).toBe(`${uid} 300m`));
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', `appd/${name}`, '--timeout=60s']);
 }
 
 async function live(): Promise<void> {

@@ -1,0 +1,45 @@
+// Performs the steps of a resize (decide/children/store-resize.ts) at the API server.
+
+import { quoted } from '../../api/text.ts';
+import { hasSizes, type ResizeStep } from '../../decide/children/store-resize.ts';
+import { type ActionFailure, type Pod, refTo, said } from '../../decide/observed.ts';
+import { Forbidden, Invalid, NotFound } from '../../errors.ts';
+import { PODS } from '../../kube/api-resources.ts';
+import { overlayWrite } from '../shared/caches.ts';
+import { type Cluster, placeOf } from '../shared/cluster.ts';
+import { removePods } from '../shared/delete.ts';
+import { failureOf } from '../shared/failures.ts';
+import { settleAll } from '../shared/settle-all.ts';
+
+/** The steps that failed. A pod that cannot be resized is replaced, as every other change of its template replaces it. */
+export async function takeResizeSteps(steps: readonly ResizeStep[], target: Cluster): Promise<ActionFailure[]> {
+  return (await settleAll(steps.map((step) => take(step, target)))).flat();
+}
+
+async function take(step: ResizeStep, target: Cluster): Promise<ActionFailure[]> {
+  if (step.do === 'replace') return removePods([step.pod], target);
+  const { pod, patch, set } = step;
+  const writing = step.do === 'resize' ? ({ subresource: 'resize' } as const) : {};
+  try {
+    const written = await target.client.jsonPatch<Pod>(PODS, placeOf(pod), patch, writing);
+    overlayWrite(target.caches, written);
+    // A webhook, or a LimitRange, gives it other sizes than were asked for.
+    return step.do === 'resize' && !hasSizes(set, written) ? await removePods([written], target) : [];
+  } catch (error) {
+    if (step.do === 'resize' && isRefused(error)) return overQuota(step, error) ?? (await removePods([pod], target));
+    return [failureOf(error, refTo(set), 'change', `the pod of ${said(refTo(set))}`)];
+  }
+}
+
+/** Another class of service, more than the node has, no right to resize, or a server before 1.33. */
+function isRefused(error: unknown): error is Invalid | Forbidden | NotFound {
+  return error instanceof Invalid || error instanceof Forbidden || error instanceof NotFound;
+}
+
+/** Another pod would not be created either, so the one that runs is kept. */
+function overQuota({ set, pod }: ResizeStep, error: Invalid | Forbidden | NotFound): ActionFailure[] | undefined {
+  const words = error.serverMessage ?? error.message;
+  if (!words.includes('exceeded quota')) return undefined;
+  const message = `The API server rejects the new sizes of Pod ${pod.metadata.name}: ${quoted(words)}. The pod keeps the sizes that it has. Correct the cause; the deployment then continues automatically.`;
+  return [{ reason: 'PodsRefused', ref: refTo(set), message }];
+}

@@ -1,0 +1,40 @@
+// How a resize of a running PostgreSQL or Redis is seen (children/store-resize.ts).
+
+import type { Observed, ObservedCondition, Pod, Workload } from './observed.ts';
+
+/** Whether a StatefulSet keeps its pod of an earlier template, because that pod is being resized. */
+export function isResizing(set: Workload): boolean {
+  return set.spec?.updateStrategy?.type === 'OnDelete';
+}
+
+/** The pod that the StatefulSet has: its own have one. */
+export function podOf({ metadata: { uid } }: Workload, { pods }: Observed): Pod | undefined {
+  return pods.find(
+    ({ metadata }) =>
+      metadata.deletionTimestamp === undefined &&
+      metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) === true,
+  );
+}
+
+/** A condition that holds, of the pod as it is asked to be now. */
+export function resizeCondition(
+  { metadata, status }: Pod,
+  type: 'PodResizePending' | 'PodResizeInProgress',
+): ObservedCondition | undefined {
+  return status?.conditions?.find(
+    (condition) =>
+      condition.type === type &&
+      condition.status === 'True' &&
+      (condition.observedGeneration ?? metadata.generation) === metadata.generation,
+  );
+}
+
+/** What the kubelet says of a size for which the node has no room at present. */
+export function resizeDeferred(
+  set: Workload,
+  observed: Observed,
+): { readonly pod: Pod; readonly words: string } | undefined {
+  const pod = podOf(set, observed);
+  const pending = pod && resizeCondition(pod, 'PodResizePending');
+  return pod && pending?.reason === 'Deferred' ? { pod, words: pending.message ?? '' } : undefined;
+}
