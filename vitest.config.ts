@@ -27,6 +27,8 @@ export default defineConfig({
           ],
           exclude: PUBLISHED,
           globalSetup: [PREPARE],
+          // To load Davit's schemas anew for each file takes longer than most of the tests.
+          isolate: false,
           // The slowest take three seconds, and many times that where the machine is busy with other work.
           testTimeout: 120_000,
           hookTimeout: 120_000,

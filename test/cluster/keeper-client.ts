@@ -37,8 +37,9 @@ export interface Started {
 
 type Distributed<T> = T extends unknown ? Omit<T, 'id'> : never;
 
-// Set apart by the caller's environment only where a program needs it; PATH for the node's helpers.
-const passedOn = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+// Set apart by the caller's environment only where a program needs it; PATH for the node's helpers, GOGC for who has
+// more memory than time.
+const passedOn = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'GOGC', 'GOMEMLIMIT'];
 
 export async function forkKeeper(runFolder: string, onSurprise: (message: string) => void): Promise<Keeper> {
   const logs = join(runFolder, 'logs');

@@ -24,6 +24,10 @@ export interface LanesOptions {
   /** A line of all that is said. */
   readonly say: (line: string) => void;
   readonly children: Set<ChildProcess>;
+  /** True once no further lane shall begin. */
+  readonly isStopped?: () => boolean;
+  /** Environment of all of them, besides this process's own. */
+  readonly env?: NodeJS.ProcessEnv;
   /** After so long without a word it is said which lanes still run. */
   readonly silenceMs?: number;
 }
@@ -40,16 +44,28 @@ interface Report {
   }[];
 }
 
-/** Resolves when all have ended. A lane that left no report, or ended in failure without a failed test, is a failure. */
-export async function runLanes(lanes: readonly Lane[], { say, children, silenceMs }: LanesOptions): Promise<Tally> {
+/**
+ * The lists side by side, the lanes of a list one after another. Resolves when all have ended. A lane that left no report, or
+ * ended in failure without a failed test, is a failure.
+ */
+export async function runLanes(lists: readonly (readonly Lane[])[], options: LanesOptions): Promise<Tally> {
+  const { say, children, isStopped = () => false, env = {}, silenceMs = 30_000 } = options;
   const folder = await mkdtemp(join(tmpdir(), 'davit-test-'));
+  const lanes = lists.flat();
   const width = Math.max(...lanes.map(({ name }) => name.length));
-  const silence = breakSilence(say, children, silenceMs ?? 30_000);
-  try {
-    const tallies = await Promise.all(
-      lanes.map((lane) => runLane(lane, join(folder, `${lane.name}.json`), children, told(lane, width))),
-    );
+  const silence = breakSilence(say, children, silenceMs);
+  const inTurn = async (list: readonly Lane[]): Promise<Tally> => {
+    const tallies: Tally[] = [];
+    for (const lane of list) {
+      if (isStopped()) break;
+      const file = join(folder, `${lane.name}.json`);
+      // oxlint-disable-next-line no-await-in-loop -- one after another
+      tallies.push(await runLane(lane, { file, children, env, say: told(lane, width) }));
+    }
     return sum(tallies);
+  };
+  try {
+    return sum(await Promise.all(lists.map(inTurn)));
   } finally {
     silence.stop();
     await rm(folder, { recursive: true, force: true });
@@ -77,18 +93,19 @@ export function sum(tallies: readonly Tally[]): Tally {
   return { passed: total('passed'), failed: total('failed'), skipped: total('skipped') };
 }
 
-async function runLane(
-  { args }: Lane,
-  file: string,
-  children: Set<ChildProcess>,
-  say: (line: string) => void,
-): Promise<Tally> {
+interface LaneOptions extends Pick<LanesOptions, 'say' | 'children'> {
+  /** Of its report. */
+  readonly file: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+async function runLane({ args }: Lane, { file, children, env, say }: LaneOptions): Promise<Tally> {
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
   const child = spawn(process.execPath, [...args, ...reporters], {
     // A group of its own, so that what it has started is within reach too.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
+    env: { ...process.env, ...env, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
   });
   children.add(child);
   const [code] = await Promise.all([

@@ -8,8 +8,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import type { Cluster } from '../cluster/cluster.ts';
+import { documentsOf } from './rendered-chart.ts';
 
 export const DAVIT_NAMESPACE = 'davit-system';
 export const ORGANIZATION_NAMESPACE = 'davit-org';
@@ -60,12 +61,6 @@ export interface Platform {
   makeTenant(namespace: string): Promise<Tenant>;
   /** Ends Davit's processes; the cluster keeps what they made. */
   stop(): Promise<void>;
-}
-
-interface Manifest {
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  readonly data?: Readonly<Record<string, string>>;
 }
 
 /** Applies the chart as Helm renders it and starts Davit. Resolves when both processes are ready. */
@@ -133,16 +128,20 @@ async function applyRendered(target: Target, rendered: string): Promise<Document
     input: [namespaceOf(DAVIT_NAMESPACE, {}), namespaceOf(ORGANIZATION_NAMESPACE, {})].join(''),
   });
   await target.kubectl(['apply', '--server-side', '-f', '-'], { input: rendered });
-  const manifests = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest | null);
-  const crds = manifests
-    .filter((manifest) => manifest?.kind === 'CustomResourceDefinition')
-    .map((manifest) => `crd/${manifest?.metadata.name}`);
-  await target.kubectl(['wait', '--for=condition=Established', '--timeout=60s', ...crds]);
-  const config = manifests.find(
-    (manifest) => manifest?.kind === 'ConfigMap' && manifest.data?.['settings.yaml'] !== undefined,
+  // Of the definitions the name alone: to parse them takes as long as to apply them.
+  const crds = ofKind(rendered, 'CustomResourceDefinition').map(
+    (text) => `crd/${/^ {2}name: (\S+)$/m.exec(text)?.[1]}`,
   );
+  await target.kubectl(['wait', '--for=condition=Established', '--timeout=60s', ...crds]);
+  const config = ofKind(rendered, 'ConfigMap')
+    .map((text) => parse(text) as { readonly data?: Documents })
+    .find(({ data }) => data?.['settings.yaml'] !== undefined);
   if (!config) throw new Error('The chart renders no ConfigMap with settings.yaml.');
   return config.data ?? {};
+}
+
+function ofKind(manifests: string, kind: string): string[] {
+  return documentsOf(manifests).filter((text) => new RegExp(`^kind: ${kind}$`, 'm').test(text));
 }
 
 /**

@@ -5,7 +5,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
 
 const run = promisify(execFile);
@@ -44,8 +44,8 @@ export async function makeChartRenderer(): Promise<ChartRenderer> {
   }
   async function renderFrom(folder: string, args: readonly string[]): Promise<Manifest[]> {
     const text = await helm('template', 'davit', folder, '--namespace', 'davit-system', ...args);
-    return parseAllDocuments(text)
-      .map((document) => document.toJS() as Manifest | null)
+    return documentsOf(text)
+      .map(parsed)
       .filter((manifest) => manifest !== null);
   }
   return {
@@ -64,6 +64,19 @@ export async function makeChartRenderer(): Promise<ChartRenderer> {
     },
     close: () => rm(home, { recursive: true, force: true }),
   };
+}
+
+export function documentsOf(manifests: string): string[] {
+  return manifests.split(/^---$/m);
+}
+
+/** JSON by YAML: most of a chart is definitions, which are the same in all renderings, and YAML takes fifty times as long. */
+const known = new Map<string, string>();
+
+function parsed(document: string): Manifest | null {
+  const json = known.get(document) ?? JSON.stringify(parse(document) ?? null);
+  known.set(document, json);
+  return JSON.parse(json) as Manifest | null;
 }
 
 export function manifestNamed(manifests: readonly Manifest[], kind: string, name: string): Manifest {

@@ -442,15 +442,10 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
     const on = besides.length > 0 ? await bench.apart() : bench;
     await inLanes(alone, (plan) => runAndSay(plan, on), 1);
   };
-  const faults = (): Promise<void> =>
-    inLanes<AnyPlan>([...besides, ...throughFacade, ...ofListeners.filter((plan) => !isRestored(plan))], (plan) =>
-      runAndSay(plan),
-    );
-  const seededBugs = (): Promise<void> =>
-    inLanes(
-      bugs.filter((plan) => !isRestored(plan)),
-      runBug,
-    );
+  const faults = [...besides, ...throughFacade, ...ofListeners.filter((plan) => !isRestored(plan))].map(
+    (plan: AnyPlan) => () => runAndSay(plan),
+  );
+  const seededBugs = bugs.filter((plan) => !isRestored(plan)).map((plan) => () => runBug(plan));
   const allTrials = async (): Promise<void> => {
     for (const trial of apart) {
       if (isTimeOver()) continue;
@@ -464,8 +459,8 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
   // What is left out where the time is over should be more of the same: in a sample the bugs and the trials, of which
   // another takes others; of all the last of many plans.
   if (!values.quick) await allTrials();
-  const [first, then] = values.quick ? [faults, seededBugs] : [seededBugs, faults];
-  await Promise.all([first().then(then), breakingTheirs()]);
+  const runs = values.quick ? [...faults, ...seededBugs] : [...seededBugs, ...faults];
+  await Promise.all([inLanes(runs, (run) => run()), breakingTheirs()]);
   // Everybody on the hub loses what has happened.
   await inLanes(ofListeners.filter(isRestored), (plan) => runAndSay(plan), 1);
   await inLanes(bugs.filter(isRestored), runBug, 1);
