@@ -213,6 +213,7 @@ export const BOUNDS: readonly Bound[] = [
       people.sizes('a larger volume', { dbStorageGi: 20 }),
       people.sizes('a smaller volume', { dbStorageGi: 1 }),
       claimGrows,
+      people.storesStuck,
     ],
     people: 3,
     troubles: 1,
@@ -227,6 +228,7 @@ export const BOUNDS: readonly Bound[] = [
     begin: begin({ sourceConfig: { resourceSpec: FIXED, runtime: MIGRATE } }),
     events: [
       ...CLUSTER_EVENTS,
+      people.storesStuck,
       people.webhookRefuses,
       people.webhookRefusesOtherwise,
       people.webhookRewrites,
