@@ -11,19 +11,30 @@ export interface Patience {
   readonly unavailableSeconds: number;
   /** Conditions that have been False for longer than that. */
   readonly exhausted: ReadonlySet<ConditionType>;
+  readonly progressDeadlineSeconds: number;
+  /** The same for what is rolled out. */
+  readonly overdue: ReadonlySet<ConditionType>;
 }
 
 const TIMED: readonly ConditionType[] = ['Available', 'WorkloadsReady', 'DatabaseReady', 'RedisReady'];
+/** What is rolled out waits for these, where its Deployment has no deadline. */
+const AWAITED: readonly ConditionType[] = ['DatabaseReady', 'RedisReady'];
 
 export function patienceOf(record: AppDeployment, { pods }: Settings, now: Date): Patience {
-  const { maxCrashes, unavailableSeconds } = pods;
-  const exhausted = TIMED.filter((type) => leftMs(record, type, unavailableSeconds, now) === 0);
-  return { maxCrashes, unavailableSeconds, exhausted: new Set(exhausted) };
+  const { maxCrashes, unavailableSeconds, progressDeadlineSeconds } = pods;
+  const over = (types: readonly ConditionType[], seconds: number): ReadonlySet<ConditionType> =>
+    new Set(types.filter((type) => leftMs(record, type, seconds, now) === 0));
+  const exhausted = over(TIMED, unavailableSeconds);
+  const overdue = over(AWAITED, progressDeadlineSeconds);
+  return { maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue };
 }
 
 /** Milliseconds until the next condition has been False for too long; undefined if none is on its way there. */
 export function untilExhaustedMs(record: AppDeployment, { pods }: Settings, now: Date): number | undefined {
-  const waits = TIMED.flatMap((type) => leftMs(record, type, pods.unavailableSeconds, now) || []);
+  const waits = [
+    ...TIMED.flatMap((type) => leftMs(record, type, pods.unavailableSeconds, now) || []),
+    ...AWAITED.flatMap((type) => leftMs(record, type, pods.progressDeadlineSeconds, now) || []),
+  ];
   return waits.length > 0 ? Math.min(...waits) : undefined;
 }
 

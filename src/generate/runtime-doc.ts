@@ -239,7 +239,8 @@ after a lease or heartbeat has ended if the pod was killed. The examples say for
 \`migrate\` runs once for each revision before its rollout: a Job with the image, values, Secrets, volumes, service account and pod security of the revision, in the size of
 the server. \`DAVIT_ROLE\` is \`migrate\`. Its steps:
 
-1. The stores of the revision answer, and the API server accepts the revision's pods. Otherwise nothing is migrated.
+1. The stores of the revision answer, and the API server accepts the revision's pods. Otherwise nothing is migrated. A record whose own
+   stores do not answer is Stalled after \`settings.pods.progressDeadlineSeconds\`, as a rollout is.
 2. The Job starts. Until it has succeeded, the pods of the revision before go on serving (reason \`Migrating\`). They meet the changed database, so a migration must
    leave them able to run.
 3. When it has succeeded, the rollout begins.

@@ -40,7 +40,13 @@ it.each<[string, string, Partial<AppDeploymentSpec>, string]>([
     pods: [aPod('server', revision, { main: [crashed] })],
   });
   const stores = [pass('Answering', ''), pass('Answering', '')];
-  const patience = { maxCrashes: 3, unavailableSeconds: 300, exhausted: new Set<never>() };
+  const patience = {
+    maxCrashes: 3,
+    unavailableSeconds: 300,
+    exhausted: new Set<never>(),
+    progressDeadlineSeconds: 600,
+    overdue: new Set<never>(),
+  };
   for (const seen of [observed, { ...observed, patience }]) {
     const { reason, message } = checkWorkloads(seen, revision, stores);
     expect(reason).toBe('ContainerCrashed');

@@ -111,13 +111,18 @@ export function checkStore(
   );
 }
 
-/** An own store of a deployed revision that has not answered for too long waits for a person. */
-function tooLong({ observed, revision, condition, set, what }: Seen, entry: Entry): Entry {
-  const { exhausted, unavailableSeconds } = observed.patience ?? {};
-  const isOver = exhausted?.has(condition) === true && revision.status?.state === 'DEPLOYED' && !isReady(set);
+/**
+ * An own store that has not answered for too long waits for a person. That of a revision that is not deployed yet has the time of a
+ * rollout: a migration, and a part that is rolled already, have no deadline of their own while they wait for it.
+ */
+function tooLong({ observed: { patience }, revision, condition, set, what }: Seen, entry: Entry): Entry {
+  const isDeployed = revision.status?.state === 'DEPLOYED';
+  const over = isDeployed ? patience?.exhausted : patience?.overdue;
+  const isOver = over?.has(condition) === true && !isReady(set);
   if (!isOver || entry.is !== 'fail' || entry.reason === 'RequestFailed') return entry;
   const reason = entry.reason === 'Starting' || entry.reason === 'NotObserved' ? 'NotAnswering' : entry.reason;
-  return stalled(reason, `${what} has not answered for more than ${unavailableSeconds} s. ${entry.message}`);
+  const seconds = isDeployed ? patience?.unavailableSeconds : patience?.progressDeadlineSeconds;
+  return stalled(reason, `${what} has not answered for more than ${seconds} s. ${entry.message}`);
 }
 
 export function isOwn(part: StorePart, { spec: { resolved } }: AppRevision): boolean {

@@ -14,7 +14,13 @@ const ANSWER = [pass('Answering', ''), pass('Answering', '')];
 const OVERDUE = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
 const CRASHED: ContainerState = { waiting: { reason: 'CrashLoopBackOff' } };
 const ENDED: ContainerState = { terminated: { exitCode: 3, reason: 'Error', message: 'no module named shop' } };
-const PATIENT: Patience = { maxCrashes: 3, unavailableSeconds: 300, exhausted: new Set() };
+const PATIENT: Patience = {
+  maxCrashes: 3,
+  unavailableSeconds: 300,
+  exhausted: new Set(),
+  progressDeadlineSeconds: 600,
+  overdue: new Set(),
+};
 const REFUSED = { type: 'ReplicaFailure', status: 'True', message: 'exceeded quota' };
 
 function failure(reason: ActionFailure['reason'], kind: string): ActionFailure {

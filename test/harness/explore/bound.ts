@@ -15,8 +15,8 @@ import { type Event, wordsOf } from './event.ts';
 import { type Broken, makeMachine } from './machine.ts';
 import { mend } from './mending.ts';
 import { type Controllers, RESOURCES } from './passes.ts';
-import { hasLostData, judgePass, judgeRest, pictureOf } from './properties.ts';
-import { type Admission, type Scene } from './scene.ts';
+import { hasLostData, judgePass, judgeRest, namesWhere, pictureOf } from './properties.ts';
+import { type Admission, LATER, type Scene } from './scene.ts';
 import { makeTurnsOfWriters, NO_TURNS } from './turns-of-writers.ts';
 import { makeRegistry, type Registry, type State } from './world.ts';
 
@@ -402,6 +402,39 @@ export async function makeWorld(bound: Bound): Promise<World> {
     return state;
   }
 
+  /** Rest when as much time has passed as anything waits for. */
+  async function muchLater(state: State): Promise<Rest> {
+    return settle(await machine.act('a day passes', state, (scene) => scene.setMark('', LATER, 'a day')));
+  }
+  /** Of Stalled records, of which Davit has seen all there is, those that went on all the same: nobody has acted until `then`. */
+  async function wronglyStalled(state: State, then: State): Promise<Broken[]> {
+    const broken: Broken[] = [];
+    for (const namespace of namespaces) {
+      const stalled = (at: State): readonly string[] =>
+        ask(`stalled ${namespace}`, at, (scene) => namesWhere(scene, namespace, 'Stalled'));
+      for (const name of stalled(state)) {
+        const isThere = ask(
+          `there ${namespace}/${name}`,
+          then,
+          (scene) => scene.get(APP_DEPLOYMENTS, namespace, name) !== undefined,
+        );
+        if (
+          isThere &&
+          !ask(`ready ${namespace}`, then, (scene) => namesWhere(scene, namespace, 'Ready')).includes(name)
+        )
+          continue;
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const { state: after } = await machine.pass('records', `${namespace}/${name}`, state);
+        if (stalled(after).includes(name))
+          broken.push({
+            property: 'what is Stalled does not go on automatically',
+            message: `${namespace}/${name} is Stalled, and is ${isThere ? 'Ready' : 'gone'} later, though nobody acts.`,
+          });
+      }
+    }
+    return broken;
+  }
+
   async function mended(state: State): Promise<State> {
     let next = state;
     // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -461,14 +494,22 @@ export async function makeWorld(bound: Bound): Promise<World> {
       const at = rest.state.slice(0, people).join();
       // Of this way alone, and not of where it ends.
       const turns = rest.broken.filter(({ property }) => property === NO_TURNS);
+      if (bound.lags !== true) turns.push(...(await wronglyStalled(state, rest.state)));
       if (judgedRests.has(at)) return turns.length > 0 ? [{ broken: turns, afterwards: [] }] : [];
       judgedRests.add(at);
-      const broken = [...(await judgeAt(rest)), ...(await converges(rest.state, READY_IS_NEW, isReadyAsMade))];
+      const later = await muchLater(rest.state);
+      const broken = [
+        ...(await judgeAt(rest)),
+        ...(await converges(rest.state, READY_IS_NEW, isReadyAsMade)),
+        ...(await judgeAt(later)),
+        ...(await wronglyStalled(rest.state, later.state)),
+      ];
       const words = async (from: State): Promise<string[]> => {
         const then: string[] = [];
         await settle(from, then);
         return then;
       };
+      broken.push(...turns.filter(({ property }) => property !== NO_TURNS));
       const judged: Judged[] = broken.length > 0 ? [{ broken, afterwards: await words(state) }] : [];
       let after = rest;
       // What one mending brings to light may need another.

@@ -214,6 +214,7 @@ export const BOUNDS: readonly Bound[] = [
       people.sizes('a larger volume', { dbStorageGi: 20 }),
       people.sizes('a smaller volume', { dbStorageGi: 1 }),
       claimGrows,
+      people.storesStuck,
     ],
     people: 3,
     troubles: 1,
@@ -228,6 +229,7 @@ export const BOUNDS: readonly Bound[] = [
     begin: begin({ sourceConfig: { resourceSpec: FIXED, runtime: MIGRATE } }),
     events: [
       ...CLUSTER_EVENTS,
+      people.storesStuck,
       people.webhookRefuses,
       people.webhookRefusesOtherwise,
       people.webhookRewrites,

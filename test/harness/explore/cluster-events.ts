@@ -1,7 +1,14 @@
 // What kubelet, scheduler, the built-in controllers, storage and quotas do. A pod stands for all pods of its template.
 
 import { hash } from 'node:crypto';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, MIGRATION } from '../../../src/api/meta.ts';
+import {
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  MIGRATION,
+  WAIT_FOR_DATABASE,
+  WAIT_FOR_REDIS,
+} from '../../../src/api/meta.ts';
 import type { ObservedCondition, Pod, Workload } from '../../../src/decide/observed.ts';
 import {
   DEPLOYMENTS,
@@ -14,7 +21,7 @@ import {
 } from '../../../src/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/kube/client.ts';
 import type { Event } from './event.ts';
-import type { Scene } from './scene.ts';
+import { LATER, type Scene } from './scene.ts';
 
 interface Container {
   readonly name: string;
@@ -27,6 +34,7 @@ interface Claim extends KubeObject {
 }
 interface PodSpec {
   readonly containers: readonly Container[];
+  readonly initContainers?: readonly Container[];
   readonly volumes?: readonly { readonly persistentVolumeClaim?: { readonly claimName: string } }[];
 }
 export type WithTemplate = Workload & {
@@ -52,11 +60,13 @@ export function templateOf({ spec: { template } }: WithTemplate): string {
   templates.set(template, made);
   return made;
 }
+/** A ReplicaSet has the name and uid of its Deployment here, and is not an object of its own. */
+const ownerOf = (kind: string): string => (kind === 'Deployment' ? 'ReplicaSet' : kind);
 export function podsOf(scene: Scene, { kind, metadata }: WithTemplate): Pod[] {
   return scene
     .all<Pod>(PODS, metadata.namespace ?? '')
     .filter(({ metadata: { ownerReferences = [] } }) =>
-      ownerReferences.some((owner) => owner.name === metadata.name && owner.kind === kind),
+      ownerReferences.some((owner) => owner.name === metadata.name && owner.kind === ownerOf(kind)),
     );
 }
 export const isReady = ({ status }: Pod): boolean =>
@@ -71,6 +81,17 @@ const QUOTA_FAILURE: ObservedCondition = {
   reason: 'FailedCreate',
   message: 'exceeded quota: pods',
 };
+
+/** How far a rollout is: one that has ended stays so, whatever its pods do, and one that does not end fails. */
+function progressOf(scene: Scene, one: WithTemplate, isWhole: boolean): readonly ObservedCondition[] {
+  if (one.kind !== 'Deployment') return [];
+  const template = templateOf(one);
+  const before = one.status?.conditions?.find(({ type }) => type === 'Progressing');
+  if (isWhole || (before?.reason === 'NewReplicaSetAvailable' && before.message === template))
+    return [{ type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable', message: template }];
+  if (wanted(one) === 0 || scene.mark('', LATER) === undefined) return [];
+  return [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message: template }];
+}
 
 /** Status of a workload as its controller writes it for these pods. */
 function statusOf(scene: Scene, one: WithTemplate): object {
@@ -93,7 +114,7 @@ function statusOf(scene: Scene, one: WithTemplate): object {
     updatedReplicas: count(current),
     readyReplicas: ready,
     availableReplicas: ready,
-    conditions: isRefused ? [QUOTA_FAILURE] : [],
+    conditions: [...(isRefused ? [QUOTA_FAILURE] : []), ...progressOf(scene, one, current.some(isReady))],
     ...revisions,
   };
 }
@@ -120,8 +141,28 @@ function lacks(scene: Scene, one: WithTemplate): boolean {
     const claim = scene.get<KubeObject & { status?: { phase?: string } }>(PERSISTENT_VOLUME_CLAIMS, namespace, name);
     return claim === undefined || claim.status?.phase === 'Lost';
   };
-  return secrets.some((name) => !scene.get(SECRETS, namespace, name)) || claimsOf(one.spec.template).some(isLost);
+  return (
+    secrets.some((name) => !scene.get(SECRETS, namespace, name)) ||
+    claimsOf(one.spec.template).some(isLost) ||
+    (one.kind === 'StatefulSet' && scene.mark(namespace, 'stores') === 'stuck') ||
+    awaits(scene, one)
+  );
 }
+/** Whether an init container waits for a store of its own that does not answer. */
+function awaits(scene: Scene, { metadata: { namespace = '', labels = {} }, spec }: WithTemplate): boolean {
+  const inits = spec.template.spec.initContainers ?? [];
+  return Object.entries(STORES).some(([waits, part]) => {
+    const set = scene
+      .all<WithTemplate>(STATEFUL_SETS, namespace)
+      .find(({ metadata }) => metadata.name === `${labels[DEPLOYMENT_LABEL]}--${part}`);
+    const isOwn = inits.some(
+      ({ name, env = [] }) =>
+        name === waits && env.some(({ valueFrom }) => valueFrom?.secretKeyRef?.name === set?.metadata.name),
+    );
+    return set !== undefined && isOwn && !podsOf(scene, set).some(isReady);
+  });
+}
+const STORES = { [WAIT_FOR_DATABASE]: 'postgres', [WAIT_FOR_REDIS]: 'redis' } as const;
 const isBad = (one: WithTemplate): boolean =>
   one.spec.template.spec.containers.some(({ image }) => image.includes('bad'));
 const starting = (scene: Scene, one: WithTemplate): Pod | undefined =>
@@ -168,7 +209,9 @@ export const CLUSTER_EVENTS: readonly Event[] = [
           namespace,
           labels: ofTemplate.labels ?? {},
           annotations: { ...ofTemplate.annotations, [TEMPLATE]: templateOf(one) },
-          ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', controller: true }],
+          ownerReferences: [
+            { apiVersion, kind: ownerOf(kind), name: metadata.name, uid: metadata.uid ?? '', controller: true },
+          ],
         },
         spec: {
           containers: template.spec.containers.map(({ name, image }) => ({ name, image })),
@@ -195,6 +238,10 @@ export const CLUSTER_EVENTS: readonly Event[] = [
           setPod(scene, pod, {
             phase: 'Running',
             conditions: [{ type: 'Ready', status: 'True' }],
+            initContainerStatuses: one.spec.template.spec.initContainers?.map(({ name }) => ({
+              name,
+              state: { terminated: { exitCode: 0 } },
+            })),
             containerStatuses: pod.spec?.containers?.map(({ name }) => ({ name, ready: true, state: { running: {} } })),
           });
       const [claimName] = claimsOf(one.spec.template);

@@ -9,7 +9,7 @@ import { putSecret } from './people-events.ts';
 import type { Scene } from './scene.ts';
 
 export async function mend(scene: Scene, namespace: string): Promise<void> {
-  for (const mark of ['quota', 'webhook', 'rights', 'behind']) scene.setMark(namespace, mark, undefined);
+  for (const mark of ['quota', 'webhook', 'rights', 'stores', 'behind']) scene.setMark(namespace, mark, undefined);
   scene.setMark('', 'code host', undefined);
   if (scene.get(CODE_HOST_INTEGRATIONS, ORGANIZATION, 'git') && !scene.get(SECRETS, ORGANIZATION, 'git'))
     putSecret(scene, ORGANIZATION, 'git', 'token');

@@ -24,7 +24,7 @@ import { digestKey } from '../../../src/resources/secret-digest.ts';
 import type { Reconcile, Result } from '../../../src/runtime/controller.ts';
 import type { FakeRequest, Write } from '../../support/fake-kube/fake-kube.ts';
 import { openCaches, SILENT } from './caches.ts';
-import { MARKS, NOW, type Scene } from './scene.ts';
+import { MARKS, type Scene, timeOf } from './scene.ts';
 
 const OWN_RESOURCES = [
   APP_DEPLOYMENTS,
@@ -67,9 +67,9 @@ export async function runPass(
   const { kube } = scene;
   const caches = openCaches(scene, settings, namespaces);
   const home = { client: kube, caches, registry: REGISTRY };
-  const now = (): Date => new Date(NOW);
+  const now = (): Date => new Date(timeOf(scene));
   const events = { record: () => undefined, flush: () => Promise.resolve() };
-  const elapsed = (): number => NOW;
+  const elapsed = (): number => timeOf(scene);
   const make = (): Reconcile => {
     if (controller === 'organization') return makeOrganizationReconciler(home, settings, now);
     if (controller === 'builds') {

@@ -270,6 +270,8 @@ const marked = (event: string, mark: string, value: string | undefined, where?: 
 });
 export const quotaFull = marked('the quota is full', 'quota', 'full');
 export const quotaFreed = marked('the quota is freed', 'quota', undefined);
+/** Pods of PostgreSQL and Redis that start from now on find no node. */
+export const storesStuck = marked('PostgreSQL and Redis find no node any more', 'stores', 'stuck');
 export const codeHostDown = marked('the code host is down', 'code host', 'down', '');
 export const codeHostUp = marked('the code host is up', 'code host', undefined, '');
 export const webhookRefuses = marked('a webhook refuses StatefulSets', 'webhook', 'refuses');

@@ -46,7 +46,7 @@ import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.
 import type { Broken, PassSeen } from './machine.ts';
 import { headOf } from './passes.ts';
 import { records, revisionsOf } from './people-events.ts';
-import type { Scene } from './scene.ts';
+import { LATER, type Scene } from './scene.ts';
 import { sortedText } from './world.ts';
 
 interface PassProperty {
@@ -233,6 +233,11 @@ const isWhole = ({ metadata, spec, status }: WithTemplate): boolean =>
   status?.observedGeneration === metadata.generation &&
   [status?.replicas, status?.updatedReplicas, status?.availableReplicas].every((count) => count === spec.replicas);
 const withoutId = ({ spec }: WithTemplate, id: string): string => sortedText(spec.template).replaceAll(id, '');
+/** The names of the records of which this condition is True. */
+export const namesWhere = (scene: Scene, namespace: string, type: string): readonly string[] =>
+  records(scene, namespace)
+    .filter((record) => condition(record, type) === 'True')
+    .map(({ metadata }) => metadata.name);
 const revisionIdOf = ({ spec }: WithTemplate): string | undefined =>
   (spec.template.metadata as { labels?: Record<string, string> }).labels?.[REVISION_LABEL];
 const deployment = (scene: Scene, { metadata }: AppDeployment, part: string): WithTemplate | undefined =>
@@ -333,6 +338,19 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
     broken(_scene, record) {
       const conditions = ['Ready', 'Reconciling', 'Stalled'].filter((type) => condition(record, type) === 'True');
       return conditions.length === 1 ? undefined : `True are: ${conditions.join(', ') || 'none'}.`;
+    },
+  },
+  {
+    name: 'what goes on no more is Ready or Stalled',
+    broken(scene, record) {
+      if (scene.mark('', LATER) === undefined) return undefined;
+      const isSaid = condition(record, 'Ready') === 'True' || condition(record, 'Stalled') === 'True';
+      const ready = conditionOf(record.status?.conditions, 'Ready');
+      // It is asked again until it answers.
+      const isAsked = ready?.reason === 'BuildQueued' && scene.mark('', 'code host') === 'down';
+      return isSaid || isAsked
+        ? undefined
+        : `Nothing goes on, and it is not Stalled: ${ready?.reason}: ${ready?.message}`;
     },
   },
   {

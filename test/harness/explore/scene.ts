@@ -8,6 +8,10 @@ import type { Column, Entry, Registry, State } from './world.ts';
 /** The time of all states: what is older has an earlier time, see `ageAll`. */
 export const NOW = Date.parse('2026-02-02T02:02:02Z');
 
+/** The mark of a state in which everything automatic has happened, a day later. */
+export const LATER = 'later';
+export const timeOf = (scene: Scene): number => (scene.mark('', LATER) === undefined ? NOW : NOW + 86_400_000);
+
 /** Facts of the world that are no objects of Kubernetes: a full quota, the head of a branch, where data lives. */
 export const MARKS: Resource = {
   group: 'explore',

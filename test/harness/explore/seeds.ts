@@ -1,4 +1,4 @@
-// Bugs that the explorer must see, each with the bound that shows it: ten of its own, and those of the fault harness that a bound
+// Bugs that the explorer must see, each with the bound that shows it: its own, and those of the fault harness that a bound
 // can express. `from` must be in the file exactly once, after Node has stripped the types.
 
 import type { Seed } from '../faults/mutants.ts';
@@ -83,6 +83,27 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'src/decide/status.ts',
     "const failure = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];",
     'const failure = undefined;',
+  ),
+
+  'a revision at zero is started before its migration': bug(
+    'migrations',
+    'src/decide/assess/workloads.ts',
+    'if (running && !mayRun(observed, running))',
+    'if (running?.spec.id === latest.spec.id && !mayRun(observed, running))',
+  ),
+
+  'a store that a migration waits for is never Stalled': bug(
+    'refusals',
+    'src/decide/assess/stores.ts',
+    'isDeployed ? patience?.exhausted : patience?.overdue;',
+    'isDeployed ? patience?.exhausted : undefined;',
+  ),
+
+  'a rollout that begins is Stalled': bug(
+    'rollouts',
+    'src/decide/assess/workloads.ts',
+    "return isSeen(workload) ? undefined : fail('Progressing',",
+    "return isSeen(workload) ? undefined : stalled('Progressing',",
   ),
 
   'autoscalers are never pruned': bug(

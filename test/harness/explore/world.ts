@@ -154,9 +154,12 @@ function textOf(entry: Entry): string {
 
 /** JSON with sorted keys. */
 export function sortedText(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  );
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(sortedText).join()}]`;
+  const fields = value as Readonly<Record<string, unknown>>;
+  const set = Object.keys(fields).filter((name) => fields[name] !== undefined);
+  return `{${set
+    .toSorted()
+    .map((name) => `${JSON.stringify(name)}:${sortedText(fields[name])}`)
+    .join()}}`;
 }

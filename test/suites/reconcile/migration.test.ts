@@ -130,6 +130,30 @@ describe('a first revision', () => {
     expect(controller.writes()).toEqual([]);
   });
 
+  it('whose stores never answer is Stalled after the time that a rollout has, and goes on when they do', async () => {
+    const kube = aServer();
+    putRecord(kube, MIGRATING);
+    const controller = await aController(kube);
+    await controller.reconcile();
+    controller.clock.ms += 599_000;
+    const { requeueAfterMs } = await controller.reconcile();
+    expect([says(kube, 'Ready'), says(kube, 'Stalled'), requeueAfterMs]).toEqual([
+      'False Starting',
+      'False Settled',
+      1000,
+    ]);
+    controller.clock.ms += 1000;
+    await controller.reconcile();
+    expect([says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual(['False NotAnswering', 'True NotAnswering']);
+    expect(message(kube)).toContain('for more than 600 s');
+    await passes(controller);
+    expect([jobs(kube).length, says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual([
+      1,
+      'False Migrating',
+      'False Settled',
+    ]);
+  });
+
   it('does not migrate without pods that the API server accepts', async () => {
     const kube = aServer();
     putRecord(kube, MIGRATING);

@@ -324,7 +324,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
   /** Who owns what once `manager` has made `next` of what there was: what it changed is its own. */
   function ownedAfter(before: Stored, next: JsonObject, manager: Omit<Owned, 'leaves' | 'time'>): Owned[] {
     const owned = before.owned.map((entry) => ({ ...entry, leaves: new Set(entry.leaves) }));
-    const oldLeaves = ownable(before.object as unknown as JsonObject, undefined);
+    const oldLeaves = leavesOfStored(before.object);
     const newLeaves = ownable(next, undefined);
     const mine = entryOf(owned, manager, time());
     for (const [name, { value }] of newLeaves) {
@@ -744,7 +744,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
 /** What of an object can be owned: not its identity, not what the server writes, and one side of the status line only. */
 function ownable(object: JsonObject, subresource: string | undefined): ReturnType<typeof leavesOf> {
   const { apiVersion: _apiVersion, kind: _kind, metadata, status, ...content } = object;
-  if (subresource === 'status') return leavesOf(status === undefined ? {} : { status }, []);
+  if (subresource === 'status') return leavesOf(status === undefined ? {} : { status });
   const own = Object.fromEntries(
     Object.entries(isObject(metadata) ? metadata : {}).filter(
       ([name]) =>
@@ -752,9 +752,17 @@ function ownable(object: JsonObject, subresource: string | undefined): ReturnTyp
         !['name', 'namespace', 'generateName', 'deletionGracePeriodSeconds'].includes(name),
     ),
   );
-  const leaves = leavesOf({ ...content, ...(Object.keys(own).length > 0 && { metadata: own }) }, []);
+  const leaves = leavesOf({ ...content, ...(Object.keys(own).length > 0 && { metadata: own }) });
   leaves.delete(nameOf([]));
   return leaves;
+}
+
+const leavesKnown = new WeakMap<KubeObject, ReturnType<typeof leavesOf>>();
+/** The same of an object that is stored, and therefore never changes. */
+function leavesOfStored(object: KubeObject): ReturnType<typeof leavesOf> {
+  const found = leavesKnown.get(object) ?? ownable(object as unknown as JsonObject, undefined);
+  leavesKnown.set(object, found);
+  return found;
 }
 
 /** The new object as far as this writer may change it: status through its subresource and nothing else there. */

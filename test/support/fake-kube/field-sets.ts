@@ -32,35 +32,37 @@ const KEYED_LISTS: Readonly<Record<string, readonly (readonly string[])[]>> = {
 };
 const SETS: readonly string[] = ['finalizers'];
 
-/** Every leaf of a document with its value. Empty objects, and lists that are not merged, are leaves. */
-export function leavesOf(value: Json, path: Path = []): Map<string, { readonly path: Path; readonly value: Json }> {
-  const leaves = new Map<string, { readonly path: Path; readonly value: Json }>();
-  collect(value, path, leaves);
+type Leaves = Map<string, { readonly path: Path; readonly value: Json }>;
+
+/** Every leaf of a document with its value, by the name of its path. Empty objects, and lists that are not merged, are leaves. */
+export function leavesOf(value: Json): Leaves {
+  const leaves: Leaves = new Map();
+  collect(value, [], '', leaves);
   return leaves;
 }
 
-function collect(value: Json, path: Path, into: Map<string, { readonly path: Path; readonly value: Json }>): void {
+/** `prefix`: the names of the steps to here. They are made once for all leaves behind them. */
+function collect(value: Json, path: Path, prefix: string, into: Leaves): void {
   const last = path.at(-1);
   const field = last !== undefined && 'field' in last ? last.field : '';
+  const below = (step: Step, part: Json): void =>
+    collect(part, [...path, step], `${prefix}${prefix === '' ? '' : ','}${JSON.stringify(step)}`, into);
   if (Array.isArray(value)) {
     if (SETS.includes(field)) {
-      for (const member of value)
-        into.set(nameOf([...path, { member }]), { path: [...path, { member }], value: member });
+      for (const member of value) below({ member }, member);
       return;
     }
     const keys = keysFor(field, value);
     if (keys !== undefined) {
-      for (const element of value as JsonObject[]) {
-        const key = Object.fromEntries(keys.map((name) => [name, element[name] ?? null]));
-        collect(element, [...path, { key }], into);
-      }
+      for (const element of value as JsonObject[])
+        below({ key: Object.fromEntries(keys.map((name) => [name, element[name] ?? null])) }, element);
       return;
     }
   } else if (isObject(value) && Object.keys(value).length > 0) {
-    for (const [name, part] of Object.entries(value)) collect(part, [...path, { field: name }], into);
+    for (const [name, part] of Object.entries(value)) below({ field: name }, part);
     return;
   }
-  into.set(nameOf(path), { path, value });
+  into.set(`[${prefix}]`, { path, value });
 }
 
 function keysFor(field: string, list: readonly Json[]): readonly string[] | undefined {
