@@ -17,7 +17,7 @@ Settings and connections come from the environment; docs/reference.md lists them
 const [command = '', ...args] = process.argv.slice(2);
 if (['controller', 'api', 'all', 'listener'].includes(command)) {
   try {
-    const { serve } = await import('./process/serve.ts');
+    const { serve } = await import('./app/serve.ts');
     await serve(command, (code) => process.exit(code));
     process.exit(0);
   } catch (error) {
@@ -25,10 +25,10 @@ if (['controller', 'api', 'all', 'listener'].includes(command)) {
     process.exit(1);
   }
 } else if (command === 'plan') {
-  const { plan } = await import('./process/plan.ts');
+  const { plan } = await import('./app/plan.ts');
   process.exitCode = plan(args);
 } else if (command === 'registry-password') {
-  const { registryPasswordCommand } = await import('./process/registry-password.ts');
+  const { registryPasswordCommand } = await import('./app/registry-password.ts');
   process.exit(await registryPasswordCommand(args));
 } else {
   process.stderr.write(USAGE);

@@ -2,31 +2,31 @@
 // reports on them. It connects to the hub; the hub never connects to it.
 
 import { hostname } from 'node:os';
-import { LISTENER_LOGS, type ListenerLog } from '../api/listener-log.ts';
-import { DEPLOYMENT_LABEL } from '../api/meta.ts';
-import { type AgentCaches, HUB_IDLE_MS, makeAgentCaches } from '../controller/agent/caches.ts';
-import { holdHubLease } from '../controller/agent/hub-lease.ts';
-import { type AgentLogsOptions, makeLogReconciler, wakeLogs, withoutPage } from '../controller/agent/logs.ts';
-import { makeAgentReconciler, wakeWorks } from '../controller/agent/works.ts';
-import { MOST_BYTES_OF_CROSSING_PAGE, makeLogBudget } from '../http/logs/budget.ts';
-import { makePage } from '../http/logs/lines.ts';
-import { DeployLogsQuery } from '../http/logs/payloads.ts';
-import { podIdsIn, podsOf, readLogs } from '../http/logs/pods.ts';
-import { NAMESPACES } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject, Resource } from '../kube/client.ts';
-import type { ClusterAccess } from '../kube/config.ts';
-import type { Logger } from '../logger.ts';
-import { LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
-import { revisionsOf } from '../record/revisions.ts';
-import { leaderOnly } from '../runtime/clients/leader-only.ts';
-import { sleep, systemClock } from '../runtime/clock.ts';
-import { startController } from '../runtime/controller.ts';
-import type { Checks } from '../runtime/health.ts';
-import { runLeaderElection } from '../runtime/leader-election.ts';
-import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import { makeReflector } from '../runtime/reflector.ts';
-import type { Tracer } from '../runtime/tracer.ts';
-import { makeWorkQueue } from '../runtime/work-queue.ts';
+import { revisionsOf } from '../deployments/record/revisions.ts';
+import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
+import { sleep, systemClock } from '../lib/controller/clock.ts';
+import { startController } from '../lib/controller/controller.ts';
+import type { Checks } from '../lib/controller/health.ts';
+import { runLeaderElection } from '../lib/controller/leader-election.ts';
+import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
+import { makeReflector } from '../lib/controller/reflector.ts';
+import type { Tracer } from '../lib/controller/tracer.ts';
+import { makeWorkQueue } from '../lib/controller/work-queue.ts';
+import { NAMESPACES } from '../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject, Resource } from '../lib/kube/client.ts';
+import type { ClusterAccess } from '../lib/kube/config.ts';
+import type { Logger } from '../lib/logger.ts';
+import { type AgentCaches, HUB_IDLE_MS, makeAgentCaches } from '../listeners/agent/caches.ts';
+import { holdHubLease } from '../listeners/agent/hub-lease.ts';
+import { type AgentLogsOptions, makeLogReconciler, wakeLogs, withoutPage } from '../listeners/agent/logs.ts';
+import { makeAgentReconciler, wakeWorks } from '../listeners/agent/works.ts';
+import { MOST_BYTES_OF_CROSSING_PAGE, makeLogBudget } from '../logs/budget.ts';
+import { makePage } from '../logs/lines.ts';
+import { DeployLogsQuery } from '../logs/payloads.ts';
+import { podIdsIn, podsOf, readLogs } from '../logs/pods.ts';
+import { LISTENER_LOGS, type ListenerLog } from '../schema/listener-log.ts';
+import { LISTENER_AGENT, LISTENER_TOKEN } from '../schema/listener-names.ts';
+import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
 import { type HubAccess, openHubAccess } from './hub-access.ts';
 
 export interface ListenerOptions {

@@ -1,33 +1,33 @@
 // Starts and stops the facade: watch caches, the HTTP application, its server.
 
 import { randomBytes } from 'node:crypto';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../api/app-revision.ts';
-import { APP_TEMPLATES, type AppTemplate } from '../api/app-template.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../api/code-host-integration.ts';
-import { LISTENERS, type Listener } from '../api/listener.ts';
-import { DEPLOYMENT_LABEL } from '../api/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../api/oauth-provider.ts';
-import { makeCodeHosts } from '../codehost/code-hosts.ts';
-import type { Config } from '../config.ts';
-import { buildApp } from '../http/app.ts';
-import { watchCertificate } from '../http/core/tls-certificate.ts';
-import { LIMITED_BY } from '../http/plugins/event-streams.ts';
-import { serve } from '../http/server.ts';
-import { NAMESPACES } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import type { Logger } from '../logger.ts';
-import { makePlatformRegistry } from '../registry/platform-registry.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { makeFairLimiter } from '../runtime/fair-limiter.ts';
-import type { Checks } from '../runtime/health.ts';
-import { slimManagedFields } from '../runtime/managed-fields.ts';
-import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import { reflectNamespaces } from '../runtime/multi-namespace-reflector.ts';
-import { makeReflector, type Reflector, whyNotListed } from '../runtime/reflector.ts';
-import type { Tracer } from '../runtime/tracer.ts';
+import { makeCodeHosts } from '../builds/codehost/code-hosts.ts';
+import { makePlatformRegistry } from '../builds/registry/platform-registry.ts';
+import { systemClock } from '../lib/controller/clock.ts';
+import { makeFairLimiter } from '../lib/controller/fair-limiter.ts';
+import type { Checks } from '../lib/controller/health.ts';
+import { slimManagedFields } from '../lib/controller/managed-fields.ts';
+import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
+import { reflectNamespaces } from '../lib/controller/multi-namespace-reflector.ts';
+import { makeReflector, type Reflector, whyNotListed } from '../lib/controller/reflector.ts';
+import type { Tracer } from '../lib/controller/tracer.ts';
+import { watchCertificate } from '../lib/http/tls-certificate.ts';
+import { NAMESPACES } from '../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import type { Logger } from '../lib/logger.ts';
+import { LIMITED_BY } from '../organization/facade/event-streams.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../schema/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../schema/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../schema/code-host-integration.ts';
+import { LISTENERS, type Listener } from '../schema/listener.ts';
+import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../schema/oauth-provider.ts';
+import type { Config } from './config.ts';
+import { buildApp } from './facade.ts';
 import { readPage } from './page.ts';
 import { publishKeys } from './publish-keys.ts';
+import { serve } from './server.ts';
 
 export interface ApiOptions {
   readonly client: KubeClient;

@@ -1,7 +1,7 @@
 // How a process reaches the cluster: by a kubeconfig that the environment names, or by its pod's service account.
 
-import type { Config } from '../config.ts';
-import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../kube/config.ts';
+import { type ClusterAccess, inClusterAccess, loadKubeConfigFile } from '../lib/kube/config.ts';
+import type { Config } from './config.ts';
 
 export function accessFor({ kube }: Config): Promise<ClusterAccess> {
   if (kube.kubeconfig !== undefined)

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defaultSettings } from './api/settings.ts';
+import { defaultSettings } from '../schema/settings.ts';
 import { loadConfig } from './config.ts';
 
 let folder: string;

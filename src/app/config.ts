@@ -1,11 +1,11 @@
 // The only reader of process.env: what a process must be told before it can read anything else. How the platform
-// behaves is in the settings document (api/settings.ts), whose path is told here.
+// behaves is in the settings document (schema/settings.ts), whose path is told here.
 
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { Settings } from './api/settings.ts';
+import { Settings } from '../schema/settings.ts';
 
 const port = z.coerce.number().int().min(0).max(65_535);
 const milliseconds = z.coerce.number().int().min(1).max(3_600_000);

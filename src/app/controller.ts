@@ -1,66 +1,66 @@
 // Starts and stops the controller: caches, leader election, work queues, workers.
 
 import { hostname } from 'node:os';
-import { APP_DEPLOYMENTS } from '../api/app-deployment.ts';
-import { APP_REVISIONS } from '../api/app-revision.ts';
-import { CODE_HOST_INTEGRATIONS } from '../api/code-host-integration.ts';
-import { LISTENERS } from '../api/listener.ts';
-import { LISTENER_WORKS } from '../api/listener-work.ts';
-import { OAUTH_PROVIDERS } from '../api/oauth-provider.ts';
-import type { Settings } from '../api/settings.ts';
-import { TRACING_PROJECTS } from '../api/tracing-project.ts';
-import type { CodeHosts } from '../codehost/code-hosts.ts';
-import { makeDigestKey } from '../controller/app-deployment/hmac-key.ts';
-import { type HostRegistry, makeHostRegistry } from '../controller/app-deployment/host-registry.ts';
-import { makeReconciler } from '../controller/app-deployment/reconciler.ts';
-import { makeSecretFingerprints } from '../controller/app-deployment/secret-fingerprints.ts';
-import { enqueueOnChange } from '../controller/app-deployment/watches.ts';
-import { makePullSecretReconciler, wakePullSecrets } from '../controller/build/pull-secrets.ts';
-import { makePushWatch, type PushWatch, wakePushes } from '../controller/build/pushes.ts';
-import { makeBuildReconciler } from '../controller/build/reconciler.ts';
-import { makeRegistryAccess } from '../controller/build/registry-access.ts';
-import { makeSourceAccess } from '../controller/build/source-access.ts';
-import type { RegistryUpkeep } from '../controller/build/upkeep.ts';
-import { wakeBuilds } from '../controller/build/watches.ts';
-import { makeVanished } from '../controller/garbage/bypassed-finalizers.ts';
+import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
+import { makePullSecretReconciler, wakePullSecrets } from '../builds/pull-secrets.ts';
+import { makePushWatch, type PushWatch, wakePushes } from '../builds/pushes.ts';
+import { makeBuildReconciler } from '../builds/reconciler.ts';
+import { makeRegistryAccess } from '../builds/registry/access.ts';
+import type { RegistryUpkeep } from '../builds/registry/upkeep.ts';
+import { makeSourceAccess } from '../builds/source-access.ts';
+import { wakeBuilds } from '../builds/watches.ts';
+import { makeVanished } from '../deployments/bypassed-finalizers.ts';
+import { POD_CONTRACTS } from '../deployments/children/contracts.ts';
+import { waitForFreshCaches } from '../deployments/cluster/cache-barrier.ts';
+import { type Caches, makeCaches } from '../deployments/cluster/caches.ts';
+import type { Cluster, Clusters } from '../deployments/cluster/cluster.ts';
+import { makeDigestKey } from '../deployments/hmac-key.ts';
+import { type HostRegistry, makeHostRegistry } from '../deployments/host-registry.ts';
+import { makeReconciler } from '../deployments/reconcile.ts';
+import { canBuild } from '../deployments/record/build-source.ts';
 import {
   makeClientSecretCollector,
   makeSecretCollector,
   wakeClientSecretCollector,
   wakeCollector,
-} from '../controller/garbage/secrets.ts';
-import { makeHearing } from '../controller/listener/hearing.ts';
-import { makeListenerReconciler, wakeListeners } from '../controller/listener/listeners.ts';
-import { makeRecordReconciler, wakeRemoteRecords } from '../controller/listener/records.ts';
-import { followStatuses } from '../controller/monitoring/statuses.ts';
-import { makeOrganizationReconciler, wakeOrganization } from '../controller/organization/reconciler.ts';
-import { waitForFreshCaches } from '../controller/shared/cache-barrier.ts';
-import { type Caches, makeCaches } from '../controller/shared/caches.ts';
-import type { Cluster, Clusters } from '../controller/shared/cluster.ts';
-import { keyOf } from '../controller/shared/keys.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../kube/api-resources.ts';
-import type { KubeClient } from '../kube/client.ts';
-import type { Logger } from '../logger.ts';
-import { canBuild } from '../record/build-source.ts';
-import { POD_CONTRACTS } from '../resources/contracts.ts';
-import { fairClient } from '../runtime/clients/fair.ts';
-import { leaderOnly } from '../runtime/clients/leader-only.ts';
-import { rewindGuarded } from '../runtime/clients/rewind-guarded.ts';
-import { systemClock } from '../runtime/clock.ts';
+} from '../deployments/secret-collector.ts';
+import { makeSecretFingerprints } from '../deployments/secret-fingerprints.ts';
+import { enqueueOnChange } from '../deployments/watches.ts';
+import { fairClient } from '../lib/controller/clients/fair.ts';
+import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
+import { rewindGuarded } from '../lib/controller/clients/rewind-guarded.ts';
+import { systemClock } from '../lib/controller/clock.ts';
 import {
   type Controller,
   type Reconcile,
   type ControllerOptions as StartOptions,
   startController,
-} from '../runtime/controller.ts';
-import { type EventRecorder, makeEventRecorder } from '../runtime/events.ts';
-import { makeFairLimiter } from '../runtime/fair-limiter.ts';
-import type { Checks } from '../runtime/health.ts';
-import { runLeaderElection } from '../runtime/leader-election.ts';
-import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import { whyNotListed } from '../runtime/reflector.ts';
-import type { Tracer } from '../runtime/tracer.ts';
-import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../runtime/work-queue.ts';
+} from '../lib/controller/controller.ts';
+import { type EventRecorder, makeEventRecorder } from '../lib/controller/events.ts';
+import { makeFairLimiter } from '../lib/controller/fair-limiter.ts';
+import type { Checks } from '../lib/controller/health.ts';
+import { keyOf } from '../lib/controller/keys.ts';
+import { runLeaderElection } from '../lib/controller/leader-election.ts';
+import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
+import { whyNotListed } from '../lib/controller/reflector.ts';
+import type { Tracer } from '../lib/controller/tracer.ts';
+import { groupByNamespace, makeWorkQueue, type WorkQueue } from '../lib/controller/work-queue.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../lib/kube/api-resources.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import type { Logger } from '../lib/logger.ts';
+import { makeHearing } from '../listeners/hub/hearing.ts';
+import { makeListenerReconciler, wakeListeners } from '../listeners/hub/listeners.ts';
+import { makeRecordReconciler, wakeRemoteRecords } from '../listeners/hub/records.ts';
+import { followStatuses } from '../monitoring/statuses.ts';
+import { makeOrganizationReconciler, wakeOrganization } from '../organization/reconciler.ts';
+import { APP_DEPLOYMENTS } from '../schema/app-deployment.ts';
+import { APP_REVISIONS } from '../schema/app-revision.ts';
+import { CODE_HOST_INTEGRATIONS } from '../schema/code-host-integration.ts';
+import { LISTENERS } from '../schema/listener.ts';
+import { LISTENER_WORKS } from '../schema/listener-work.ts';
+import { OAUTH_PROVIDERS } from '../schema/oauth-provider.ts';
+import type { Settings } from '../schema/settings.ts';
+import { TRACING_PROJECTS } from '../schema/tracing-project.ts';
 import { careForRegistry } from './registry-care.ts';
 
 export interface ControllerOptions {

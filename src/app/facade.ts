@@ -1,63 +1,63 @@
 // Builds the facade without a port. server.ts listens, tests use `inject`.
 
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
-import { LISTENERS } from '../api/listener.ts';
-import type { Settings } from '../api/settings.ts';
-import type { CodeHosts } from '../codehost/code-hosts.ts';
-import { Unavailable } from '../errors.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import type { Logger } from '../logger.ts';
-import type { PlatformRegistry } from '../registry/platform-registry.ts';
-import type { FairLimiter } from '../runtime/fair-limiter.ts';
-import type { Store } from '../runtime/store.ts';
-import type { Tracer } from '../runtime/tracer.ts';
-import { makeIntegrations } from './code-host-repositories/repository.ts';
-import { registerRepositories } from './code-host-repositories/routes.ts';
-import { makeAuthentication } from './core/authentication.ts';
-import { makeIdentity } from './core/authorization.ts';
-import type { FacadeCaches } from './core/caches.ts';
-import { makeFreshList } from './core/coalesced-list.ts';
-import { HttpError } from './core/http-error.ts';
-import { makeOrganizationSecrets } from './core/organization-secrets.ts';
-import { makeReadiness } from './core/readiness.ts';
-import { parseBody } from './core/strict-json.ts';
-import { UNREAD_LIMITS, type UnreadLimits } from './core/unread-answers.ts';
-import {
-  type App,
-  refuseFindings,
-  serializerCompiler,
-  validatorCompiler,
-  type ZodTypeProvider,
-} from './core/validation.ts';
-import { makeDeployments } from './deployments/repository.ts';
-import { registerDeployments } from './deployments/routes.ts';
-import { makeListeners } from './listeners/repository.ts';
-import { registerListeners } from './listeners/routes.ts';
-import { registerLogs } from './logs/routes.ts';
-import { makeProviders } from './oauth-providers/repository.ts';
-import { registerProviders } from './oauth-providers/routes.ts';
-import { type PageFiles, registerPage } from './page/routes.ts';
-import { registerPlatform } from './platform/routes.ts';
-import { registerAuth } from './plugins/auth.ts';
-import { registerCallers } from './plugins/callers.ts';
-import { answerError, registerErrors, registerNotFound } from './plugins/errors.ts';
+import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
+import { makeIntegrations } from '../builds/http/code-host-repositories/repository.ts';
+import { registerRepositories } from '../builds/http/code-host-repositories/routes.ts';
+import { registerRegistry } from '../builds/http/registry/routes.ts';
+import { registerUploads } from '../builds/http/uploads/routes.ts';
+import { registerWebhooks } from '../builds/http/webhooks/routes.ts';
+import type { PlatformRegistry } from '../builds/registry/platform-registry.ts';
+import { registerPlatform } from '../deployments/http/platform/routes.ts';
+import { makeDeployments } from '../deployments/http/repository.ts';
+import { registerDeployments } from '../deployments/http/routes.ts';
+import type { FairLimiter } from '../lib/controller/fair-limiter.ts';
+import type { Store } from '../lib/controller/store.ts';
+import type { Tracer } from '../lib/controller/tracer.ts';
+import { Unavailable } from '../lib/errors.ts';
+import { makeFreshList } from '../lib/http/coalesced-list.ts';
+import { registerTimeLimit } from '../lib/http/handler-timeout.ts';
+import { HttpError } from '../lib/http/http-error.ts';
+import { makeReadiness } from '../lib/http/readiness.ts';
+import { parseBody } from '../lib/http/strict-json.ts';
+import { UNREAD_LIMITS, type UnreadLimits } from '../lib/http/unread-answers.ts';
+import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import type { Logger } from '../lib/logger.ts';
+import { makeListeners } from '../listeners/http/repository.ts';
+import { registerListeners } from '../listeners/http/routes.ts';
+import { registerLogs } from '../logs/routes.ts';
+import { registerAuth } from '../organization/facade/auth.ts';
+import { makeAuthentication } from '../organization/facade/authentication.ts';
+import { makeIdentity } from '../organization/facade/authorization.ts';
+import type { FacadeCaches } from '../organization/facade/caches.ts';
+import { registerCallers } from '../organization/facade/callers.ts';
+import { answerError, registerErrors, registerNotFound } from '../organization/facade/errors.ts';
 import {
   type LimitedBy,
   makeEventStreams,
   STREAM_LIMITS,
   type StreamKind,
   type StreamLimits,
-} from './plugins/event-streams.ts';
-import { registerFieldValidation } from './plugins/field-validation.ts';
-import { registerTimeLimit } from './plugins/handler-timeout.ts';
-import { registerDocs, registerOpenApi } from './plugins/openapi.ts';
-import { type RateLimit, registerRateLimit } from './plugins/rate-limit.ts';
-import { type AnswerReport, registerRequestLog, requestIdOf } from './plugins/request-log.ts';
-import { registerTracing } from './plugins/tracing.ts';
-import { registerUnreadLimit } from './plugins/unread-limit.ts';
-import { registerRegistry } from './registry/routes.ts';
-import { registerUploads } from './uploads/routes.ts';
-import { registerWebhooks } from './webhooks/routes.ts';
+} from '../organization/facade/event-streams.ts';
+import { registerFieldValidation } from '../organization/facade/field-validation.ts';
+import { registerDocs, registerOpenApi } from '../organization/facade/openapi.ts';
+import { makeOrganizationSecrets } from '../organization/facade/organization-secrets.ts';
+import { type RateLimit, registerRateLimit } from '../organization/facade/rate-limit.ts';
+import { type AnswerReport, registerRequestLog, requestIdOf } from '../organization/facade/request-log.ts';
+import { registerTracing } from '../organization/facade/tracing.ts';
+import { registerUnreadLimit } from '../organization/facade/unread-limit.ts';
+import {
+  type App,
+  refuseFindings,
+  serializerCompiler,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from '../organization/facade/validation.ts';
+import { makeProviders } from '../organization/http/oauth-providers/repository.ts';
+import { registerProviders } from '../organization/http/oauth-providers/routes.ts';
+import { LISTENERS } from '../schema/listener.ts';
+import type { Settings } from '../schema/settings.ts';
+import { type PageFiles, registerPage } from './page-routes.ts';
 
 export interface AppDeps {
   /** The facade's own credentials, for the readiness of the API server and the organization's Secrets. */

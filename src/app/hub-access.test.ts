@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type FakeKube, makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
-import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeObject } from '../kube/client.ts';
+import { SECRETS } from '../lib/kube/api-resources.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
 import { openHubAccess } from './hub-access.ts';
 
 const PLACE = { namespace: 'davit-system', name: 'davit-listener-hub' };

@@ -1,10 +1,10 @@
 // How the agent reaches its hub: by the Secret that `kubectl davit listener join` prints, in which it keeps its token.
 
-import { Conflict } from '../errors.ts';
-import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../kube/client.ts';
-import type { ClusterAccess } from '../kube/config.ts';
-import { HUB_SECRET } from '../record/listener-names.ts';
+import { Conflict } from '../lib/errors.ts';
+import { SECRETS } from '../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import type { ClusterAccess } from '../lib/kube/config.ts';
+import { HUB_SECRET } from '../schema/listener-names.ts';
 
 export interface HubAccess {
   /** `namespace`: that of the Listener on the hub. */

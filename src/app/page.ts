@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { PageFiles } from '../http/page/routes.ts';
+import type { PageFiles } from './page-routes.ts';
 
 const NAMES = ['page.js', 'page.css', 'icon.svg'];
 

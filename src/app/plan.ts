@@ -15,11 +15,11 @@ import {
 import { basename, join, posix, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { dockerfileOf, type NotPlanned, type Planned, tooLarge } from '../build/plan/dockerfile.ts';
-import { PlanFailure, shownPath } from '../build/plan/failure.ts';
-import type { PlanOptions } from '../build/plan/steps.ts';
-import { MAX_CONFIGURATION_BYTES } from '../build/plan/workflow-config.ts';
-import type { EntryKind, Workspace } from '../build/plan/workspace.ts';
+import { dockerfileOf, type NotPlanned, type Planned, tooLarge } from '../builds/planner/dockerfile.ts';
+import { PlanFailure, shownPath } from '../builds/planner/failure.ts';
+import type { PlanOptions } from '../builds/planner/steps.ts';
+import { MAX_CONFIGURATION_BYTES } from '../builds/planner/workflow-config.ts';
+import type { EntryKind, Workspace } from '../builds/planner/workspace.ts';
 
 const USAGE = `Usage: davit plan --workspace FOLDER --config PATH --output FOLDER [OPTION ...]
 

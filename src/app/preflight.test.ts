@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Settings } from '../api/settings.ts';
+import { Settings } from '../schema/settings.ts';
 import { settingsWarnings } from './preflight.ts';
 
 it.each([

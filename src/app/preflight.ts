@@ -1,12 +1,17 @@
 // Checks the prerequisites of Davit in its cluster: the server's version, the CRDs, the admission policies, the rights.
 
-import { ownResources } from '../api/kinds.ts';
-import type { Settings } from '../api/settings.ts';
-import type { Config } from '../config.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from '../kube/preflight-checks.ts';
-import type { Logger } from '../logger.ts';
-import { type WatchedRequirements, watchRequirements } from '../runtime/preflight-poll.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import type { Logger } from '../lib/logger.ts';
+import { ownResources } from '../schema/kinds.ts';
+import type { Settings } from '../schema/settings.ts';
+import type { Config } from './config.ts';
+import {
+  kindsAreServed,
+  kubernetesIsNewEnough,
+  policiesAreThere,
+  rightsAreGranted,
+} from './preflight/preflight-checks.ts';
+import { type WatchedRequirements, watchRequirements } from './preflight/preflight-poll.ts';
 
 export interface Asking {
   readonly client: KubeClient;

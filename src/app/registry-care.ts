@@ -1,16 +1,16 @@
 // What the leading controller does for the platform's registry: it looks at it for the metrics, and looks after the chart's own.
 
 import { randomUUID } from 'node:crypto';
-import type { Settings } from '../api/settings.ts';
-import { monitorRegistry } from '../controller/build/registry-monitor.ts';
-import { makeRegistryUpkeep, type RegistryUpkeep } from '../controller/build/upkeep.ts';
-import type { Cluster } from '../controller/shared/cluster.ts';
-import type { Logger } from '../logger.ts';
-import { probeRepository } from '../record/registry-names.ts';
-import { makePlatformRegistry } from '../registry/platform-registry.ts';
-import { systemClock } from '../runtime/clock.ts';
-import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import type { WorkQueue } from '../runtime/work-queue.ts';
+import { monitorRegistry } from '../builds/registry/monitor.ts';
+import { makePlatformRegistry } from '../builds/registry/platform-registry.ts';
+import { makeRegistryUpkeep, type RegistryUpkeep } from '../builds/registry/upkeep.ts';
+import type { Cluster } from '../deployments/cluster/cluster.ts';
+import { probeRepository } from '../deployments/record/registry-names.ts';
+import { systemClock } from '../lib/controller/clock.ts';
+import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
+import type { WorkQueue } from '../lib/controller/work-queue.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Settings } from '../schema/settings.ts';
 
 export interface RegistryCareOptions {
   /** Davit's own namespace. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { coversRepository, registryGrant } from '../record/registry-grant.ts';
+import { coversRepository, registryGrant } from '../builds/registry/registry-grant.ts';
 import { basePassword } from './registry-password.ts';
 
 const key = Buffer.alloc(32, 1);

@@ -2,13 +2,13 @@
 // may run it: it reads the key that signs passwords with that pod's service account.
 
 import { parseArgs } from 'node:util';
-import { loadConfig } from '../config.ts';
-import { makeKubeClient } from '../kube/http-client.ts';
-import { makeLogger } from '../logger.ts';
-import { registryPassword } from '../record/registry-grant.ts';
-import { makeRegistryKeys, type RegistryKeys } from '../registry/keys.ts';
-import { BASE_REPOSITORIES } from '../registry/tokens.ts';
+import { makeRegistryKeys, type RegistryKeys } from '../builds/registry/keys.ts';
+import { registryPassword } from '../builds/registry/registry-grant.ts';
+import { BASE_REPOSITORIES } from '../builds/registry/tokens.ts';
+import { makeKubeClient } from '../lib/kube/http-client.ts';
+import { makeLogger } from '../lib/logger.ts';
 import { accessFor } from './cluster-access.ts';
+import { loadConfig } from './config.ts';
 
 const USAGE = `Usage: davit registry-password [--hours N]
 

@@ -2,18 +2,18 @@
 
 // An import, so that the bundle contains it.
 import manifest from '../../package.json' with { type: 'json' };
-import type { CodeHosts } from '../codehost/code-hosts.ts';
-import { type Config, loadConfig } from '../config.ts';
-import type { KubeClient } from '../kube/client.ts';
-import type { ClusterAccess } from '../kube/config.ts';
-import { makeKubeClient } from '../kube/http-client.ts';
-import { type Logger, makeLogger } from '../logger.ts';
-import { canBuild } from '../record/build-source.ts';
-import { type Checks, startHealthServer } from '../runtime/health.ts';
-import { makeMetrics, type RuntimeMetrics } from '../runtime/metrics.ts';
-import { addProcessMetrics } from '../runtime/process-metrics.ts';
-import type { Tracer } from '../runtime/tracer.ts';
+import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
+import { canBuild } from '../deployments/record/build-source.ts';
+import { type Checks, startHealthServer } from '../lib/controller/health.ts';
+import { makeMetrics, type RuntimeMetrics } from '../lib/controller/metrics.ts';
+import { addProcessMetrics } from '../lib/controller/process-metrics.ts';
+import type { Tracer } from '../lib/controller/tracer.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import type { ClusterAccess } from '../lib/kube/config.ts';
+import { makeKubeClient } from '../lib/kube/http-client.ts';
+import { type Logger, makeLogger } from '../lib/logger.ts';
 import { accessFor } from './cluster-access.ts';
+import { type Config, loadConfig } from './config.ts';
 import {
   type Asking,
   serverIsTooOld,
@@ -75,7 +75,7 @@ async function tracingFor(
 }
 
 async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
-  const { makeCodeHosts } = await import('../codehost/code-hosts.ts');
+  const { makeCodeHosts } = await import('../builds/codehost/code-hosts.ts');
   return makeCodeHosts({
     hosts: config.settings.codeHosts,
     proxies: config.settings.proxy,
@@ -116,7 +116,7 @@ async function startApi(context: Context): Promise<Part> {
 }
 
 async function startListener(context: Context): Promise<Part> {
-  const { runListener } = await import('./listener.ts');
+  const { runListener } = await import('./agent.ts');
   const { config, metrics, tracer, signal, onRewound } = context;
   return runListener({
     local: clientFor(context, 'davit-listener'),

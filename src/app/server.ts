@@ -5,8 +5,8 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { limitBody } from './core/slow-bodies.ts';
-import type { CertificatePair, LiveCertificate } from './core/tls-certificate.ts';
+import { limitBody } from '../lib/http/slow-bodies.ts';
+import type { CertificatePair, LiveCertificate } from '../lib/http/tls-certificate.ts';
 
 export interface ServeOptions {
   readonly host: string;

@@ -1,9 +1,9 @@
 // Davit's own spans, sent to a collector. Loaded only where the settings name one.
 
-import type { Logger } from '../logger.ts';
-import { makeSpanExporter } from '../outbound/span-exporter.ts';
-import type { RuntimeMetrics } from '../runtime/metrics.ts';
-import { makeTracer, type Tracer } from '../runtime/tracer.ts';
+import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
+import { makeTracer, type Tracer } from '../lib/controller/tracer.ts';
+import type { Logger } from '../lib/logger.ts';
+import { makeSpanExporter } from '../lib/outbound/span-exporter.ts';
 
 export interface Tracing {
   readonly tracer: Tracer;

@@ -1,6 +1,6 @@
 // What BuildKit says of a base image whose registry does not answer, or does not serve it: which host, why, and what helps.
 
-import { quoted } from '../../api/text.ts';
+import { quoted } from '../schema/text.ts';
 
 /** A sign of an image that could not be asked for, though it may exist. */
 export const BASE_IMAGE_UNREACHABLE =

@@ -1,8 +1,8 @@
 // Derives why a build failed from the termination messages of its containers.
 
-import { BUILD_REASONS, type BuildReason } from '../../api/build.ts';
-import { LONGEST_QUOTE, quoted, shortened } from '../../api/text.ts';
-import type { ContainerStatus } from '../observed.ts';
+import type { ContainerStatus } from '../deployments/assess/observed.ts';
+import { BUILD_REASONS, type BuildReason } from '../schema/build.ts';
+import { LONGEST_QUOTE, quoted, shortened } from '../schema/text.ts';
 import { BASE_IMAGE_UNREACHABLE, unreachableBaseImage } from './base-images.ts';
 
 export interface BuildFailure {
@@ -15,7 +15,7 @@ export interface BuildFailure {
 
 type Terminated = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
 
-/** Termination message of the scripts (resources/build/scripts.ts) and the plan step: `Reason: sentence`. */
+/** Termination message of the scripts (builds/job/scripts.ts) and the plan step: `Reason: sentence`. */
 const SAID = /^([A-Z][A-Za-z]{2,63}): (\S[\s\S]*)$/;
 
 /** The failure of the container `fetch`. */

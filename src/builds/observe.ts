@@ -1,16 +1,16 @@
-// Collects the observed state of a build (decide/build/observed.ts) from the watch caches.
+// Collects the observed state of a build (builds/observed.ts) from the watch caches.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import type { ObservedBuild, ObservedJob } from '../../decide/build/observed.ts';
-import { type Contender, nextTurns } from '../../decide/build/turns.ts';
-import { pausedBy } from '../../decide/pause.ts';
-import { buildName } from '../../record/names.ts';
-import { imageRepository, type RegistrySettings, type TenantIdentity } from '../../record/registry-names.ts';
-import { revisionsOf } from '../../record/revisions.ts';
-import { BUILD_IS, type BuildCaches, type Caches, REVISION_ID } from '../shared/caches.ts';
+import { pausedBy } from '../deployments/assess/pause.ts';
+import { BUILD_IS, type BuildCaches, type Caches, REVISION_ID } from '../deployments/cluster/caches.ts';
+import { buildName } from '../deployments/record/names.ts';
+import { imageRepository, type RegistrySettings, type TenantIdentity } from '../deployments/record/registry-names.ts';
+import { revisionsOf } from '../deployments/record/revisions.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../schema/meta.ts';
+import type { Settings } from '../schema/settings.ts';
+import type { ObservedBuild, ObservedJob } from './observed.ts';
+import { type Contender, nextTurns } from './turns.ts';
 
 export interface BuildToDo extends ObservedBuild {
   readonly tenant: TenantIdentity;

@@ -1,10 +1,10 @@
 // The observed state of a build and of the builds that compete with it.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { BuildSettings } from '../../api/settings.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { Pod } from '../observed.ts';
+import type { Pod } from '../deployments/assess/observed.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import type { BuildSettings } from '../schema/settings.ts';
 import type { Contender } from './turns.ts';
 
 /** The fields of a condition of a batch/v1 Job that are read. */

@@ -1,9 +1,9 @@
 // Derives the progress of a build from its Job, its pod and its last status only, so that a restart loses nothing.
 
-import type { BuildPhase, BuildReason, BuildStatus } from '../../api/build.ts';
-import { quoted, shortened } from '../../api/text.ts';
-import { failsToPull, pullFailureOf } from '../image-pull.ts';
-import type { ContainerStatus } from '../observed.ts';
+import { failsToPull, pullFailureOf } from '../deployments/assess/image-pull.ts';
+import type { ContainerStatus } from '../deployments/assess/observed.ts';
+import type { BuildPhase, BuildReason, BuildStatus } from '../schema/build.ts';
+import { quoted, shortened } from '../schema/text.ts';
 import { type BuildFailure, buildFailure, fetchFailure, planFailure } from './failures.ts';
 import type { BuildPod, JobCondition, ObservedJob } from './observed.ts';
 

@@ -2,32 +2,32 @@
 // tenant's own repositories, and is renewed long before it expires. Otherwise the Secret is a copy of the platform's
 // pull Secret.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { rfc3339 } from '../../api/conditions.ts';
+import { withAppliedDigest } from '../deployments/cluster/apply.ts';
+import { type Caches, overlayWrite } from '../deployments/cluster/caches.ts';
+import type { Cluster } from '../deployments/cluster/cluster.ts';
+import { usesRegistry } from '../deployments/record/build-source.ts';
+import { PULL_SECRET } from '../deployments/record/names.ts';
+import { imageIn, type RegistrySettings, tenantRepositories } from '../deployments/record/registry-names.ts';
+import { imageOf } from '../deployments/record/revision-image.ts';
+import { abortable } from '../lib/controller/clients/abortable.ts';
+import type { Reconcile } from '../lib/controller/controller.ts';
+import { endAll } from '../lib/controller/store.ts';
+import type { WorkQueue } from '../lib/controller/work-queue.ts';
+import { undefinedIfNotFound } from '../lib/errors.ts';
+import { SECRETS } from '../lib/kube/api-resources.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { rfc3339 } from '../schema/conditions.ts';
 import {
   APPLIED_ANNOTATION,
   FIELD_MANAGER,
   PULL_SECRET_LABEL,
   REGISTRY_EXPIRES_ANNOTATION,
   TENANT_LABEL,
-} from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import { undefinedIfNotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { usesRegistry } from '../../record/build-source.ts';
-import { PULL_SECRET } from '../../record/names.ts';
-import { imageIn, type RegistrySettings, tenantRepositories } from '../../record/registry-names.ts';
-import { imageOf } from '../../record/revision-image.ts';
-import { abortable } from '../../runtime/clients/abortable.ts';
-import type { Reconcile } from '../../runtime/controller.ts';
-import { endAll } from '../../runtime/store.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import { withAppliedDigest } from '../shared/apply.ts';
-import { type Caches, overlayWrite } from '../shared/caches.ts';
-import type { Cluster } from '../shared/cluster.ts';
-import type { RegistryAccess } from './registry-access.ts';
+} from '../schema/meta.ts';
+import type { Settings } from '../schema/settings.ts';
+import type { RegistryAccess } from './registry/access.ts';
 
 /**
  * Validity of a credential. It is much longer than the renewal interval, since pods pull images even while no

@@ -1,16 +1,16 @@
 // Finds the current commit of each branch with build_on_push. It asks the code host at an interval, and at once after a
 // signed webhook, whose content is not used. It writes nothing: the record's reconciler creates the revision.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
-import type { Settings } from '../../api/settings.ts';
-import { pausedBy } from '../../decide/pause.ts';
-import { repositoryOfUrl } from '../../record/code-host.ts';
-import type { Reconcile } from '../../runtime/controller.ts';
-import { endAll } from '../../runtime/store.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import type { Caches } from '../shared/caches.ts';
-import { keyOf, refOf } from '../shared/keys.ts';
+import { pausedBy } from '../deployments/assess/pause.ts';
+import type { Caches } from '../deployments/cluster/caches.ts';
+import { repositoryOfUrl } from '../deployments/record/code-host.ts';
+import type { Reconcile } from '../lib/controller/controller.ts';
+import { keyOf, refOf } from '../lib/controller/keys.ts';
+import { endAll } from '../lib/controller/store.ts';
+import type { WorkQueue } from '../lib/controller/work-queue.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
+import type { Settings } from '../schema/settings.ts';
 import { isHindrance, type SourceAccess } from './source-access.ts';
 
 export interface PushWatch {

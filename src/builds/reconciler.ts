@@ -2,25 +2,25 @@
 // builds' namespace.
 
 import { isDeepStrictEqual } from 'node:util';
-import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
-import { type BuildStatus, FINAL_PHASES } from '../../api/build.ts';
-import { rfc3339 } from '../../api/conditions.ts';
-import { BUILD_FIELD_MANAGER } from '../../api/meta.ts';
-import { quoted, shortened } from '../../api/text.ts';
-import type { ObservedJob } from '../../decide/build/observed.ts';
-import { ended, nextStep, queuedAgain, WAITING } from '../../decide/build/step.ts';
-import { NotFound, ServerError } from '../../errors.ts';
-import { JOBS, SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { buildName } from '../../record/names.ts';
-import { abortable } from '../../runtime/clients/abortable.ts';
-import type { Reconcile, Result } from '../../runtime/controller.ts';
-import type { EventRecorder } from '../../runtime/events.ts';
-import { type BuildCaches, overlayWrite } from '../shared/caches.ts';
-import { refOf } from '../shared/keys.ts';
+import { type BuildCaches, overlayWrite } from '../deployments/cluster/caches.ts';
+import { buildName } from '../deployments/record/names.ts';
+import { abortable } from '../lib/controller/clients/abortable.ts';
+import type { Reconcile, Result } from '../lib/controller/controller.ts';
+import type { EventRecorder } from '../lib/controller/events.ts';
+import { refOf } from '../lib/controller/keys.ts';
+import { NotFound, ServerError } from '../lib/errors.ts';
+import { JOBS, SECRETS } from '../lib/kube/api-resources.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import { APP_REVISIONS, type AppRevision } from '../schema/app-revision.ts';
+import { type BuildStatus, FINAL_PHASES } from '../schema/build.ts';
+import { rfc3339 } from '../schema/conditions.ts';
+import { BUILD_FIELD_MANAGER } from '../schema/meta.ts';
+import { quoted, shortened } from '../schema/text.ts';
 import { type BuildToDo, observeBuild } from './observe.ts';
+import type { ObservedJob } from './observed.ts';
 import { type BuildHindrance, isHindrance } from './source-access.ts';
 import { hindranceOf, type StartOptions, startBuild } from './start.ts';
+import { ended, nextStep, queuedAgain, WAITING } from './step.ts';
 
 export interface BuildReconcilerOptions extends StartOptions {
   readonly builds: BuildCaches;

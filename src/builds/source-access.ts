@@ -1,15 +1,15 @@
 // Access to a record's repository at its code host, after a check that the tenant may still use the integration.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { BuildReason } from '../../api/build.ts';
-import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
-import type { Settings } from '../../api/settings.ts';
-import type { Account, CodeHosts } from '../../codehost/code-hosts.ts';
-import { CodeHostFailed, undefinedIfNotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, SecretObject } from '../../kube/client.ts';
-import { codeHostProblem } from '../../record/code-host.ts';
-import type { Caches } from '../shared/caches.ts';
+import type { Caches } from '../deployments/cluster/caches.ts';
+import { codeHostProblem } from '../deployments/record/code-host.ts';
+import { CodeHostFailed, undefinedIfNotFound } from '../lib/errors.ts';
+import { SECRETS } from '../lib/kube/api-resources.ts';
+import type { KubeClient, SecretObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { BuildReason } from '../schema/build.ts';
+import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
+import type { Settings } from '../schema/settings.ts';
+import type { Account, CodeHosts } from './codehost/code-hosts.ts';
 
 /** Why a build cannot proceed. */
 export interface BuildHindrance {

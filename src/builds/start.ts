@@ -1,24 +1,24 @@
 // Creates the Job of a build, suspended, then its Secrets, and resumes the Job. Every step is idempotent, so a retry
 // after a failure continues and never creates a second Job.
 
-import { FIELD_MANAGER } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import type { ObservedJob } from '../../decide/build/observed.ts';
-import { hasDrifted } from '../../decide/drift.ts';
-import { AlreadyExists, undefinedIfNotFound } from '../../errors.ts';
-import { JOBS, NODES, SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import { loginIn, type RegistryLogin } from '../../record/docker-config.ts';
-import { buildName } from '../../record/names.ts';
-import { type RegistrySettings, repositoryOf, uploadTag } from '../../record/registry-names.ts';
-import type { BuildCredentials, BuilderMode, BuildInputs, BuildSource } from '../../resources/build/inputs.ts';
-import { makeBuildJob, makeBuildSecrets } from '../../resources/build/job.ts';
-import { buildNamespaceObjects } from '../../resources/build/namespace.ts';
-import { overlayWrite } from '../shared/caches.ts';
-import type { Cluster } from '../shared/cluster.ts';
-import { settleAll } from '../shared/settle-all.ts';
+import { overlayWrite } from '../deployments/cluster/caches.ts';
+import type { Cluster } from '../deployments/cluster/cluster.ts';
+import { settleAll } from '../deployments/cluster/settle-all.ts';
+import { hasDrifted } from '../deployments/plan/drift.ts';
+import { buildName } from '../deployments/record/names.ts';
+import { type RegistrySettings, repositoryOf, uploadTag } from '../deployments/record/registry-names.ts';
+import { AlreadyExists, undefinedIfNotFound } from '../lib/errors.ts';
+import { JOBS, NODES, SECRETS } from '../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import { FIELD_MANAGER } from '../schema/meta.ts';
+import type { Settings } from '../schema/settings.ts';
+import type { BuildCredentials, BuilderMode, BuildInputs, BuildSource } from './job/inputs.ts';
+import { makeBuildJob, makeBuildSecrets } from './job/job.ts';
+import { buildNamespaceObjects } from './job/namespace.ts';
 import type { BuildToDo } from './observe.ts';
-import type { RegistryAccess } from './registry-access.ts';
+import type { ObservedJob } from './observed.ts';
+import type { RegistryAccess } from './registry/access.ts';
+import { loginIn, type RegistryLogin } from './registry/docker-config.ts';
 import { type BuildHindrance, isHindrance, type SourceAccess } from './source-access.ts';
 
 export interface StartOptions {

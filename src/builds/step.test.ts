@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision } from '../../../test/support/builders.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { BuildStatus } from '../../api/build.ts';
-import { defaultSettings } from '../../api/settings.ts';
-import type { ContainerStatus } from '../observed.ts';
+import { aRecord, aRevision } from '../../test/support/builders.ts';
+import type { ContainerStatus } from '../deployments/assess/observed.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import type { BuildStatus } from '../schema/build.ts';
+import { defaultSettings } from '../schema/settings.ts';
 import type { BuildPod, ObservedBuild, ObservedJob } from './observed.ts';
 import { nextStep } from './step.ts';
 

@@ -1,13 +1,13 @@
 // The next step of a build: its new status and the next action. It depends only on the observed state, so a restarted
 // controller continues where the previous one stopped.
 
-import type { AppRevision } from '../../api/app-revision.ts';
-import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES, isBegun } from '../../api/build.ts';
-import { rfc3339 } from '../../api/conditions.ts';
-import type { BuildSettings } from '../../api/settings.ts';
-import { commitOf, isBuilt, sameBuild } from '../../record/build-source.ts';
-import { buildName } from '../../record/names.ts';
-import { imageOf } from '../../record/revision-image.ts';
+import { commitOf, isBuilt, sameBuild } from '../deployments/record/build-source.ts';
+import { buildName } from '../deployments/record/names.ts';
+import { imageOf } from '../deployments/record/revision-image.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES, isBegun } from '../schema/build.ts';
+import { rfc3339 } from '../schema/conditions.ts';
+import type { BuildSettings } from '../schema/settings.ts';
 import type { ObservedBuild, ObservedJob } from './observed.ts';
 import { type BuildOutcome, CATCH_UP_MS, isCatchingUp, outcomeOf, patienceEndsMs } from './outcome.ts';
 import { isInterrupted, nextTurns } from './turns.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision } from '../../../test/support/builders.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { BuildPhase } from '../../api/build.ts';
+import { aRecord, aRevision } from '../../test/support/builders.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import type { BuildPhase } from '../schema/build.ts';
 import { type Contender, nextTurns } from './turns.ts';
 
 const limits = { perTenant: 2, total: 3 };

@@ -1,13 +1,13 @@
 // Selects the builds that may start. Within the limits, builds of the tenant with the fewest running builds come first,
 // then those that have waited longest. What cannot begin takes no turn, and what has no pod and gets none takes no place.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { isBegun } from '../../api/build.ts';
-import { INTERRUPT_ANNOTATION } from '../../api/meta.ts';
-import type { BuildSettings } from '../../api/settings.ts';
-import { commitOf, sameBuild } from '../../record/build-source.ts';
-import { imageOf } from '../../record/revision-image.ts';
+import { commitOf, sameBuild } from '../deployments/record/build-source.ts';
+import { imageOf } from '../deployments/record/revision-image.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { isBegun } from '../schema/build.ts';
+import { INTERRUPT_ANNOTATION } from '../schema/meta.ts';
+import type { BuildSettings } from '../schema/settings.ts';
 import type { ObservedJob } from './observed.ts';
 
 /** What decides whether an unfinished build takes a place, or could take one. */

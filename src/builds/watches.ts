@@ -1,15 +1,15 @@
 // Enqueues builds when an object that affects them changes.
 
-import type { AppRevision } from '../../api/app-revision.ts';
-import { FINAL_PHASES, isBegun } from '../../api/build.ts';
-import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { isBuilt } from '../../record/build-source.ts';
-import { endAll } from '../../runtime/store.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import type { BuildCaches, Caches } from '../shared/caches.ts';
-import { keyOf } from '../shared/keys.ts';
+import type { BuildCaches, Caches } from '../deployments/cluster/caches.ts';
+import { isBuilt } from '../deployments/record/build-source.ts';
+import { keyOf } from '../lib/controller/keys.ts';
+import { endAll } from '../lib/controller/store.ts';
+import type { WorkQueue } from '../lib/controller/work-queue.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { FINAL_PHASES, isBegun } from '../schema/build.ts';
+import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../schema/meta.ts';
+import type { Settings } from '../schema/settings.ts';
 import { turnsNow } from './observe.ts';
 
 /**

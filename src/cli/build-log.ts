@@ -1,8 +1,8 @@
 // Follows a revision over the HTTP API: what it waits for, and what its build writes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { REVISION_STATES, type RevisionState } from '../api/app-revision.ts';
-import { revisionNames } from '../record/names.ts';
+import { revisionNames } from '../deployments/record/names.ts';
+import { REVISION_STATES, type RevisionState } from '../schema/app-revision.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 

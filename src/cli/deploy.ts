@@ -3,8 +3,8 @@
 
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RevisionState } from '../api/app-revision.ts';
-import { revisionNames } from '../record/names.ts';
+import { revisionNames } from '../deployments/record/names.ts';
+import type { RevisionState } from '../schema/app-revision.ts';
 import { type Deployment, findDeployment, isBuilding, openBuildLog, readRevision, readRevisions } from './build-log.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';

@@ -1,7 +1,7 @@
 // Enrolls the cluster of a Listener, and takes its credentials away.
 
-import type { Listener } from '../api/listener.ts';
-import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../record/listener-names.ts';
+import type { Listener } from '../schema/listener.ts';
+import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../schema/listener-names.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 
 /** Validity of the printed token. The agent replaces it at its first contact. */

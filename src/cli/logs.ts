@@ -1,9 +1,9 @@
 // Prints the logs of a deployment's pods, one kubectl for each: `kubectl logs --selector` ends at the first pod that has none yet.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ROLES } from '../api/meta.ts';
-import { podFailure } from '../decide/assess/pod-failures.ts';
-import type { ContainerStatus, Pod } from '../decide/observed.ts';
+import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
+import { podFailure } from '../deployments/assess/pod-failures.ts';
+import { ROLES } from '../schema/meta.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { listOf } from './records.ts';
 

@@ -4,6 +4,8 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { names } from '../deployments/record/names.ts';
+import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import {
   COMPONENT_LABEL,
   COMPONENTS,
@@ -11,10 +13,8 @@ import {
   MIGRATION,
   REVISION_LABEL,
   SERVICE_PORT,
-} from '../api/meta.ts';
-import { printable } from '../api/text.ts';
-import { names } from '../record/names.ts';
-import { podsIdOf } from '../record/shared-pods.ts';
+} from '../schema/meta.ts';
+import { printable } from '../schema/text.ts';
 import { printBuildLog } from './build-log.ts';
 import { type Connected, connect } from './connection.ts';
 import { addressOf, type DeployProgress, deploy } from './deploy.ts';

@@ -1,11 +1,11 @@
 // Reads the objects of one deployment with kubectl.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import { DEPLOYMENT_LABEL, GROUP } from '../api/meta.ts';
-import type { Pod, Workload } from '../decide/observed.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { revisionsOf } from '../record/revisions.ts';
+import type { Pod, Workload } from '../deployments/assess/observed.ts';
+import { revisionsOf } from '../deployments/record/revisions.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { DEPLOYMENT_LABEL, GROUP } from '../schema/meta.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import type { Parts } from './tree.ts';
 

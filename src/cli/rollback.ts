@@ -1,11 +1,11 @@
 // Rolls back to an earlier revision like POST /v2/deployments/{id}/revisions/{rid}/redeploy: writes its requested values and a
 // raised serial, with the resourceVersion that was read.
 
-import type { AppRevision } from '../api/app-revision.ts';
-import { revisionName } from '../record/names.ts';
-import { serialRevisionId } from '../record/revision-id.ts';
-import { imageOf } from '../record/revision-image.ts';
-import { rollingBack } from '../record/revision-request.ts';
+import { revisionName } from '../deployments/record/names.ts';
+import { serialRevisionId } from '../deployments/record/revision-id.ts';
+import { imageOf } from '../deployments/record/revision-image.ts';
+import { rollingBack } from '../deployments/record/revision-request.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { readRecord, readRevisions } from './records.ts';
 

@@ -1,6 +1,6 @@
 // What a container wrote, for the terminal of the person who reads it.
 
-import { printable } from '../api/text.ts';
+import { printable } from '../schema/text.ts';
 
 /** Colours and styles. They change nothing but the text after them. */
 const STYLE =

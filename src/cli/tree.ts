@@ -1,15 +1,15 @@
 // The parts of one deployment as a tree, each with its state and, if something is wrong, the reason. Pure.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { CONDITION_TYPES, isFailure } from '../api/app-deployment-conditions.ts';
-import type { AppRevision, MigrationStatus } from '../api/app-revision.ts';
-import type { BuildStatus } from '../api/build.ts';
-import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../api/meta.ts';
-import type { Condition } from '../api/primitives.ts';
-import { podFailure } from '../decide/assess/pod-failures.ts';
-import type { Pod, Workload } from '../decide/observed.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { imageOf } from '../record/revision-image.ts';
+import type { Pod, Workload } from '../deployments/assess/observed.ts';
+import { podFailure } from '../deployments/assess/pod-failures.ts';
+import { imageOf } from '../deployments/record/revision-image.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { CONDITION_TYPES, isFailure } from '../schema/app-deployment-conditions.ts';
+import type { AppRevision, MigrationStatus } from '../schema/app-revision.ts';
+import type { BuildStatus } from '../schema/build.ts';
+import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../schema/meta.ts';
+import type { Condition } from '../schema/primitives.ts';
 
 export interface Parts {
   readonly record: AppDeployment;

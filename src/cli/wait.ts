@@ -1,11 +1,11 @@
 // Waits until a deployment is ready, or fails with the reason if it is Stalled, for which `kubectl wait` would time out.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { COMPONENT_LABEL } from '../api/meta.ts';
-import type { Condition } from '../api/primitives.ts';
-import { isReadyPod } from '../decide/assess/pod-failures.ts';
-import type { Pod } from '../decide/observed.ts';
+import type { Pod } from '../deployments/assess/observed.ts';
+import { isReadyPod } from '../deployments/assess/pod-failures.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { COMPONENT_LABEL } from '../schema/meta.ts';
+import type { Condition } from '../schema/primitives.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { listOf, readRecord } from './records.ts';
 

@@ -1,15 +1,15 @@
 // The volume of a record's own PostgreSQL, and the adoption of data of an earlier deployment of its name.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../../api/meta.ts';
-import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from '../../decide/assess/database-volume.ts';
-import { type ActionFailure, type Observed, refTo } from '../../decide/observed.ts';
-import { NotFound } from '../../errors.ts';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { overlayWrite } from '../shared/caches.ts';
-import { type Cluster, placeOf } from '../shared/cluster.ts';
-import { failureOf } from '../shared/failures.ts';
+import { NotFound } from '../lib/errors.ts';
+import { PERSISTENT_VOLUME_CLAIMS } from '../lib/kube/api-resources.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../schema/meta.ts';
+import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from './assess/database-volume.ts';
+import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
+import { overlayWrite } from './cluster/caches.ts';
+import { type Cluster, placeOf } from './cluster/cluster.ts';
+import { failureOf } from './cluster/failures.ts';
 
 /** Failures if the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
 export async function volumeRefusals(observed: Observed, target: Cluster): Promise<ActionFailure[]> {

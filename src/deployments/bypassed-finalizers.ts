@@ -3,17 +3,17 @@
 // disappears immediately, and the pass in progress keeps creating its children. The garbage collector deletes children with an
 // owner; the volume and the passwords have none.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
-import { orphanedChildren } from '../../decide/children/teardown.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { Result } from '../../runtime/controller.ts';
-import type { Change } from '../../runtime/store.ts';
-import { hasFinalizer } from '../app-deployment/finalize.ts';
-import { childrenNamed } from '../shared/caches.ts';
-import type { Clusters } from '../shared/cluster.ts';
-import { deleteEverywhere } from '../shared/delete.ts';
-import { keyOf, refOf } from '../shared/keys.ts';
+import type { Result } from '../lib/controller/controller.ts';
+import { keyOf, refOf } from '../lib/controller/keys.ts';
+import type { Change } from '../lib/controller/store.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
+import { childrenNamed } from './cluster/caches.ts';
+import type { Clusters } from './cluster/cluster.ts';
+import { deleteEverywhere } from './cluster/delete.ts';
+import { hasFinalizer } from './finalize.ts';
+import { orphanedChildren } from './plan/teardown.ts';
 
 export interface Vanished {
   /** Deletes the remaining children of a record of this key that was recently deleted in this way. */

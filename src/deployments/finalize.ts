@@ -1,26 +1,26 @@
 // The finalizer of a record: added before the first child is created, removed when the teardown is finished.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../../api/meta.ts';
-import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
-import { nextStep, type TeardownStep, untilHinderedMs } from '../../decide/children/teardown.ts';
-import { type ActionFailure, type Observed, refTo } from '../../decide/observed.ts';
-import { retryAfterMs } from '../../decide/retry.ts';
-import { withStableMessages } from '../../decide/stable-messages.ts';
-import { deletingStatus, type Hindrance } from '../../decide/status.ts';
-import { withOverdue } from '../../decide/terminating-pods.ts';
-import { NotFound } from '../../errors.ts';
-import { DEPLOYMENTS, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../kube/api-resources.ts';
-import type { Result } from '../../runtime/controller.ts';
-import type { EventRecorder } from '../../runtime/events.ts';
-import { type Caches, overlayWrite, SECRETS_NAMED } from '../shared/caches.ts';
-import type { Cluster, Clusters } from '../shared/cluster.ts';
-import { deleteEverywhere } from '../shared/delete.ts';
-import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
-import { reportRecord } from '../shared/report.ts';
-import { earliestRequeue } from '../shared/requeue.ts';
-import { settleAll } from '../shared/settle-all.ts';
+import type { Result } from '../lib/controller/controller.ts';
+import type { EventRecorder } from '../lib/controller/events.ts';
+import { earliestRequeue } from '../lib/controller/requeue.ts';
+import { NotFound } from '../lib/errors.ts';
+import { DEPLOYMENTS, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../lib/kube/api-resources.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../schema/app-deployment.ts';
+import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../schema/meta.ts';
+import { TRACING_PROJECTS, type TracingProject } from '../schema/tracing-project.ts';
+import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
+import { retryAfterMs } from './assess/retry.ts';
+import { withOverdue } from './assess/terminating-pods.ts';
+import { type Caches, overlayWrite, SECRETS_NAMED } from './cluster/caches.ts';
+import type { Cluster, Clusters } from './cluster/cluster.ts';
+import { deleteEverywhere } from './cluster/delete.ts';
+import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
+import { reportRecord } from './cluster/report.ts';
+import { settleAll } from './cluster/settle-all.ts';
+import { nextStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
+import { withStableMessages } from './stable-messages.ts';
+import { deletingStatus, type Hindrance } from './status.ts';
 
 export function hasFinalizer(record: AppDeployment): boolean {
   return record.metadata.finalizers?.includes(FINALIZER) === true;

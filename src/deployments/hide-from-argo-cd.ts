@@ -1,12 +1,12 @@
 // Changes the labels of objects without an owner that an earlier version of Davit created, once: Argo CD would prune them.
 
-import { FIELD_MANAGER } from '../../api/meta.ts';
-import { prunable, unprunable } from '../../decide/children/argo-cd.ts';
-import { type ActionFailure, type Observed, refTo } from '../../decide/observed.ts';
-import { overlayWrite } from '../shared/caches.ts';
-import { type Clusters, placeOf } from '../shared/cluster.ts';
-import { failureOf } from '../shared/failures.ts';
-import { settleFailures } from '../shared/settle-all.ts';
+import { FIELD_MANAGER } from '../schema/meta.ts';
+import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
+import { overlayWrite } from './cluster/caches.ts';
+import { type Clusters, placeOf } from './cluster/cluster.ts';
+import { failureOf } from './cluster/failures.ts';
+import { settleFailures } from './cluster/settle-all.ts';
+import { prunable, unprunable } from './plan/argo-cd.ts';
 
 /** Returns the requests that failed. Tracing projects are in the home cluster, all others in the target cluster. */
 export function hideFromArgoCd(observed: Observed, { home, target }: Clusters): Promise<ActionFailure[]> {

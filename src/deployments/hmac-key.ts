@@ -1,8 +1,8 @@
 // Davit's own key for the digests of Secrets.
 
-import type { KubeClient } from '../../kube/client.ts';
-import { type DigestKey, digestKey } from '../../resources/secret-digest.ts';
-import { makeKeySecret } from '../shared/key-secret.ts';
+import { makeKeySecret } from '../lib/controller/key-secret.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import { type DigestKey, digestKey } from './children/secret-digest.ts';
 
 /** Reads or creates the key in `namespace` at the first call. A failure is thrown, and the next call retries. */
 export function makeDigestKey(client: KubeClient, namespace: string): () => Promise<DigestKey> {

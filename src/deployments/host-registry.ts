@@ -1,19 +1,19 @@
 // The registry of host claims of all tenants: an index of the caches by host, and the hosts whose addresses are being created. A
 // claim is decided synchronously, so that exactly one of several concurrent claims of a free host succeeds.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../api/meta.ts';
-import type { AddressSettings } from '../../api/settings.ts';
-import { hostsOf } from '../../decide/assess/address.ts';
-import { type HostClaim, holderOf } from '../../decide/host-ownership.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { hostOf, wantedHost } from '../../record/hostnames.ts';
-import { runsHere } from '../../record/listener-assignment.ts';
-import { namespaceOf, uidOf } from '../../record/metadata.ts';
-import { names } from '../../record/names.ts';
-import type { Change } from '../../runtime/store.ts';
-import type { Caches } from '../shared/caches.ts';
-import { keyOf } from '../shared/keys.ts';
+import { keyOf } from '../lib/controller/keys.ts';
+import type { Change } from '../lib/controller/store.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../schema/meta.ts';
+import type { AddressSettings } from '../schema/settings.ts';
+import { hostsOf } from './assess/address.ts';
+import { type HostClaim, holderOf } from './assess/host-ownership.ts';
+import type { Caches } from './cluster/caches.ts';
+import { hostOf, wantedHost } from './record/hostnames.ts';
+import { runsHere } from './record/listener-assignment.ts';
+import { namespaceOf, uidOf } from './record/metadata.ts';
+import { names } from './record/names.ts';
 
 export interface HostRegistry {
   /** The owner of the host. If it is this record, it remains the owner until `settled`, whatever the caches show meanwhile. */

@@ -1,13 +1,13 @@
 // The cluster's nodes, to check whether a pod fits: listed when a size is about to change, not watched.
 
-import { type ClusterNode, roomToCheck, withoutRoom } from '../../decide/children/node-fit.ts';
-import type { Action } from '../../decide/children/plan.ts';
-import { type ActionFailure, type Observed, refTo } from '../../decide/observed.ts';
-import { Forbidden } from '../../errors.ts';
-import { NODES } from '../../kube/api-resources.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { listAllPages } from '../../runtime/pager.ts';
-import { failureOf } from '../shared/failures.ts';
+import { listAllPages } from '../lib/controller/pager.ts';
+import { Forbidden } from '../lib/errors.ts';
+import { NODES } from '../lib/kube/api-resources.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
+import { failureOf } from './cluster/failures.ts';
+import { type ClusterNode, roomToCheck, withoutRoom } from './plan/node-fit.ts';
+import type { Action } from './plan/plan.ts';
 
 const PAGE_SIZE = 100;
 

@@ -1,20 +1,20 @@
-// Fills decide/observed.ts from the watch caches. The only live read is that of a referenced Secret that has changed
+// Fills deployments/assess/observed.ts from the watch caches. The only live read is that of a referenced Secret that has changed
 // (secret-fingerprints.ts).
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import { type ActionFailure, type Observed, refTo, type SecretsRead } from '../../decide/observed.ts';
-import { canBuild } from '../../record/build-source.ts';
-import { runsHere } from '../../record/listener-assignment.ts';
-import { holdsValuesOf, names } from '../../record/names.ts';
-import { revisionsOf } from '../../record/revisions.ts';
-import { scaledBy } from '../../record/scaled.ts';
-import { readAtStart, referencesOf } from '../../record/secret-references.ts';
-import type { SecretVersion } from '../../resources/secret-digest.ts';
-import { childrenNamed } from '../shared/caches.ts';
-import type { Clusters } from '../shared/cluster.ts';
-import { failureOf } from '../shared/failures.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../schema/meta.ts';
+import type { Settings } from '../schema/settings.ts';
+import { type ActionFailure, type Observed, refTo, type SecretsRead } from './assess/observed.ts';
+import type { SecretVersion } from './children/secret-digest.ts';
+import { childrenNamed } from './cluster/caches.ts';
+import type { Clusters } from './cluster/cluster.ts';
+import { failureOf } from './cluster/failures.ts';
+import { canBuild } from './record/build-source.ts';
+import { runsHere } from './record/listener-assignment.ts';
+import { holdsValuesOf, names } from './record/names.ts';
+import { revisionsOf } from './record/revisions.ts';
+import { scaledBy } from './record/scaled.ts';
+import { readAtStart, referencesOf } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
 type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRead' | 'unread'>;

@@ -1,18 +1,18 @@
 // The password Secrets of a record's own PostgreSQL and Redis: created once and never regenerated.
 
 import { randomBytes } from 'node:crypto';
-import type { StorePart } from '../../api/meta.ts';
-import { passwordLost, passwordState } from '../../decide/children/passwords.ts';
-import { nameConflict } from '../../decide/children/plan.ts';
-import { type ActionFailure, isOurs, type Observed } from '../../decide/observed.ts';
-import { NotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { ObjectRef } from '../../kube/client.ts';
-import { postgresSecret, redisSecret } from '../../resources/secrets.ts';
-import { makeOnce } from '../shared/apply.ts';
-import { type Cluster, placeOf } from '../shared/cluster.ts';
-import { failureOf } from '../shared/failures.ts';
-import { settleFailures } from '../shared/settle-all.ts';
+import { NotFound } from '../lib/errors.ts';
+import { SECRETS } from '../lib/kube/api-resources.ts';
+import type { ObjectRef } from '../lib/kube/client.ts';
+import type { StorePart } from '../schema/meta.ts';
+import { type ActionFailure, isOurs, type Observed } from './assess/observed.ts';
+import { postgresSecret, redisSecret } from './children/secrets.ts';
+import { makeOnce } from './cluster/apply.ts';
+import { type Cluster, placeOf } from './cluster/cluster.ts';
+import { failureOf } from './cluster/failures.ts';
+import { settleFailures } from './cluster/settle-all.ts';
+import { passwordLost, passwordState } from './plan/passwords.ts';
+import { nameConflict } from './plan/plan.ts';
 
 /** Creates the passwords of these stores, and returns failures. */
 export function ensurePasswords(

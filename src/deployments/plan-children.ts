@@ -1,38 +1,31 @@
 // Plans the children of a revision: which of them may be applied now, after a dry run of their pods.
 
-import type { AppRevision } from '../../api/app-revision.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import {
   APPLIED_ANNOTATION,
   COMPONENT_LABEL,
   ORIGIN_TENANT_ANNOTATION,
   STORE_PARTS,
   type StorePart,
-} from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import { isMigrated, mayMigrate, migratingBefore } from '../../decide/assess/migration.ts';
-import { mayStartPods } from '../../decide/assess/pod-starts.ts';
-import { heldRevision, isRolled } from '../../decide/assess/workloads.ts';
-import { foreignFields } from '../../decide/children/foreign-fields.ts';
-import {
-  type Action,
-  NOTHING_PRUNED,
-  type Plan,
-  PRUNED_KINDS,
-  plan,
-  SCALING_KINDS,
-} from '../../decide/children/plan.ts';
-import { podsToTry, withoutRefused } from '../../decide/children/pod-dry-run.ts';
-import { handedOver } from '../../decide/children/replicas-handover.ts';
-import { digestsThere, type Rotation } from '../../decide/children/rotation.ts';
-import { keepingResized } from '../../decide/children/store-resize.ts';
-import { type ActionFailure, deploymentOf, type Observed } from '../../decide/observed.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { imageOf } from '../../record/revision-image.ts';
-import type { PodContracts } from '../../resources/contracts/contract.ts';
-import { desiredChildren } from '../../resources/desired.ts';
-import type { Cluster } from '../shared/cluster.ts';
+} from '../schema/meta.ts';
+import type { Settings } from '../schema/settings.ts';
+import { isMigrated, mayMigrate, migratingBefore } from './assess/migration.ts';
+import { type ActionFailure, deploymentOf, type Observed } from './assess/observed.ts';
+import { mayStartPods } from './assess/pod-starts.ts';
+import { heldRevision, isRolled } from './assess/workloads.ts';
+import type { PodContracts } from './children/contracts/contract.ts';
+import { desiredChildren } from './children/desired.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import { refuseWithoutRoom } from './node-fit.ts';
+import { foreignFields } from './plan/foreign-fields.ts';
+import { type Action, NOTHING_PRUNED, type Plan, PRUNED_KINDS, plan, SCALING_KINDS } from './plan/plan.ts';
+import { podsToTry, withoutRefused } from './plan/pod-dry-run.ts';
+import { handedOver } from './plan/replicas-handover.ts';
+import { digestsThere, type Rotation } from './plan/rotation.ts';
+import { keepingResized } from './plan/store-resize.ts';
 import { type DryRunResult, dryRunPods, tryAhead } from './pod-dry-run.ts';
+import { imageOf } from './record/revision-image.ts';
 
 export interface PlanningOptions {
   readonly target: Cluster;

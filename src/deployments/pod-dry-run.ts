@@ -1,15 +1,15 @@
 // Dry runs of pods, which leave nothing behind.
 
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_MANAGER } from '../../api/meta.ts';
-import { type PodToTry, podRefused } from '../../decide/children/pod-dry-run.ts';
-import { type ActionFailure, refTo, said } from '../../decide/observed.ts';
-import { AlreadyExists, Forbidden, Invalid } from '../../errors.ts';
-import { PODS } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { Cluster } from '../shared/cluster.ts';
-import { failureOf } from '../shared/failures.ts';
-import { settleFailures } from '../shared/settle-all.ts';
+import { AlreadyExists, Forbidden, Invalid } from '../lib/errors.ts';
+import { PODS } from '../lib/kube/api-resources.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import { FIELD_MANAGER } from '../schema/meta.ts';
+import { type ActionFailure, refTo, said } from './assess/observed.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { failureOf } from './cluster/failures.ts';
+import { settleFailures } from './cluster/settle-all.ts';
+import { type PodToTry, podRefused } from './plan/pod-dry-run.ts';
 
 /** The result of a pod's dry run: the API server's message if it rejects the pod. */
 export interface DryRunResult {

@@ -2,11 +2,11 @@
 // be watched, so they are listed for pods that take long to start or are not ready.
 
 import { LruMap } from 'toad-cache';
-import type { Pod } from '../../decide/observed.ts';
-import { type Awaited, awaitedOf, FIRST_LOOK_MS } from '../../decide/pod-startup.ts';
-import { EVENTS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import type { Logger } from '../../logger.ts';
+import { EVENTS } from '../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Pod } from './assess/observed.ts';
+import { type Awaited, awaitedOf, FIRST_LOOK_MS } from './assess/pod-startup.ts';
 
 interface Event extends KubeObject {
   readonly note?: string;

@@ -1,10 +1,10 @@
 // Limits the number of a record's revisions.
 
-import type { Observed } from '../../decide/observed.ts';
-import { surplusRevisions } from '../../decide/revision-history.ts';
-import { NotFound } from '../../errors.ts';
-import type { Cluster } from '../shared/cluster.ts';
-import { settleAll } from '../shared/settle-all.ts';
+import { NotFound } from '../lib/errors.ts';
+import type { Observed } from './assess/observed.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { settleAll } from './cluster/settle-all.ts';
+import { surplusRevisions } from './revision-history.ts';
 
 /**
  * Deletes unneeded revisions beyond the newest `kept`, each by its observed uid and version. Returns failures, which do not

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aWorkload } from '../../test/support/builders.ts';
-import type { AppRevision, RevisionState } from '../api/app-revision.ts';
-import type { Observed } from './observed.ts';
+import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
+import type { Observed } from './assess/observed.ts';
 import { surplusRevisions } from './revision-history.ts';
 
 const record = aRecord();

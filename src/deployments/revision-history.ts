@@ -1,10 +1,10 @@
 // Which snapshots of a record are kept, and which are old enough to be collected. Their Secrets of values follow by
 // themselves: nothing names them any more (secret-garbage.ts).
 
-import type { AppRevision } from '../api/app-revision.ts';
-import { isBegun } from '../api/build.ts';
-import { REVISION_LABEL } from '../api/meta.ts';
-import type { Observed, Workload } from './observed.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { isBegun } from '../schema/build.ts';
+import { REVISION_LABEL } from '../schema/meta.ts';
+import type { Observed, Workload } from './assess/observed.ts';
 
 /**
  * Revisions to be deleted so that the newest `kept` are left, and beside them: the active one (the newest that was

@@ -1,12 +1,12 @@
 // The life of a revision as it is reported. Outcomes are latched: what once was DEPLOYED stays so.
 
-import type { AppRevision, AppRevisionStatus, RevisionState } from '../api/app-revision.ts';
-import { FINAL_PHASES } from '../api/build.ts';
-import { rfc3339 } from '../api/conditions.ts';
-import { shortened } from '../api/text.ts';
-import { imageOf } from '../record/revision-image.ts';
+import type { AppRevision, AppRevisionStatus, RevisionState } from '../schema/app-revision.ts';
+import { FINAL_PHASES } from '../schema/build.ts';
+import { rfc3339 } from '../schema/conditions.ts';
+import { shortened } from '../schema/text.ts';
 import { STATES_OF_BUILDS } from './assess/build.ts';
 import type { Entry } from './assess/entry.ts';
+import { imageOf } from './record/revision-image.ts';
 
 /** States in which a revision that was overtaken stays as it is. */
 const FINAL: ReadonlySet<RevisionState> = new Set([

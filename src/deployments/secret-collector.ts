@@ -2,30 +2,30 @@
 // provider names. Decided on the caches and confirmed by a live list before a delete, because a cache may not contain a new
 // record yet.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
-import { DEPLOYMENT_LABEL, PROVIDER_LABEL, VARIABLES_LABEL } from '../../api/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
+import { abortable } from '../lib/controller/clients/abortable.ts';
+import type { Reconcile } from '../lib/controller/controller.ts';
+import { keyOf, refOf } from '../lib/controller/keys.ts';
+import type { Reflector } from '../lib/controller/reflector.ts';
+import { endAll } from '../lib/controller/store.ts';
+import type { WorkQueue } from '../lib/controller/work-queue.ts';
+import { NotFound } from '../lib/errors.ts';
+import { SECRETS } from '../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import type { Logger } from '../lib/logger.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../schema/app-revision.ts';
+import { DEPLOYMENT_LABEL, PROVIDER_LABEL, VARIABLES_LABEL } from '../schema/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../schema/oauth-provider.ts';
+import { type Caches, SECRETS_NAMED } from './cluster/caches.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { settleAll } from './cluster/settle-all.ts';
 import {
   clientSecretOrphanhood,
   clientSecretsNamed,
   type Orphanhood,
   secretUsage,
   valuesNamed,
-} from '../../decide/secret-garbage.ts';
-import { NotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import type { Logger } from '../../logger.ts';
-import { abortable } from '../../runtime/clients/abortable.ts';
-import type { Reconcile } from '../../runtime/controller.ts';
-import type { Reflector } from '../../runtime/reflector.ts';
-import { endAll } from '../../runtime/store.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
-import type { Cluster } from '../shared/cluster.ts';
-import { keyOf, refOf } from '../shared/keys.ts';
-import { settleAll } from '../shared/settle-all.ts';
+} from './plan/secret-garbage.ts';
 
 /** Reconciles one Secret of values by its key. `elapsed`: milliseconds of a monotonic clock. */
 export function makeSecretCollector({ caches, client }: Cluster, elapsed: () => number): Reconcile {

@@ -1,12 +1,12 @@
 // Keyed fingerprints of the contents of Secrets; values are never stored. The watch cache contains only metadata, and a Secret is
 // read live only after it has changed.
 
-import { NotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject, SecretObject } from '../../kube/client.ts';
-import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from '../../resources/secret-digest.ts';
-import type { Caches } from '../shared/caches.ts';
-import { refOf } from '../shared/keys.ts';
+import { refOf } from '../lib/controller/keys.ts';
+import { NotFound } from '../lib/errors.ts';
+import { SECRETS } from '../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject, SecretObject } from '../lib/kube/client.ts';
+import { type DigestKey, fingerprint, type SecretVersion, secretsDigest } from './children/secret-digest.ts';
+import type { Caches } from './cluster/caches.ts';
 
 export interface SeenValue {
   readonly fingerprint: string;

@@ -1,8 +1,8 @@
 // Messages that would change at every try though nothing has: a server's message may carry a port or a request id.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { shortened } from '../api/text.ts';
-import type { ActionFailure } from './observed.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { shortened } from '../schema/text.ts';
+import type { ActionFailure } from './assess/observed.ts';
 
 /**
  * A failure that differs from the reported one in numbers and ids alone keeps the reported message. Every change of a

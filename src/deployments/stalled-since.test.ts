@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { AppDeploymentStatus } from '../api/app-deployment.ts';
+import type { AppDeploymentStatus } from '../schema/app-deployment.ts';
 import { stalledFrom, stalledReasonSince } from './stalled-since.ts';
 
 const FIRST = '2026-01-01T00:00:00Z';

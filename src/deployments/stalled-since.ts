@@ -1,9 +1,9 @@
 // Since when a record is Stalled for its present reason. lastTransitionTime does not say so: it stays while Stalled stays True,
 // whatever the reasons are.
 
-import type { AppDeploymentStatus } from '../api/app-deployment.ts';
-import { conditionOf, rfc3339 } from '../api/conditions.ts';
-import type { Condition } from '../api/primitives.ts';
+import type { AppDeploymentStatus } from '../schema/app-deployment.ts';
+import { conditionOf, rfc3339 } from '../schema/conditions.ts';
+import type { Condition } from '../schema/primitives.ts';
 
 type Dated = Pick<AppDeploymentStatus, 'conditions' | 'stalledReasonSince'>;
 

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, assessed, aWorkload } from '../../test/support/builders.ts';
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import { conditionOf } from '../api/conditions.ts';
-import { apiStatus } from '../record/api-view.ts';
-import { awaitsSource } from '../record/wanted-revision.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { conditionOf } from '../schema/conditions.ts';
 import type { AddressOutcome } from './assess/address.ts';
 import { pass } from './assess/entry.ts';
-import type { ActionFailure, ContainerState, Observed, Pod, Workload } from './observed.ts';
+import type { ActionFailure, ContainerState, Observed, Pod, Workload } from './assess/observed.ts';
+import { withOverdue } from './assess/terminating-pods.ts';
+import { apiStatus } from './record/api-view.ts';
+import { awaitsSource } from './record/wanted-revision.ts';
 import { latestStatus, overtakenStatus } from './revision-status.ts';
 import { deletingStatus, type StatusInputs, statusOf } from './status.ts';
-import { withOverdue } from './terminating-pods.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const record = aRecord();

@@ -1,19 +1,19 @@
 // What is said of a record: a pure function of what was observed. It never claims what was not seen.
 
-import type { AppDeploymentStatus, State } from '../api/app-deployment.ts';
-import { type ConditionType, isFailure, type Reason } from '../api/app-deployment-conditions.ts';
-import type { AppRevision, RevisionState } from '../api/app-revision.ts';
-import { type ConditionInput, mergeConditions, rfc3339 } from '../api/conditions.ts';
-import { runsHere } from '../record/listener-assignment.ts';
-import { effectiveNumbers } from '../record/resolve.ts';
-import { imageOf } from '../record/revision-image.ts';
-import { asksForNothing, stateFrom } from '../record/state.ts';
+import type { AppDeploymentStatus, State } from '../schema/app-deployment.ts';
+import { type ConditionType, isFailure, type Reason } from '../schema/app-deployment-conditions.ts';
+import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
+import { type ConditionInput, mergeConditions, rfc3339 } from '../schema/conditions.ts';
 import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess/entry.ts';
+import type { ActionFailure, Observed } from './assess/observed.ts';
 import { isServing, replicasOf } from './assess/workloads.ts';
-import type { ActionFailure, Observed } from './observed.ts';
+import { runsHere } from './record/listener-assignment.ts';
+import { effectiveNumbers } from './record/resolve.ts';
+import { imageOf } from './record/revision-image.ts';
+import { asksForNothing, stateFrom } from './record/state.ts';
 import { revisionStateOf } from './revision-status.ts';
 import { stalledReasonSince } from './stalled-since.ts';
 

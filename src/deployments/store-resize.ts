@@ -1,15 +1,15 @@
-// Performs the steps of a resize (decide/children/store-resize.ts) at the API server.
+// Performs the steps of a resize (deployments/plan/store-resize.ts) at the API server.
 
-import { quoted } from '../../api/text.ts';
-import { hasSizes, type ResizeStep } from '../../decide/children/store-resize.ts';
-import { type ActionFailure, type Pod, refTo, said } from '../../decide/observed.ts';
-import { Forbidden, Invalid, NotFound } from '../../errors.ts';
-import { PODS } from '../../kube/api-resources.ts';
-import { overlayWrite } from '../shared/caches.ts';
-import { type Cluster, placeOf } from '../shared/cluster.ts';
-import { removePods } from '../shared/delete.ts';
-import { failureOf } from '../shared/failures.ts';
-import { settleAll } from '../shared/settle-all.ts';
+import { Forbidden, Invalid, NotFound } from '../lib/errors.ts';
+import { PODS } from '../lib/kube/api-resources.ts';
+import { quoted } from '../schema/text.ts';
+import { type ActionFailure, type Pod, refTo, said } from './assess/observed.ts';
+import { overlayWrite } from './cluster/caches.ts';
+import { type Cluster, placeOf } from './cluster/cluster.ts';
+import { removePods } from './cluster/delete.ts';
+import { failureOf } from './cluster/failures.ts';
+import { settleAll } from './cluster/settle-all.ts';
+import { hasSizes, type ResizeStep } from './plan/store-resize.ts';
 
 /** The steps that failed. A pod that cannot be resized is replaced, as every other change of its template replaces it. */
 export async function takeResizeSteps(steps: readonly ResizeStep[], target: Cluster): Promise<ActionFailure[]> {

@@ -1,12 +1,12 @@
 // What wakes which record. Only keys are handed on: what happened is looked up again by the reconciler.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { type Change, endAll } from '../../runtime/store.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import { type Caches, LISTENER_NAMED, SECRETS_NAMED } from '../shared/caches.ts';
-import { keyOf } from '../shared/keys.ts';
+import { keyOf } from '../lib/controller/keys.ts';
+import { type Change, endAll } from '../lib/controller/store.ts';
+import type { WorkQueue } from '../lib/controller/work-queue.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../schema/meta.ts';
+import { type Caches, LISTENER_NAMED, SECRETS_NAMED } from './cluster/caches.ts';
 import type { HostRegistry } from './host-registry.ts';
 
 /** Adds the keys of records to the queue from now on, until the returned function is called. */

@@ -1,17 +1,17 @@
 // The rules for records that a CRD cannot have, because they depend on a setting: charts/davit/files/admission-rules.json, which the
 // chart's admission policies read.
 
-import { NFS_MESSAGE, POD_POLICIES, RESTRICTED_RULES } from '../api/pod-policy.ts';
+import { POD_SUMS, SUM_WITH_SIDECARS } from '../deployments/record/limits.ts';
+import { NOT_OWN_IMAGE } from '../deployments/record/own-image.ts';
+import { NFS_MESSAGE, POD_POLICIES, RESTRICTED_RULES } from '../schema/pod-policy.ts';
 import {
   CSI_DRIVER_MESSAGE,
   NAMESPACE_ATTRIBUTE_MESSAGE,
   POD_CERTIFICATE_MESSAGE,
   refusedKeyMessage,
-} from '../api/pod-reach.ts';
-import { ODD_SPELLING_MESSAGE, ODD_SPELLINGS } from '../api/registry-images.ts';
-import { NUMBER_FIELDS } from '../api/resource-spec.ts';
-import { POD_SUMS, SUM_WITH_SIDECARS } from '../record/limits.ts';
-import { NOT_OWN_IMAGE } from '../record/own-image.ts';
+} from '../schema/pod-reach.ts';
+import { ODD_SPELLING_MESSAGE, ODD_SPELLINGS } from '../schema/registry-images.ts';
+import { NUMBER_FIELDS } from '../schema/resource-spec.ts';
 
 const LIMITS = ['cpu', 'memoryMb', 'scale', 'storageGi'] as const;
 

@@ -1,8 +1,8 @@
 // The values of charts/davit, as a schema: the source of its values.schema.json. What each value is for, and its
-// default, stands in charts/davit/values.yaml; the platform's own settings are api/settings.ts.
+// default, stands in charts/davit/values.yaml; the platform's own settings are schema/settings.ts.
 
 import { z } from 'zod';
-import { Settings } from '../api/settings.ts';
+import { Settings } from '../schema/settings.ts';
 
 const free = z.record(z.string(), z.unknown());
 const quantities = z.record(z.string(), z.union([z.string(), z.number()]));

@@ -1,14 +1,14 @@
 // The tables of conditions and reasons in docs/reference.md, made from the code that sets them. The prose around them
 // is written by hand.
 
-import { CONDITION_TYPES, REASONS } from '../api/app-deployment-conditions.ts';
-import { BUILD_REASONS } from '../api/build.ts';
+import { CONDITION_TYPES, REASONS } from '../schema/app-deployment-conditions.ts';
+import { BUILD_REASONS } from '../schema/build.ts';
 
-const BEGIN = '<!-- generated from src/api/app-deployment-conditions.ts: begin -->';
-const END = '<!-- generated from src/api/app-deployment-conditions.ts: end -->';
+const BEGIN = '<!-- generated from src/schema/app-deployment-conditions.ts: begin -->';
+const END = '<!-- generated from src/schema/app-deployment-conditions.ts: end -->';
 
-const BUILDS_BEGIN = '<!-- generated from src/api/build.ts: begin -->';
-const BUILDS_END = '<!-- generated from src/api/build.ts: end -->';
+const BUILDS_BEGIN = '<!-- generated from src/schema/build.ts: begin -->';
+const BUILDS_END = '<!-- generated from src/schema/build.ts: end -->';
 
 /** `page` with the tables between its markers regenerated. Throws an Error if a marker is missing. */
 export function withConditionsTable(page: string): string {

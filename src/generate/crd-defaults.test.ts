@@ -1,10 +1,10 @@
 // What kubectl explain says of a field that is left out.
 
 import { expect, it } from 'vitest';
-import { customResourceDefinitions } from '../api/crd.ts';
-import { NUMBER_FIELDS } from '../api/resource-spec.ts';
-import { defaultSettings } from '../api/settings.ts';
-import type { StructuralSchema } from '../api/structural-schema.ts';
+import { customResourceDefinitions } from '../schema/crd.ts';
+import { NUMBER_FIELDS } from '../schema/resource-spec.ts';
+import { defaultSettings } from '../schema/settings.ts';
+import type { StructuralSchema } from '../schema/structural-schema.ts';
 import { withDefaults } from './crd-defaults.ts';
 
 const crds = customResourceDefinitions().map(withDefaults);

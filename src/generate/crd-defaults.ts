@@ -1,7 +1,7 @@
 // Defaults in the descriptions of a CRD's fields: kubectl explain shows descriptions alone.
 
-import type { CustomResourceDefinition } from '../api/crd.ts';
-import type { StructuralSchema } from '../api/structural-schema.ts';
+import type { CustomResourceDefinition } from '../schema/crd.ts';
+import type { StructuralSchema } from '../schema/structural-schema.ts';
 import { defaultsOf } from './resource-spec-doc.ts';
 
 export function withDefaults(crd: CustomResourceDefinition): CustomResourceDefinition {

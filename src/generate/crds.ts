@@ -2,8 +2,8 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
-import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crd.ts';
-import { POD_REACH } from '../api/pod-reach.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../schema/crd.ts';
+import { POD_REACH } from '../schema/pod-reach.ts';
 import { admissionRulesJson } from './admission-rules.ts';
 import { chartReadme } from './chart-readme.ts';
 import { valuesSchema } from './chart-values.ts';

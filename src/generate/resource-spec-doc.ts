@@ -1,10 +1,10 @@
 // docs/resource-spec.md: what each field of a ResourceSpec becomes in the children of a record. The rows say what is
 // to be; a test makes the children of each row's record and compares, and finds a field of the schema without a row.
 
-import type { AppDeploymentSpec, DeploymentType } from '../api/app-deployment.ts';
-import type { ResourceSpec, VolumeMount } from '../api/resource-spec.ts';
-import { defaultSettings } from '../api/settings.ts';
-import { effectiveNumbers, resolve } from '../record/resolve.ts';
+import { effectiveNumbers, resolve } from '../deployments/record/resolve.ts';
+import type { AppDeploymentSpec, DeploymentType } from '../schema/app-deployment.ts';
+import type { ResourceSpec, VolumeMount } from '../schema/resource-spec.ts';
+import { defaultSettings } from '../schema/settings.ts';
 
 /** One place in a child. */
 interface Effect {

@@ -1,14 +1,14 @@
 // docs/runtime.md: what each field of a Runtime is for and what it becomes. A test makes the children of each row's record and
 // compares, and finds a field of the schema without a row.
 
-import { MIGRATION_CONTAINER, ROLES } from '../api/meta.ts';
+import { MIGRATION_CONTAINER, ROLES } from '../schema/meta.ts';
 import {
   PLATFORM_VALUES,
   type PlatformValue,
   type Runtime,
   SERVER_DRAIN_SECONDS,
   STOP_SECONDS,
-} from '../api/runtime.ts';
+} from '../schema/runtime.ts';
 import { effectsTable, type Row } from './resource-spec-doc.ts';
 
 const SERVER = 'Deployment shop';

@@ -80,7 +80,7 @@ export class Unavailable extends ServerError {
   }
 }
 
-/** A watch that brought nothing for so long that the line may be dead. Or nothing happened: see runtime/reflector.ts. */
+/** A watch that brought nothing for so long that the line may be dead. Or nothing happened: see lib/controller/reflector.ts. */
 export class Silent extends Unavailable {
   override readonly name = 'Silent';
 }

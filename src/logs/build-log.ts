@@ -1,13 +1,13 @@
 // Reads the log of a build: from its pod while there is one, and from the registry, which stores it when the build has ended.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { type BuildStatus, isUnderWay } from '../../api/build.ts';
-import { BUILD_LABEL } from '../../api/meta.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { canBuild } from '../../record/build-source.ts';
-import { logTag } from '../../record/registry-names.ts';
-import type { Tenant } from '../core/authorization.ts';
-import { type BuildPlatform, placeOf } from '../registry/platform.ts';
+import { type BuildPlatform, placeOf } from '../builds/http/registry/platform.ts';
+import { canBuild } from '../deployments/record/build-source.ts';
+import { logTag } from '../deployments/record/registry-names.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import type { Tenant } from '../organization/facade/authorization.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { type BuildStatus, isUnderWay } from '../schema/build.ts';
+import { BUILD_LABEL } from '../schema/meta.ts';
 import { LONGEST_MS } from './budget.ts';
 import { logLayer, readKeptLog } from './kept-log.ts';
 import { type PodsToRead, type Reading, readLogs } from './pods.ts';

@@ -1,9 +1,9 @@
 // The page of last lines that a followed log begins with, and where following goes on after it. Every writer is read on from
 // the last line that the page has read of it, whether that line is on the page or not.
 
-import type { KubeClient } from '../../kube/client.ts';
-import { tooManyLogs } from '../core/http-error.ts';
-import type { StreamEvent } from '../core/server-sent-events.ts';
+import { tooManyLogs } from '../lib/http/http-error.ts';
+import type { StreamEvent } from '../lib/http/server-sent-events.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
 import type { LogBudget } from './budget.ts';
 import { keyParts, type LineSink, makeLineSink, makePage } from './lines.ts';
 import type { DeployLogsQuery, LogLine } from './payloads.ts';

@@ -1,10 +1,10 @@
 // Follows what the pods of a record write: a connection for each container, for as long as it writes. Pods that come are
 // joined, those that go are left.
 
-import { Invalid, NotFound, Unavailable } from '../../errors.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { makeMark, pause } from '../core/mark.ts';
-import type { EventStream } from '../plugins/event-streams.ts';
+import { Invalid, NotFound, Unavailable } from '../lib/errors.ts';
+import { makeMark, pause } from '../lib/http/mark.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import type { EventStream } from '../organization/facade/event-streams.ts';
 import { ENDED_AT_ONCE, LAST_LINES, type LogBudget, MOST_FOLLOWED, MOST_PODS, MOST_STREAMS } from './budget.ts';
 import { bornAt, listPods, type PodObject, type PodsToRead } from './pods.ts';
 import type { Positions } from './positions.ts';

@@ -1,6 +1,6 @@
 // Builds a page of log lines from streams of containers. It keeps only lines that can still be on the page. Pure.
 
-import { HttpError } from '../core/http-error.ts';
+import { HttpError } from '../lib/http/http-error.ts';
 import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
 import { momentOf } from './moments.ts';
 import type { DeployLogs, DeployLogsQuery, Level, LogLine } from './payloads.ts';

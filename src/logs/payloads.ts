@@ -1,7 +1,7 @@
 // Requests and answers of the logs' endpoints.
 
 import { z } from 'zod';
-import { Uuid } from '../../api/primitives.ts';
+import { Uuid } from '../schema/primitives.ts';
 import { momentOf } from './moments.ts';
 
 export const LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;

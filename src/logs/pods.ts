@@ -1,8 +1,13 @@
 // Reads the logs of a record's pods through the API server with the caller's token: a few streams at a time, until all are read or
 // a limit is reached.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
+import { podsIdOf } from '../deployments/record/shared-pods.ts';
+import { Invalid, NotFound, Unavailable } from '../lib/errors.ts';
+import { tooManyLogs } from '../lib/http/http-error.ts';
+import { PODS } from '../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
@@ -10,12 +15,7 @@ import {
   IMAGE_COMPONENTS,
   type ImageComponent,
   REVISION_LABEL,
-} from '../../api/meta.ts';
-import { Invalid, NotFound, Unavailable } from '../../errors.ts';
-import { PODS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import { podsIdOf } from '../../record/shared-pods.ts';
-import { tooManyLogs } from '../core/http-error.ts';
+} from '../schema/meta.ts';
 import {
   LAST_LINES,
   LONGEST_MS,

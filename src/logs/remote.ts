@@ -3,15 +3,15 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { conditionOf } from '../../api/conditions.ts';
-import type { Listener } from '../../api/listener.ts';
-import { LISTENER_LOGS, type ListenerLog } from '../../api/listener-log.ts';
-import { API_VERSION, FACADE_FIELD_MANAGER } from '../../api/meta.ts';
-import { NotFound } from '../../errors.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { hubNamespace } from '../../record/listener-names.ts';
-import { HttpError } from '../core/http-error.ts';
+import { NotFound } from '../lib/errors.ts';
+import { HttpError } from '../lib/http/http-error.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { conditionOf } from '../schema/conditions.ts';
+import type { Listener } from '../schema/listener.ts';
+import { LISTENER_LOGS, type ListenerLog } from '../schema/listener-log.ts';
+import { hubNamespace } from '../schema/listener-names.ts';
+import { API_VERSION, FACADE_FIELD_MANAGER } from '../schema/meta.ts';
 import { DeployLogs, type DeployLogsQuery, MOST_LINES } from './payloads.ts';
 
 /** Longer than the cluster reads. */

@@ -1,19 +1,19 @@
 // The routes of /v1/projects/{id}/…: logs of a deployment's pods and builds.
 
 import type { FastifyReply } from 'fastify';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { type BuildStatus, isUnderWay } from '../../api/build.ts';
-import type { Listener } from '../../api/listener.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { HttpError, tooManyLogs } from '../core/http-error.ts';
-import type { App } from '../core/validation.ts';
-import type { Deployments } from '../deployments/repository.ts';
-import type { Listeners } from '../listeners/repository.ts';
-import type { Auth, RequestContext } from '../plugins/auth.ts';
-import type { EventStreams } from '../plugins/event-streams.ts';
-import { failures } from '../plugins/openapi.ts';
-import type { BuildPlatform } from '../registry/platform.ts';
-import { presentRevisions } from '../revisions/presenter.ts';
+import type { BuildPlatform } from '../builds/http/registry/platform.ts';
+import type { Deployments } from '../deployments/http/repository.ts';
+import { presentRevisions } from '../deployments/http/revisions/presenter.ts';
+import { HttpError, tooManyLogs } from '../lib/http/http-error.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import type { Listeners } from '../listeners/http/repository.ts';
+import type { Auth, RequestContext } from '../organization/facade/auth.ts';
+import type { EventStreams } from '../organization/facade/event-streams.ts';
+import { failures } from '../organization/facade/openapi.ts';
+import type { App } from '../organization/facade/validation.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { type BuildStatus, isUnderWay } from '../schema/build.ts';
+import type { Listener } from '../schema/listener.ts';
 import { makeLogBudget } from './budget.ts';
 import { readBuildLog } from './build-log.ts';
 import { makePage } from './lines.ts';

@@ -1,10 +1,10 @@
 // From what containers write to events, while they write: lines that arrive together are sent in the order of their time. What a
 // reader has not taken yet is bounded; whoever reads logs for it waits meanwhile.
 
-import { makeMark, pause } from '../core/mark.ts';
-import type { StreamEvent } from '../core/server-sent-events.ts';
-import { turns } from '../core/turns.ts';
-import type { EventStream } from '../plugins/event-streams.ts';
+import { makeMark, pause } from '../lib/http/mark.ts';
+import type { StreamEvent } from '../lib/http/server-sent-events.ts';
+import { turns } from '../lib/http/turns.ts';
+import type { EventStream } from '../organization/facade/event-streams.ts';
 import { type LineSink, lineKey, makeLineSink, shownLine, textFilter } from './lines.ts';
 import type { DeployLogsQuery } from './payloads.ts';
 import { isAfter, type Position, type Positions } from './positions.ts';

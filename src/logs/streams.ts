@@ -1,16 +1,16 @@
 // Logs that are followed: what there is, then each line when it is written, as an event stream.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { type BuildStatus, isUnderWay } from '../../api/build.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { runsHere } from '../../record/listener-assignment.ts';
-import { deploymentNotFound, type FieldError, HttpError, tooManyLogs } from '../core/http-error.ts';
-import type { Deployments } from '../deployments/repository.ts';
-import type { Auth, RequestContext } from '../plugins/auth.ts';
-import type { EventStream, EventStreams } from '../plugins/event-streams.ts';
-import { warningsOf } from '../plugins/field-validation.ts';
-import type { BuildPlatform } from '../registry/platform.ts';
+import type { BuildPlatform } from '../builds/http/registry/platform.ts';
+import type { Deployments } from '../deployments/http/repository.ts';
+import { runsHere } from '../deployments/record/listener-assignment.ts';
+import { deploymentNotFound, type FieldError, HttpError, tooManyLogs } from '../lib/http/http-error.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import type { Auth, RequestContext } from '../organization/facade/auth.ts';
+import type { EventStream, EventStreams } from '../organization/facade/event-streams.ts';
+import { warningsOf } from '../organization/facade/field-validation.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { type BuildStatus, isUnderWay } from '../schema/build.ts';
 import type { LogBudget } from './budget.ts';
 import { type BuildToRead, buildPods, readBuildLog } from './build-log.ts';
 import { type FirstLines, firstEvents, readFirstLines, startBefore } from './first-lines.ts';

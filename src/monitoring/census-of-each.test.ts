@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { aRecord } from '../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentStatus } from '../api/app-deployment.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../schema/app-deployment.ts';
 import { censusOfEach } from './census-of-each.ts';
 
 const AT = '2026-01-01T00:00:00Z';

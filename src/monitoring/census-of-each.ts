@@ -1,11 +1,11 @@
 // The state of single records, for the metrics that name them (setting metrics.perDeployment). Their number is bounded: those that
 // need somebody come first, and how many are left out is a number too.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { REASONS } from '../api/app-deployment-conditions.ts';
-import { conditionOf } from '../api/conditions.ts';
+import { stalledFrom } from '../deployments/stalled-since.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { REASONS } from '../schema/app-deployment-conditions.ts';
+import { conditionOf } from '../schema/conditions.ts';
 import { reasonLabel } from './outcomes.ts';
-import { stalledFrom } from './stalled-since.ts';
 
 export interface EachRecord {
   readonly records: readonly {

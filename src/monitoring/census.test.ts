@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentStatus } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import type { BuildStatus } from '../api/build.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import type { BuildStatus } from '../schema/build.ts';
 import { censusOf } from './census.ts';
 
 const at = (minute: number): string => `2026-01-01T00:0${minute}:00Z`;

@@ -1,14 +1,14 @@
 // The state of all records and builds as numbers, for the metrics. The number of groups is bounded by the tables of states and
 // reasons, not by the number of records or tenants.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { REASONS, type Reason } from '../api/app-deployment-conditions.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import { isUnderWay } from '../api/build.ts';
-import { conditionOf } from '../api/conditions.ts';
+import { stalledFrom } from '../deployments/stalled-since.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { isUnderWay } from '../schema/build.ts';
+import { conditionOf } from '../schema/conditions.ts';
 import { censusOfEach, type EachRecord } from './census-of-each.ts';
 import { reasonLabel } from './outcomes.ts';
-import { stalledFrom } from './stalled-since.ts';
 
 /** Reasons of DatabaseReady whose cause can cost the data of the own PostgreSQL. */
 const DATA_AT_RISK: readonly string[] = [

@@ -1,6 +1,6 @@
 // Limits the lines that the log gets about one subject: what flaps must not fill it, and its last line is the true one.
 
-import type { Clock } from '../../runtime/clock.ts';
+import type { Clock } from '../lib/controller/clock.ts';
 
 /** Writes a line; `suppressed` is the number of lines about the subject that are missing since the line before. */
 export type Write = (suppressed: number) => void;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../test/support/builders.ts';
-import type { AppRevision, AppRevisionStatus } from '../api/app-revision.ts';
+import type { AppRevision, AppRevisionStatus } from '../schema/app-revision.ts';
 import { type Outcome, outcomesOf } from './outcomes.ts';
 
 const at = (seconds: number): string => new Date(Date.parse('2026-01-01T00:00:00Z') + seconds * 1000).toISOString();

@@ -1,8 +1,8 @@
 // What a change of a revision's status adds to the statistics: a rollout or a build that ended, and how long it took. Times are
 // those of the statuses, so a restarted controller measures the same.
 
-import type { AppRevision, RevisionState } from '../api/app-revision.ts';
-import { BUILD_REASONS, type BuildPhase, type BuildStatus, FINAL_PHASES } from '../api/build.ts';
+import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
+import { BUILD_REASONS, type BuildPhase, type BuildStatus, FINAL_PHASES } from '../schema/build.ts';
 
 export type RolloutResult = 'deployed' | 'failed';
 export type BuildResult = 'built' | 'failed' | 'interrupted';

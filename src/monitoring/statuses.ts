@@ -1,20 +1,20 @@
 // Logs and measures what the statuses say as they change. The watch caches show every status that was written, so this is the
 // only place that does it.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { BUILD_REASONS } from '../../api/build.ts';
-import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
-import type { OAuthProvider } from '../../api/oauth-provider.ts';
-import { censusOf } from '../../decide/census.ts';
-import { BUILD_RESULTS, outcomesOf, ROLLOUT_RESULTS } from '../../decide/outcomes.ts';
-import { type Reported, type Transition, transitionsOf } from '../../decide/transitions.ts';
-import type { Logger } from '../../logger.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { RuntimeMetrics } from '../../runtime/metrics.ts';
-import { type Change, endAll } from '../../runtime/store.ts';
-import type { Caches } from '../shared/caches.ts';
+import type { Caches } from '../deployments/cluster/caches.ts';
+import type { Clock } from '../lib/controller/clock.ts';
+import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
+import { type Change, endAll } from '../lib/controller/store.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { BUILD_REASONS } from '../schema/build.ts';
+import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
+import type { OAuthProvider } from '../schema/oauth-provider.ts';
+import { censusOf } from './census.ts';
 import { makeLineLimit } from './line-limit.ts';
+import { BUILD_RESULTS, outcomesOf, ROLLOUT_RESULTS } from './outcomes.ts';
+import { type Reported, type Transition, transitionsOf } from './transitions.ts';
 
 export interface StatusOptions {
   readonly log: Logger;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentStatus } from '../api/app-deployment.ts';
-import type { AppRevision, AppRevisionStatus } from '../api/app-revision.ts';
-import type { BuildStatus } from '../api/build.ts';
-import type { OAuthProvider } from '../api/oauth-provider.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../schema/app-deployment.ts';
+import type { AppRevision, AppRevisionStatus } from '../schema/app-revision.ts';
+import type { BuildStatus } from '../schema/build.ts';
+import type { OAuthProvider } from '../schema/oauth-provider.ts';
 import { transitionsOf } from './transitions.ts';
 
 const at = '2026-01-01T00:00:00Z';

@@ -1,12 +1,12 @@
 // What a change of a status means to a reader of the log: a condition, a revision, a build or a deletion took a step. A pure
 // function of the object before and after: the log says what was reported, and nothing in a steady state.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import type { CodeHostIntegration } from '../api/code-host-integration.ts';
-import { conditionOf } from '../api/conditions.ts';
-import type { OAuthProvider } from '../api/oauth-provider.ts';
-import type { Condition } from '../api/primitives.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
+import { conditionOf } from '../schema/conditions.ts';
+import type { OAuthProvider } from '../schema/oauth-provider.ts';
+import type { Condition } from '../schema/primitives.ts';
 
 export type Reported = AppDeployment | AppRevision | OAuthProvider | CodeHostIntegration;
 

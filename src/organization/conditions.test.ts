@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import type { CodeHostIntegration } from '../api/code-host-integration.ts';
-import { SENT_TO_ANNOTATION } from '../api/meta.ts';
-import { clientSecretFor, type OAuthProvider } from '../api/oauth-provider.ts';
-import { Settings } from '../api/settings.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { organizationVerdict } from './organization.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
+import { SENT_TO_ANNOTATION } from '../schema/meta.ts';
+import { clientSecretFor, type OAuthProvider } from '../schema/oauth-provider.ts';
+import { Settings } from '../schema/settings.ts';
+import { organizationVerdict } from './conditions.ts';
 
 const { codeHosts } = Settings.parse({ codeHosts: [{ host: 'Git.example:8443' }, { host: 'api.github.com' }] });
 const seen = {

@@ -1,12 +1,12 @@
 // Can an OAuth provider or a code host integration be used? Judged by what it names, as far as that can be seen without
 // reading a Secret: that a key is missing, or a password refused, shows when it is used.
 
-import type { CodeHostIntegration } from '../api/code-host-integration.ts';
-import type { ConditionInput } from '../api/conditions.ts';
-import { SENT_TO_ANNOTATION } from '../api/meta.ts';
-import { clientSecretFor, type OAuthProvider } from '../api/oauth-provider.ts';
-import type { Settings } from '../api/settings.ts';
-import type { KubeObject } from '../kube/client.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
+import type { ConditionInput } from '../schema/conditions.ts';
+import { SENT_TO_ANNOTATION } from '../schema/meta.ts';
+import { clientSecretFor, type OAuthProvider } from '../schema/oauth-provider.ts';
+import type { Settings } from '../schema/settings.ts';
 
 interface OrganizationSeen {
   /** The Secret of this name beside it, without its values. */

@@ -1,19 +1,19 @@
 // Reports whether the objects that an OAuth provider or code host integration names exist. Writes only their status.
 
-import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
-import { mergeConditions } from '../../api/conditions.ts';
-import type { OAuthProvider } from '../../api/oauth-provider.ts';
-import type { Settings } from '../../api/settings.ts';
-import { organizationVerdict } from '../../decide/organization.ts';
-import { NotFound } from '../../errors.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { Reconcile } from '../../runtime/controller.ts';
-import type { Reflector } from '../../runtime/reflector.ts';
-import { endAll } from '../../runtime/store.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import { type Caches, SECRETS_NAMED } from '../shared/caches.ts';
-import { type Cluster, until } from '../shared/cluster.ts';
-import { reportStatus } from '../shared/report.ts';
+import { type Caches, SECRETS_NAMED } from '../deployments/cluster/caches.ts';
+import { type Cluster, until } from '../deployments/cluster/cluster.ts';
+import { reportStatus } from '../deployments/cluster/report.ts';
+import type { Reconcile } from '../lib/controller/controller.ts';
+import type { Reflector } from '../lib/controller/reflector.ts';
+import { endAll } from '../lib/controller/store.ts';
+import type { WorkQueue } from '../lib/controller/work-queue.ts';
+import { NotFound } from '../lib/errors.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
+import { mergeConditions } from '../schema/conditions.ts';
+import type { OAuthProvider } from '../schema/oauth-provider.ts';
+import type { Settings } from '../schema/settings.ts';
+import { organizationVerdict } from './conditions.ts';
 
 type Judged = OAuthProvider | CodeHostIntegration;
 

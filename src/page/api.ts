@@ -1,7 +1,7 @@
 // The documented HTTP API (docs/api.md) as functions. Nothing else of the page sends a request.
 
-import type { PatchDeployment } from '../http/deployments/payloads.ts';
-import type { DeployLogsQuery } from '../http/logs/payloads.ts';
+import type { PatchDeployment } from '../deployments/http/payloads.ts';
+import type { DeployLogsQuery } from '../logs/payloads.ts';
 import { makeEventParser, type ServerEvent } from './events.ts';
 
 /** Kept in memory alone: no storage, no cookie, no URL. */

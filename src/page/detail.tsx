@@ -2,8 +2,8 @@
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Deployment } from '../http/deployments/payloads.ts';
-import type { Revision } from '../http/revisions/payloads.ts';
+import type { Deployment } from '../deployments/http/payloads.ts';
+import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import type { Api } from './api.ts';
 import { type Followed, newest, useFollowed } from './follow.ts';
 import {

@@ -2,10 +2,10 @@
 
 import { expect, it } from 'vitest';
 import { SEEN_RECORDS } from '../../test/support/status-samples.ts';
-import { REVISION_STATES } from '../api/app-revision.ts';
-import { defaultSettings } from '../api/settings.ts';
-import { presentDeployment } from '../http/deployments/presenter.ts';
-import type { Revision } from '../http/revisions/payloads.ts';
+import { presentDeployment } from '../deployments/http/presenter.ts';
+import type { Revision } from '../deployments/http/revisions/payloads.ts';
+import { REVISION_STATES } from '../schema/app-revision.ts';
+import { defaultSettings } from '../schema/settings.ts';
 import { advice, aspectsOf, canRollBackTo, partsOf, phaseOf, scaleOf, type Tone, toneOf, wordOf } from './health.ts';
 
 const TONES: Readonly<Record<string, Tone>> = {

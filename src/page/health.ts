@@ -1,8 +1,8 @@
 // What a deployment's answer says about how it is, for a person at a glance. Pure.
 
-import { isFailure, REASONS } from '../api/app-deployment-conditions.ts';
-import type { Deployment } from '../http/deployments/payloads.ts';
-import type { Revision } from '../http/revisions/payloads.ts';
+import type { Deployment } from '../deployments/http/payloads.ts';
+import type { Revision } from '../deployments/http/revisions/payloads.ts';
+import { isFailure, REASONS } from '../schema/app-deployment-conditions.ts';
 
 export type Condition = Deployment['conditions'][number];
 

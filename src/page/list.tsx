@@ -2,7 +2,7 @@
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Deployment, DeploymentList } from '../http/deployments/payloads.ts';
+import type { Deployment, DeploymentList } from '../deployments/http/payloads.ts';
 import { API_URL, type Api } from './api.ts';
 import { newest, useFollowed } from './follow.ts';
 import { originOf, phaseOf, STATUSES, scaleOf, toneOf } from './health.ts';

@@ -2,8 +2,8 @@
 
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { DeployLogsQuery, LogLine } from '../http/logs/payloads.ts';
-import type { Revision } from '../http/revisions/payloads.ts';
+import type { Revision } from '../deployments/http/revisions/payloads.ts';
+import type { DeployLogsQuery, LogLine } from '../logs/payloads.ts';
 import type { Api, LogSource } from './api.ts';
 import type { ServerEvent } from './events.ts';
 import { useFollowed } from './follow.ts';

@@ -1,6 +1,6 @@
 // Text from outside, such as a log line or a container's message, made fit to be shown: as characters, never as markup.
 
-import { shortened } from '../api/text.ts';
+import { shortened } from '../schema/text.ts';
 
 /** ECMA-48: strings such as titles and hyperlinks, control sequences such as colours, and other escapes. */
 const ESCAPES = new RegExp(

@@ -1,7 +1,7 @@
 // AppDeployment: the deployment record that people write. This file contains only the schema.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { PLATFORM_VARIABLES } from './meta.ts';
 import {
   type CelRule,

@@ -2,7 +2,7 @@
 // resolved. Only the controller creates it.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus } from './build.ts';
 import { Placement, perPart } from './placement.ts';

@@ -2,7 +2,7 @@
 // namespace. Source internal_template deploys only images and repositories of this catalogue.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { celRules, ObservedStatus, Printable } from './primitives.ts';
 

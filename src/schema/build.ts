@@ -22,7 +22,7 @@ interface BuildReasonMeaning {
 
 const NEW_REVISION = 'then ask for a new revision';
 
-/** Why a build is where it is. Those of the plan step are in build/plan/failure.ts: they come as the pod says them. */
+/** Why a build is where it is. Those of the plan step are in builds/planner/failure.ts: they come as the pod says them. */
 export const BUILD_REASONS = {
   WaitingForTurn: {
     meaning: 'As many builds run as the platform allows, of this tenant or in all.',

@@ -2,7 +2,7 @@
 // its credentials are in the organization's namespace.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { HttpsUrl, VALID_URL } from './oauth-provider.ts';
 import { celRules, DNS_LABEL_PATTERN, ObservedStatus, SecretName } from './primitives.ts';
 

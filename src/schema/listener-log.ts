@@ -2,7 +2,7 @@
 // of the Listener. The HTTP API creates it, and deletes it when it has read the answer; the listener's agent writes status.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { passthrough, Uuid } from './primitives.ts';
 
 /** Maximum length of an answer. An object of the API server has at most 1.5 MiB. */

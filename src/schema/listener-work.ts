@@ -2,7 +2,7 @@
 // Listener, and its name is the id of the deployment. The controller writes spec, the listener's agent writes status.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import type { AppDeploymentSpec, AppDeploymentStatus } from './app-deployment.ts';
 import { REVISION_STATES } from './app-revision.ts';
 import { DNS_LABEL_PATTERN, passthrough, SecretName, Uuid } from './primitives.ts';

@@ -1,7 +1,7 @@
 // Listener: a further cluster whose own Davit runs the records that name it. The object is in the tenant's namespace.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DNS_LABEL_PATTERN, ObservedStatus } from './primitives.ts';
 
 export const ListenerSpec = z.object({

@@ -2,7 +2,7 @@
 // and the Secret with its client secret are in the organization's namespace.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { celRules, ObservedStatus, Printable, SecretName } from './primitives.ts';
 
 /** The object's name is the provider's id in the HTTP API, chosen by people, and also a label value. */

@@ -3,7 +3,7 @@
 // This list is the only source: the CRD's rules, the HTTP API and the controller are derived from it. A CRD cannot depend on
 // a setting, so an admission policy of the chart contains the additional rules of "restricted".
 
-import { asArray, asObject } from './json-value.ts';
+import { asArray, asObject } from '../lib/json-value.ts';
 import { ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from './meta.ts';
 
 export const POD_POLICIES = ['baseline', 'restricted'] as const;
@@ -96,7 +96,7 @@ export const SECURITY_RULES: readonly SecurityRule[] = [
 
 /**
  * The additional rules of the "restricted" standard. Fields that a container does not set are filled in when its pod is
- * rendered (resources/init-containers.ts). Source: Kubernetes, "Pod Security Standards", restricted.
+ * rendered (deployments/children/init-containers.ts). Source: Kubernetes, "Pod Security Standards", restricted.
  */
 export const RESTRICTED_RULES: readonly SecurityRule[] = [
   {

@@ -5,7 +5,7 @@
 // generated file.
 
 import { z } from 'zod';
-import { asArray, asObject, canonicalJson } from './json-value.ts';
+import { asArray, asObject, canonicalJson } from '../lib/json-value.ts';
 import { type Breach, type PodPolicy, RESERVED_PREFIXES } from './pod-policy.ts';
 
 /**

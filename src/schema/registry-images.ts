@@ -1,7 +1,7 @@
 // Which images of the platform's registry a tenant must not name: those of other tenants. Wherever an image is named this is the
 // only rule: the HTTP API, the controller and the plan step of a build ask it, and the chart's policy davit-foreign-images says the same in CEL.
 
-import { asArray, asObject } from './json-value.ts';
+import { asArray, asObject } from '../lib/json-value.ts';
 
 /** The registry, as the settings name it (builds.registry). */
 export interface RegistryArea {
@@ -68,7 +68,7 @@ export function isForeignImage(image: string, registry: RegistryArea, own: strin
   return registry.repository === undefined ? TENANTS.test(path) : path.startsWith(`${registry.repository}/`);
 }
 
-/** As record/registry-names.ts names a tenant: the namespace and the beginning of its uid. */
+/** As deployments/record/registry-names.ts names a tenant: the namespace and the beginning of its uid. */
 const TENANTS = /^[^/]+-[0-9a-f]{8}\//;
 
 /** Without the port that a client assumes. */

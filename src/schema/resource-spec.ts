@@ -1,5 +1,5 @@
 // ResourceSpec: sizes, scale and pod parts of one record. The defaults by deployment type are in the setting `sizes`
-// (sizes.ts), and record/resolve.ts applies them.
+// (sizes.ts), and deployments/record/resolve.ts applies them.
 
 import { z } from 'zod';
 import type { Component } from './meta.ts';

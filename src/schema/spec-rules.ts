@@ -1,9 +1,9 @@
 // The rules of a record's spec between several fields, as functions: the CRD has the same as CEL beside the schema of each field.
 // The HTTP API answers with their breaches, and the controller reports them.
 
+import { asArray, asObject } from '../lib/json-value.ts';
 import { AppDeploymentSpec } from './app-deployment.ts';
 import { type Finding, findingsOf } from './findings.ts';
-import { asArray, asObject } from './json-value.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_VARIABLES,

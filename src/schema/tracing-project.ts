@@ -1,7 +1,7 @@
 // TracingProject: the project of a deployment's traces. Davit creates one of the same name for every AppDeployment.
 
 import { z } from 'zod';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { ObservedStatus } from './primitives.ts';
 
 export const TracingProjectSpec = z.object({

@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { newestOf, POD_CONTRACTS } from '../../src/resources/contracts.ts';
-import { desiredChildren } from '../../src/resources/desired.ts';
+import { newestOf, POD_CONTRACTS } from '../../src/deployments/children/contracts.ts';
+import { desiredChildren } from '../../src/deployments/children/desired.ts';
 import { frozenFile, frozenText, type Given, heldParts, inputsOf, readFrozen } from './frozen.ts';
 
 const version = newestOf(POD_CONTRACTS);

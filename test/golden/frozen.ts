@@ -3,9 +3,9 @@
 
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments, stringify } from 'yaml';
-import type { AppRevisionSpec } from '../../src/api/app-revision.ts';
-import type { KubeObject } from '../../src/kube/client.ts';
-import type { Inputs } from '../../src/resources/inputs.ts';
+import type { Inputs } from '../../src/deployments/children/inputs.ts';
+import type { KubeObject } from '../../src/lib/kube/client.ts';
+import type { AppRevisionSpec } from '../../src/schema/app-revision.ts';
 import { aRecord, SETTINGS } from '../support/builders.ts';
 
 /** Nothing here is worked out by today's code: a changed default cannot reach it. */

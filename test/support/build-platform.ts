@@ -11,7 +11,7 @@ import {
   REGISTRY_KEY_FIELD,
   REGISTRY_KEY_SECRET,
   registryPassword,
-} from '../../src/record/registry-grant.ts';
+} from '../../src/builds/registry/registry-grant.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { freePort } from '../cluster/control-plane.ts';
 import { ensureBuildImages, type Image } from '../cluster/images/build.ts';

@@ -1,17 +1,7 @@
 // Records, revisions, workloads and pods for tests, each with only what the test is about: aRecord(withSpec({...})).
 
-import type { AppDeployment, AppDeploymentSpec, AppDeploymentStatus } from '../../src/api/app-deployment.ts';
-import type { AppRevision, RevisionState } from '../../src/api/app-revision.ts';
-import {
-  COMPONENT_LABEL,
-  DEPLOYMENT_LABEL,
-  DEPLOYMENT_UID_LABEL,
-  REVISION_LABEL,
-  type Role,
-} from '../../src/api/meta.ts';
-import { defaultSettings, type Settings } from '../../src/api/settings.ts';
-import type { AddressOutcome } from '../../src/decide/assess/address.ts';
-import { assess, assessRecord } from '../../src/decide/assess/assessment.ts';
+import type { AddressOutcome } from '../../src/deployments/assess/address.ts';
+import { assess, assessRecord } from '../../src/deployments/assess/assessment.ts';
 import type {
   ActionFailure,
   ContainerStatus,
@@ -19,13 +9,23 @@ import type {
   ObservedCondition,
   Pod,
   Workload,
-} from '../../src/decide/observed.ts';
-import type { StatusInputs } from '../../src/decide/status.ts';
-import type { KubeObject } from '../../src/kube/client.ts';
-import { names } from '../../src/record/names.ts';
-import { resolve } from '../../src/record/resolve.ts';
-import { serialRevisionId } from '../../src/record/revision-id.ts';
-import { requestedOf } from '../../src/record/wanted-revision.ts';
+} from '../../src/deployments/assess/observed.ts';
+import { names } from '../../src/deployments/record/names.ts';
+import { resolve } from '../../src/deployments/record/resolve.ts';
+import { serialRevisionId } from '../../src/deployments/record/revision-id.ts';
+import { requestedOf } from '../../src/deployments/record/wanted-revision.ts';
+import type { StatusInputs } from '../../src/deployments/status.ts';
+import type { KubeObject } from '../../src/lib/kube/client.ts';
+import type { AppDeployment, AppDeploymentSpec, AppDeploymentStatus } from '../../src/schema/app-deployment.ts';
+import type { AppRevision, RevisionState } from '../../src/schema/app-revision.ts';
+import {
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  REVISION_LABEL,
+  type Role,
+} from '../../src/schema/meta.ts';
+import { defaultSettings, type Settings } from '../../src/schema/settings.ts';
 
 export const UID = '11111111-1111-4111-8111-111111111111';
 export const TENANT = '22222222-2222-4222-8222-222222222222';

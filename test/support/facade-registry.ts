@@ -1,8 +1,8 @@
 // A facade whose settings name a registry that is there, and verifies what the facade signs.
 
-import { defaultSettings, type Settings } from '../../src/api/settings.ts';
-import { SECRETS } from '../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../src/kube/client.ts';
+import { SECRETS } from '../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../src/lib/kube/client.ts';
+import { defaultSettings, type Settings } from '../../src/schema/settings.ts';
 import { type Facade, makeFacade } from '../suites/http/facade.ts';
 import { type FakeRegistry, startFakeRegistry } from './fake-registry.ts';
 

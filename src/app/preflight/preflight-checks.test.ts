@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
-import { Forbidden, Unavailable } from '../errors.ts';
-import { VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS } from './api-resources.ts';
-import type { KubeObject } from './client.ts';
+import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
+import { Forbidden, Unavailable } from '../../lib/errors.ts';
+import { VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS } from '../../lib/kube/api-resources.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
 import { kindsAreServed, kubernetesIsNewEnough, policiesAreThere, rightsAreGranted } from './preflight-checks.ts';
 
 const { signal } = new AbortController();

@@ -1,13 +1,13 @@
 // Checks of the cluster's prerequisites. Each resolves to undefined if they are met, otherwise to a message that says what to
 // do. Each may throw the errors of a request.
 
-import { NotFound } from '../errors.ts';
+import { NotFound } from '../../lib/errors.ts';
 import {
   SELF_SUBJECT_ACCESS_REVIEWS,
   VALIDATING_ADMISSION_POLICIES,
   VALIDATING_ADMISSION_POLICY_BINDINGS,
-} from './api-resources.ts';
-import type { KubeClient, Resource } from './client.ts';
+} from '../../lib/kube/api-resources.ts';
+import type { KubeClient, Resource } from '../../lib/kube/client.ts';
 
 /** ValidatingAdmissionPolicy v1 and selectableFields; the chart's kubeVersion says the same. */
 export const OLDEST_KUBERNETES = { major: 1, minor: 32 } as const;

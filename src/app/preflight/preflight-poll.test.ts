@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type FakeClock, makeFakeClock } from '../../test/support/fake-clock.ts';
+import { type FakeClock, makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { type WatchedRequirements, watchRequirements } from './preflight-poll.ts';
 
 interface Line {

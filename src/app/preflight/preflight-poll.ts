@@ -3,8 +3,8 @@
 // previous container.
 
 import type { Logger } from 'pino';
-import { type Clock, sleep, systemClock } from './clock.ts';
-import type { Checks } from './health.ts';
+import { type Clock, sleep, systemClock } from '../../lib/controller/clock.ts';
+import type { Checks } from '../../lib/controller/health.ts';
 
 /** Resolves to undefined if it is met, otherwise to a message that says what to do. May throw. */
 export type Requirement = (signal: AbortSignal) => Promise<string | undefined>;

@@ -1,11 +1,11 @@
 // The repositories of an integration, for all kinds of code hosts. Nothing is cached, but concurrent requests for the
 // same list share one listing.
 
-import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
-import { PRIVATE_KEY_KEY, TOKEN_KEY } from '../api/code-host-integration.ts';
-import { CodeHostFailed } from '../errors.ts';
-import { type GuardedFetchOptions, makeGuardedFetch } from '../outbound/guarded-fetch.ts';
-import type { Proxies } from '../outbound/proxy.ts';
+import { CodeHostFailed } from '../../lib/errors.ts';
+import { type GuardedFetchOptions, makeGuardedFetch } from '../../lib/outbound/guarded-fetch.ts';
+import type { Proxies } from '../../lib/outbound/proxy.ts';
+import type { CodeHostIntegrationSpec } from '../../schema/code-host-integration.ts';
+import { PRIVATE_KEY_KEY, TOKEN_KEY } from '../../schema/code-host-integration.ts';
 import { listGitea } from './gitea.ts';
 import { type GitHubAccount, gitHubToken, listGitHub } from './github.ts';
 import { makeSession, type Session, type SessionOptions } from './listing-session.ts';

@@ -1,6 +1,6 @@
 // Gitea and Forgejo. The first page says how many repositories there are; the others are then read a few at a time.
 
-import { CodeHostFailed } from '../errors.ts';
+import { CodeHostFailed } from '../../lib/errors.ts';
 import { failureOf, type Session } from './listing-session.ts';
 import { type Listed, readPage } from './repositories.ts';
 

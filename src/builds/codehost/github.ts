@@ -4,7 +4,7 @@
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/core';
 import { paginateRest } from '@octokit/plugin-paginate-rest';
-import { CodeHostFailed } from '../errors.ts';
+import { CodeHostFailed } from '../../lib/errors.ts';
 import { failureOf, type Session } from './listing-session.ts';
 import { type Listed, readPage } from './repositories.ts';
 

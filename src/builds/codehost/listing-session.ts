@@ -2,9 +2,9 @@
 // pages regardless of the host's responses.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
-import { CodeHostFailed } from '../errors.ts';
-import type { Answer, GuardedFetch } from '../outbound/guarded-fetch.ts';
+import { CodeHostFailed } from '../../lib/errors.ts';
+import type { Answer, GuardedFetch } from '../../lib/outbound/guarded-fetch.ts';
+import type { CodeHostIntegrationSpec } from '../../schema/code-host-integration.ts';
 
 export interface Session {
   /** Aborts at the listing's time limit. */

@@ -1,7 +1,7 @@
 // Common parts of code hosts: the form of a repository in GitHub and Gitea, and which of them can be deployed.
 
 import { z } from 'zod';
-import { CodeHostFailed } from '../errors.ts';
+import { CodeHostFailed } from '../../lib/errors.ts';
 
 export interface Repository {
   readonly id: number;

@@ -1,7 +1,7 @@
 // Resolves a branch or tag of a repository to its commit.
 
 import { z } from 'zod';
-import { CodeHostFailed } from '../errors.ts';
+import { CodeHostFailed } from '../../lib/errors.ts';
 import { failureOf, type Session } from './listing-session.ts';
 
 /** Owner and name of a repository, from its URL. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { TENANT, UID } from '../../../test/support/builders.ts';
-import { Settings } from '../../api/settings.ts';
+import { Settings } from '../../schema/settings.ts';
 import type { BuildInputs } from './inputs.ts';
 import { makeBuildJob, makeBuildSecrets } from './job.ts';
 import { buildNamespaceObjects, makeBuildNetworkPolicy } from './namespace.ts';

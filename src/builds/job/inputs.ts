@@ -1,8 +1,8 @@
 // Inputs of a build's objects.
 
-import type { BuildSettings, ProxySettings } from '../../api/settings.ts';
-import type { RegistryLogin } from '../../record/docker-config.ts';
-import type { RegistrySettings, TenantIdentity } from '../../record/registry-names.ts';
+import type { RegistrySettings, TenantIdentity } from '../../deployments/record/registry-names.ts';
+import type { BuildSettings, ProxySettings } from '../../schema/settings.ts';
+import type { RegistryLogin } from '../registry/docker-config.ts';
 
 /** How BuildKit runs without privileges on the node: as root in a user namespace of the pod, or rootless. */
 export type BuilderMode = 'userns' | 'rootless';

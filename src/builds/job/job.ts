@@ -5,9 +5,10 @@ import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { ISecurityContext } from 'kubernetes-models/v1/SecurityContext';
-import { BUILD_DEPLOYMENT_LABEL, BUILD_LABEL, BUILD_TENANT_LABEL } from '../../api/meta.ts';
-import type { BuildSettings, ProxySettings } from '../../api/settings.ts';
-import { buildName } from '../../record/names.ts';
+import type { Manifest } from '../../deployments/children/manifest.ts';
+import { cpuQuantity, memoryQuantity, storageQuantity } from '../../deployments/children/quantity.ts';
+import type { Secret } from '../../deployments/children/secrets.ts';
+import { buildName } from '../../deployments/record/names.ts';
 import {
   CACHE_TAG,
   imageRepository,
@@ -15,10 +16,9 @@ import {
   repositoryOf,
   revisionTag,
   tenantRepositories,
-} from '../../record/registry-names.ts';
-import type { Manifest } from '../manifest.ts';
-import { cpuQuantity, memoryQuantity, storageQuantity } from '../quantity.ts';
-import type { Secret } from '../secrets.ts';
+} from '../../deployments/record/registry-names.ts';
+import { BUILD_DEPLOYMENT_LABEL, BUILD_LABEL, BUILD_TENANT_LABEL } from '../../schema/meta.ts';
+import type { BuildSettings, ProxySettings } from '../../schema/settings.ts';
 import type { BuildCredentials, BuildInputs } from './inputs.ts';
 import { BUILD, FETCH_GIT, FETCH_UPLOAD } from './scripts.ts';
 

@@ -2,11 +2,11 @@
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import type { IResourceQuota } from 'kubernetes-models/v1/ResourceQuota';
-import { BUILD_LABEL } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { Manifest } from '../manifest.ts';
-import { cpuQuantity, memoryQuantity } from '../quantity.ts';
+import type { Manifest } from '../../deployments/children/manifest.ts';
+import { cpuQuantity, memoryQuantity } from '../../deployments/children/quantity.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { BUILD_LABEL } from '../../schema/meta.ts';
+import type { Settings } from '../../schema/settings.ts';
 
 /** Label of the pods of a registry in the cluster. Builds may connect to them. */
 const REGISTRY_POD_LABEL = 'davit.dev/registry';

@@ -28,7 +28,7 @@ import { ensureTools, toolPath } from '../../../test/cluster/tools.ts';
 import { type ConnectProxy, startConnectProxy } from '../../../test/support/connect-proxy.ts';
 import { gitHttpBackend } from '../../../test/support/git-http-backend.ts';
 import { close, listen } from '../../../test/support/http-servers.ts';
-import { Settings } from '../../api/settings.ts';
+import { Settings } from '../../schema/settings.ts';
 import type { BuildSource } from './inputs.ts';
 import { makeBuildJob } from './job.ts';
 import { BUILD, FETCH_GIT, FETCH_UPLOAD } from './scripts.ts';

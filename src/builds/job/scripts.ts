@@ -2,7 +2,7 @@
 // no command line contains a credential. A known failure is written to the termination message as `Reason: sentence`.
 // For any other failure, the kubelet uses the end of the log.
 
-import { LOG_ARTIFACT_TYPE, LOG_LAYER_TYPE } from '../../record/registry-names.ts';
+import { LOG_ARTIFACT_TYPE, LOG_LAYER_TYPE } from '../../deployments/record/registry-names.ts';
 
 /** Beginning of every script. The kubelet publishes the content of /dev/termination-log in the pod's status. */
 const COMMON = `set -o pipefail

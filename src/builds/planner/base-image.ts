@@ -1,6 +1,6 @@
 // Selects the base image: the one that the configuration file names, or the platform's for the language.
 
-import { ImageReference } from '../../api/primitives.ts';
+import { ImageReference } from '../../schema/primitives.ts';
 import { PlanFailure, shown } from './failure.ts';
 import type { WorkflowConfig } from './workflow-config.ts';
 

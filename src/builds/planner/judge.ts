@@ -1,6 +1,6 @@
 // Judges a Dockerfile, a generated one too: the images that it names, and whether it uses the platform's package indexes.
 
-import { foreignImageMessage, isForeignImage } from '../../api/registry-images.ts';
+import { foreignImageMessage, isForeignImage } from '../../schema/registry-images.ts';
 import { type IndexReader, type Instruction, imagesUsed, instructionsOf, undeclared } from './dockerfile-text.ts';
 import { PlanFailure } from './failure.ts';
 import type { PlanOptions } from './steps.ts';

@@ -1,6 +1,6 @@
 // Input and output of the steps of each language.
 
-import type { RegistryArea } from '../../api/registry-images.ts';
+import type { RegistryArea } from '../../schema/registry-images.ts';
 import type { BaseImages } from './base-image.ts';
 import type { WorkflowConfig } from './workflow-config.ts';
 import type { Workspace } from './workspace.ts';

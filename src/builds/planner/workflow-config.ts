@@ -2,8 +2,8 @@
 // their type is known, and passed on unchanged.
 
 import { z } from 'zod';
-import { errorPosition } from '../../api/json-error.ts';
-import { VariableName } from '../../api/primitives.ts';
+import { errorPosition } from '../../lib/json-error.ts';
+import { VariableName } from '../../schema/primitives.ts';
 import { PlanFailure, shown, shownPath } from './failure.ts';
 
 export const MAX_CONFIGURATION_BYTES = 1024 * 1024;

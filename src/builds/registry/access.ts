@@ -1,11 +1,13 @@
 // Registry credentials for builds and pods. If the registry uses Davit's token server, Davit issues passwords.
 // Otherwise it uses the platform's Secrets in the builds' namespace.
 
-import type { BuildSettings } from '../../api/settings.ts';
-import { undefinedIfNotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, SecretObject } from '../../kube/client.ts';
-import { DOCKER_CONFIG_KEY, dockerConfig } from '../../record/docker-config.ts';
+import type { RegistrySettings } from '../../deployments/record/registry-names.ts';
+import { makeKeySecret } from '../../lib/controller/key-secret.ts';
+import { undefinedIfNotFound } from '../../lib/errors.ts';
+import { SECRETS } from '../../lib/kube/api-resources.ts';
+import type { KubeClient, SecretObject } from '../../lib/kube/client.ts';
+import type { BuildSettings } from '../../schema/settings.ts';
+import { DOCKER_CONFIG_KEY, dockerConfig } from './docker-config.ts';
 import {
   REGISTRY_KEY_BYTES,
   REGISTRY_KEY_FIELD,
@@ -13,9 +15,7 @@ import {
   REGISTRY_USER,
   type RegistryGrant,
   registryPassword,
-} from '../../record/registry-grant.ts';
-import type { RegistrySettings } from '../../record/registry-names.ts';
-import { makeKeySecret } from '../shared/key-secret.ts';
+} from './registry-grant.ts';
 
 export interface RegistryAccess {
   /**

@@ -1,8 +1,8 @@
 // Authorization headers for requests to the registry: either a token that Davit signs with its own keys, or HTTP Basic
 // or a token from the registry's token server, with the credential that the settings name.
 
-import { RegistryFailed } from '../errors.ts';
-import type { RegistryTransport } from '../outbound/registry-transport.ts';
+import { RegistryFailed } from '../../lib/errors.ts';
+import type { RegistryTransport } from '../../lib/outbound/registry-transport.ts';
 import type { KeyRing } from './signing-keys.ts';
 import { type Grant, issueToken } from './tokens.ts';
 

@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { RegistryFailed } from '../errors.ts';
-import { asFailure, type RegistryTransport, type Sent } from '../outbound/registry-transport.ts';
+import { RegistryFailed } from '../../lib/errors.ts';
+import { asFailure, type RegistryTransport, type Sent } from '../../lib/outbound/registry-transport.ts';
 import type { Authorize } from './authorization.ts';
 import type { Grant } from './tokens.ts';
 

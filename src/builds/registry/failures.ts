@@ -1,7 +1,7 @@
 // Failures of upkeep by repository: each is tried again after a growing delay, and one that fails alone, again and again, is
 // set aside, so that nothing waits for it.
 
-import type { RegistryFailed } from '../../errors.ts';
+import type { RegistryFailed } from '../../lib/errors.ts';
 
 const FIRST_MS = 15_000;
 /** Longest delay while the registry does not answer at all. */

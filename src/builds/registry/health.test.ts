@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { collectionOf, type RegistryPod } from './registry-health.ts';
+import { collectionOf, type RegistryPod } from './health.ts';
 
 type Status = NonNullable<NonNullable<RegistryPod['status']>['initContainerStatuses']>[number];
 

@@ -1,6 +1,6 @@
 // Decides from the pod of the chart's registry how its garbage collection goes, for the metrics.
 
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
 
 const DAY_S = 24 * 3600;
 

@@ -2,12 +2,12 @@
 // and the key ring that signs tokens, which is rotated. The process that needs a key first creates it.
 
 import { randomBytes } from 'node:crypto';
-import { Conflict, Terminal } from '../errors.ts';
-import { SECRETS } from '../kube/api-resources.ts';
-import type { KubeClient, SecretObject } from '../kube/client.ts';
-import { readOrCreate } from '../kube/read-or-create.ts';
-import type { Logger } from '../logger.ts';
-import { REGISTRY_KEY_BYTES, REGISTRY_KEY_FIELD, REGISTRY_KEY_SECRET } from '../record/registry-grant.ts';
+import { Conflict, Terminal } from '../../lib/errors.ts';
+import { SECRETS } from '../../lib/kube/api-resources.ts';
+import type { KubeClient, SecretObject } from '../../lib/kube/client.ts';
+import { readOrCreate } from '../../lib/kube/read-or-create.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { REGISTRY_KEY_BYTES, REGISTRY_KEY_FIELD, REGISTRY_KEY_SECRET } from './registry-grant.ts';
 import {
   KEY_RING_KEY,
   type KeyRing,

@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeClock, makeFakeClock } from '../../../test/support/fake-clock.ts';
-import type { RegistryPod } from '../../decide/build/registry-health.ts';
-import { RegistryFailed, Unavailable } from '../../errors.ts';
-import { makeMetrics, type RuntimeMetrics } from '../../runtime/metrics.ts';
-import { monitorRegistry, type OwnRegistry } from './registry-monitor.ts';
+import { makeMetrics, type RuntimeMetrics } from '../../lib/controller/metrics.ts';
+import { RegistryFailed, Unavailable } from '../../lib/errors.ts';
+import type { RegistryPod } from './health.ts';
+import { monitorRegistry, type OwnRegistry } from './monitor.ts';
 
 let clock: FakeClock;
 let metrics: RuntimeMetrics;

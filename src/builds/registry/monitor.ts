@@ -1,11 +1,11 @@
 // Looks at the platform's registry each minute, for the metrics: whether it answers with the platform's credential and, if it is the
 // chart's own, how its garbage collection goes. Nothing waits for it.
 
-import { collectionOf, type GarbageCollection, type RegistryPod } from '../../decide/build/registry-health.ts';
-import { RegistryFailed } from '../../errors.ts';
-import type { Logger } from '../../logger.ts';
-import { type Clock, sleep } from '../../runtime/clock.ts';
-import type { RegistryBacklog, RuntimeMetrics } from '../../runtime/metrics.ts';
+import { type Clock, sleep } from '../../lib/controller/clock.ts';
+import type { RegistryBacklog, RuntimeMetrics } from '../../lib/controller/metrics.ts';
+import { RegistryFailed } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { collectionOf, type GarbageCollection, type RegistryPod } from './health.ts';
 
 const EVERY_MS = 60_000;
 /** Time limit of a look. */

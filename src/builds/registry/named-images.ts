@@ -1,10 +1,10 @@
 // The images of the platform's registry that records and revisions name, from the watch caches.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { imagesNamed } from '../../decide/build/upkeep.ts';
-import { deploymentIn, type ImageName, type RegistrySettings } from '../../record/registry-names.ts';
-import { type Caches, IMAGE_NAMED } from '../shared/caches.ts';
+import { type Caches, IMAGE_NAMED } from '../../deployments/cluster/caches.ts';
+import { deploymentIn, type ImageName, type RegistrySettings } from '../../deployments/record/registry-names.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { imagesNamed } from './unneeded.ts';
 
 export interface NamedImages {
   /** Images of this repository, whichever deployments of the tenant name them. */

@@ -1,13 +1,13 @@
 // The platform's registry as the settings configure it: its client, with Davit's authorization, and its keys.
 
-import type { BuildSettings, ProxySettings } from '../api/settings.ts';
-import { NotFound, RegistryFailed } from '../errors.ts';
-import { SECRETS } from '../kube/api-resources.ts';
-import type { SecretObject } from '../kube/client.ts';
-import { makeRegistryTransport } from '../outbound/registry-transport.ts';
-import { DOCKER_CONFIG_KEY, loginIn, type RegistryLogin } from '../record/docker-config.ts';
+import { NotFound, RegistryFailed } from '../../lib/errors.ts';
+import { SECRETS } from '../../lib/kube/api-resources.ts';
+import type { SecretObject } from '../../lib/kube/client.ts';
+import { makeRegistryTransport } from '../../lib/outbound/registry-transport.ts';
+import type { BuildSettings, ProxySettings } from '../../schema/settings.ts';
 import { type Authorize, authorizeByKeys, authorizeByPassword } from './authorization.ts';
 import { makeRegistryClient, type RegistryClient } from './client.ts';
+import { DOCKER_CONFIG_KEY, loginIn, type RegistryLogin } from './docker-config.ts';
 import { makeRegistryKeys, type RegistryKeys, type RegistryKeysOptions } from './keys.ts';
 
 export interface PlatformRegistry extends RegistryKeys {

@@ -2,7 +2,7 @@
 // token server. The server returns a short-lived signed token (JWT, ES256) for those that the client's password grants.
 
 import { createPrivateKey, sign } from 'node:crypto';
-import { isRepositoryName } from '../record/registry-names.ts';
+import { isRepositoryName } from '../../deployments/record/registry-names.ts';
 import { type KeyRing, type SigningKey, signingKey } from './signing-keys.ts';
 
 /** `iss` of every token. The registry's configuration names it as `issuer`. */

@@ -3,9 +3,9 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { undefinedIfNotFound } from '../../errors.ts';
-import { CONFIG_MAPS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
+import { undefinedIfNotFound } from '../../lib/errors.ts';
+import { CONFIG_MAPS } from '../../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
 
 /** The chart creates it, without data. */
 const CONFIG_MAP = 'davit-registry-upkeep';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { deploymentIn, imageIn, keepTag, repositoryOf } from '../../record/registry-names.ts';
-import { imagesNamed, isCollectionDue, type ObservedRepository, type Upkeep, upkeepOf } from './upkeep.ts';
+import { deploymentIn, imageIn, keepTag, repositoryOf } from '../../deployments/record/registry-names.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { imagesNamed, isCollectionDue, type ObservedRepository, type Upkeep, upkeepOf } from './unneeded.ts';
 
 const registry = { host: 'r.example:5000', insecure: false, tokens: true };
 const repository = 'team-11111111/shop';

@@ -1,9 +1,6 @@
 // Decides what the platform's registry keeps of a deployment's repository. Garbage collection deletes manifests without a
 // tag, so every image that something names by digest gets a tag, and Davit's own tags that nothing needs go.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { BuildSettings } from '../../api/settings.ts';
 import {
   CACHE_TAG,
   deploymentIn,
@@ -15,8 +12,11 @@ import {
   revisionTag,
   type TenantIdentity,
   uploadTag,
-} from '../../record/registry-names.ts';
-import { imageOf } from '../../record/revision-image.ts';
+} from '../../deployments/record/registry-names.ts';
+import { imageOf } from '../../deployments/record/revision-image.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { BuildSettings } from '../../schema/settings.ts';
 
 export type UpkeepSettings = NonNullable<NonNullable<BuildSettings['registry']>['upkeep']>;
 

@@ -2,32 +2,32 @@
 // names gets a tag as soon as it is named; tags of Davit that nothing has needed for a day go; and the registry's pod is
 // replaced now and then, which collects the garbage.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { isBegun } from '../../api/build.ts';
-import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import type { RegistryPod } from '../../decide/build/registry-health.ts';
-import { isCollectionDue, type ObservedRepository, type UpkeepSettings, upkeepOf } from '../../decide/build/upkeep.ts';
-import { NotFound, RegistryFailed, undefinedIfNotFound } from '../../errors.ts';
-import { PODS } from '../../kube/api-resources.ts';
+import type { Caches } from '../../deployments/cluster/caches.ts';
+import type { Cluster } from '../../deployments/cluster/cluster.ts';
 import {
   deploymentIn,
   type ImageName,
   keepTag,
   probeRepository,
   type RegistrySettings,
-} from '../../record/registry-names.ts';
-import { revisionsOf } from '../../record/revisions.ts';
-import type { RegistryClient } from '../../registry/client.ts';
-import { abortable } from '../../runtime/clients/abortable.ts';
-import type { Reconcile } from '../../runtime/controller.ts';
-import type { RegistryBacklog } from '../../runtime/metrics.ts';
-import { endAll } from '../../runtime/store.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import type { Caches } from '../shared/caches.ts';
-import type { Cluster } from '../shared/cluster.ts';
+} from '../../deployments/record/registry-names.ts';
+import { revisionsOf } from '../../deployments/record/revisions.ts';
+import { abortable } from '../../lib/controller/clients/abortable.ts';
+import type { Reconcile } from '../../lib/controller/controller.ts';
+import type { RegistryBacklog } from '../../lib/controller/metrics.ts';
+import { endAll } from '../../lib/controller/store.ts';
+import type { WorkQueue } from '../../lib/controller/work-queue.ts';
+import { NotFound, RegistryFailed, undefinedIfNotFound } from '../../lib/errors.ts';
+import { PODS } from '../../lib/kube/api-resources.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { isBegun } from '../../schema/build.ts';
+import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
+import type { Settings } from '../../schema/settings.ts';
+import type { RegistryClient } from './client.ts';
+import { makeRegistryFailures } from './failures.ts';
+import type { RegistryPod } from './health.ts';
 import { makeNamedImages } from './named-images.ts';
-import { makeRegistryFailures } from './registry-failures.ts';
+import { isCollectionDue, type ObservedRepository, type UpkeepSettings, upkeepOf } from './unneeded.ts';
 import { makeUnneededTags } from './unneeded-tags.ts';
 
 /** Pod of the chart's StatefulSet. */

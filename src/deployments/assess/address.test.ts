@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, ownLabels } from '../../../test/support/builders.ts';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { type AddressSettings, Settings } from '../../api/settings.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { ActionFailure, Observed } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { type AddressSettings, Settings } from '../../schema/settings.ts';
 import { type AddressOutcome, checkAddress, reportedAddress, requestedAddress, undecided } from './address.ts';
+import type { ActionFailure, Observed } from './observed.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const HOST = 'shop.example.com';

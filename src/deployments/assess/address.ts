@@ -1,14 +1,14 @@
 // The address of a record: which host it asks for, whether it may have it, and how the address is.
 
-import type { AppDeploymentStatus } from '../../api/app-deployment.ts';
-import { rfc3339 } from '../../api/conditions.ts';
-import type { AddressSettings } from '../../api/settings.ts';
-import { quoted } from '../../api/text.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { claimable, mayClaim, type Place, wantedHost } from '../../record/hostnames.ts';
-import { namespaceOf } from '../../record/metadata.ts';
-import { type ActionFailure, isOurs, type Observed, type ObservedCondition } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
+import { rfc3339 } from '../../schema/conditions.ts';
+import type { AddressSettings } from '../../schema/settings.ts';
+import { quoted } from '../../schema/text.ts';
+import { claimable, mayClaim, type Place, wantedHost } from '../record/hostnames.ts';
+import { namespaceOf } from '../record/metadata.ts';
 import { type Entry, fail, pass, stalled, unknown } from './entry.ts';
+import { type ActionFailure, isOurs, type Observed, type ObservedCondition } from './observed.ts';
 
 /** Kinds that an address is made of. */
 export const ADDRESS_KINDS: ReadonlySet<string> = new Set(['Ingress', 'HTTPRoute']);

@@ -1,14 +1,14 @@
 // All that is wrong with a record, judged once a pass: what may be done is decided by it, and what is said of the record.
 
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { StorePart } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import type { ActionFailure, Observed } from '../observed.ts';
-import { pausedBy } from '../pause.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { StorePart } from '../../schema/meta.ts';
+import type { Settings } from '../../schema/settings.ts';
 import { type AddressOutcome, type AskedAddress, checkAddress, requestedAddress } from './address.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
 import { type Entry, fail } from './entry.ts';
 import { checkUnmigrated } from './migration.ts';
+import type { ActionFailure, Observed } from './observed.ts';
+import { pausedBy } from './pause.ts';
 import { checkPolicy } from './policy.ts';
 import { checkReferences } from './references.ts';
 import { rolloutOf } from './rollout.ts';

@@ -8,10 +8,10 @@ import {
   ownLabels,
   type WorkloadDetails,
 } from '../../../test/support/builders.ts';
-import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
-import type { ResourceSpec } from '../../api/resource-spec.ts';
-import type { Runtime } from '../../api/runtime.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { ResourceSpec } from '../../schema/resource-spec.ts';
+import type { Runtime } from '../../schema/runtime.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
 
 function autoscaler(role: 'server' | 'queue', active?: { status: string; reason: string }): KubeObject {

@@ -1,24 +1,24 @@
 // What is said of the number of pods, and of fields that are not taken as they stand. None of it makes a record less
 // Ready: an autoscaler that knows nothing leaves the pods as many as they are.
 
-import type { AppRevision } from '../../api/app-revision.ts';
-import { conditionOf } from '../../api/conditions.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { conditionOf } from '../../schema/conditions.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_REDIS_VARIABLE,
   STORE_FIELDS,
   STORE_PARTS,
   type StorePart,
-} from '../../api/meta.ts';
-import { numberField } from '../../api/resource-spec.ts';
-import { doesWithout } from '../../api/runtime.ts';
-import { listed, quoted } from '../../api/text.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { imageOf } from '../../record/revision-image.ts';
-import { autoscaledRoles, followsDepth, raisedMinimums } from '../../record/scale.ts';
-import { childOf, type Observed, type ObservedCondition } from '../observed.ts';
+} from '../../schema/meta.ts';
+import { numberField } from '../../schema/resource-spec.ts';
+import { doesWithout } from '../../schema/runtime.ts';
+import { listed, quoted } from '../../schema/text.ts';
+import { imageOf } from '../record/revision-image.ts';
+import { autoscaledRoles, followsDepth, raisedMinimums } from '../record/scale.ts';
 import { unfinishedResize } from './database-volume.ts';
 import { type Entry, fail, pass } from './entry.ts';
+import { childOf, type Observed, type ObservedCondition } from './observed.ts';
 
 /** autoscaling/v2 HorizontalPodAutoscaler, as far as it is read. */
 interface Autoscaler extends KubeObject {

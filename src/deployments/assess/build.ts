@@ -1,9 +1,9 @@
 // What a record says while the image of its latest revision is still to be built.
 
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { BuildPhase } from '../../api/build.ts';
-import type { Observed } from '../observed.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { BuildPhase } from '../../schema/build.ts';
 import { type Entry, fail, stalled } from './entry.ts';
+import type { Observed } from './observed.ts';
 
 /** For a revision without an image. */
 export function checkBuild({ canBuild }: Pick<Observed, 'canBuild'>, { status }: AppRevision): Entry {

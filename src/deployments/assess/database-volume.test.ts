@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, aRevision, aStore, ownLabels, SETTINGS, UID } from '../../../test/support/builders.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { resolve } from '../../record/resolve.ts';
-import type { Observed } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { resolve } from '../record/resolve.ts';
 import { checkHonored } from './autoscaling.ts';
 import {
   isVolumeMissing,
@@ -13,6 +12,7 @@ import {
   volumeSizeGi,
   volumeTrouble,
 } from './database-volume.ts';
+import type { Observed } from './observed.ts';
 import { checkStore } from './stores.ts';
 
 const revision = aRevision(aRecord());

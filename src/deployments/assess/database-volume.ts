@@ -1,15 +1,15 @@
 // The volume of a record's own PostgreSQL: whether it is there, whether it stays, and how large it is. A volume that was
 // used once is never replaced by an empty one without an explicit word.
 
+import type { KubeObject } from '../../lib/kube/client.ts';
 import {
   APPLIED_ANNOTATION,
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   EMPTY_DATABASE_ANNOTATION,
-} from '../../api/meta.ts';
-import { quantity } from '../../api/quantity.ts';
-import type { KubeObject } from '../../kube/client.ts';
+} from '../../schema/meta.ts';
+import { quantity } from '../../schema/quantity.ts';
 import {
   type ActionFailure,
   isOurs,
@@ -18,7 +18,7 @@ import {
   refTo,
   said,
   volumeClaimOf,
-} from '../observed.ts';
+} from './observed.ts';
 
 /** core/v1 PersistentVolumeClaim, as far as it is read. */
 interface Claim extends KubeObject {

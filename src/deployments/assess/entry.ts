@@ -1,7 +1,7 @@
 // What a check says: an entry of the Assessment.
 
-import type { Reason } from '../../api/app-deployment-conditions.ts';
-import type { ActionFailure } from '../observed.ts';
+import type { Reason } from '../../schema/app-deployment-conditions.ts';
+import type { ActionFailure } from './observed.ts';
 
 export interface Entry {
   /** `stalled`: only a person can mend it. `unknown`: whoever knows has not said anything yet. */

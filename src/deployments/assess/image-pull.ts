@@ -1,7 +1,7 @@
 // What the kubelet says of a container whose image it cannot pull.
 // Source: kubernetes/pkg/kubelet/images/types.go.
 
-import { quoted } from '../api/text.ts';
+import { quoted } from '../../schema/text.ts';
 import type { ContainerStatus } from './observed.ts';
 
 /** Longest quotation of the kubelet, in characters. */

@@ -2,9 +2,9 @@
 // this is a small copy. Source: sigs.k8s.io/cli-utils, pkg/kstatus, "The Conditions".
 
 import { expect, it } from 'vitest';
-import { type KStatus, SEEN_RECORDS } from '../../test/support/status-samples.ts';
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { conditionOf } from '../api/conditions.ts';
+import { type KStatus, SEEN_RECORDS } from '../../../test/support/status-samples.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { conditionOf } from '../../schema/conditions.ts';
 
 function kstatus({ metadata, status }: AppDeployment): KStatus {
   if (metadata.deletionTimestamp !== undefined) return 'Terminating';

@@ -1,14 +1,16 @@
 // The migration of a revision: a Job that runs once, before the rollout. Its end is latched in the status of the revision; until
 // then the Job is the evidence.
 
-import type { AppRevision, MigrationStatus } from '../../api/app-revision.ts';
-import { COMPONENT_LABEL, MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
-import { timeoutOf } from '../../api/runtime.ts';
-import { shortened } from '../../api/text.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { imageOf } from '../../record/revision-image.ts';
-import { podsIdOf } from '../../record/shared-pods.ts';
-import { hasMigrated } from '../../record/wanted-revision.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppRevision, MigrationStatus } from '../../schema/app-revision.ts';
+import { COMPONENT_LABEL, MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, STORE_PARTS } from '../../schema/meta.ts';
+import { timeoutOf } from '../../schema/runtime.ts';
+import { shortened } from '../../schema/text.ts';
+import { imageOf } from '../record/revision-image.ts';
+import { podsIdOf } from '../record/shared-pods.ts';
+import { hasMigrated } from '../record/wanted-revision.ts';
+import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
+import { withMissingStores } from './missing-stores.ts';
 import {
   type ActionFailure,
   deploymentOf,
@@ -17,9 +19,7 @@ import {
   type Observed,
   type ObservedCondition,
   type Pod,
-} from '../observed.ts';
-import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
-import { withMissingStores } from './missing-stores.ts';
+} from './observed.ts';
 import { podFailure, podsOf } from './pod-failures.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aWorkload } from '../../../test/support/builders.ts';
-import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { pass } from './entry.ts';
 import { checkWorkloads } from './workloads.ts';
 

@@ -1,9 +1,9 @@
 // A crash of a program that asks for a store which its record does without: nothing else says that the two belong together.
 
-import type { Requested } from '../../api/app-revision.ts';
-import { STORE_FIELDS, STORE_PARTS, STORE_URIS } from '../../api/meta.ts';
-import { doesWithout } from '../../api/runtime.ts';
-import { externalReference } from '../../record/resolve.ts';
+import type { Requested } from '../../schema/app-revision.ts';
+import { STORE_FIELDS, STORE_PARTS, STORE_URIS } from '../../schema/meta.ts';
+import { doesWithout } from '../../schema/runtime.ts';
+import { externalReference } from '../record/resolve.ts';
 import type { Trouble } from './pod-failures.ts';
 
 /** The trouble, with a clause for each store that is `none` and whose variable a crashed container names in its last words. */

@@ -1,14 +1,14 @@
 // The observed state of one record and its surroundings, as one plain value. Decisions are functions of it;
-// controller/app-deployment/observe.ts fills it from the watch caches.
+// deployments/observe.ts fills it from the watch caches.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import type { AppTemplate } from '../api/app-template.ts';
-import type { CodeHostIntegration } from '../api/code-host-integration.ts';
-import type { Listener } from '../api/listener.ts';
-import { DEPLOYMENT_UID_LABEL, type Role, type StorePart } from '../api/meta.ts';
-import type { TracingProject } from '../api/tracing-project.ts';
-import type { KubeObject } from '../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { AppTemplate } from '../../schema/app-template.ts';
+import type { CodeHostIntegration } from '../../schema/code-host-integration.ts';
+import type { Listener } from '../../schema/listener.ts';
+import { DEPLOYMENT_UID_LABEL, type Role, type StorePart } from '../../schema/meta.ts';
+import type { TracingProject } from '../../schema/tracing-project.ts';
 import type { Names } from '../record/names.ts';
 import type { Patience } from './patience.ts';
 
@@ -24,7 +24,7 @@ export interface Observed {
   readonly addressKindMissing: boolean;
   /** The namespace is being deleted. */
   readonly namespaceTerminating: boolean;
-  /** This record's revisions, newest first, each at the scale that the record asks for (record/scaled.ts). */
+  /** This record's revisions, newest first, each at the scale that the record asks for (deployments/record/scaled.ts). */
   readonly revisions: readonly AppRevision[];
   /** Objects in the namespace labelled with this record's name (Secrets as metadata only), without pods and revisions. */
   readonly children: readonly KubeObject[];
@@ -38,7 +38,7 @@ export interface Observed {
   readonly integrations: readonly CodeHostIntegration[];
   /** The keys of each referenced Secret, or null if the Secret does not exist. */
   readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
-  /** Secrets that editors may name without the right to read them (record/names.ts) and that are not Opaque and immutable. */
+  /** Secrets that editors may name without the right to read them (deployments/record/names.ts) and that are not Opaque and immutable. */
   readonly unfixedSecrets: readonly string[];
   readonly secretsRead: SecretsRead;
   /** Whether the cluster has KEDA's kinds, and the platform uses them. */
@@ -58,7 +58,7 @@ export type SecretsRead =
   | { readonly is: 'nothing' }
   /** A required value is missing. */
   | { readonly is: 'incomplete' }
-  /** `digest` as resources/secret-digest.ts makes it; `quietForMs`: how long ago this process saw the newest change, if any. */
+  /** `digest` as deployments/children/secret-digest.ts makes it; `quietForMs`: how long ago this process saw the newest change, if any. */
   | { readonly is: 'complete'; readonly digest: string; readonly quietForMs?: number };
 
 export interface ContainerState {

@@ -11,15 +11,15 @@ import {
   assessed,
   aWorkload,
   ownLabels,
-} from '../../test/support/builders.ts';
-import { AppDeploymentStatus } from '../api/app-deployment.ts';
-import { AppRevisionStatus } from '../api/app-revision.ts';
-import { conditionOf } from '../api/conditions.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { type AddressOutcome, addressOf } from './assess/address.ts';
+} from '../../../test/support/builders.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { AppDeploymentStatus } from '../../schema/app-deployment.ts';
+import { AppRevisionStatus } from '../../schema/app-revision.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import { latestStatus } from '../revision-status.ts';
+import { deletingStatus, statusOf } from '../status.ts';
+import { type AddressOutcome, addressOf } from './address.ts';
 import type { ActionFailure, Observed } from './observed.ts';
-import { latestStatus } from './revision-status.ts';
-import { deletingStatus, statusOf } from './status.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 

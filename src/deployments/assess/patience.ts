@@ -1,9 +1,9 @@
 // How long something may fail before a person is asked. No watch tells that a time is over, so the record is requeued.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { ConditionType } from '../api/app-deployment-conditions.ts';
-import { conditionOf } from '../api/conditions.ts';
-import type { Settings } from '../api/settings.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import type { Settings } from '../../schema/settings.ts';
 
 export interface Patience {
   /** Exits of a container after which a new revision has failed. */

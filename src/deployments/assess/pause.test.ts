@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aRecord, SETTINGS } from '../../test/support/builders.ts';
+import { aRecord, SETTINGS } from '../../../test/support/builders.ts';
 import { pausedBy } from './pause.ts';
 
 const ALL = { ...SETTINGS, paused: true };

@@ -1,8 +1,8 @@
 // Whether a record is to be left as it is. Its status is reported all the same.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { PAUSED_ANNOTATION } from '../api/meta.ts';
-import type { Settings } from '../api/settings.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { PAUSED_ANNOTATION } from '../../schema/meta.ts';
+import type { Settings } from '../../schema/settings.ts';
 
 /** Why nothing of this record may be made, changed or deleted, as a sentence; undefined where it is not paused. */
 export function pausedBy({ metadata }: AppDeployment, settings: Settings): string | undefined {

@@ -1,8 +1,8 @@
 // Whether this Davit can make the pods of a revision. One that it cannot was made by a newer Davit, before that was
 // rolled back: rendered by other makers its pods would be restarted as something that they never were.
 
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { ActionFailure } from '../observed.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { ActionFailure } from './observed.ts';
 
 /** `newest`: the highest version of the pod contract that there are makers of. Undefined where the revision is known. */
 export function contractUnknown({ metadata, spec }: AppRevision, newest: number): ActionFailure | undefined {

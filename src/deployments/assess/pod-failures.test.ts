@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { aPod, aRecord, aRevision } from '../../../test/support/builders.ts';
-import type { ContainerState, Pod } from '../observed.ts';
+import type { ContainerState, Pod } from './observed.ts';
 import { podFailure } from './pod-failures.ts';
 
 const REVISION = aRevision(aRecord());

@@ -1,11 +1,11 @@
 // What is wrong with pods, in words that stay the same from one look to the next: no counters, no times.
 
-import type { Reason } from '../../api/app-deployment-conditions.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../api/meta.ts';
-import { quoted, shortened } from '../../api/text.ts';
-import { adviceOnProcessor, failsToPull, pullFailureOf } from '../image-pull.ts';
-import type { ContainerStatus, Observed, Pod } from '../observed.ts';
-import { isControlled } from '../terminating-pods.ts';
+import type { Reason } from '../../schema/app-deployment-conditions.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../schema/meta.ts';
+import { quoted, shortened } from '../../schema/text.ts';
+import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
+import type { ContainerStatus, Observed, Pod } from './observed.ts';
+import { isControlled } from './terminating-pods.ts';
 
 export interface Trouble {
   readonly reason: Reason;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aSpec } from '../../../test/support/builders.ts';
-import type { PodPolicy } from '../../api/pod-policy.ts';
-import type { ResourceSpec } from '../../api/resource-spec.ts';
+import type { PodPolicy } from '../../schema/pod-policy.ts';
+import type { ResourceSpec } from '../../schema/resource-spec.ts';
 import { breachesOf } from './pod-policy.ts';
 
 function breaches(resourceSpec: ResourceSpec, policy: PodPolicy = 'baseline'): string[] {

@@ -1,9 +1,9 @@
 // The pod policy and the schema's rules, judged again before anything is applied: a record may be older than the CRD that would refuse it.
 
-import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
-import { type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
-import { type ReachRules, reachBreaches } from '../../api/pod-reach.ts';
-import { type SpecBreach, specBreaches } from '../../api/spec-rules.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { type PodPolicy, podPolicyBreaches } from '../../schema/pod-policy.ts';
+import { type ReachRules, reachBreaches } from '../../schema/pod-reach.ts';
+import { type SpecBreach, specBreaches } from '../../schema/spec-rules.ts';
 
 /** Every breach, as sentences for people; empty where there is none. */
 export function breachesOf(spec: Readonly<AppDeploymentSpec>, policy: PodPolicy): string[] {

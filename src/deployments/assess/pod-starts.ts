@@ -1,7 +1,7 @@
 // Whether pods may be started after what has failed.
 
-import type { ActionFailure } from '../observed.ts';
 import { VOLUME_UNUSABLE } from './database-volume.ts';
+import type { ActionFailure } from './observed.ts';
 
 /**
  * Pods are not started if a volume or password with the right name is foreign: a database would write into a foreign volume, and

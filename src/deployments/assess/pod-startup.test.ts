@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aPod, aRecord, aRevision } from '../../test/support/builders.ts';
+import { aPod, aRecord, aRevision } from '../../../test/support/builders.ts';
 import type { ContainerStatus, Pod } from './observed.ts';
 import { recheckAfterMs, startingSinceMs, withJustStarted } from './pod-startup.ts';
 

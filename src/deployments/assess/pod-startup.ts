@@ -1,7 +1,7 @@
 // Pods that are assigned to a node and have not started (their volumes are being mounted, or their first image is being pulled),
 // and pods that run and are not ready.
 
-import { COMPONENT_LABEL, ROLES } from '../api/meta.ts';
+import { COMPONENT_LABEL, ROLES } from '../../schema/meta.ts';
 import type { Pod } from './observed.ts';
 
 /** A volume that can be mounted at once is mounted by then. */

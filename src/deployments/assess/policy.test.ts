@@ -2,9 +2,9 @@
 
 import { expect, it } from 'vitest';
 import { anObserved, aRecord, aRevision, UID } from '../../../test/support/builders.ts';
-import type { AppDeploymentSpec } from '../../api/app-deployment.ts';
-import type { Runtime } from '../../api/runtime.ts';
-import { Settings } from '../../api/settings.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { Runtime } from '../../schema/runtime.ts';
+import { Settings } from '../../schema/settings.ts';
 import type { Entry } from './entry.ts';
 import { checkPolicy } from './policy.ts';
 

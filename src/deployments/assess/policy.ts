@@ -1,21 +1,21 @@
 // Does the record keep the platform's rules? The same as admission says, for clusters where admission is not there.
 
-import { EXTERNAL_VARIABLES, STORE_FIELDS, TENANT_LABEL } from '../../api/meta.ts';
-import { foreignImageMessage, foreignImages } from '../../api/registry-images.ts';
-import type { Settings } from '../../api/settings.ts';
-import { isSourceTaken, SOURCE_RULES } from '../../api/source-rules.ts';
-import { listed } from '../../api/text.ts';
-import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../../record/code-host.ts';
-import { limitViolations, missingExternal } from '../../record/limits.ts';
-import { type ListenerProblem, listenerProblem, runsHere } from '../../record/listener-assignment.ts';
-import { ownImageProblem } from '../../record/own-image.ts';
-import { tenantRepositories } from '../../record/registry-names.ts';
-import { SCALE_FIELDS } from '../../record/requested-scale.ts';
-import { referencesOf } from '../../record/secret-references.ts';
-import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
-import { wantedRevisionId } from '../../record/wanted-revision.ts';
-import type { Observed } from '../observed.ts';
+import { EXTERNAL_VARIABLES, STORE_FIELDS, TENANT_LABEL } from '../../schema/meta.ts';
+import { foreignImageMessage, foreignImages } from '../../schema/registry-images.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { isSourceTaken, SOURCE_RULES } from '../../schema/source-rules.ts';
+import { listed } from '../../schema/text.ts';
+import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
+import { limitViolations, missingExternal } from '../record/limits.ts';
+import { type ListenerProblem, listenerProblem, runsHere } from '../record/listener-assignment.ts';
+import { ownImageProblem } from '../record/own-image.ts';
+import { tenantRepositories } from '../record/registry-names.ts';
+import { SCALE_FIELDS } from '../record/requested-scale.ts';
+import { referencesOf } from '../record/secret-references.ts';
+import { notOffered, type Offered, templateFields } from '../record/template-catalogue.ts';
+import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
+import type { Observed } from './observed.ts';
 import { breachesOf, faultsOf, reachesOf } from './pod-policy.ts';
 
 interface Seen {

@@ -1,8 +1,8 @@
 // What a health check got, from the kubelet's event, in words that stay the same from one look to the next.
 
-import { quoted } from '../../api/text.ts';
-import type { Health } from '../../record/health.ts';
-import type { Pod } from '../observed.ts';
+import { quoted } from '../../schema/text.ts';
+import type { Health } from '../record/health.ts';
+import type { Pod } from './observed.ts';
 import { living } from './pod-failures.ts';
 
 type Asked = Pick<Health, 'port' | 'path'>;

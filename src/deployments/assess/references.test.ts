@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { anObserved, aRecord } from '../../../test/support/builders.ts';
-import type { Observed } from '../observed.ts';
+import type { Observed } from './observed.ts';
 import { checkReferences } from './references.ts';
 
 const record = aRecord({

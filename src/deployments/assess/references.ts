@@ -1,10 +1,10 @@
 // Is every Secret and key there that the record names? All that is missing is named at once.
 
-import type { SecretReference } from '../../api/app-deployment.ts';
-import { listed } from '../../api/text.ts';
-import { referencesOf } from '../../record/secret-references.ts';
-import { failureAt, type Observed } from '../observed.ts';
+import type { SecretReference } from '../../schema/app-deployment.ts';
+import { listed } from '../../schema/text.ts';
+import { referencesOf } from '../record/secret-references.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
+import { failureAt, type Observed } from './observed.ts';
 
 const CHECKS: readonly ((observed: Observed) => Entry | undefined)[] = [secretNotFixed, somethingMissing, notRead];
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord } from '../../test/support/builders.ts';
+import { aRecord } from '../../../test/support/builders.ts';
 import type { ActionFailure } from './observed.ts';
 import { retryAfterMs } from './retry.ts';
 

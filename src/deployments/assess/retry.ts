@@ -1,8 +1,8 @@
 // When a record that the API server refused something comes again: no watch tells that a quota was raised, a policy
 // lifted or a foreign object removed.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { conditionOf } from '../api/conditions.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { conditionOf } from '../../schema/conditions.ts';
 import type { ActionFailure } from './observed.ts';
 
 const SHORTEST_MS = 1_000;

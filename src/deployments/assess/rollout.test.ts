@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, assessed, aWorkload } from '../../../test/support/builders.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { ActionFailure, Observed, Workload } from '../observed.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import { latestStatus, overtakenStatus } from '../revision-status.ts';
 import type { Entry } from './entry.ts';
+import type { ActionFailure, Observed, Workload } from './observed.ts';
 import { hasServed } from './rollout.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');

@@ -1,12 +1,12 @@
 // Is a revision rolled out whole: its own PostgreSQL and Redis in their newest template and ready, and every pod of every
 // part?
 
-import type { AppRevision } from '../../api/app-revision.ts';
-import { STORE_PARTS } from '../../api/meta.ts';
-import { imageOf } from '../../record/revision-image.ts';
-import { type ActionFailure, failureOfKind, type Observed } from '../observed.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { STORE_PARTS } from '../../schema/meta.ts';
+import { imageOf } from '../record/revision-image.ts';
 import { type Entry, fail, firstProblem } from './entry.ts';
 import { migrationOf } from './migration.ts';
+import { type ActionFailure, failureOfKind, type Observed } from './observed.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
 import { isRolled, runningRevision } from './workloads.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
-import type { AppDeploymentStatus } from '../../api/app-deployment.ts';
-import { CONTROLLER_REVISION_LABEL } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { ActionFailure, Observed, Pod, Workload } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
+import { CONTROLLER_REVISION_LABEL } from '../../schema/meta.ts';
+import type { ActionFailure, Observed, Pod, Workload } from './observed.ts';
 import { checkStore, ownStoreAnswers } from './stores.ts';
 
 const record = aRecord();

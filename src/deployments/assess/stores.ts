@@ -1,9 +1,9 @@
 // Does PostgreSQL answer, and does Redis? The record's own ones are asked of their StatefulSet and its pods; external ones
 // of the init containers that wait for them.
 
-import type { ConditionType } from '../../api/app-deployment-conditions.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { conditionOf } from '../../api/conditions.ts';
+import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { conditionOf } from '../../schema/conditions.ts';
 import {
   CONTROLLER_REVISION_LABEL,
   EXTERNAL_POSTGRES_VARIABLE,
@@ -12,10 +12,12 @@ import {
   type StorePart,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
-} from '../../api/meta.ts';
-import { doesWithout } from '../../api/runtime.ts';
-import { quoted } from '../../api/text.ts';
-import { podsIdOf } from '../../record/shared-pods.ts';
+} from '../../schema/meta.ts';
+import { doesWithout } from '../../schema/runtime.ts';
+import { quoted } from '../../schema/text.ts';
+import { podsIdOf } from '../record/shared-pods.ts';
+import { VOLUME_UNUSABLE, volumeTrouble } from './database-volume.ts';
+import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import {
   type ActionFailure,
   deploymentOf,
@@ -26,12 +28,10 @@ import {
   statefulSetOf,
   volumeClaimOf,
   type Workload,
-} from '../observed.ts';
-import { isResizing, resizeDeferred } from '../resizing.ts';
-import { howToRelease } from '../terminating-pods.ts';
-import { VOLUME_UNUSABLE, volumeTrouble } from './database-volume.ts';
-import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
+} from './observed.ts';
 import { hasPassed, podFailure, podsOf } from './pod-failures.ts';
+import { isResizing, resizeDeferred } from './resizing.ts';
+import { howToRelease } from './terminating-pods.ts';
 
 interface StoreKind {
   readonly what: string;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload } from '../../../test/support/builders.ts';
-import type { ConditionType } from '../../api/app-deployment-conditions.ts';
-import type { AppRevision, RevisionState } from '../../api/app-revision.ts';
-import type { ActionFailure, ContainerState, Pod, Workload } from '../observed.ts';
-import type { Patience } from '../patience.ts';
+import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
+import type { AppRevision, RevisionState } from '../../schema/app-revision.ts';
 import { fail, pass } from './entry.ts';
+import type { ActionFailure, ContainerState, Pod, Workload } from './observed.ts';
+import type { Patience } from './patience.ts';
 import { checkWorkloads, isRolled, isServing, replicasOf, runningRevision } from './workloads.ts';
 
 const record = aRecord();

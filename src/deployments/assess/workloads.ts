@@ -1,7 +1,7 @@
 // Does every pod of every part run the revision, and is it ready?
 
-import { isFailure } from '../../api/app-deployment-conditions.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
+import { isFailure } from '../../schema/app-deployment-conditions.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import {
   REVISION_LABEL,
   ROLES,
@@ -9,18 +9,18 @@ import {
   STORE_PARTS,
   STORE_REVISION_ANNOTATION,
   type StorePart,
-} from '../../api/meta.ts';
-import { quoted } from '../../api/text.ts';
-import { healthOf } from '../../record/health.ts';
-import { imageOf } from '../../record/revision-image.ts';
-import { followsDepth, rolesOf, scaleOf } from '../../record/scale.ts';
-import { podsIdOf, sharesPods, storeIdOf } from '../../record/shared-pods.ts';
-import { hasMigrated } from '../../record/wanted-revision.ts';
-import { type ActionFailure, deploymentOf, type Observed, statefulSetOf, type Workload } from '../observed.ts';
+} from '../../schema/meta.ts';
+import { quoted } from '../../schema/text.ts';
+import { healthOf } from '../record/health.ts';
+import { imageOf } from '../record/revision-image.ts';
+import { followsDepth, rolesOf, scaleOf } from '../record/scale.ts';
+import { podsIdOf, sharesPods, storeIdOf } from '../record/shared-pods.ts';
+import { hasMigrated } from '../record/wanted-revision.ts';
 import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
 import { checkMigration, mayRun } from './migration.ts';
 import { withMissingStores } from './missing-stores.ts';
+import { type ActionFailure, deploymentOf, type Observed, statefulSetOf, type Workload } from './observed.ts';
 import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { probeWords } from './probe-failures.ts';

@@ -1,8 +1,8 @@
 // The AppRevision object around a snapshot.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision, AppRevisionSpec } from '../api/app-revision.ts';
-import { API_VERSION } from '../api/meta.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision, AppRevisionSpec } from '../../schema/app-revision.ts';
+import { API_VERSION } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
 import { ownedMeta } from './owner.ts';
 

@@ -1,8 +1,8 @@
 // HorizontalPodAutoscalers: they decide the number of pods of a role within the record's range.
 
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
-import type { Resolved } from '../api/app-revision.ts';
-import type { Role } from '../api/meta.ts';
+import type { Resolved } from '../../schema/app-revision.ts';
+import type { Role } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
 import { autoscaledRoles, followsDepth, scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';

@@ -2,8 +2,8 @@
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSecurityContext } from 'kubernetes-models/v1/PodSecurityContext';
-import type { Sized } from '../api/app-revision.ts';
-import type { PodPolicy } from '../api/pod-policy.ts';
+import type { Sized } from '../../schema/app-revision.ts';
+import type { PodPolicy } from '../../schema/pod-policy.ts';
 import { cpuQuantity, memoryQuantity } from './quantity.ts';
 
 type Resources = NonNullable<IContainer['resources']>;

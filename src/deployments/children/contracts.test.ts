@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { frozenFile, heldParts, inputsOf, readFrozen } from '../../test/golden/frozen.ts';
-import { aRecord, SETTINGS } from '../../test/support/builders.ts';
-import type { KubeObject } from '../kube/client.ts';
+import { frozenFile, heldParts, inputsOf, readFrozen } from '../../../test/golden/frozen.ts';
+import { aRecord, SETTINGS } from '../../../test/support/builders.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
 import { POD_CONTRACT } from '../record/resolve.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
@@ -30,7 +30,7 @@ const NO_CHANGE =
 const files = Object.keys(FROZEN);
 
 it('holds every file that there is, for every version', () => {
-  const folder = new URL('../../test/golden/', import.meta.url);
+  const folder = new URL('../../../test/golden/', import.meta.url);
   const there = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
     /^contract-\d+\/.*\.yaml$/.test(name),
   );

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { aRecord, SETTINGS, TENANT, UID } from '../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
-import { ROLES } from '../api/meta.ts';
-import { quantity } from '../api/quantity.ts';
-import { Settings } from '../api/settings.ts';
+import { aRecord, SETTINGS, TENANT, UID } from '../../../test/support/builders.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { ROLES } from '../../schema/meta.ts';
+import { quantity } from '../../schema/quantity.ts';
+import { Settings } from '../../schema/settings.ts';
 import { serialRevisionId } from '../record/revision-id.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
@@ -82,7 +82,7 @@ it.each([
     ),
   },
 ])('makes the children of test/golden/$name.yaml', ({ name, given }) => {
-  const file = new URL(`../../test/golden/${name}.yaml`, import.meta.url);
+  const file = new URL(`../../../test/golden/${name}.yaml`, import.meta.url);
   expect(existsSync(file), `${file.pathname} is missing`).toBe(true);
   // The scripts are long and have tests of their own: the files name them.
   const text = JSON.stringify(desiredChildren(given), (_key, value: unknown) =>

@@ -1,7 +1,7 @@
 // The table of contents: all children that a record should have, rendered from its newest revision.
 
-import { STORE_REVISION_ANNOTATION, type StorePart } from '../api/meta.ts';
-import type { KubeObject } from '../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { STORE_REVISION_ANNOTATION, type StorePart } from '../../schema/meta.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { storeIdOf } from '../record/shared-pods.ts';
@@ -22,7 +22,7 @@ import { makeService } from './service.ts';
  * All children that are applied, in the order of a first start, without the password Secrets, which are created once
  * (secrets.ts), and without objects that belong to no revision (AppRevision, TracingProject). Without an image only database
  * and Redis. If scaled to zero, database and Redis stay, because of their data and a faster start. None for a record that a
- * listener's cluster runs. Throws for a revision whose contract is not in `contracts` (decide/assess/pod-contract.ts).
+ * listener's cluster runs. Throws for a revision whose contract is not in `contracts` (deployments/assess/pod-contract.ts).
  */
 export function desiredChildren(inputs: Inputs, contracts: PodContracts = POD_CONTRACTS): KubeObject[] {
   if (!runsHere(inputs.record)) return [];

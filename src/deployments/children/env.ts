@@ -1,8 +1,8 @@
 // Environment of the record's own container. Platform variables come first, so that $(VAR) in later ones can refer to them.
 
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
-import type { SecretReference } from '../api/app-deployment.ts';
-import type { Resolved } from '../api/app-revision.ts';
+import type { SecretReference } from '../../schema/app-deployment.ts';
+import type { Resolved } from '../../schema/app-revision.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_REDIS_VARIABLE,
@@ -10,8 +10,8 @@ import {
   MIGRATION,
   STORE_PARTS,
   STORE_URIS,
-} from '../api/meta.ts';
-import { doesWithout, type PlatformValue } from '../api/runtime.ts';
+} from '../../schema/meta.ts';
+import { doesWithout, type PlatformValue } from '../../schema/runtime.ts';
 import { healthOf } from '../record/health.ts';
 import { idOf, namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';

@@ -1,11 +1,11 @@
 // The init containers of a role's pod in order. Workloads are not ordered: each pod waits for the services that it needs.
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
-import type { Resolved } from '../api/app-revision.ts';
-import { EXTERNAL_VARIABLES, STORE_PARTS, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../api/meta.ts';
-import type { PodPolicy } from '../api/pod-policy.ts';
-import type { Container } from '../api/resource-spec.ts';
-import { doesWithout } from '../api/runtime.ts';
+import type { Resolved } from '../../schema/app-revision.ts';
+import { EXTERNAL_VARIABLES, STORE_PARTS, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../schema/meta.ts';
+import type { PodPolicy } from '../../schema/pod-policy.ts';
+import type { Container } from '../../schema/resource-spec.ts';
+import { doesWithout } from '../../schema/runtime.ts';
 import { externalReference } from '../record/resolve.ts';
 import { RESTRICTED } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';

@@ -1,9 +1,9 @@
 // The inputs of the makers in this folder: everything on which a child depends. Makers use no other observed state.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import type { Role } from '../api/meta.ts';
-import type { Settings } from '../api/settings.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { Role } from '../../schema/meta.ts';
+import type { Settings } from '../../schema/settings.ts';
 
 export interface Inputs {
   /** As read from the API server, with uid and namespace. */

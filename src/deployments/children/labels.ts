@@ -1,6 +1,6 @@
 // Labels of children. Selectors are immutable in the API, so the result of selectorLabels must never change.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
 import {
   ARGO_CD_TRACKING_LABEL,
   COMPONENT_LABEL,
@@ -8,7 +8,7 @@ import {
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   type ImageComponent,
-} from '../api/meta.ts';
+} from '../../schema/meta.ts';
 import { uidOf } from '../record/metadata.ts';
 
 /** Labels of every child; `component` if it belongs to one part. Source of app.kubernetes.io/*: "Recommended Labels". */

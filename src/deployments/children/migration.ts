@@ -1,8 +1,8 @@
 // The Job that migrates for a revision, before its rollout. Its pod is that of the server, which runs a command and ends.
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
-import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL } from '../api/meta.ts';
-import { type Migrate, STOP_SECONDS, timeoutOf } from '../api/runtime.ts';
+import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL } from '../../schema/meta.ts';
+import { type Migrate, STOP_SECONDS, timeoutOf } from '../../schema/runtime.ts';
 import { names } from '../record/names.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';

@@ -1,9 +1,9 @@
 // Who reaches whom, read from the policies as a network plug-in reads them.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, TENANT } from '../../test/support/builders.ts';
-import { type Component, ROLES } from '../api/meta.ts';
-import { Settings } from '../api/settings.ts';
+import { aRecord, TENANT } from '../../../test/support/builders.ts';
+import { type Component, ROLES } from '../../schema/meta.ts';
+import { Settings } from '../../schema/settings.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
 import { desiredChildren } from './desired.ts';

@@ -2,7 +2,7 @@
 // external traffic, only that source and the record's namespace can reach the server.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
-import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, IMAGE_COMPONENTS, ROLES } from '../api/meta.ts';
+import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, IMAGE_COMPONENTS, ROLES } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
 import { followsDepth } from '../record/scale.ts';
 import { POSTGRES_PORT } from './database/service.ts';

@@ -1,8 +1,14 @@
 // The ownership and the common metadata of children.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { API_VERSION, ARGO_CD_TRACKING_LABEL, type Component, type ImageComponent, NOT_PRUNED } from '../api/meta.ts';
-import type { ObjectMeta, OwnerReference } from '../kube/client.ts';
+import type { ObjectMeta, OwnerReference } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import {
+  API_VERSION,
+  ARGO_CD_TRACKING_LABEL,
+  type Component,
+  type ImageComponent,
+  NOT_PRUNED,
+} from '../../schema/meta.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { commonLabels } from './labels.ts';
 

@@ -1,11 +1,11 @@
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import { expect, it } from 'vitest';
-import { aRecord, TENANT } from '../../test/support/builders.ts';
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import { AppRevisionSpec } from '../api/app-revision.ts';
-import { COMPONENTS } from '../api/meta.ts';
-import { Settings } from '../api/settings.ts';
-import type { KubeObject } from '../kube/client.ts';
+import { aRecord, TENANT } from '../../../test/support/builders.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { AppRevisionSpec } from '../../schema/app-revision.ts';
+import { COMPONENTS } from '../../schema/meta.ts';
+import { Settings } from '../../schema/settings.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
 import { desiredChildren } from './desired.ts';

@@ -1,8 +1,8 @@
 // Placement and pull secrets of the pods of a part, as stored in the revision.
 
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
-import type { Resolved } from '../api/app-revision.ts';
-import type { Component } from '../api/meta.ts';
+import type { Resolved } from '../../schema/app-revision.ts';
+import type { Component } from '../../schema/meta.ts';
 import { selectorLabels } from './labels.ts';
 
 type PodPlacement = Pick<IPodSpec, 'nodeSelector' | 'tolerations' | 'topologySpreadConstraints' | 'priorityClassName'>;

@@ -2,10 +2,10 @@
 // Standards". That a real API server thinks so too is in test/suites/integration/pod-security.test.ts.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, TENANT } from '../../test/support/builders.ts';
-import type { PodPolicy } from '../api/pod-policy.ts';
-import type { ResourceSpec } from '../api/resource-spec.ts';
-import { Settings } from '../api/settings.ts';
+import { aRecord, TENANT } from '../../../test/support/builders.ts';
+import type { PodPolicy } from '../../schema/pod-policy.ts';
+import type { ResourceSpec } from '../../schema/resource-spec.ts';
+import { Settings } from '../../schema/settings.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
 import { desiredChildren } from './desired.ts';

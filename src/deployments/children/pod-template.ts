@@ -1,9 +1,9 @@
 // The pods that run a record's image. All roles have the same template, except for variables.
 
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
-import type { Sized } from '../api/app-revision.ts';
-import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
-import { drainingOf } from '../api/runtime.ts';
+import type { Sized } from '../../schema/app-revision.ts';
+import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../../schema/meta.ts';
+import { drainingOf } from '../../schema/runtime.ts';
 import { healthOf } from '../record/health.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
-import { Settings } from '../api/settings.ts';
+import { aRecord, SETTINGS, TENANT } from '../../../test/support/builders.ts';
+import { Settings } from '../../schema/settings.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
 import { desiredChildren } from './desired.ts';

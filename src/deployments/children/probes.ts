@@ -1,8 +1,8 @@
 // Probes of the record's own containers. Only the readiness probe uses the health path or the health command.
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
-import type { AppRevision } from '../api/app-revision.ts';
-import type { Role } from '../api/meta.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { Role } from '../../schema/meta.ts';
 import { healthOf } from '../record/health.ts';
 
 type Probes = Pick<IContainer, 'startupProbe' | 'readinessProbe' | 'livenessProbe'>;

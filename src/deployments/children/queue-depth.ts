@@ -1,8 +1,8 @@
 // KEDA's objects by which the queue workers follow the number of pending jobs. Source: keda.sh/v1alpha1, "ScaledObject" and the
 // postgresql scaler.
 
-import { perPodOf, type QueueDepth } from '../api/runtime.ts';
-import type { KubeObject } from '../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { perPodOf, type QueueDepth } from '../../schema/runtime.ts';
 import { names } from '../record/names.ts';
 import { followsDepth, scaleOf } from '../record/scale.ts';
 import { postgresUri } from './env.ts';
@@ -37,7 +37,7 @@ export function makeQueueDepth(inputs: Inputs): WithSpec[] {
       kind: 'ScaledObject',
       metadata: {
         ...ownedMeta(record, queue, 'queue'),
-        // KEDA accepts no second autoscaler of the same pods: the one by CPU and memory goes before (decide/children/plan.ts).
+        // KEDA accepts no second autoscaler of the same pods: the one by CPU and memory goes before (deployments/plan/plan.ts).
         annotations: { 'validations.keda.sh/hpa-ownership': 'true' },
       },
       spec: {

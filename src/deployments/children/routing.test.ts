@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision, TENANT, UID } from '../../test/support/builders.ts';
-import { Settings } from '../api/settings.ts';
+import { aRecord, aRevision, TENANT, UID } from '../../../test/support/builders.ts';
+import { Settings } from '../../schema/settings.ts';
 import { makeNetworkPolicies } from './network.ts';
 import { makeAddress } from './routing.ts';
 

@@ -1,10 +1,10 @@
 // The address of a record: an Ingress, or an HTTPRoute of the platform's Gateway. It belongs to no revision.
 
 import type { IIngress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { SERVICE_PORT } from '../api/meta.ts';
-import type { AddressSettings } from '../api/settings.ts';
-import type { KubeObject, ObjectMeta } from '../kube/client.ts';
+import type { KubeObject, ObjectMeta } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { SERVICE_PORT } from '../../schema/meta.ts';
+import type { AddressSettings } from '../../schema/settings.ts';
 import { names } from '../record/names.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';

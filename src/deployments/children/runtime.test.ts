@@ -1,12 +1,12 @@
 // What a runtime makes of the pods and the Service.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import { PLATFORM_VARIABLES, ROLES, type Role } from '../api/meta.ts';
-import type { ResourceSpec } from '../api/resource-spec.ts';
-import { drainingOf, PLATFORM_VALUES, type Runtime } from '../api/runtime.ts';
-import type { KubeObject } from '../kube/client.ts';
+import { aRecord, SETTINGS, TENANT } from '../../../test/support/builders.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { PLATFORM_VARIABLES, ROLES, type Role } from '../../schema/meta.ts';
+import type { ResourceSpec } from '../../schema/resource-spec.ts';
+import { drainingOf, PLATFORM_VALUES, type Runtime } from '../../schema/runtime.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
 import { desiredChildren, migrationJob } from './desired.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, UID } from '../../test/support/builders.ts';
+import { aRecord, UID } from '../../../test/support/builders.ts';
 import { digestKey, fingerprint, secretsDigest } from './secret-digest.ts';
 import { postgresSecret, redisSecret } from './secrets.ts';
 

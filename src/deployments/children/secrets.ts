@@ -1,8 +1,8 @@
 // The Secrets with the passwords of a record's own PostgreSQL and Redis. They are created once and then only observed: a
 // regenerated password would not open the existing data.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { KubeObject } from '../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';

@@ -1,7 +1,7 @@
 // The Service of the main service, for addresses and other pods of the cluster.
 
 import type { IService } from 'kubernetes-models/v1/Service';
-import { SERVICE_PORT } from '../api/meta.ts';
+import { SERVICE_PORT } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';

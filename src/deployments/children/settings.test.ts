@@ -3,10 +3,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { heldParts, inputsOf, readFrozen } from '../../test/golden/frozen.ts';
-import { aRecord, aRevision, SETTINGS } from '../../test/support/builders.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import { Settings } from '../api/settings.ts';
+import { heldParts, inputsOf, readFrozen } from '../../../test/golden/frozen.ts';
+import { aRecord, aRevision, SETTINGS } from '../../../test/support/builders.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { Settings } from '../../schema/settings.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { desiredChildren } from './desired.ts';
 

@@ -1,6 +1,6 @@
 // Where a record's own stores answer. `<service>.<namespace>.svc` resolves with every cluster domain.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 

@@ -1,8 +1,8 @@
 // The tracing project that every record gets.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { API_VERSION } from '../api/meta.ts';
-import type { TracingProject } from '../api/tracing-project.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { API_VERSION } from '../../schema/meta.ts';
+import type { TracingProject } from '../../schema/tracing-project.ts';
 import { names } from '../record/names.ts';
 import { keptMeta } from './owner.ts';
 

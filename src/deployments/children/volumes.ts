@@ -2,7 +2,7 @@
 
 import type { IVolume } from 'kubernetes-models/v1/Volume';
 import type { IVolumeMount } from 'kubernetes-models/v1/VolumeMount';
-import type { ResourceSpec } from '../api/resource-spec.ts';
+import type { ResourceSpec } from '../../schema/resource-spec.ts';
 
 /** Undefined if there are none, because an empty list would be a field that Davit owns. */
 export function volumesFor({ volumes = [] }: Readonly<ResourceSpec>): IVolume[] | undefined {

@@ -1,8 +1,8 @@
 // The Deployment of one role.
 
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
-import type { Scaled, Sized } from '../api/app-revision.ts';
-import { AUTOSCALED_ANNOTATION, type Role, SECRETS_ANNOTATION } from '../api/meta.ts';
+import type { Scaled, Sized } from '../../schema/app-revision.ts';
+import { AUTOSCALED_ANNOTATION, type Role, SECRETS_ANNOTATION } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
 import { followsDepth, scaleOf } from '../record/scale.ts';
 import type { PodParts } from './contracts/contract.ts';

@@ -1,16 +1,16 @@
 // Executes a plan against the API server. Foreign objects are never changed or deleted.
 
 import { createHash } from 'node:crypto';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision, AppRevisionSpec } from '../../api/app-revision.ts';
-import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../../api/meta.ts';
-import { repairPatch } from '../../decide/children/drift-repair.ts';
-import { type Action, nameConflict } from '../../decide/children/plan.ts';
-import { type ActionFailure, refTo, type Workload } from '../../decide/observed.ts';
-import { AlreadyExists, Conflict, Invalid, undefinedIfNotFound } from '../../errors.ts';
-import type { KubeObject, Resource } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
-import { makeRevision } from '../../resources/app-revision.ts';
+import { AlreadyExists, Conflict, Invalid, undefinedIfNotFound } from '../../lib/errors.ts';
+import type { KubeObject, Resource } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision, AppRevisionSpec } from '../../schema/app-revision.ts';
+import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANAGER } from '../../schema/meta.ts';
+import { type ActionFailure, refTo, type Workload } from '../assess/observed.ts';
+import { makeRevision } from '../children/app-revision.ts';
+import { repairPatch } from '../plan/drift-repair.ts';
+import { type Action, nameConflict } from '../plan/plan.ts';
+import { names } from '../record/names.ts';
 import { overlayWrite } from './caches.ts';
 import { type Cluster, placeOf } from './cluster.ts';
 import { deleteObjects } from './delete.ts';

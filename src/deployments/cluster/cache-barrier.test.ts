@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
-import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
-import { Unavailable } from '../../errors.ts';
-import { INGRESSES } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import { Unavailable } from '../../lib/errors.ts';
+import { INGRESSES } from '../../lib/kube/api-resources.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
 import { waitForFreshCaches } from './cache-barrier.ts';
 import type { Caches } from './caches.ts';
 

@@ -2,10 +2,10 @@
 // and a leader that decides on outdated caches could assign a hostname that its predecessor already assigned.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
-import type { KubeClient, KubeObject, ListOptions } from '../../kube/client.ts';
-import type { Logger } from '../../logger.ts';
-import type { Reflector } from '../../runtime/reflector.ts';
+import type { Reflector } from '../../lib/controller/reflector.ts';
+import type { KubeClient, KubeObject, ListOptions } from '../../lib/kube/client.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
 import type { Caches } from './caches.ts';
 
 export interface CatchUpOptions {

@@ -1,19 +1,10 @@
 // The controller's watch caches, and the overlay by which a cache shows a write before the watch delivers it.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
-import { APP_TEMPLATES, type AppTemplate } from '../../api/app-template.ts';
-import { isUnderWay } from '../../api/build.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../api/code-host-integration.ts';
-import { LISTENERS, type Listener } from '../../api/listener.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
-import { BUILD_LABEL, DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../api/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
-import type { AddressSettings } from '../../api/settings.ts';
-import { TRACING_PROJECTS, type TracingProject } from '../../api/tracing-project.ts';
-import type { BuildPod, ObservedJob } from '../../decide/build/observed.ts';
-import type { Lease } from '../../decide/listener/contact.ts';
-import type { Pod } from '../../decide/observed.ts';
+import type { BuildPod, ObservedJob } from '../../builds/observed.ts';
+import { slimManagedFields } from '../../lib/controller/managed-fields.ts';
+import type { RuntimeMetrics } from '../../lib/controller/metrics.ts';
+import { reflectNamespaces } from '../../lib/controller/multi-namespace-reflector.ts';
+import { makeReflector, type Reflector, type ReflectorOptions } from '../../lib/controller/reflector.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -31,17 +22,26 @@ import {
   SERVICES,
   STATEFUL_SETS,
   TRIGGER_AUTHENTICATIONS,
-} from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
-import type { Logger } from '../../logger.ts';
-import { parseImage } from '../../record/image.ts';
-import { LISTENER_AGENT } from '../../record/listener-names.ts';
-import { imageOf } from '../../record/revision-image.ts';
-import { readAtStart } from '../../record/secret-references.ts';
-import { slimManagedFields } from '../../runtime/managed-fields.ts';
-import type { RuntimeMetrics } from '../../runtime/metrics.ts';
-import { reflectNamespaces } from '../../runtime/multi-namespace-reflector.ts';
-import { makeReflector, type Reflector, type ReflectorOptions } from '../../runtime/reflector.ts';
+} from '../../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { Lease } from '../../listeners/hub/contact.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../schema/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../schema/app-template.ts';
+import { isUnderWay } from '../../schema/build.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../schema/code-host-integration.ts';
+import { LISTENERS, type Listener } from '../../schema/listener.ts';
+import { LISTENER_AGENT } from '../../schema/listener-names.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
+import { BUILD_LABEL, DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../schema/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../schema/oauth-provider.ts';
+import type { AddressSettings } from '../../schema/settings.ts';
+import { TRACING_PROJECTS, type TracingProject } from '../../schema/tracing-project.ts';
+import type { Pod } from '../assess/observed.ts';
+import { parseImage } from '../record/image.ts';
+import { imageOf } from '../record/revision-image.ts';
+import { readAtStart } from '../record/secret-references.ts';
 
 /** Kinds of a record's children except pods, revisions, Secrets and address objects. */
 const CHILD_RESOURCES = [

@@ -1,8 +1,8 @@
 // A cluster as the controller uses it: a client for requests and the caches of its objects.
 
-import type { ResourceRegistry } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject, ObjectRef } from '../../kube/client.ts';
-import { abortable } from '../../runtime/clients/abortable.ts';
+import { abortable } from '../../lib/controller/clients/abortable.ts';
+import type { ResourceRegistry } from '../../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject, ObjectRef } from '../../lib/kube/client.ts';
 import type { Caches } from './caches.ts';
 
 export interface Cluster {

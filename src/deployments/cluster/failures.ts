@@ -1,10 +1,10 @@
 // Converts failed requests to failures that a status reports, and selects the error that determines the requeue delay.
 
-import { quoted } from '../../api/text.ts';
-import { type ActionFailure, type ChildRef, said } from '../../decide/observed.ts';
-import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../errors.ts';
+import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../lib/errors.ts';
+import { quoted } from '../../schema/text.ts';
+import { type ActionFailure, type ChildRef, said } from '../assess/observed.ts';
 
-/** A refusal is tried again after a minute at the latest (src/decide/retry.ts). */
+/** A refusal is tried again after a minute at the latest (src/deployments/assess/retry.ts). */
 const CORRECT = 'Correct the cause; the deployment then continues automatically.';
 
 /**

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { FIELD_MANAGER } from '../../api/meta.ts';
-import { Conflict } from '../../errors.ts';
-import { DEPLOYMENTS } from '../../kube/api-resources.ts';
-import type { KubeObject, ManagedField } from '../../kube/client.ts';
+import { Conflict } from '../../lib/errors.ts';
+import { DEPLOYMENTS } from '../../lib/kube/api-resources.ts';
+import type { KubeObject, ManagedField } from '../../lib/kube/client.ts';
+import { FIELD_MANAGER } from '../../schema/meta.ts';
 import { leaveToApplies } from './own-updates.ts';
 
 const APPLY: ManagedField = { manager: FIELD_MANAGER, operation: 'Apply', fieldsV1: { 'f:spec': { 'f:a': {} } } };

@@ -2,9 +2,9 @@
 
 import { expect, it } from 'vitest';
 import { aRecord } from '../../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentStatus } from '../../api/app-deployment.ts';
-import { REASONS, type Reason } from '../../api/app-deployment-conditions.ts';
-import type { EventToRecord } from '../../runtime/events.ts';
+import type { EventToRecord } from '../../lib/controller/events.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
+import { REASONS, type Reason } from '../../schema/app-deployment-conditions.ts';
 import type { Cluster } from './cluster.ts';
 import { reportRecord } from './report.ts';
 

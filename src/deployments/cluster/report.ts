@@ -1,14 +1,14 @@
 // Writes statuses that have changed, and records their transitions as events.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { AppDeployment, AppDeploymentStatus } from '../../api/app-deployment.ts';
-import { isFailure } from '../../api/app-deployment-conditions.ts';
-import type { AppRevision, AppRevisionStatus } from '../../api/app-revision.ts';
-import { type ConditionInput, conditionOf, mergeConditions } from '../../api/conditions.ts';
-import { FIELD_MANAGER } from '../../api/meta.ts';
-import type { TracingProject } from '../../api/tracing-project.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { EventRecorder } from '../../runtime/events.ts';
+import type { EventRecorder } from '../../lib/controller/events.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
+import { isFailure } from '../../schema/app-deployment-conditions.ts';
+import type { AppRevision, AppRevisionStatus } from '../../schema/app-revision.ts';
+import { type ConditionInput, conditionOf, mergeConditions } from '../../schema/conditions.ts';
+import { FIELD_MANAGER } from '../../schema/meta.ts';
+import type { TracingProject } from '../../schema/tracing-project.ts';
 import { overlayWrite } from './caches.ts';
 import type { Cluster } from './cluster.ts';
 

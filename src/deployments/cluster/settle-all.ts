@@ -1,4 +1,4 @@
-import type { ActionFailure } from '../../decide/observed.ts';
+import type { ActionFailure } from '../assess/observed.ts';
 
 /**
  * Same as Promise.all, but rejects only after every promise has settled, so that no request is still running when the

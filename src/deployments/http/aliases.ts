@@ -1,7 +1,7 @@
 // Aliases of published clients for names of this API. Requests may use either. Answers use the API's names.
 
 import type { FastifyRequest } from 'fastify';
-import { isObject } from '../../api/json-value.ts';
+import { isObject } from '../../lib/json-value.ts';
 
 const SOURCES: Readonly<Record<string, string>> = { github: 'codehost' };
 const REVISION_FIELDS: Readonly<Record<string, string>> = { langgraph_config_path: 'workflow_config_path' };

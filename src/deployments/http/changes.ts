@@ -1,10 +1,10 @@
 // Who is told when a record or one of its revisions changes: requests that wait, and event streams. The watch caches are the
 // only source, so that a listener costs the API server nothing.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { DEPLOYMENT_LABEL } from '../../api/meta.ts';
-import type { WatchedStore } from '../../runtime/store.ts';
+import type { WatchedStore } from '../../lib/controller/store.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
 
 type Listener = () => void;
 

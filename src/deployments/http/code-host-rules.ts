@@ -1,10 +1,10 @@
 // Checks the integration and the repository of a deployment of source codehost: its tenant must be allowed to use the integration,
 // and the repository must be on the integration's host.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
-import { codeHostProblem } from '../../record/code-host.ts';
-import type { FieldError } from '../core/http-error.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { CodeHostIntegration } from '../../schema/code-host-integration.ts';
+import { codeHostProblem } from '../record/code-host.ts';
 
 /** A missing integration and another tenant's get the same message. */
 export function codeHostFindings(

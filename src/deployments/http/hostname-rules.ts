@@ -1,8 +1,8 @@
 // Checks whether a tenant may claim a host. Only the controller knows whether another deployment has the host already.
 
-import type { AddressSettings } from '../../api/settings.ts';
-import { claimable, hostOf, mayClaim, type Place } from '../../record/hostnames.ts';
-import type { FieldError } from '../core/http-error.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import type { AddressSettings } from '../../schema/settings.ts';
+import { claimable, hostOf, mayClaim, type Place } from '../record/hostnames.ts';
 
 /** `allowed`: the annotation of the tenant's namespace. Without a configured kind of address there are no errors. */
 export function hostFindings(

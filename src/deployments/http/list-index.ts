@@ -1,11 +1,11 @@
 // Selects the records of a list: those of the namespace that pass every filter, newest first. Records are filtered one by one until
 // the page is full.
 
-import { type AppDeployment, deploymentTypeMeant } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { TAG_LABEL_PREFIX } from '../../api/meta.ts';
-import { apiStatus, createdAt, imageVersions } from '../../record/api-view.ts';
-import type { Change, WatchedStore } from '../../runtime/store.ts';
+import type { Change, WatchedStore } from '../../lib/controller/store.ts';
+import { type AppDeployment, deploymentTypeMeant } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { TAG_LABEL_PREFIX } from '../../schema/meta.ts';
+import { apiStatus, createdAt, imageVersions } from '../record/api-view.ts';
 import type { ListDeployments } from './payloads.ts';
 import { shownRevisionConfig } from './presenter.ts';
 

@@ -1,9 +1,9 @@
 // Caches the JSON of records in lists, for each version of a record and its revisions: serializing a hundred records costs more than
 // the rest of an answer.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { Tenant } from '../core/authorization.ts';
+import type { Tenant } from '../../organization/facade/authorization.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 
 export interface ListedTextsOptions {
   readonly revisionsOf: (record: AppDeployment) => readonly AppRevision[];

@@ -1,11 +1,11 @@
 // Checks the Listener of a new deployment: it must belong to the tenant, and list the deployment's k8s_namespace. Where hosting is
 // cloud, a container image needs one.
 
-import type { AppDeploymentSpec, SourceConfig } from '../../api/app-deployment.ts';
-import type { Listener } from '../../api/listener.ts';
-import { type Hosting, isSourceTaken } from '../../api/source-rules.ts';
-import { listenerProblem, runsHere } from '../../record/listener-assignment.ts';
-import { type FieldError, HttpError } from '../core/http-error.ts';
+import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
+import type { AppDeploymentSpec, SourceConfig } from '../../schema/app-deployment.ts';
+import type { Listener } from '../../schema/listener.ts';
+import { type Hosting, isSourceTaken } from '../../schema/source-rules.ts';
+import { listenerProblem, runsHere } from '../record/listener-assignment.ts';
 
 /** Throws 400 for a container image that would run on a platform of hosting mode cloud. */
 export function needListener({ source, sourceConfig }: AppDeploymentSpec, hosting: Hosting): void {

@@ -2,6 +2,9 @@
 // in force leaves its field unchanged, so sending back an answer pins no default.
 
 import { isDeepStrictEqual } from 'node:util';
+import { fromSnake, snake, toSnake } from '../../lib/http/casing.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
 import {
   type AppDeployment,
   type AppDeploymentSpec,
@@ -9,17 +12,14 @@ import {
   type SecretReference,
   SourceConfig,
   SourceRevisionConfig,
-} from '../../api/app-deployment.ts';
-import { ResourceSpec } from '../../api/resource-spec.ts';
-import type { Runtime } from '../../api/runtime.ts';
-import type { Settings } from '../../api/settings.ts';
-import { SOURCE_RULES } from '../../api/source-rules.ts';
-import { missingExternal } from '../../record/limits.ts';
-import { referencesOf } from '../../record/secret-references.ts';
-import { requestedOf, sameRequested } from '../../record/wanted-revision.ts';
-import { fromSnake, snake, toSnake } from '../core/casing.ts';
-import type { FieldError } from '../core/http-error.ts';
-import { findingsIn, type Rule } from '../core/validation.ts';
+} from '../../schema/app-deployment.ts';
+import { ResourceSpec } from '../../schema/resource-spec.ts';
+import type { Runtime } from '../../schema/runtime.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { SOURCE_RULES } from '../../schema/source-rules.ts';
+import { missingExternal } from '../record/limits.ts';
+import { referencesOf } from '../record/secret-references.ts';
+import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {

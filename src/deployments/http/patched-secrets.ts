@@ -1,7 +1,7 @@
 // What a request makes of a record's `secrets`: a list that replaces the set or is merged into it, or one variable. Pure.
 
-import type { AppDeploymentSpec, SecretReference } from '../../api/app-deployment.ts';
-import { type FieldError, HttpError } from '../core/http-error.ts';
+import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
+import type { AppDeploymentSpec, SecretReference } from '../../schema/app-deployment.ts';
 import type { PatchDeployment } from './payloads.ts';
 import { LARGEST_VALUES_BYTES } from './rules.ts';
 import { sameSet } from './same-request.ts';

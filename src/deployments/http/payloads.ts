@@ -2,6 +2,8 @@
 // handlers' types. Single fields come from the custom resource's schema, whose structure may differ.
 
 import { z } from 'zod';
+import { payloadShape, responseShape } from '../../lib/http/casing.ts';
+import { withRules } from '../../organization/facade/validation.ts';
 import {
   DEPLOYMENT_TYPES,
   NAME_MAX_LENGTH,
@@ -10,15 +12,13 @@ import {
   SourceConfig,
   SourceRevisionConfig,
   STATES,
-} from '../../api/app-deployment.ts';
-import { REVISION_STATES } from '../../api/app-revision.ts';
-import type { AppTemplate } from '../../api/app-template.ts';
-import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../api/primitives.ts';
-import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../api/resource-spec.ts';
-import type { Settings } from '../../api/settings.ts';
-import { SOURCES } from '../../api/source-rules.ts';
-import { payloadShape, responseShape } from '../core/casing.ts';
-import { withRules } from '../core/validation.ts';
+} from '../../schema/app-deployment.ts';
+import { REVISION_STATES } from '../../schema/app-revision.ts';
+import type { AppTemplate } from '../../schema/app-template.ts';
+import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../schema/primitives.ts';
+import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../schema/resource-spec.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { SOURCES } from '../../schema/source-rules.ts';
 import {
   hostingRule,
   nameRule,

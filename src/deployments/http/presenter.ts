@@ -1,15 +1,16 @@
 // Presents a record as the API returns it. Pure.
 
+import { toSnake } from '../../lib/http/casing.ts';
 import {
   type AppDeployment,
   deploymentTypeMeant,
   type SourceRevisionConfig as RevisionConfig,
   SourceConfig,
   SourceRevisionConfig,
-} from '../../api/app-deployment.ts';
-import { type AppRevision, REVISION_STATES } from '../../api/app-revision.ts';
-import { ResourceSpec } from '../../api/resource-spec.ts';
-import type { Settings } from '../../api/settings.ts';
+} from '../../schema/app-deployment.ts';
+import { type AppRevision, REVISION_STATES } from '../../schema/app-revision.ts';
+import { ResourceSpec } from '../../schema/resource-spec.ts';
+import type { Settings } from '../../schema/settings.ts';
 import {
   apiStatus,
   createdAt,
@@ -19,12 +20,11 @@ import {
   shownRevisionIds,
   statusMessage,
   updatedAt,
-} from '../../record/api-view.ts';
-import { effectiveNumbers, resolve } from '../../record/resolve.ts';
-import { revisionsOf } from '../../record/revisions.ts';
-import { scaledBy } from '../../record/scaled.ts';
-import { requestedOf, sameRevision } from '../../record/wanted-revision.ts';
-import { toSnake } from '../core/casing.ts';
+} from '../record/api-view.ts';
+import { effectiveNumbers, resolve } from '../record/resolve.ts';
+import { revisionsOf } from '../record/revisions.ts';
+import { scaledBy } from '../record/scaled.ts';
+import { requestedOf, sameRevision } from '../record/wanted-revision.ts';
 import type { Deployment } from './payloads.ts';
 import { presentRuntime } from './runtime.ts';
 

@@ -1,15 +1,15 @@
 // Checks the images and uploads that a deployment names: images of its own repository, by digest, and sources that were uploaded for
 // it.
 
-import type { AppDeployment, AppDeploymentSpec } from '../../api/app-deployment.ts';
-import { UPLOAD_MESSAGE } from '../../api/app-deployment.ts';
-import { foreignImageMessage, foreignImages, type NamedImage } from '../../api/registry-images.ts';
-import type { BuildSettings } from '../../api/settings.ts';
-import { ownImageDigest, ownImageProblem } from '../../record/own-image.ts';
-import { imageRepository, keepTag, repositoryOf, tenantRepositories, uploadTag } from '../../record/registry-names.ts';
-import type { PlatformRegistry } from '../../registry/platform-registry.ts';
-import { snake } from '../core/casing.ts';
-import type { FieldError } from '../core/http-error.ts';
+import type { PlatformRegistry } from '../../builds/registry/platform-registry.ts';
+import { snake } from '../../lib/http/casing.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { UPLOAD_MESSAGE } from '../../schema/app-deployment.ts';
+import { foreignImageMessage, foreignImages, type NamedImage } from '../../schema/registry-images.ts';
+import type { BuildSettings } from '../../schema/settings.ts';
+import { ownImageDigest, ownImageProblem } from '../record/own-image.ts';
+import { imageRepository, keepTag, repositoryOf, tenantRepositories, uploadTag } from '../record/registry-names.ts';
 
 export interface RegistryRules {
   readonly builds: BuildSettings;

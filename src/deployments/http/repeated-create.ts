@@ -4,10 +4,10 @@
 
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { canonicalJson } from '../../api/json-value.ts';
-import { IDEMPOTENCY_KEY_ANNOTATION, REQUEST_DIGEST_ANNOTATION } from '../../api/meta.ts';
-import { HttpError } from '../core/http-error.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import { canonicalJson } from '../../lib/json-value.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { IDEMPOTENCY_KEY_ANNOTATION, REQUEST_DIGEST_ANNOTATION } from '../../schema/meta.ts';
 import type { CreateDeployment } from './payloads.ts';
 
 /** The annotations of a record that was created by a request with a key. */

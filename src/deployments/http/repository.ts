@@ -1,6 +1,19 @@
 // Reads and writes deployments. Records come from the watch cache. Writes, and reads of Secrets, go to the API server with the
 // caller's token.
 
+import type { PlatformRegistry } from '../../builds/registry/platform-registry.ts';
+import type { FairLimiter } from '../../lib/controller/fair-limiter.ts';
+import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../lib/errors.ts';
+import { fromSnake } from '../../lib/http/casing.ts';
+import type { FreshList } from '../../lib/http/coalesced-list.ts';
+import { deploymentNotFound, type FieldError, HttpError } from '../../lib/http/http-error.ts';
+import { changedMeanwhile, retryOnConflict } from '../../lib/http/merge-patch.ts';
+import { etagOf, type Precondition } from '../../lib/http/preconditions.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { RequestContext } from '../../organization/facade/auth.ts';
+import type { Caller, Tenant } from '../../organization/facade/authorization.ts';
+import { type FacadeCaches, synced } from '../../organization/facade/caches.ts';
 import {
   APP_DEPLOYMENTS,
   type AppDeployment,
@@ -8,35 +21,21 @@ import {
   deploymentTypeMeant,
   SourceConfig,
   SourceRevisionConfig,
-} from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { AppTemplate } from '../../api/app-template.ts';
-import { conditionOf } from '../../api/conditions.ts';
-import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, FINALIZER, HOSTS_ANNOTATION } from '../../api/meta.ts';
-import { ResourceSpec } from '../../api/resource-spec.ts';
-import type { Settings } from '../../api/settings.ts';
-import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../errors.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { Logger } from '../../logger.ts';
-import { apiStatus, isLookedAt } from '../../record/api-view.ts';
-import { buildsAnew } from '../../record/code-host.ts';
-import { runsHere } from '../../record/listener-assignment.ts';
-import { names } from '../../record/names.ts';
-import { followsUnseen, needsRevision } from '../../record/needs-revision.ts';
-import { effectiveNumbers, resolve } from '../../record/resolve.ts';
-import { askingForRevision } from '../../record/revision-request.ts';
-import { awaitsSource } from '../../record/wanted-revision.ts';
-import type { PlatformRegistry } from '../../registry/platform-registry.ts';
-import type { FairLimiter } from '../../runtime/fair-limiter.ts';
-import type { Caller, Tenant } from '../core/authorization.ts';
-import { type FacadeCaches, synced } from '../core/caches.ts';
-import { fromSnake } from '../core/casing.ts';
-import type { FreshList } from '../core/coalesced-list.ts';
-import { deploymentNotFound, type FieldError, HttpError } from '../core/http-error.ts';
-import { changedMeanwhile, retryOnConflict } from '../core/merge-patch.ts';
-import { etagOf, type Precondition } from '../core/preconditions.ts';
-import type { RequestContext } from '../plugins/auth.ts';
-import { presentRevisions } from '../revisions/presenter.ts';
+} from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { AppTemplate } from '../../schema/app-template.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import { API_VERSION, DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, FINALIZER, HOSTS_ANNOTATION } from '../../schema/meta.ts';
+import { ResourceSpec } from '../../schema/resource-spec.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { apiStatus, isLookedAt } from '../record/api-view.ts';
+import { buildsAnew } from '../record/code-host.ts';
+import { runsHere } from '../record/listener-assignment.ts';
+import { names } from '../record/names.ts';
+import { followsUnseen, needsRevision } from '../record/needs-revision.ts';
+import { effectiveNumbers, resolve } from '../record/resolve.ts';
+import { askingForRevision } from '../record/revision-request.ts';
+import { awaitsSource } from '../record/wanted-revision.ts';
 import { type Changes, makeChanges } from './changes.ts';
 import { codeHostFindings } from './code-host-rules.ts';
 import { hostFindings } from './hostname-rules.ts';
@@ -47,6 +46,7 @@ import type { CreateDeployment, ListDeployments, WantedState } from './payloads.
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
 import { registryFindings } from './registry-rules.ts';
 import { isMadeBy, type RequestMark } from './repeated-create.ts';
+import { presentRevisions } from './revisions/presenter.ts';
 import { mergedRuntime } from './runtime.ts';
 import {
   createValuesSecret,

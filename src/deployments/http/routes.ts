@@ -2,19 +2,18 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { Settings } from '../../api/settings.ts';
-import type { Tenant } from '../core/authorization.ts';
-import { deploymentNotFound, HttpError } from '../core/http-error.ts';
-import { etagOf, ifMatch } from '../core/preconditions.ts';
-import { type App, JsonText } from '../core/validation.ts';
-import type { Auth } from '../plugins/auth.ts';
-import type { EventStreams } from '../plugins/event-streams.ts';
-import { addWarnings } from '../plugins/field-validation.ts';
-import { followState, stateEvents } from '../plugins/followed-state.ts';
-import { failures } from '../plugins/openapi.ts';
-import { noteHeld } from '../plugins/request-log.ts';
-import { registerRevisions } from '../revisions/routes.ts';
+import { deploymentNotFound, HttpError } from '../../lib/http/http-error.ts';
+import { etagOf, ifMatch } from '../../lib/http/preconditions.ts';
+import type { Auth } from '../../organization/facade/auth.ts';
+import type { Tenant } from '../../organization/facade/authorization.ts';
+import type { EventStreams } from '../../organization/facade/event-streams.ts';
+import { addWarnings } from '../../organization/facade/field-validation.ts';
+import { followState, stateEvents } from '../../organization/facade/followed-state.ts';
+import { failures } from '../../organization/facade/openapi.ts';
+import { noteHeld } from '../../organization/facade/request-log.ts';
+import { type App, JsonText } from '../../organization/facade/validation.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { Settings } from '../../schema/settings.ts';
 import { readAliases } from './aliases.ts';
 import { listOf, makeListedTexts } from './list-response-cache.ts';
 import {
@@ -32,6 +31,7 @@ import {
 import { presentDeployment } from './presenter.ts';
 import { requestMark } from './repeated-create.ts';
 import type { Deployments } from './repository.ts';
+import { registerRevisions } from './revisions/routes.ts';
 import { registerSecrets } from './secret-routes.ts';
 import type { Changed } from './update.ts';
 

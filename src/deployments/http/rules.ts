@@ -1,13 +1,16 @@
 // Rules of a new deployment that JSON Schema cannot express. They equal the CRD's rules, so one answer contains all errors, and the
 // API and kubectl accept the same records.
 
-import { IMPOSSIBLE_NAME, UPLOAD_MESSAGE, UPLOAD_PATTERN } from '../../api/app-deployment.ts';
-import { asArray, asObject } from '../../api/json-value.ts';
-import { EXTERNAL_VARIABLES, PLATFORM_VARIABLES, STORE_FIELDS } from '../../api/meta.ts';
-import { type PodPolicy, podPolicyBreaches } from '../../api/pod-policy.ts';
-import { type ReachRules, reachBreaches } from '../../api/pod-reach.ts';
-import { ResourceSpec } from '../../api/resource-spec.ts';
-import type { Settings } from '../../api/settings.ts';
+import { fromSnake, snake } from '../../lib/http/casing.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import { asArray, asObject } from '../../lib/json-value.ts';
+import type { Draft, Rule } from '../../organization/facade/validation.ts';
+import { IMPOSSIBLE_NAME, UPLOAD_MESSAGE, UPLOAD_PATTERN } from '../../schema/app-deployment.ts';
+import { EXTERNAL_VARIABLES, PLATFORM_VARIABLES, STORE_FIELDS } from '../../schema/meta.ts';
+import { type PodPolicy, podPolicyBreaches } from '../../schema/pod-policy.ts';
+import { type ReachRules, reachBreaches } from '../../schema/pod-reach.ts';
+import { ResourceSpec } from '../../schema/resource-spec.ts';
+import type { Settings } from '../../schema/settings.ts';
 import {
   isSourceTaken,
   SOURCE_CONFIG_FIELDS,
@@ -15,12 +18,9 @@ import {
   SOURCE_RULES,
   SOURCES,
   type Source,
-} from '../../api/source-rules.ts';
-import { duplicates, podBreaches, type SpecBreach, sizeBreaches } from '../../api/spec-rules.ts';
-import { limitViolations, missingExternal } from '../../record/limits.ts';
-import { fromSnake, snake } from '../core/casing.ts';
-import type { FieldError } from '../core/http-error.ts';
-import type { Draft, Rule } from '../core/validation.ts';
+} from '../../schema/source-rules.ts';
+import { duplicates, podBreaches, type SpecBreach, sizeBreaches } from '../../schema/spec-rules.ts';
+import { limitViolations, missingExternal } from '../record/limits.ts';
 
 export const TAG_IS_NEVER_PUSHED = 'build_on_push must be false for a tag';
 export const IN_BOTH_LISTS = 'a name may be in secrets or in secret_references, not in both';

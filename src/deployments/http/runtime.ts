@@ -2,12 +2,12 @@
 // env_names are the record's.
 
 import { z } from 'zod';
-import { asArray, asObject } from '../../api/json-value.ts';
-import { Migrate, QueueDepth, RUNTIME_PARTS, Runtime, RuntimePart } from '../../api/runtime.ts';
-import { runtimeBreaches } from '../../api/spec-rules.ts';
-import { fromSnake, payloadShape, responseShape, snake, toSnake } from '../core/casing.ts';
-import type { FieldError } from '../core/http-error.ts';
-import type { Draft } from '../core/validation.ts';
+import { fromSnake, payloadShape, responseShape, snake, toSnake } from '../../lib/http/casing.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import { asArray, asObject } from '../../lib/json-value.ts';
+import type { Draft } from '../../organization/facade/validation.ts';
+import { Migrate, QueueDepth, RUNTIME_PARTS, Runtime, RuntimePart } from '../../schema/runtime.ts';
+import { runtimeBreaches } from '../../schema/spec-rules.ts';
 
 const PartPayload = z.object(payloadShape(RuntimePart.shape)).meta({
   id: 'RuntimePartRequest',

@@ -1,11 +1,11 @@
 // The routes of /v2/deployments/{id}/secrets: one variable at a time. A PATCH of the deployment changes several.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { HttpError } from '../core/http-error.ts';
-import { ifMatch } from '../core/preconditions.ts';
-import type { App } from '../core/validation.ts';
-import type { Auth } from '../plugins/auth.ts';
-import { failures } from '../plugins/openapi.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import { ifMatch } from '../../lib/http/preconditions.ts';
+import type { Auth } from '../../organization/facade/auth.ts';
+import { failures } from '../../organization/facade/openapi.ts';
+import type { App } from '../../organization/facade/validation.ts';
 import { Deployment, SecretPath, SecretValue, ShownSecrets } from './payloads.ts';
 import type { Deployments } from './repository.ts';
 import { variableRules } from './rules.ts';

@@ -1,13 +1,13 @@
 // Values of a record's `secrets`, in immutable Secrets that are created and read with the caller's token.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, VARIABLES_LABEL } from '../../api/meta.ts';
-import { Forbidden, NotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeObject, ObjectRef, SecretObject } from '../../kube/client.ts';
-import type { Logger } from '../../logger.ts';
-import type { Caller } from '../core/authorization.ts';
-import { turns } from '../core/turns.ts';
+import { Forbidden, NotFound } from '../../lib/errors.ts';
+import { turns } from '../../lib/http/turns.ts';
+import { SECRETS } from '../../lib/kube/api-resources.ts';
+import type { KubeObject, ObjectRef, SecretObject } from '../../lib/kube/client.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { Caller } from '../../organization/facade/authorization.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, VARIABLES_LABEL } from '../../schema/meta.ts';
 
 /** Creates a Secret of these values. `ref`: its namespace and name. `deployment`: the record's name. */
 export function createValuesSecret(

@@ -1,12 +1,12 @@
 // Checks that a deployment of source internal_template uses values of a template in the catalogue.
 
-import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../api/app-deployment.ts';
-import type { AppTemplate } from '../../api/app-template.ts';
-import { asObject } from '../../api/json-value.ts';
-import { notOffered, type Offered, templateFields } from '../../record/template-catalogue.ts';
-import { fromSnake, snake } from '../core/casing.ts';
-import type { FieldError } from '../core/http-error.ts';
-import type { Rule } from '../core/validation.ts';
+import { fromSnake, snake } from '../../lib/http/casing.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import { asObject } from '../../lib/json-value.ts';
+import type { Rule } from '../../organization/facade/validation.ts';
+import { type AppDeploymentSpec, SourceConfig, SourceRevisionConfig } from '../../schema/app-deployment.ts';
+import type { AppTemplate } from '../../schema/app-template.ts';
+import { notOffered, type Offered, templateFields } from '../record/template-catalogue.ts';
 
 /** Maximum number of choices in a message. */
 const NAMED = 10;

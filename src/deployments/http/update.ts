@@ -2,16 +2,16 @@
 // written. After a conflict the change is recomputed from the current record, so no concurrent change is lost.
 
 import { isDeepStrictEqual } from 'node:util';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
-import { FACADE_FIELD_MANAGER } from '../../api/meta.ts';
-import { Conflict, Forbidden, NotFound, Unavailable } from '../../errors.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { Logger } from '../../logger.ts';
-import { names } from '../../record/names.ts';
-import type { Caller } from '../core/authorization.ts';
-import { type FieldError, HttpError } from '../core/http-error.ts';
-import { changedMeanwhile, patchTo, retryOnConflict } from '../core/merge-patch.ts';
-import { type Precondition, preconditionFailed } from '../core/preconditions.ts';
+import { Conflict, Forbidden, NotFound, Unavailable } from '../../lib/errors.ts';
+import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
+import { changedMeanwhile, patchTo, retryOnConflict } from '../../lib/http/merge-patch.ts';
+import { type Precondition, preconditionFailed } from '../../lib/http/preconditions.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { Caller } from '../../organization/facade/authorization.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
+import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
+import { names } from '../record/names.ts';
 import type { Change } from './patch.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
 

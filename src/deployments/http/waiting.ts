@@ -1,8 +1,8 @@
 // `?wait=`: a GET that is answered when a deployment reaches the requested state, or after a time limit. Changes of the watch
 // caches wake it, so it sends no request to the API server.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { HttpError } from '../core/http-error.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { Changes } from './changes.ts';
 
 /** Maximum number of requests that wait at the same time in one namespace. */

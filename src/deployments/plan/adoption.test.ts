@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, ownLabels, UID } from '../../../test/support/builders.ts';
-import { ADOPT_DATABASE_ANNOTATION, DEPLOYMENT_UID_LABEL, POSTGRES_IMAGE_ANNOTATION } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { ADOPT_DATABASE_ANNOTATION, DEPLOYMENT_UID_LABEL, POSTGRES_IMAGE_ANNOTATION } from '../../schema/meta.ts';
 import { dataThere, planAdoption } from './adoption.ts';
 
 const EARLIER = '99999999-9999-4999-8999-999999999999';

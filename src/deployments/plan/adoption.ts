@@ -1,15 +1,15 @@
 // Retained data of an earlier deployment of the same name (databaseDeletionPolicy: Retain). It is adopted only on explicit
 // request: nobody gets another's data by choosing a name, and no data is mounted unintentionally.
 
+import type { KubeObject } from '../../lib/kube/client.ts';
 import {
   ADOPT_DATABASE_ANNOTATION,
   COMPONENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   POSTGRES_IMAGE_ANNOTATION,
-} from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { DataThere } from '../../record/wanted-revision.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, volumeClaimOf } from '../observed.ts';
+} from '../../schema/meta.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, volumeClaimOf } from '../assess/observed.ts';
+import type { DataThere } from '../record/wanted-revision.ts';
 import { storageOf } from './plan.ts';
 
 export interface KeptData {

@@ -1,8 +1,8 @@
 // Objects that an earlier version of Davit labelled so that Argo CD takes them for those of an Application, and prunes them.
 
-import { ARGO_CD_TRACKING_LABEL, NOT_PRUNED } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { childOf, isOurs, type Observed } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { ARGO_CD_TRACKING_LABEL, NOT_PRUNED } from '../../schema/meta.ts';
+import { childOf, isOurs, type Observed } from '../assess/observed.ts';
 
 /** The record's objects without an owner that still have the label. Davit creates most of them once and never applies them again. */
 export function prunable(observed: Observed): KubeObject[] {

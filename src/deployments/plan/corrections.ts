@@ -1,11 +1,11 @@
 // What Davit has put back: a person's change of one of its fields, or a child that was deleted.
 
-import { isObject } from '../../api/json-value.ts';
-import { APPLIED_ANNOTATION } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { hasDrifted } from '../drift.ts';
-import { elementKey } from '../list-map-keys.ts';
-import { type ActionFailure, refTo, said } from '../observed.ts';
+import { isObject } from '../../lib/json-value.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { APPLIED_ANNOTATION } from '../../schema/meta.ts';
+import { type ActionFailure, refTo, said } from '../assess/observed.ts';
+import { hasDrifted } from './drift.ts';
+import { elementKey } from './list-map-keys.ts';
 import type { Action } from './plan.ts';
 
 /** Kinds of which a deployed revision has all its objects: a missing one was deleted by somebody. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
 import { repairPatch } from './drift-repair.ts';
 
 function object(spec: object, metadata: object = {}): KubeObject {

@@ -2,9 +2,9 @@
 // as another port and adds Davit's beside it under the same name, and it keeps a changed source of a variable beside Davit's
 // value. The API server rejects both every time. The patch removes the changed elements.
 
-import { isObject } from '../../api/json-value.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { elementKey } from '../list-map-keys.ts';
+import { isObject } from '../../lib/json-value.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { elementKey } from './list-map-keys.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

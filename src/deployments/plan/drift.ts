@@ -2,8 +2,8 @@
 // Server-side apply would give the same result, but costs a request (and sometimes a new resourceVersion although nothing changed:
 // kubernetes/kubernetes#95460, #121404).
 
-import { isObject } from '../api/json-value.ts';
-import { quantity } from '../api/quantity.ts';
+import { isObject } from '../../lib/json-value.ts';
+import { quantity } from '../../schema/quantity.ts';
 import { elementKey } from './list-map-keys.ts';
 
 type Json = unknown;

@@ -1,10 +1,10 @@
 // What other people or programs have added to a record's children, such as by kubectl set env. Davit keeps it: server-side apply
 // changes only Davit's own fields. It is named in condition ResourceSpecHonored, because the pods are then not what was asked for.
 
-import { isObject } from '../../api/json-value.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { elementKey } from '../list-map-keys.ts';
-import { childOf, type Observed } from '../observed.ts';
+import { isObject } from '../../lib/json-value.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { childOf, type Observed } from '../assess/observed.ts';
+import { elementKey } from './list-map-keys.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 // Lists that Kubernetes keeps as maps. Source: x-kubernetes-patch-merge-key and x-kubernetes-list-map-keys of its OpenAPI
 // document, where ports are told apart by number and protocol; ours have names, and no two of a list have the same.
 
-import { isObject } from '../api/json-value.ts';
+import { isObject } from '../../lib/json-value.ts';
 
 /** By the field that holds the list: what tells its elements apart. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {

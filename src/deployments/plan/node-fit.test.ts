@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, aStore } from '../../../test/support/builders.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
 import { type ClusterNode, roomToCheck, withoutRoom } from './node-fit.ts';
 
 function aNode(cpu: string, memory: string, more: object = {}, labels: object = {}): ClusterNode {

@@ -1,10 +1,10 @@
 // Whether any node is large enough for the changed pod of a running PostgreSQL or Redis. A StatefulSet stops the running pod
 // before it starts the next, so a size that no node has would end a working database.
 
-import { quantity } from '../../api/quantity.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { hasDrifted } from '../drift.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, type Workload } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { quantity } from '../../schema/quantity.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, type Workload } from '../assess/observed.ts';
+import { hasDrifted } from './drift.ts';
 import type { Action } from './plan.ts';
 
 interface Taint {

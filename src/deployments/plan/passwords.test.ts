@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, ownLabels, UID } from '../../../test/support/builders.ts';
-import type { StorePart } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { StorePart } from '../../schema/meta.ts';
 import { type PasswordState, passwordLost, passwordState } from './passwords.ts';
 
 const FOREIGN = { 'davit.dev/deployment': 'shop' };

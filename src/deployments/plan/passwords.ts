@@ -1,9 +1,17 @@
 // The passwords of a record's own PostgreSQL and Redis: created once, and never regenerated while existing data depends on them.
 
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../schema/meta.ts';
 import { isVolumeMissing, startEmpty } from '../assess/database-volume.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, said, statefulSetOf, volumeClaimOf } from '../observed.ts';
+import {
+  type ActionFailure,
+  childOf,
+  isOurs,
+  type Observed,
+  said,
+  statefulSetOf,
+  volumeClaimOf,
+} from '../assess/observed.ts';
 
 /**
  * `lost`: the Secret is missing, but the data that it opens exists. The cache may lag, so the caller confirms this by a live

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, ownLabels } from '../../../test/support/builders.ts';
-import { APPLIED_ANNOTATION } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { ActionFailure } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { APPLIED_ANNOTATION } from '../../schema/meta.ts';
+import type { ActionFailure } from '../assess/observed.ts';
 import { type Action, plan, withoutUnsafe } from './plan.ts';
 
 interface Thing extends KubeObject {

@@ -1,12 +1,18 @@
 // The plan: an unordered list of actions that change the observed state to the wanted one. Pure; it executes nothing.
 
-import { APPLIED_ANNOTATION, COMPONENT_LABEL, IMAGE_COMPONENTS, REVISION_LABEL, STORE_PARTS } from '../../api/meta.ts';
-import { quantity } from '../../api/quantity.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { podsIdOf } from '../../record/shared-pods.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import {
+  APPLIED_ANNOTATION,
+  COMPONENT_LABEL,
+  IMAGE_COMPONENTS,
+  REVISION_LABEL,
+  STORE_PARTS,
+} from '../../schema/meta.ts';
+import { quantity } from '../../schema/quantity.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../assess/observed.ts';
 import { mayStartPods } from '../assess/pod-starts.ts';
-import { hasDrifted } from '../drift.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../observed.ts';
+import { podsIdOf } from '../record/shared-pods.ts';
+import { hasDrifted } from './drift.ts';
 import { handOverFloor } from './replicas-handover.ts';
 
 export type Action =

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, aStore, ownLabels } from '../../../test/support/builders.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { Workload } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { Workload } from '../assess/observed.ts';
 import { NOTHING_PRUNED, plan } from './plan.ts';
 import { podRefused, podsToTry, untilStuckMs, withoutRefused } from './pod-dry-run.ts';
 

@@ -1,10 +1,18 @@
 // Which pods are dry-run before they are created. Admission, LimitRanges, quota and Pod Security only evaluate the rendered pod,
 // and a workload whose pods are rejected has replaced the old ones already.
 
-import { quoted } from '../../api/text.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { hasDrifted } from '../drift.ts';
-import { type ActionFailure, failureAt, isOurs, type Observed, refTo, said, type Workload } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { quoted } from '../../schema/text.ts';
+import {
+  type ActionFailure,
+  failureAt,
+  isOurs,
+  type Observed,
+  refTo,
+  said,
+  type Workload,
+} from '../assess/observed.ts';
+import { hasDrifted } from './drift.ts';
 import type { Action, Plan } from './plan.ts';
 
 /** A pod as the controller of `workload` would create it. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { anObserved, aRecord, aRevision, aWorkload } from '../../../test/support/builders.ts';
-import { AUTOSCALED_ANNOTATION } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { AUTOSCALED_ANNOTATION } from '../../schema/meta.ts';
 import { handedOver, handOverFloor } from './replicas-handover.ts';
 
 function server(annotation: string | undefined, replicas?: number): KubeObject {

@@ -2,11 +2,11 @@
 // returns to its default, 1, so another manager has to own it first. The way back needs nothing: the fixed number is applied with
 // force.
 
-import type { AppRevision } from '../../api/app-revision.ts';
-import { AUTOSCALED_ANNOTATION, type Role } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { autoscaledRoles, followsDepth } from '../../record/scale.ts';
-import { deploymentOf, isOurs, type Observed, type Workload } from '../observed.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { AUTOSCALED_ANNOTATION, type Role } from '../../schema/meta.ts';
+import { deploymentOf, isOurs, type Observed, type Workload } from '../assess/observed.ts';
+import { autoscaledRoles, followsDepth } from '../record/scale.ts';
 
 interface Autoscaler extends KubeObject {
   readonly spec?: { readonly minReplicas?: number; readonly minReplicaCount?: number };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, aRevision, aWorkload } from '../../../test/support/builders.ts';
-import { SECRETS_ANNOTATION } from '../../api/meta.ts';
-import type { Observed, SecretsRead, Workload } from '../observed.ts';
+import { SECRETS_ANNOTATION } from '../../schema/meta.ts';
+import type { Observed, SecretsRead, Workload } from '../assess/observed.ts';
 import { rotationOf } from './rotation.ts';
 
 const record = aRecord();

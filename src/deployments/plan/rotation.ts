@@ -1,12 +1,12 @@
 // When new values of a Secret roll running pods. Pods have a digest of the values with which they were started. Their workload has
 // the current digest with the same meaning, whose text may differ.
 
-import type { AppRevision } from '../../api/app-revision.ts';
-import { REVISION_LABEL, ROLES, type Role, SECRETS_ANNOTATION } from '../../api/meta.ts';
-import { podsIdOf } from '../../record/shared-pods.ts';
-import type { SecretDigests } from '../../resources/inputs.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { REVISION_LABEL, ROLES, type Role, SECRETS_ANNOTATION } from '../../schema/meta.ts';
+import { deploymentOf, type Observed, type Workload } from '../assess/observed.ts';
 import { podsOf } from '../assess/pod-failures.ts';
-import { deploymentOf, type Observed, type Workload } from '../observed.ts';
+import type { SecretDigests } from '../children/inputs.ts';
+import { podsIdOf } from '../record/shared-pods.ts';
 
 /** Quiet time in milliseconds before pods are rolled, because several Secrets are often rotated together. */
 const QUIET_MS = 2000;

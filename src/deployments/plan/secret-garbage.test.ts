@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision } from '../../test/support/builders.ts';
-import type { KubeObject } from '../kube/client.ts';
+import { aRecord, aRevision } from '../../../test/support/builders.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
 import { secretUsage, valuesNamed } from './secret-garbage.ts';
 
 const secret: KubeObject = {

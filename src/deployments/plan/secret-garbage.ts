@@ -1,11 +1,11 @@
 // Which Secrets nobody needs any more: values that a crash left behind between the Secret and its record, or whose last
 // revision has gone, and client secrets that no OAuth provider names.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import { PROVIDER_LABEL, VARIABLES_LABEL } from '../api/meta.ts';
-import type { OAuthProvider } from '../api/oauth-provider.ts';
-import type { KubeObject } from '../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { PROVIDER_LABEL, VARIABLES_LABEL } from '../../schema/meta.ts';
+import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 
 /**
  * For so long, in milliseconds, a Secret that has just been made may still be waiting for its record; and one whose

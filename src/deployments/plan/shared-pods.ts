@@ -1,6 +1,7 @@
 // Which running pods a new revision replaces: a part whose pods would be the same, but for their id, shares them.
 
-import type { AppRevision } from '../../api/app-revision.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import {
   COMPONENT_LABEL,
   type Component,
@@ -8,16 +9,15 @@ import {
   STORE_PARTS,
   STORE_REVISION_ANNOTATION,
   type StorePart,
-} from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { imageOf } from '../../record/revision-image.ts';
-import { rolesOf } from '../../record/scale.ts';
-import { podsIdOf } from '../../record/shared-pods.ts';
-import { sameJson, sameRevision } from '../../record/wanted-revision.ts';
+} from '../../schema/meta.ts';
+import { deploymentOf, type Observed, statefulSetOf, type Workload } from '../assess/observed.ts';
 import { isOwn } from '../assess/stores.ts';
 import { isRoleRolled } from '../assess/workloads.ts';
-import { hasDrifted } from '../drift.ts';
-import { deploymentOf, type Observed, statefulSetOf, type Workload } from '../observed.ts';
+import { imageOf } from '../record/revision-image.ts';
+import { rolesOf } from '../record/scale.ts';
+import { podsIdOf } from '../record/shared-pods.ts';
+import { sameJson, sameRevision } from '../record/wanted-revision.ts';
+import { hasDrifted } from './drift.ts';
 import { type Action, NOTHING_PRUNED, plan } from './plan.ts';
 
 type Ids = Readonly<Partial<Record<Component, string>>>;

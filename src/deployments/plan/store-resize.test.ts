@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore } from '../../../test/support/builders.ts';
-import type { Observed, ObservedCondition, Pod, Resources, Workload } from '../observed.ts';
+import type { Observed, ObservedCondition, Pod, Resources, Workload } from '../assess/observed.ts';
 import { keepingResized, resizeSteps, untilGivenUpMs } from './store-resize.ts';
 
 const record = aRecord();

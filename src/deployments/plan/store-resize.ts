@@ -2,14 +2,14 @@
 // the StatefulSet has strategy OnDelete, so that its controller keeps the pod of the earlier template: that strategy is all that is
 // remembered, and everything else is read from the StatefulSet and its pod.
 
-import { isObject } from '../../api/json-value.ts';
-import { CONTROLLER_REVISION_LABEL } from '../../api/meta.ts';
-import { quantity } from '../../api/quantity.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import { isObject } from '../../lib/json-value.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { CONTROLLER_REVISION_LABEL } from '../../schema/meta.ts';
+import { quantity } from '../../schema/quantity.ts';
+import { childOf, isOurs, type Observed, type Pod, type PodContainer, type Workload } from '../assess/observed.ts';
 import { isReadyPod } from '../assess/pod-failures.ts';
-import { hasDrifted } from '../drift.ts';
-import { childOf, isOurs, type Observed, type Pod, type PodContainer, type Workload } from '../observed.ts';
-import { isResizing, podOf, resizeCondition } from '../resizing.ts';
+import { isResizing, podOf, resizeCondition } from '../assess/resizing.ts';
+import { hasDrifted } from './drift.ts';
 
 /** What is done next for one pod. `set`: its StatefulSet. */
 export interface ResizeStep {

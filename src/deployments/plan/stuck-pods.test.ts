@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore } from '../../../test/support/builders.ts';
-import type { ContainerState, Pod, Workload } from '../observed.ts';
+import type { ContainerState, Pod, Workload } from '../assess/observed.ts';
 import { stuckPods } from './stuck-pods.ts';
 
 const record = aRecord();

@@ -1,9 +1,9 @@
 // Pods of a PostgreSQL or Redis that their StatefulSet never replaces. A StatefulSet waits until a pod is Ready before it replaces
 // it by one of a newer template, so a pod that cannot start stays after its template was corrected.
 
-import { COMPONENT_LABEL, CONTROLLER_REVISION_LABEL } from '../../api/meta.ts';
+import { COMPONENT_LABEL, CONTROLLER_REVISION_LABEL } from '../../schema/meta.ts';
+import { isOurs, type Observed, type Pod, type Workload } from '../assess/observed.ts';
 import { isReadyPod } from '../assess/pod-failures.ts';
-import { isOurs, type Observed, type Pod, type Workload } from '../observed.ts';
 
 /**
  * Pods to delete, so that the StatefulSet recreates them from its newest template. Only pods of the record's StatefulSets, of

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aStore, aWorkload, ownLabels } from '../../../test/support/builders.ts';
-import { VARIABLES_LABEL } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import type { Pod } from '../observed.ts';
-import { withOverdue } from '../terminating-pods.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { VARIABLES_LABEL } from '../../schema/meta.ts';
+import type { Pod } from '../assess/observed.ts';
+import { withOverdue } from '../assess/terminating-pods.ts';
 import { nextStep, orphanedChildren } from './teardown.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');

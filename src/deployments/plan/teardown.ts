@@ -1,14 +1,14 @@
 // The teardown of a record in steps: address, workloads, Redis, database, values, revisions, tracing project. Each step waits
 // until the objects of the previous one are gone.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { COMPONENT_LABEL, IMAGE_COMPONENTS, VARIABLES_LABEL } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { names } from '../../record/names.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { COMPONENT_LABEL, IMAGE_COMPONENTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
-import { isOurs, type Observed, type Pod } from '../observed.ts';
-import { valuesNamed } from '../secret-garbage.ts';
-import { howToRelease, isControlled, said, untilOverdueMs } from '../terminating-pods.ts';
+import { isOurs, type Observed, type Pod } from '../assess/observed.ts';
+import { howToRelease, isControlled, said, untilOverdueMs } from '../assess/terminating-pods.ts';
+import { names } from '../record/names.ts';
+import { valuesNamed } from './secret-garbage.ts';
 
 export interface TeardownStep {
   /** The objects that the step waits for, as text for people. */

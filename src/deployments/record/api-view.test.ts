@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { aRecord, aRevision, UID } from '../../test/support/builders.ts';
+import { aRecord, aRevision, UID } from '../../../test/support/builders.ts';
 import {
   apiStatus,
   createdAt,

@@ -1,12 +1,12 @@
 // A record in the HTTP API: status, ids of revisions, times. The facade shows the controller's report, or computes the values
 // that are known before the first report.
 
-import type { AppDeployment, State } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
-import { conditionOf } from '../api/conditions.ts';
-import { STORE_PARTS } from '../api/meta.ts';
-import { doesWithout } from '../api/runtime.ts';
-import type { KubeObject } from '../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment, State } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import { STORE_PARTS } from '../../schema/meta.ts';
+import { doesWithout } from '../../schema/runtime.ts';
 import { parseImage } from './image.ts';
 import { runsHere } from './listener-assignment.ts';
 import { names } from './names.ts';

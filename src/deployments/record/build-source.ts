@@ -1,9 +1,9 @@
 // What a revision is built from: whether it is built at all, and whether two revisions would be built from the same.
 
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import type { AppRevision, Requested } from '../api/app-revision.ts';
-import { imagesOf } from '../api/registry-images.ts';
-import type { Settings } from '../api/settings.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { AppRevision, Requested } from '../../schema/app-revision.ts';
+import { imagesOf } from '../../schema/registry-images.ts';
+import type { Settings } from '../../schema/settings.ts';
 import { imageIn, type RegistrySettings } from './registry-names.ts';
 
 /** Whether images are built here at all: there is a registry for them, and what builds them. */

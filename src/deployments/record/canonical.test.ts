@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/support/builders.ts';
-import { AppDeploymentSpec } from '../api/app-deployment.ts';
-import type { Requested } from '../api/app-revision.ts';
-import { type StructuralSchema, structuralSchema } from '../api/structural-schema.ts';
+import { aRecord, aRevision, aSpec, SETTINGS } from '../../../test/support/builders.ts';
+import { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { Requested } from '../../schema/app-revision.ts';
+import { type StructuralSchema, structuralSchema } from '../../schema/structural-schema.ts';
 import { canonical } from './canonical.ts';
 import { needsRevision } from './needs-revision.ts';
 import { requestedOf, sameRequested, wantedRevision } from './wanted-revision.ts';

@@ -1,8 +1,8 @@
 // The canonical form of requested values. Different texts mean the same pods: an empty list or none, null or an absent
 // field, maps in any order. Snapshots were stored by different versions of Davit, each in its own form.
 
-import type { Requested } from '../api/app-revision.ts';
-import { ROLES } from '../api/meta.ts';
+import type { Requested } from '../../schema/app-revision.ts';
+import { ROLES } from '../../schema/meta.ts';
 
 /** Maps for which empty means absent. Other empty objects have a meaning: `emptyDir: {}`. */
 const MAPS: ReadonlySet<string> = new Set([

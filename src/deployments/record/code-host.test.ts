@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CodeHostIntegration } from '../api/code-host-integration.ts';
+import type { CodeHostIntegration } from '../../schema/code-host-integration.ts';
 import { buildsAnew, codeHostProblem, repositoryOfUrl } from './code-host.ts';
 
 const ID = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';

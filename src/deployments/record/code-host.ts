@@ -1,8 +1,8 @@
 // Whether a record of source codehost names an integration that its tenant may use, and a repository on the integration's
 // host. Facade and controller share this check.
 
-import type { AppDeploymentSpec, SourceRevisionConfig } from '../api/app-deployment.ts';
-import type { CodeHostIntegration, CodeHostIntegrationSpec } from '../api/code-host-integration.ts';
+import type { AppDeploymentSpec, SourceRevisionConfig } from '../../schema/app-deployment.ts';
+import type { CodeHostIntegration, CodeHostIntegrationSpec } from '../../schema/code-host-integration.ts';
 
 /** The problem: no such integration for this tenant (whether it exists or not), or a repository on another host. */
 export type CodeHostProblem =

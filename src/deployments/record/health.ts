@@ -1,7 +1,7 @@
 // How the pods of a part are asked whether they can work, and the port that they listen on.
 
-import type { AppRevision } from '../api/app-revision.ts';
-import { type ImageComponent, MIGRATION } from '../api/meta.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { type ImageComponent, MIGRATION } from '../../schema/meta.ts';
 
 /** `command` is run in the container instead of a request for `path`. */
 export interface Health {

@@ -1,9 +1,9 @@
 // Hosts: the one that a record requests, and those that its tenant may claim. Facade and controller share these rules.
 
 import { createHash } from 'node:crypto';
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import type { AddressSettings } from '../api/settings.ts';
-import { listed } from '../api/text.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { AddressSettings } from '../../schema/settings.ts';
+import { listed } from '../../schema/text.ts';
 import { runsHere } from './listener-assignment.ts';
 
 export interface Place {

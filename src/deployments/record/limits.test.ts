@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { aSpec } from '../../test/support/builders.ts';
-import type { Container, ResourceSpec } from '../api/resource-spec.ts';
-import { Settings } from '../api/settings.ts';
+import { aSpec } from '../../../test/support/builders.ts';
+import type { Container, ResourceSpec } from '../../schema/resource-spec.ts';
+import { Settings } from '../../schema/settings.ts';
 import { type Excess, limitViolations, missingExternal } from './limits.ts';
 import { resolve } from './resolve.ts';
 

@@ -1,12 +1,12 @@
 // The platform's limits for records, in addition to the bounds of the schema. The chart's policy davit-limits has the same rules
 // for kubectl, by charts/davit/files/admission-rules.json.
 
-import { asArray, asObject } from '../api/json-value.ts';
-import { EXTERNAL_VARIABLES, ROLES, STORE_PARTS, type StorePart } from '../api/meta.ts';
-import { quantity } from '../api/quantity.ts';
-import { NUMBER_FIELDS, numberField } from '../api/resource-spec.ts';
-import { doesWithout, type Runtime } from '../api/runtime.ts';
-import type { Settings } from '../api/settings.ts';
+import { asArray, asObject } from '../../lib/json-value.ts';
+import { EXTERNAL_VARIABLES, ROLES, STORE_PARTS, type StorePart } from '../../schema/meta.ts';
+import { quantity } from '../../schema/quantity.ts';
+import { NUMBER_FIELDS, numberField } from '../../schema/resource-spec.ts';
+import { doesWithout, type Runtime } from '../../schema/runtime.ts';
+import type { Settings } from '../../schema/settings.ts';
 
 type Limits = Settings['limits'];
 type Parts = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Listener } from '../api/listener.ts';
+import type { Listener } from '../../schema/listener.ts';
 import { listenerProblem } from './listener-assignment.ts';
 
 const UID = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';

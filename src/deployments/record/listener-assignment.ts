@@ -1,7 +1,7 @@
 // Whether a record runs in another cluster, and whether it names a Listener of its tenant and a namespace that the Listener lists.
 
-import type { AppDeployment, AppDeploymentSpec, SourceConfig } from '../api/app-deployment.ts';
-import type { Listener } from '../api/listener.ts';
+import type { AppDeployment, AppDeploymentSpec, SourceConfig } from '../../schema/app-deployment.ts';
+import type { Listener } from '../../schema/listener.ts';
 
 /** Whether this cluster runs the record: it names no listener. */
 export function runsHere({ spec }: { readonly spec: Pick<AppDeploymentSpec, 'sourceConfig'> }): boolean {

@@ -1,7 +1,7 @@
 // Metadata that every record from an API server has, although its type does not guarantee it.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import { ORIGIN_GENERATION_ANNOTATION, ORIGIN_ID_ANNOTATION } from '../api/meta.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { ORIGIN_GENERATION_ANNOTATION, ORIGIN_ID_ANNOTATION } from '../../schema/meta.ts';
 
 /** Throws for a record that was not read from an API server. */
 export function uidOf(record: AppDeployment): string {

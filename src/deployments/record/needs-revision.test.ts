@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/support/builders.ts';
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
+import { aRecord, aRevision, aSpec, SETTINGS } from '../../../test/support/builders.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { followsUnseen, needsRevision } from './needs-revision.ts';
 import { resolve } from './resolve.ts';
 import { askingForRevision, rollingBack } from './revision-request.ts';

@@ -1,7 +1,7 @@
 // Which writes need a new revision.
 
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import { awaitsSource, requestedOf, sameJson, sameRevision } from './wanted-revision.ts';
 
 /**

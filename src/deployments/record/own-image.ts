@@ -1,7 +1,7 @@
 // Which image a deployment of source internal_docker may run: one of its own repository in the platform's registry, by digest. The
 // HTTP API, the controller and the chart's policy davit-images have this rule.
 
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { imageRepository, type RegistrySettings, type TenantIdentity } from './registry-names.ts';
 
 /** The digest of the image in the deployment's own repository; undefined for any other image. */

@@ -1,7 +1,7 @@
 // Where in the platform's registry things are: images, uploads, caches and logs of a deployment are all in one repository,
 // so that a token for one repository is a token for one deployment.
 
-import type { BuildSettings } from '../api/settings.ts';
+import type { BuildSettings } from '../../schema/settings.ts';
 
 export type RegistrySettings = NonNullable<BuildSettings['registry']>;
 

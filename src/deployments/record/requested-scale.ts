@@ -1,9 +1,9 @@
 // The scale in requested values: how many pods run, and how much work each gets. It is the record's and of no revision, so that a
 // change replaces no pod. Imports nothing at run time, because kubectl-davit bundles it.
 
-import type { Requested } from '../api/app-revision.ts';
-import type { ResourceSpec } from '../api/resource-spec.ts';
-import type { Runtime } from '../api/runtime.ts';
+import type { Requested } from '../../schema/app-revision.ts';
+import type { ResourceSpec } from '../../schema/resource-spec.ts';
+import type { Runtime } from '../../schema/runtime.ts';
 
 type Numbers = Readonly<Partial<ResourceSpec>>;
 type Requests = Readonly<Pick<Requested, 'resourceSpec' | 'runtime'>>;

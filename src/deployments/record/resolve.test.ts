@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { aSpec, SETTINGS } from '../../test/support/builders.ts';
-import { DEPLOYMENT_TYPE_INPUTS, type DeploymentTypeInput } from '../api/app-deployment.ts';
-import { Resolved } from '../api/app-revision.ts';
-import { ORDERED_PAIRS, type ResourceSpec } from '../api/resource-spec.ts';
-import { defaultSettings, Settings } from '../api/settings.ts';
+import { aSpec, SETTINGS } from '../../../test/support/builders.ts';
+import { DEPLOYMENT_TYPE_INPUTS, type DeploymentTypeInput } from '../../schema/app-deployment.ts';
+import { Resolved } from '../../schema/app-revision.ts';
+import { ORDERED_PAIRS, type ResourceSpec } from '../../schema/resource-spec.ts';
+import { defaultSettings, Settings } from '../../schema/settings.ts';
 import { limitViolations } from './limits.ts';
 import { effectiveNumbers, resolve } from './resolve.ts';
 

@@ -1,12 +1,12 @@
 // Resolves a record's requested values to the values in force: defaults, presets and platform images. A revision stores the
 // result, so that a changed default restarts nothing. The presets are the setting `sizes`.
 
-import { type AppDeploymentSpec, deploymentTypeMeant, type SecretReference } from '../api/app-deployment.ts';
-import type { Resolved, Scaled, Sized } from '../api/app-revision.ts';
-import { type Component, EXTERNAL_VARIABLES, type StorePart } from '../api/meta.ts';
-import { type Measure, NUMBER_FIELDS, type ResourceSpec } from '../api/resource-spec.ts';
-import { doesWithout } from '../api/runtime.ts';
-import type { Settings } from '../api/settings.ts';
+import { type AppDeploymentSpec, deploymentTypeMeant, type SecretReference } from '../../schema/app-deployment.ts';
+import type { Resolved, Scaled, Sized } from '../../schema/app-revision.ts';
+import { type Component, EXTERNAL_VARIABLES, type StorePart } from '../../schema/meta.ts';
+import { type Measure, NUMBER_FIELDS, type ResourceSpec } from '../../schema/resource-spec.ts';
+import { doesWithout } from '../../schema/runtime.ts';
+import type { Settings } from '../../schema/settings.ts';
 import { usesRegistry } from './build-source.ts';
 import { fromRegistry } from './image.ts';
 import { PULL_SECRET } from './names.ts';
@@ -16,7 +16,7 @@ import { type NamesSecrets, referencesOf } from './secret-references.ts';
 /**
  * Version of the pod contract of new revisions: init containers, variables, probes, security, arguments of PostgreSQL and
  * Redis. A change that would restart the pods of existing revisions needs a new version. The makers of every version are
- * kept (resources/contracts.ts).
+ * kept (deployments/children/contracts.ts).
  */
 export const POD_CONTRACT = 1;
 

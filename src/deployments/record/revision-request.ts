@@ -1,8 +1,8 @@
 // How a write requests a revision: it raises the serial by exactly one, and for a rollback restores the values of an old
 // revision. Imports no zod at run time, because kubectl-davit bundles it.
 
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import type { AppRevisionSpec } from '../api/app-revision.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { AppRevisionSpec } from '../../schema/app-revision.ts';
 import { withScaleOf } from './requested-scale.ts';
 
 /**

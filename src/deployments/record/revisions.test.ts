@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { aRecord } from '../../test/support/builders.ts';
-import type { AppRevision } from '../api/app-revision.ts';
+import { aRecord } from '../../../test/support/builders.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import { revisionsOf } from './revisions.ts';
 
 const record = aRecord();

@@ -1,8 +1,8 @@
 // The revisions of a record in order. Imports only types of the kinds, so that the kubectl plugin can use it without loading
 // zod.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { AppRevision } from '../api/app-revision.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 
 /** Newest first, by the record's generation in the snapshot, because creationTimestamps have a resolution of one second. */
 function newestFirst(a: AppRevision, b: AppRevision): number {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { aSpec, SETTINGS } from '../../test/support/builders.ts';
-import type { ResourceSpec } from '../api/resource-spec.ts';
+import { aSpec, SETTINGS } from '../../../test/support/builders.ts';
+import type { ResourceSpec } from '../../schema/resource-spec.ts';
 import { resolve } from './resolve.ts';
 import { autoscaledRoles, raisedMinimums, scaleOf } from './scale.ts';
 

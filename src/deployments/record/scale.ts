@@ -1,7 +1,7 @@
 // How many pods a role runs: a fixed number, or a range within which an autoscaler decides.
 
-import type { AppRevisionSpec, Resolved } from '../api/app-revision.ts';
-import { ROLES, type Role } from '../api/meta.ts';
+import type { AppRevisionSpec, Resolved } from '../../schema/app-revision.ts';
+import { ROLES, type Role } from '../../schema/meta.ts';
 
 export type Scale =
   | { readonly kind: 'fixed'; readonly replicas: number }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision, aSpec, SETTINGS } from '../../test/support/builders.ts';
-import { NUMBER_FIELDS, type ResourceSpec } from '../api/resource-spec.ts';
-import { Settings } from '../api/settings.ts';
+import { aRecord, aRevision, aSpec, SETTINGS } from '../../../test/support/builders.ts';
+import { NUMBER_FIELDS, type ResourceSpec } from '../../schema/resource-spec.ts';
+import { Settings } from '../../schema/settings.ts';
 import { asksForPart, SCALE_FIELDS, SCALED_PARTS, sameScaleAsked } from './requested-scale.ts';
 import { resolve } from './resolve.ts';
 import { scaledBy } from './scaled.ts';

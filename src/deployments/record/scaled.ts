@@ -1,10 +1,10 @@
 // A revision at the scale that its record asks for now.
 
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import { deploymentTypeMeant } from '../api/app-deployment.ts';
-import type { AppRevision, Resolved, Scaled } from '../api/app-revision.ts';
-import type { ResourceSpec } from '../api/resource-spec.ts';
-import type { Settings } from '../api/settings.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { deploymentTypeMeant } from '../../schema/app-deployment.ts';
+import type { AppRevision, Resolved, Scaled } from '../../schema/app-revision.ts';
+import type { ResourceSpec } from '../../schema/resource-spec.ts';
+import type { Settings } from '../../schema/settings.ts';
 import { asksForPart, SCALED_PARTS, type ScaledPart, sameScaleAsked, scaleAsked } from './requested-scale.ts';
 import { scaleFrom } from './resolve.ts';
 

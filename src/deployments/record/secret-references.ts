@@ -1,7 +1,7 @@
 // All references of a record to Secrets, in any field.
 
-import type { SecretReference } from '../api/app-deployment.ts';
-import type { Container, ResourceSpec } from '../api/resource-spec.ts';
+import type { SecretReference } from '../../schema/app-deployment.ts';
+import type { Container, ResourceSpec } from '../../schema/resource-spec.ts';
 
 /** A record's spec, or a revision's `requested`. */
 export interface NamesSecrets {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aRevision } from '../../test/support/builders.ts';
-import type { AppRevision } from '../api/app-revision.ts';
+import { aRecord, aRevision } from '../../../test/support/builders.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import { podsIdOf, sharesPods, storeIdOf } from './shared-pods.ts';
 
 const OWN = aRevision(aRecord());

@@ -1,7 +1,7 @@
 // Revisions that share pods: a part whose pods would be those that run already, but for their id, keeps them.
 
-import type { AppRevision, Resolved } from '../api/app-revision.ts';
-import { type ImageComponent, MIGRATION, type StorePart } from '../api/meta.ts';
+import type { AppRevision, Resolved } from '../../schema/app-revision.ts';
+import { type ImageComponent, MIGRATION, type StorePart } from '../../schema/meta.ts';
 
 type Snapshot = { readonly spec: { readonly id: string; readonly resolved: Readonly<Resolved> } };
 

@@ -1,6 +1,6 @@
 // The state of a record, as one table for the controller's report and for the facade before the first report.
 
-import type { AppDeploymentSpec, State } from '../api/app-deployment.ts';
+import type { AppDeploymentSpec, State } from '../../schema/app-deployment.ts';
 import { awaitsSource } from './wanted-revision.ts';
 
 /** Inputs of the table. Each is false before anything has been observed. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { aSpec } from '../../test/support/builders.ts';
-import type { AppTemplate, AppTemplateSpec } from '../api/app-template.ts';
+import { aSpec } from '../../../test/support/builders.ts';
+import type { AppTemplate, AppTemplateSpec } from '../../schema/app-template.ts';
 import { notOffered, type Offered, templateFields } from './template-catalogue.ts';
 
 const REPOSITORY = 'https://code.example/templates/chat';

@@ -1,7 +1,7 @@
 // Whether the catalogue of templates contains the image or repository of a record of source internal_template.
 
-import type { AppDeploymentSpec } from '../api/app-deployment.ts';
-import type { AppTemplate, AppTemplateSpec } from '../api/app-template.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { AppTemplate, AppTemplateSpec } from '../../schema/app-template.ts';
 
 /** Fields of a record that a template can offer. */
 export type Offered = Pick<AppTemplateSpec, 'imageUri' | 'repoUrl' | 'repoRef' | 'workflowConfigPath'>;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { aRecord, aSpec, SETTINGS, UID } from '../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentSpec } from '../api/app-deployment.ts';
-import { type AppRevision, AppRevisionSpec } from '../api/app-revision.ts';
-import type { ResourceSpec } from '../api/resource-spec.ts';
-import { Settings } from '../api/settings.ts';
+import { aRecord, aSpec, SETTINGS, UID } from '../../../test/support/builders.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { type AppRevision, AppRevisionSpec } from '../../schema/app-revision.ts';
+import type { ResourceSpec } from '../../schema/resource-spec.ts';
+import { Settings } from '../../schema/settings.ts';
 import { resolve } from './resolve.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
 import { requestedOf, sameRequested, type WantedRevision, wantedRevision } from './wanted-revision.ts';

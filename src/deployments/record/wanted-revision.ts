@@ -1,9 +1,9 @@
 // Which revision a record wants: the newest existing one, or a new snapshot. Only the controller creates AppRevisions; the
 // facade only computes the id of the next one.
 
-import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../api/app-deployment.ts';
-import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../api/app-revision.ts';
-import type { Settings } from '../api/settings.ts';
+import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
+import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../../schema/app-revision.ts';
+import type { Settings } from '../../schema/settings.ts';
 import { commitOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
 import { imageBase, majorVersion } from './image.ts';

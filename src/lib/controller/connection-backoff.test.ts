@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { makeFakeClock } from '../../test/support/fake-clock.ts';
+import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { Unavailable } from '../errors.ts';
 import { makeConnectionBackoff } from './connection-backoff.ts';
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { makeFakeClock } from '../../test/support/fake-clock.ts';
+import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { AlreadyExists, Conflict, Terminal, Unavailable } from '../errors.ts';
 import { type Reconcile, startController } from './controller.ts';
 import { makeMetrics } from './metrics.ts';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { makeFakeClock } from '../../test/support/fake-clock.ts';
-import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
+import { makeFakeClock } from '../../../test/support/fake-clock.ts';
+import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden } from '../errors.ts';
 import { EVENTS } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { makeFakeClock } from '../../test/support/fake-clock.ts';
+import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { NotFound, Unavailable } from '../errors.ts';
 import { type FairLimiter, makeFairLimiter } from './fair-limiter.ts';
 

@@ -2,10 +2,10 @@
 // changed or deleted: it outlives the chart and belongs in backups.
 
 import { randomBytes } from 'node:crypto';
-import { Terminal } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, SecretObject } from '../../kube/client.ts';
-import { readOrCreate } from '../../kube/read-or-create.ts';
+import { Terminal } from '../errors.ts';
+import { SECRETS } from '../kube/api-resources.ts';
+import type { KubeClient, SecretObject } from '../kube/client.ts';
+import { readOrCreate } from '../kube/read-or-create.ts';
 
 export interface KeySecretOptions {
   readonly client: KubeClient;

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type FakeClock, makeFakeClock } from '../../test/support/fake-clock.ts';
-import { type FakeKube, makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
+import { type FakeClock, makeFakeClock } from '../../../test/support/fake-clock.ts';
+import { type FakeKube, makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { Unavailable } from '../errors.ts';
 import { LEASES } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';

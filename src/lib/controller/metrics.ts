@@ -2,7 +2,7 @@
 // number of series is bounded by the tables of states, reasons, kinds and routes. A setting adds metrics that name deployments.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Census } from '../decide/census.ts';
+import type { Census } from '../../monitoring/census.ts';
 
 export type ReconcileResult = 'done' | 'requeued' | 'conflict' | 'terminal' | 'error';
 

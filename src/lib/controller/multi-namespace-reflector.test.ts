@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
-import { makeFakeClock } from '../../test/support/fake-clock.ts';
-import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
+import { makeFakeClock } from '../../../test/support/fake-clock.ts';
+import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden } from '../errors.ts';
 import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeObject } from '../kube/client.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { makeFakeKube } from '../../test/support/fake-kube/fake-kube.ts';
+import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
 import { Forbidden, Gone } from '../errors.ts';
 import { CONFIG_MAPS } from '../kube/api-resources.ts';
 import type { KubeClient, KubeObject, ListOptions } from '../kube/client.ts';

@@ -1,4 +1,4 @@
-import type { Result } from '../../runtime/controller.ts';
+import type { Result } from './controller.ts';
 
 /** Requeues after the shortest of these delays (milliseconds), or not at all if every delay is undefined. */
 export function earliestRequeue(...waits: readonly (number | undefined)[]): Result {

@@ -1,5 +1,5 @@
 // Spans of Davit's own work: a reconcile or an answer to a request, and below it the requests to the API server that it sent.
-// Ids and the header are those of W3C Trace Context; the encoding of spans is another file's (outbound/span-exporter.ts).
+// Ids and the header are those of W3C Trace Context; the encoding of spans is another file's (lib/outbound/span-exporter.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { makeFakeClock } from '../../test/support/fake-clock.ts';
+import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { groupByNamespace, makeWorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
 function aQueue(options: Partial<WorkQueueOptions> = {}) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
-import { registerErrors } from './errors.ts';
+import { registerErrors } from '../../organization/facade/errors.ts';
 import { registerTimeLimit } from './handler-timeout.ts';
 
 let app: FastifyInstance | undefined;

@@ -2,7 +2,7 @@
 // and it costs each request a timer and an AbortController.
 
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { HttpError } from '../core/http-error.ts';
+import { HttpError } from './http-error.ts';
 
 /** How late the limit may be applied. */
 const LOOKS_EVERY_MS = 1000;

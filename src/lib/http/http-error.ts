@@ -1,4 +1,4 @@
-// An error that the facade itself answers with. Errors of the API server are in src/errors.ts.
+// An error that the facade itself answers with. Errors of the API server are in src/lib/errors.ts.
 
 /** One error in a request: its location (`['body', 'name']`), a message for people, and a code for programs. */
 export interface FieldError {

@@ -1,9 +1,9 @@
 // Computes the JSON Merge Patch of a change, and repeats the change after a conflict.
 
 import { isDeepStrictEqual } from 'node:util';
-import { isObject } from '../../api/json-value.ts';
-import { Conflict } from '../../errors.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import { Conflict } from '../errors.ts';
+import { isObject } from '../json-value.ts';
+import type { KubeObject } from '../kube/client.ts';
 import { HttpError } from './http-error.ts';
 
 interface SpecPatch {

@@ -1,7 +1,7 @@
 // ETag and If-Match (RFC 9110, 8.8.3 and 13.1.1): a caller does not overwrite a change that it has not read.
 
 import type { FastifyRequest } from 'fastify';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../kube/client.ts';
 import { HttpError } from './http-error.ts';
 
 /** Whether an object is the version that the caller has read. */

@@ -1,6 +1,6 @@
 // Whether the API server answers, for probes. Anybody may send a probe, so many probes share one request.
 
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
 
 /** How long an answer is used. Shorter than the interval between two probes of a kubelet. */
 const REMEMBERED_MS = 1000;

@@ -1,7 +1,7 @@
 // Parses the body of a request. It is stricter than JSON.parse: it rejects duplicate keys, which parsers interpret differently
 // (RFC 8259, 4), and bodies that are expensive to process.
 
-import { errorPosition } from '../../api/json-error.ts';
+import { errorPosition } from '../json-error.ts';
 import { HttpError } from './http-error.ts';
 
 /** More than any valid body needs, and less than the stack allows. */

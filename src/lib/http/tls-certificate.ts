@@ -4,7 +4,7 @@
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Logger } from '../../logger.ts';
+import type { Logger } from '../logger.ts';
 
 export interface CertificateFiles {
   /** PEM: the certificate, then its intermediate certificates. */

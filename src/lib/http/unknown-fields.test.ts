@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { defaultSettings } from '../../api/settings.ts';
-import { createDeployment, Deployment, patchDeployment } from '../deployments/payloads.ts';
-import { CreateProvider, OAuthProviderResponse } from '../oauth-providers/payloads.ts';
+import { createDeployment, Deployment, patchDeployment } from '../../deployments/http/payloads.ts';
+import { CreateProvider, OAuthProviderResponse } from '../../organization/http/oauth-providers/payloads.ts';
+import { defaultSettings } from '../../schema/settings.ts';
 import { type RouteSchemas, unknownFields } from './unknown-fields.ts';
 
 const create = createDeployment(defaultSettings(), () => []);

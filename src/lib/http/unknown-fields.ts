@@ -2,7 +2,7 @@
 // schemas of the body and of the answer.
 
 import { z } from 'zod';
-import { isObject } from '../../api/json-value.ts';
+import { isObject } from '../json-value.ts';
 import type { FieldError } from './http-error.ts';
 
 /** The schemas of a route's body and answer. */

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { makeAuthority } from '../../test/cluster/certificates.ts';
+import { makeAuthority } from '../../../test/cluster/certificates.ts';
 import { CONFIG_MAPS } from './api-resources.ts';
 import { inClusterAccess, loadKubeConfigFile } from './config.ts';
 import { makeKubeClient } from './http-client.ts';

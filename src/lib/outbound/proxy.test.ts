@@ -4,8 +4,8 @@
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureTools, toolPath } from '../../test/cluster/tools.ts';
-import { type ConnectProxy, startConnectProxy } from '../../test/support/connect-proxy.ts';
+import { ensureTools, toolPath } from '../../../test/cluster/tools.ts';
+import { type ConnectProxy, startConnectProxy } from '../../../test/support/connect-proxy.ts';
 import { proxyFor } from './proxy.ts';
 
 let proxy: ConnectProxy;

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Span } from '../runtime/tracer.ts';
+import type { Span } from '../controller/tracer.ts';
 import { makeSpanExporter, type SpanExporter } from './span-exporter.ts';
 
 interface Received {

@@ -3,7 +3,7 @@
 // cannot be sent are lost.
 
 import { Agent } from 'undici';
-import type { Span, SpanAttributes, SpanKind } from '../runtime/tracer.ts';
+import type { Span, SpanAttributes, SpanKind } from '../controller/tracer.ts';
 
 export interface SpanExporterOptions {
   /** URL of the collector; spans go to `/v1/traces` below it. */

@@ -1,15 +1,15 @@
 // The watch caches of the agent: works of the hub, and what it made of them in its own cluster.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../api/app-revision.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
-import { DEPLOYMENT_LABEL, LISTENER_COPY_LABEL, LISTENER_LABEL } from '../../api/meta.ts';
-import { NAMESPACES, SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import type { Logger } from '../../logger.ts';
-import type { RuntimeMetrics } from '../../runtime/metrics.ts';
-import { reflectNamespaces } from '../../runtime/multi-namespace-reflector.ts';
-import { makeReflector, type Reflector } from '../../runtime/reflector.ts';
+import type { RuntimeMetrics } from '../../lib/controller/metrics.ts';
+import { reflectNamespaces } from '../../lib/controller/multi-namespace-reflector.ts';
+import { makeReflector, type Reflector } from '../../lib/controller/reflector.ts';
+import { NAMESPACES, SECRETS } from '../../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../schema/app-revision.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
+import { DEPLOYMENT_LABEL, LISTENER_COPY_LABEL, LISTENER_LABEL } from '../../schema/meta.ts';
 
 export interface AgentCaches {
   /** The works in the hub's namespace of the Listener. */

@@ -2,10 +2,10 @@ import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { type FakeKube, makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
-import { LISTENER_LABEL } from '../../api/meta.ts';
-import type { Lease } from '../../decide/listener/contact.ts';
-import { Unavailable } from '../../errors.ts';
-import { LEASES } from '../../kube/api-resources.ts';
+import { Unavailable } from '../../lib/errors.ts';
+import { LEASES } from '../../lib/kube/api-resources.ts';
+import { LISTENER_LABEL } from '../../schema/meta.ts';
+import type { Lease } from '../hub/contact.ts';
 import { type HubLease, holdHubLease } from './hub-lease.ts';
 
 const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';

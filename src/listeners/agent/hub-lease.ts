@@ -1,13 +1,13 @@
 // The agent's Lease on the hub: renewed every ten seconds while this process leads, so that the hub knows that the cluster reports.
 
-import { AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION, LISTENER_LABEL } from '../../api/meta.ts';
-import type { Lease } from '../../decide/listener/contact.ts';
-import { Conflict, Terminal, Unavailable } from '../../errors.ts';
-import { LEASES } from '../../kube/api-resources.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import type { Logger } from '../../logger.ts';
-import { hubNamespace, LISTENER_AGENT } from '../../record/listener-names.ts';
-import { type Clock, sleep } from '../../runtime/clock.ts';
+import { type Clock, sleep } from '../../lib/controller/clock.ts';
+import { Conflict, Terminal, Unavailable } from '../../lib/errors.ts';
+import { LEASES } from '../../lib/kube/api-resources.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { hubNamespace, LISTENER_AGENT } from '../../schema/listener-names.ts';
+import { AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION, LISTENER_LABEL } from '../../schema/meta.ts';
+import type { Lease } from '../hub/contact.ts';
 
 export interface HubLeaseOptions {
   readonly hub: KubeClient;

@@ -1,15 +1,15 @@
 // Answers requests of the hub for log lines of the deployments that this cluster runs for it.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { LISTENER_LOGS, type ListenerLog, LONGEST_LOG_PAGE } from '../../api/listener-log.ts';
-import { ORIGIN_ID_ANNOTATION } from '../../api/meta.ts';
-import { quoted } from '../../api/text.ts';
-import { undefinedIfNotFound } from '../../errors.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import { abortable } from '../../runtime/clients/abortable.ts';
-import type { Reconcile } from '../../runtime/controller.ts';
-import type { Reflector } from '../../runtime/reflector.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
+import { abortable } from '../../lib/controller/clients/abortable.ts';
+import type { Reconcile } from '../../lib/controller/controller.ts';
+import type { Reflector } from '../../lib/controller/reflector.ts';
+import type { WorkQueue } from '../../lib/controller/work-queue.ts';
+import { undefinedIfNotFound } from '../../lib/errors.ts';
+import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { LISTENER_LOGS, type ListenerLog, LONGEST_LOG_PAGE } from '../../schema/listener-log.ts';
+import { ORIGIN_ID_ANNOTATION } from '../../schema/meta.ts';
+import { quoted } from '../../schema/text.ts';
 import type { AgentCaches } from './caches.ts';
 
 export interface AgentLogsOptions {

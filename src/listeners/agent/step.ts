@@ -1,9 +1,11 @@
 // What the agent of a listener's cluster does for one work of its hub: bring the copy of the deployment, remove it, or reject
 // the work. Nothing is removed because it is absent on the hub.
 
-import { APP_DEPLOYMENTS, type AppDeployment, type SourceConfig } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { ListenerWork } from '../../api/listener-work.ts';
+import { originGenerationOf } from '../../deployments/record/metadata.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment, type SourceConfig } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { ListenerWork } from '../../schema/listener-work.ts';
 import {
   API_VERSION,
   LISTENER_LABEL,
@@ -14,10 +16,8 @@ import {
   ORIGIN_VERSION_ANNOTATION,
   PAUSED_ANNOTATION,
   TENANT_LABEL,
-} from '../../api/meta.ts';
-import { quoted } from '../../api/text.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { originGenerationOf } from '../../record/metadata.ts';
+} from '../../schema/meta.ts';
+import { quoted } from '../../schema/text.ts';
 
 export interface AgentSeen {
   readonly work: ListenerWork;

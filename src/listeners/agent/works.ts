@@ -1,17 +1,28 @@
 // Reconciles one work of the hub in a listener's cluster: the copy of the deployment with its Secrets, and the report to the hub.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
+import { withAppliedDigest } from '../../deployments/cluster/apply.ts';
+import { placeOf } from '../../deployments/cluster/cluster.ts';
+import { hasDrifted } from '../../deployments/plan/drift.ts';
+import { revisionsOf } from '../../deployments/record/revisions.ts';
+import { abortable } from '../../lib/controller/clients/abortable.ts';
+import type { Reconcile } from '../../lib/controller/controller.ts';
+import type { WorkQueue } from '../../lib/controller/work-queue.ts';
+import { Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../lib/errors.ts';
+import { SECRETS } from '../../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
 import {
   APPLIED_ANNOTATION,
   DEPLOYMENT_LABEL,
   LISTENER_COPY_LABEL,
   ORIGIN_ID_ANNOTATION,
   ORIGIN_VERSION_ANNOTATION,
-} from '../../api/meta.ts';
-import { quoted } from '../../api/text.ts';
+} from '../../schema/meta.ts';
+import { quoted } from '../../schema/text.ts';
+import type { AgentCaches } from './caches.ts';
 import {
   type AgentSeen,
   type AgentStep,
@@ -20,18 +31,7 @@ import {
   type Rejection,
   reportFor,
   type SecretToCopy,
-} from '../../decide/agent/step.ts';
-import { hasDrifted } from '../../decide/drift.ts';
-import { Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import { revisionsOf } from '../../record/revisions.ts';
-import { abortable } from '../../runtime/clients/abortable.ts';
-import type { Reconcile } from '../../runtime/controller.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import { withAppliedDigest } from '../shared/apply.ts';
-import { placeOf } from '../shared/cluster.ts';
-import type { AgentCaches } from './caches.ts';
+} from './step.ts';
 
 /** Server-side apply field manager of the agent, on both clusters. */
 const MANAGER = 'davit-listener';

@@ -1,9 +1,9 @@
 // What the listeners' endpoints take and give, as zod schemas.
 
 import { z } from 'zod';
-import { ListenerSpec } from '../../api/listener.ts';
-import { DNS_LABEL_PATTERN, Uuid } from '../../api/primitives.ts';
-import { id, paging, time } from '../deployments/payloads.ts';
+import { id, paging, time } from '../../deployments/http/payloads.ts';
+import { ListenerSpec } from '../../schema/listener.ts';
+import { DNS_LABEL_PATTERN, Uuid } from '../../schema/primitives.ts';
 
 const COMPUTE_TYPES = ['k8s'] as const;
 

@@ -1,8 +1,8 @@
 // A listener as the API shows it. Pure.
 
-import { conditionOf } from '../../api/conditions.ts';
-import type { Listener } from '../../api/listener.ts';
-import { createdAt, writtenAt } from '../../record/api-view.ts';
+import { createdAt, writtenAt } from '../../deployments/record/api-view.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import type { Listener } from '../../schema/listener.ts';
 import type { ListenerResponse } from './payloads.ts';
 
 export function presentListener(listener: Listener): ListenerResponse {

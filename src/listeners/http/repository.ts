@@ -1,19 +1,19 @@
 // The only file of the listeners' collection that speaks Kubernetes. Listeners are read from the watch cache and written with
 // the caller's token.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { LISTENERS, type Listener } from '../../api/listener.ts';
-import { API_VERSION, FACADE_FIELD_MANAGER } from '../../api/meta.ts';
-import { AlreadyExists, Conflict, NotFound } from '../../errors.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { namesListener } from '../../record/listener-assignment.ts';
-import type { Tenant } from '../core/authorization.ts';
-import { type FacadeCaches, synced } from '../core/caches.ts';
-import type { FreshList } from '../core/coalesced-list.ts';
-import { type FieldError, HttpError } from '../core/http-error.ts';
-import { changedMeanwhile, patchTo, retryOnConflict } from '../core/merge-patch.ts';
-import { undefinedIfHidden } from '../deployments/secret-values.ts';
-import type { RequestContext } from '../plugins/auth.ts';
+import { undefinedIfHidden } from '../../deployments/http/secret-values.ts';
+import { namesListener } from '../../deployments/record/listener-assignment.ts';
+import { AlreadyExists, Conflict, NotFound } from '../../lib/errors.ts';
+import type { FreshList } from '../../lib/http/coalesced-list.ts';
+import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
+import { changedMeanwhile, patchTo, retryOnConflict } from '../../lib/http/merge-patch.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { RequestContext } from '../../organization/facade/auth.ts';
+import type { Tenant } from '../../organization/facade/authorization.ts';
+import { type FacadeCaches, synced } from '../../organization/facade/caches.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { LISTENERS, type Listener } from '../../schema/listener.ts';
+import { API_VERSION, FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
 import type { CreateListener, PatchListener } from './payloads.ts';
 
 export interface ListenersOptions extends Pick<FacadeCaches, 'listeners' | 'records'> {

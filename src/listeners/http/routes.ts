@@ -1,10 +1,10 @@
 // /v2/listeners: HTTP in, one call, HTTP out.
 
 import { z } from 'zod';
-import { LISTENERS } from '../../api/listener.ts';
-import type { App } from '../core/validation.ts';
-import type { Auth } from '../plugins/auth.ts';
-import { failures } from '../plugins/openapi.ts';
+import type { Auth } from '../../organization/facade/auth.ts';
+import { failures } from '../../organization/facade/openapi.ts';
+import type { App } from '../../organization/facade/validation.ts';
+import { LISTENERS } from '../../schema/listener.ts';
 import {
   CreateListener,
   ListenerList,

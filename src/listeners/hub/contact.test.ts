@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Listener } from '../../api/listener.ts';
-import { ACCEPT_CLUSTER_ANNOTATION, CLUSTER_ID_ANNOTATION } from '../../api/meta.ts';
+import type { Listener } from '../../schema/listener.ts';
+import { ACCEPT_CLUSTER_ANNOTATION, CLUSTER_ID_ANNOTATION } from '../../schema/meta.ts';
 import { contactOf, type Heard, type Lease, listenerStatus } from './contact.ts';
 
 const NOW = new Date('2026-01-01T12:00:00Z');

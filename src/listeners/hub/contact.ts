@@ -1,10 +1,10 @@
 // Whether a listener's cluster reports, by when this process saw its Lease change. The times in the Lease are another clock's
 // and are not used.
 
-import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../../api/conditions.ts';
-import type { Listener } from '../../api/listener.ts';
-import { ACCEPT_CLUSTER_ANNOTATION, AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION } from '../../api/meta.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../../schema/conditions.ts';
+import type { Listener } from '../../schema/listener.ts';
+import { ACCEPT_CLUSTER_ANNOTATION, AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION } from '../../schema/meta.ts';
 
 /** The used part of coordination.k8s.io/v1 Lease. */
 export interface Lease extends KubeObject {

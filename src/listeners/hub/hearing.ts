@@ -1,7 +1,7 @@
 // When this process last saw each Listener's Lease change.
 
-import type { Heard, Lease } from '../../decide/listener/contact.ts';
-import type { Reflector } from '../../runtime/reflector.ts';
+import type { Reflector } from '../../lib/controller/reflector.ts';
+import type { Heard, Lease } from './contact.ts';
 
 export interface Hearing {
   /** Undefined while the Leases cannot be watched: then nothing can be said about silence. `namespace`: that of the Listener's Lease. */

@@ -1,24 +1,24 @@
 // Reconciles one Listener: its namespace on the hub with the agent's account, rights and Lease, and whether its cluster reports.
 
-import { LISTENERS, type Listener } from '../../api/listener.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
-import { APPLIED_ANNOTATION, FIELD_MANAGER, LISTENER_FINALIZER, LISTENER_LABEL } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import { type Contact, contactOf, type Heard, listenerStatus } from '../../decide/listener/contact.ts';
-import { NotFound, undefinedIfNotFound } from '../../errors.ts';
-import { LEASES, NAMESPACES } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { hubNamespace, LISTENER_AGENT } from '../../record/listener-names.ts';
-import { type ControllerAccount, makeHubNamespace, makeHubObjects, makeLease } from '../../resources/listener-hub.ts';
-import type { Reconcile } from '../../runtime/controller.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import { withAppliedDigest } from '../shared/apply.ts';
-import { type Caches, LISTENER_NAMED, type ListenerCaches, overlayWrite } from '../shared/caches.ts';
-import { type Cluster, placeOf, until } from '../shared/cluster.ts';
-import { keyOf, refOf } from '../shared/keys.ts';
-import { reportStatus } from '../shared/report.ts';
-import { earliestRequeue } from '../shared/requeue.ts';
+import { withAppliedDigest } from '../../deployments/cluster/apply.ts';
+import { type Caches, LISTENER_NAMED, type ListenerCaches, overlayWrite } from '../../deployments/cluster/caches.ts';
+import { type Cluster, placeOf, until } from '../../deployments/cluster/cluster.ts';
+import { reportStatus } from '../../deployments/cluster/report.ts';
+import type { Reconcile } from '../../lib/controller/controller.ts';
+import { keyOf, refOf } from '../../lib/controller/keys.ts';
+import { earliestRequeue } from '../../lib/controller/requeue.ts';
+import type { WorkQueue } from '../../lib/controller/work-queue.ts';
+import { NotFound, undefinedIfNotFound } from '../../lib/errors.ts';
+import { LEASES, NAMESPACES } from '../../lib/kube/api-resources.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { LISTENERS, type Listener } from '../../schema/listener.ts';
+import { hubNamespace, LISTENER_AGENT } from '../../schema/listener-names.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
+import { APPLIED_ANNOTATION, FIELD_MANAGER, LISTENER_FINALIZER, LISTENER_LABEL } from '../../schema/meta.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { type Contact, contactOf, type Heard, listenerStatus } from './contact.ts';
 import type { Hearing } from './hearing.ts';
+import { type ControllerAccount, makeHubNamespace, makeHubObjects, makeLease } from './objects.ts';
 import { settleTombstone } from './works.ts';
 
 export interface ListenersOptions {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../../test/support/builders.ts';
-import type { AppDeployment, AppDeploymentStatus } from '../../api/app-deployment.ts';
-import { conditionOf } from '../../api/conditions.ts';
-import type { Listener } from '../../api/listener.ts';
-import type { ListenerWork } from '../../api/listener-work.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import type { Listener } from '../../schema/listener.ts';
+import type { ListenerWork } from '../../schema/listener-work.ts';
 import { type Mirrored, mirroredRevision, mirroredStatus, reportedSnapshot } from './mirror.ts';
 
 const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';

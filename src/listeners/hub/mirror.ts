@@ -1,15 +1,15 @@
 // The status of a record that a listener's cluster runs: what the cluster reports, unless it is silent or its report is older than
 // one that was used before. Times are those of this cluster.
 
-import { type AppDeployment, AppDeploymentStatus, type State } from '../../api/app-deployment.ts';
-import { type AppRevision, type AppRevisionSpec, type AppRevisionStatus, Resolved } from '../../api/app-revision.ts';
-import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../../api/conditions.ts';
-import type { Listener } from '../../api/listener.ts';
-import type { ListenerWork } from '../../api/listener-work.ts';
-import { ABANDON_ANNOTATION } from '../../api/meta.ts';
-import { type Condition } from '../../api/primitives.ts';
-import { apiStatus } from '../../record/api-view.ts';
-import { stalledReasonSince } from '../stalled-since.ts';
+import { apiStatus } from '../../deployments/record/api-view.ts';
+import { stalledReasonSince } from '../../deployments/stalled-since.ts';
+import { type AppDeployment, AppDeploymentStatus, type State } from '../../schema/app-deployment.ts';
+import { type AppRevision, type AppRevisionSpec, type AppRevisionStatus, Resolved } from '../../schema/app-revision.ts';
+import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../../schema/conditions.ts';
+import type { Listener } from '../../schema/listener.ts';
+import type { ListenerWork } from '../../schema/listener-work.ts';
+import { ABANDON_ANNOTATION } from '../../schema/meta.ts';
+import { type Condition } from '../../schema/primitives.ts';
 
 export interface Mirrored {
   readonly record: AppDeployment;

@@ -1,13 +1,19 @@
 // What a Listener gets on the hub: a namespace without pods, the agent's account and its rights in there, its Lease, and a work
 // for each deployment.
 
-import type { AppDeployment } from '../api/app-deployment.ts';
-import type { Listener } from '../api/listener.ts';
-import type { ListenerWork } from '../api/listener-work.ts';
-import { API_VERSION, LISTENER_COPY_LABEL, LISTENER_LABEL, PAUSED_ANNOTATION, REMOTE_FINALIZER } from '../api/meta.ts';
-import type { KubeObject } from '../kube/client.ts';
-import { copyName, hubNamespace, LISTENER_AGENT } from '../record/listener-names.ts';
-import { uidOf } from '../record/metadata.ts';
+import { uidOf } from '../../deployments/record/metadata.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { Listener } from '../../schema/listener.ts';
+import { copyName, hubNamespace, LISTENER_AGENT } from '../../schema/listener-names.ts';
+import type { ListenerWork } from '../../schema/listener-work.ts';
+import {
+  API_VERSION,
+  LISTENER_COPY_LABEL,
+  LISTENER_LABEL,
+  PAUSED_ANNOTATION,
+  REMOTE_FINALIZER,
+} from '../../schema/meta.ts';
 
 const MANAGED = { 'app.kubernetes.io/part-of': 'davit', 'app.kubernetes.io/managed-by': 'davit' } as const;
 

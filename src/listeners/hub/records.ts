@@ -1,35 +1,29 @@
 // Reconciles one AppDeployment that a listener's cluster runs: its work on the hub, and its status from what the cluster reports.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../api/app-deployment.ts';
-import type { Listener } from '../../api/listener.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
-import { ABANDON_ANNOTATION, FIELD_MANAGER, REMOTE_FINALIZER } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import { assessRecord } from '../../decide/assess/assessment.ts';
-import {
-  isSilent,
-  type Mirrored,
-  mirroredRevision,
-  mirroredStatus,
-  reportedSnapshot,
-} from '../../decide/listener/mirror.ts';
-import { type Observed, refTo } from '../../decide/observed.ts';
-import { pausedBy } from '../../decide/pause.ts';
-import { Conflict, NotFound, Terminal, undefinedIfNotFound } from '../../errors.ts';
-import { runsHere } from '../../record/listener-assignment.ts';
-import { hubNamespace } from '../../record/listener-names.ts';
-import { wantedRevision } from '../../record/wanted-revision.ts';
-import type { Reconcile, Result } from '../../runtime/controller.ts';
-import type { EventRecorder } from '../../runtime/events.ts';
-import type { WorkQueue } from '../../runtime/work-queue.ts';
-import { look } from '../app-deployment/observe.ts';
-import { collectRevisions } from '../app-deployment/prune-revisions.ts';
-import { makeRevisionOnce } from '../shared/apply.ts';
-import { type Caches, type ListenerCaches, overlayWrite } from '../shared/caches.ts';
-import { type Cluster, type Clusters, placeOf, until } from '../shared/cluster.ts';
-import { causesOf, decisiveOf, failureOf, wasLost } from '../shared/failures.ts';
-import { keyOf, refOf } from '../shared/keys.ts';
-import { reportRecord, reportRevision } from '../shared/report.ts';
+import { assessRecord } from '../../deployments/assess/assessment.ts';
+import { type Observed, refTo } from '../../deployments/assess/observed.ts';
+import { pausedBy } from '../../deployments/assess/pause.ts';
+import { makeRevisionOnce } from '../../deployments/cluster/apply.ts';
+import { type Caches, type ListenerCaches, overlayWrite } from '../../deployments/cluster/caches.ts';
+import { type Cluster, type Clusters, placeOf, until } from '../../deployments/cluster/cluster.ts';
+import { causesOf, decisiveOf, failureOf, wasLost } from '../../deployments/cluster/failures.ts';
+import { reportRecord, reportRevision } from '../../deployments/cluster/report.ts';
+import { look } from '../../deployments/observe.ts';
+import { collectRevisions } from '../../deployments/prune-revisions.ts';
+import { runsHere } from '../../deployments/record/listener-assignment.ts';
+import { wantedRevision } from '../../deployments/record/wanted-revision.ts';
+import type { Reconcile, Result } from '../../lib/controller/controller.ts';
+import type { EventRecorder } from '../../lib/controller/events.ts';
+import { keyOf, refOf } from '../../lib/controller/keys.ts';
+import type { WorkQueue } from '../../lib/controller/work-queue.ts';
+import { Conflict, NotFound, Terminal, undefinedIfNotFound } from '../../lib/errors.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
+import type { Listener } from '../../schema/listener.ts';
+import { hubNamespace } from '../../schema/listener-names.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
+import { ABANDON_ANNOTATION, FIELD_MANAGER, REMOTE_FINALIZER } from '../../schema/meta.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { isSilent, type Mirrored, mirroredRevision, mirroredStatus, reportedSnapshot } from './mirror.ts';
 import { ensureWork, isGone, releaseWork, removeWork, workOf } from './works.ts';
 
 export interface RemoteRecordsOptions extends Clusters {

@@ -1,19 +1,19 @@
 // Writes the work of one record in the hub's namespace of its Listener, with copies of its Secrets of values, and removes both.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { Listener } from '../../api/listener.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../api/listener-work.ts';
-import { FIELD_MANAGER, LISTENER_COPY_LABEL, REMOTE_FINALIZER } from '../../api/meta.ts';
-import { Terminal, undefinedIfNotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeObject } from '../../kube/client.ts';
-import { namespaceOf, uidOf } from '../../record/metadata.ts';
-import { holdsValuesOf } from '../../record/names.ts';
-import { crossingSecrets, makeCopy, makeWork } from '../../resources/listener-hub.ts';
-import { withAppliedDigest } from '../shared/apply.ts';
-import { overlayWrite } from '../shared/caches.ts';
-import { type Cluster, placeOf } from '../shared/cluster.ts';
+import { withAppliedDigest } from '../../deployments/cluster/apply.ts';
+import { overlayWrite } from '../../deployments/cluster/caches.ts';
+import { type Cluster, placeOf } from '../../deployments/cluster/cluster.ts';
+import { namespaceOf, uidOf } from '../../deployments/record/metadata.ts';
+import { holdsValuesOf } from '../../deployments/record/names.ts';
+import { Terminal, undefinedIfNotFound } from '../../lib/errors.ts';
+import { SECRETS } from '../../lib/kube/api-resources.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { Listener } from '../../schema/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
+import { FIELD_MANAGER, LISTENER_COPY_LABEL, REMOTE_FINALIZER } from '../../schema/meta.ts';
+import { crossingSecrets, makeCopy, makeWork } from './objects.ts';
 
 interface Secret extends KubeObject {
   readonly type?: string;

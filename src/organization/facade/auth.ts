@@ -3,12 +3,12 @@
 // `auth.admitted(request)` or `auth.callerOf(request)`.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { APP_DEPLOYMENTS } from '../../api/app-deployment.ts';
-import { Unauthorized } from '../../errors.ts';
-import type { Resource } from '../../kube/client.ts';
-import type { Authentication, Credentials } from '../core/authentication.ts';
-import { type Caller, type Identity, senderOf, type Tenant, type Verb } from '../core/authorization.ts';
-import { HttpError } from '../core/http-error.ts';
+import { Unauthorized } from '../../lib/errors.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import type { Resource } from '../../lib/kube/client.ts';
+import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
+import type { Authentication, Credentials } from './authentication.ts';
+import { type Caller, type Identity, senderOf, type Tenant, type Verb } from './authorization.ts';
 
 export interface RequestContext {
   readonly caller: Caller;

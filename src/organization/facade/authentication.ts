@@ -2,11 +2,11 @@
 // unknown tokens that are checked is limited, so that they do not affect callers with valid tokens.
 
 import { LruMap } from 'toad-cache';
-import { Forbidden, NotFound, Unauthorized } from '../../errors.ts';
-import { SELF_SUBJECT_REVIEWS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../../kube/client.ts';
-import { makeFairLimiter } from '../../runtime/fair-limiter.ts';
-import { HttpError } from './http-error.ts';
+import { makeFairLimiter } from '../../lib/controller/fair-limiter.ts';
+import { Forbidden, NotFound, Unauthorized } from '../../lib/errors.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import { SELF_SUBJECT_REVIEWS } from '../../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
 
 /** The sender of a token. Caches use `hash` as the key, not the token. */
 export interface Credentials {

@@ -3,15 +3,15 @@
 
 import { hash } from 'node:crypto';
 import { LruMap } from 'toad-cache';
-import { TENANT_LABEL } from '../../api/meta.ts';
-import { DNS_LABEL_PATTERN } from '../../api/primitives.ts';
-import type { Settings } from '../../api/settings.ts';
-import { PODS, SELF_SUBJECT_ACCESS_REVIEWS } from '../../kube/api-resources.ts';
-import type { KubeClient, KubeObject, Resource } from '../../kube/client.ts';
-import type { Store } from '../../runtime/store.ts';
+import type { Store } from '../../lib/controller/store.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import { PODS, SELF_SUBJECT_ACCESS_REVIEWS } from '../../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts';
+import { TENANT_LABEL } from '../../schema/meta.ts';
+import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
+import type { Settings } from '../../schema/settings.ts';
 import type { Credentials } from './authentication.ts';
 import { synced } from './caches.ts';
-import { HttpError } from './http-error.ts';
 
 export interface Caller extends Credentials {
   /** A client of the API server with the caller's token. */

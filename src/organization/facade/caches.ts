@@ -1,11 +1,11 @@
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import type { AppTemplate } from '../../api/app-template.ts';
-import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
-import type { Listener } from '../../api/listener.ts';
-import type { OAuthProvider } from '../../api/oauth-provider.ts';
-import { Unavailable } from '../../errors.ts';
-import type { Store, WatchedStore } from '../../runtime/store.ts';
+import type { Store, WatchedStore } from '../../lib/controller/store.ts';
+import { Unavailable } from '../../lib/errors.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { AppTemplate } from '../../schema/app-template.ts';
+import type { CodeHostIntegration } from '../../schema/code-host-integration.ts';
+import type { Listener } from '../../schema/listener.ts';
+import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 
 /** The watch caches of the facade. Templates, providers and integrations are those of the organization's namespace. */
 export interface FacadeCaches {

@@ -2,8 +2,8 @@
 // those of the address. Behind a proxy an address may be everybody.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Authentication } from '../core/authentication.ts';
 import { sentBy } from './auth.ts';
+import type { Authentication } from './authentication.ts';
 
 const CREDENTIAL: unique symbol = Symbol('credential');
 

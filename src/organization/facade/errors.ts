@@ -16,9 +16,9 @@ import {
   ServerError,
   Unauthorized,
   Unavailable,
-} from '../../errors.ts';
-import { requestPath } from '../core/casing.ts';
-import { type FieldError, HttpError } from '../core/http-error.ts';
+} from '../../lib/errors.ts';
+import { requestPath } from '../../lib/http/casing.ts';
+import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
 import { unauthenticated } from './auth.ts';
 
 export function registerErrors(app: FastifyInstance): void {

@@ -2,9 +2,9 @@
 // that does not read loses the connection. Nothing waits for a reader but one event.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Gone, Unavailable } from '../../errors.ts';
-import { HttpError } from '../core/http-error.ts';
-import { asksForEvents, EVENT_STREAM, eventText, type StreamEvent } from '../core/server-sent-events.ts';
+import { Gone, Unavailable } from '../../lib/errors.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import { asksForEvents, EVENT_STREAM, eventText, type StreamEvent } from '../../lib/http/server-sent-events.ts';
 import type { Auth } from './auth.ts';
 import { refusedFor } from './errors.ts';
 import { noteHeld } from './request-log.ts';

@@ -3,9 +3,9 @@
 
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify';
 import { z } from 'zod';
-import type { FieldError } from '../core/http-error.ts';
-import { type RouteSchemas, unknownFields } from '../core/unknown-fields.ts';
-import { FURTHER_FINDINGS } from '../core/validation.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import { type RouteSchemas, unknownFields } from '../../lib/http/unknown-fields.ts';
+import { FURTHER_FINDINGS } from './validation.ts';
 
 const FieldValidation = z.object({
   fieldValidation: z.enum(['Ignore', 'Warn', 'Strict']).default('Warn').meta({

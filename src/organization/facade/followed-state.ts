@@ -3,9 +3,9 @@
 
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { makeMark, pause } from '../core/mark.ts';
-import type { StreamEvent } from '../core/server-sent-events.ts';
-import { turns } from '../core/turns.ts';
+import { makeMark, pause } from '../../lib/http/mark.ts';
+import type { StreamEvent } from '../../lib/http/server-sent-events.ts';
+import { turns } from '../../lib/http/turns.ts';
 import type { EventStream, EventStreams, StreamOpening } from './event-streams.ts';
 
 export interface Followed extends Pick<StreamOpening, 'kind' | 'right'> {

@@ -1,10 +1,10 @@
 // Secrets of the organization's namespace, accessed with the facade's own account. It does so only after the caller's right was
 // checked with the caller's token.
 
-import { FACADE_FIELD_MANAGER } from '../../api/meta.ts';
-import { Forbidden, NotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeClient, SecretObject } from '../../kube/client.ts';
+import { Forbidden, NotFound } from '../../lib/errors.ts';
+import { SECRETS } from '../../lib/kube/api-resources.ts';
+import type { KubeClient, SecretObject } from '../../lib/kube/client.ts';
+import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
 
 export interface OrganizationSecrets {
   readonly namespace: string;

@@ -3,7 +3,7 @@
 
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { HttpError } from '../core/http-error.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
 import { addressOf, type Callers } from './callers.ts';
 
 /** Maximum number of callers with a count. The least recent caller's count is dropped first. */

@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { SpanEnd, Tracer } from '../../runtime/tracer.ts';
+import type { SpanEnd, Tracer } from '../../lib/controller/tracer.ts';
 import { isProbe } from './rate-limit.ts';
 import { patternOf } from './request-log.ts';
 

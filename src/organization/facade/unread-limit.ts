@@ -2,8 +2,8 @@
 // after a time limit, and its answers stay in memory until then.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { HttpError } from '../core/http-error.ts';
-import { makeUnreadAnswers, type UnreadLimits } from '../core/unread-answers.ts';
+import { HttpError } from '../../lib/http/http-error.ts';
+import { makeUnreadAnswers, type UnreadLimits } from '../../lib/http/unread-answers.ts';
 import type { Callers } from './callers.ts';
 import { isProbe } from './rate-limit.ts';
 

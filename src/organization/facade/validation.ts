@@ -13,12 +13,12 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import { z } from 'zod';
-import { patternOf, findingsOf as wordsOf } from '../../api/findings.ts';
-import { asObject } from '../../api/json-value.ts';
-import { UUID_PATTERN } from '../../api/primitives.ts';
-import { RUNTIME_PARTS } from '../../api/runtime.ts';
-import { snake } from './casing.ts';
-import { type FieldError, HttpError } from './http-error.ts';
+import { snake } from '../../lib/http/casing.ts';
+import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
+import { asObject } from '../../lib/json-value.ts';
+import { patternOf, findingsOf as wordsOf } from '../../schema/findings.ts';
+import { UUID_PATTERN } from '../../schema/primitives.ts';
+import { RUNTIME_PARTS } from '../../schema/runtime.ts';
 
 export interface ZodTypeProvider extends FastifyTypeProvider {
   readonly validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APPLIED_ANNOTATION } from '../../../src/api/meta.ts';
-import { serialRevisionId } from '../../../src/record/revision-id.ts';
-import { wantedRevision } from '../../../src/record/wanted-revision.ts';
-import { makeRevision } from '../../../src/resources/app-revision.ts';
-import { desiredChildren } from '../../../src/resources/desired.ts';
+import { makeRevision } from '../../../src/deployments/children/app-revision.ts';
+import { desiredChildren } from '../../../src/deployments/children/desired.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
+import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APPLIED_ANNOTATION } from '../../../src/schema/meta.ts';
 import { SETTINGS, TENANT, UID } from '../../support/builders.ts';
 import { countsOf, type Filling, filled, renderChildren } from './children.ts';
 import { recordsOf } from './records.ts';

@@ -2,22 +2,22 @@
 // language can make the same objects byte for byte. The objects are Davit's own: made by the same pure functions.
 // README.md describes the file.
 
-import type { AppDeployment } from '../../../src/api/app-deployment.ts';
-import type { AppRevision } from '../../../src/api/app-revision.ts';
-import { mergeConditions } from '../../../src/api/conditions.ts';
-import { APPLIED_ANNOTATION, FIELD_MANAGER, FINALIZER } from '../../../src/api/meta.ts';
-import type { Settings } from '../../../src/api/settings.ts';
-import { withAppliedDigest } from '../../../src/controller/shared/apply.ts';
-import { requestedAddress, undecided } from '../../../src/decide/assess/address.ts';
-import { rotationOf } from '../../../src/decide/children/rotation.ts';
-import { latestStatus } from '../../../src/decide/revision-status.ts';
-import { readyEntry, statusOf } from '../../../src/decide/status.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { wantedRevision } from '../../../src/record/wanted-revision.ts';
-import { makeRevision } from '../../../src/resources/app-revision.ts';
-import { desiredChildren } from '../../../src/resources/desired.ts';
-import { postgresSecret, redisSecret } from '../../../src/resources/secrets.ts';
-import { makeTracingProject } from '../../../src/resources/tracing-project.ts';
+import { requestedAddress, undecided } from '../../../src/deployments/assess/address.ts';
+import { makeRevision } from '../../../src/deployments/children/app-revision.ts';
+import { desiredChildren } from '../../../src/deployments/children/desired.ts';
+import { postgresSecret, redisSecret } from '../../../src/deployments/children/secrets.ts';
+import { makeTracingProject } from '../../../src/deployments/children/tracing-project.ts';
+import { withAppliedDigest } from '../../../src/deployments/cluster/apply.ts';
+import { rotationOf } from '../../../src/deployments/plan/rotation.ts';
+import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
+import { latestStatus } from '../../../src/deployments/revision-status.ts';
+import { readyEntry, statusOf } from '../../../src/deployments/status.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import type { AppRevision } from '../../../src/schema/app-revision.ts';
+import { mergeConditions } from '../../../src/schema/conditions.ts';
+import { APPLIED_ANNOTATION, FIELD_MANAGER, FINALIZER } from '../../../src/schema/meta.ts';
+import type { Settings } from '../../../src/schema/settings.ts';
 import { anObserved, assessed } from '../../support/builders.ts';
 import { recordIn } from './records.ts';
 

@@ -12,7 +12,7 @@ export interface Asked {
 
 const FULL = { records: 1000, repeats: 5 };
 const QUICK = { records: 60, repeats: 1 };
-/** As src/config.ts has it where nothing is set. */
+/** As src/app/config.ts has it where nothing is set. */
 const WORKERS = 8;
 
 export function sizeOf(asked: Asked): Pick<Bench, 'records' | 'repeats' | 'quick' | 'workers'> {

@@ -1,13 +1,13 @@
 // A bound: a first state, the events that may happen in it, and how often. Its World says which steps a state allows, takes
 // them, and brings states to rest.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import type { Settings } from '../../../src/api/settings.ts';
-import { JOBS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { canBuild } from '../../../src/record/build-source.ts';
+import { canBuild } from '../../../src/deployments/record/build-source.ts';
+import { JOBS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
+import type { Settings } from '../../../src/schema/settings.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import { BUILDS } from './build-events.ts';
 import { type Cost, type Groups, makeComponents } from './components.ts';

@@ -1,11 +1,11 @@
 // The bounds that are explored.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { CODE_HOST_INTEGRATIONS } from '../../../src/api/code-host-integration.ts';
-import { Settings } from '../../../src/api/settings.ts';
-import { Forbidden } from '../../../src/errors.ts';
-import { HORIZONTAL_POD_AUTOSCALERS, NAMESPACES, NODES } from '../../../src/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/kube/client.ts';
+import { Forbidden } from '../../../src/lib/errors.ts';
+import { HORIZONTAL_POD_AUTOSCALERS, NAMESPACES, NODES } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import { aSpec } from '../../support/builders.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';

@@ -1,12 +1,12 @@
 // The controller's real caches over a scene: a cache is filled when it is first read, so that only what is read counts.
 
-import { BUILD_LABEL, DEPLOYMENT_LABEL } from '../../../src/api/meta.ts';
-import type { Settings } from '../../../src/api/settings.ts';
-import { type Caches, makeCaches } from '../../../src/controller/shared/caches.ts';
-import type { Logger } from '../../../src/logger.ts';
-import { canBuild } from '../../../src/record/build-source.ts';
-import type { RuntimeMetrics } from '../../../src/runtime/metrics.ts';
-import type { Reflector } from '../../../src/runtime/reflector.ts';
+import { type Caches, makeCaches } from '../../../src/deployments/cluster/caches.ts';
+import { canBuild } from '../../../src/deployments/record/build-source.ts';
+import type { RuntimeMetrics } from '../../../src/lib/controller/metrics.ts';
+import type { Reflector } from '../../../src/lib/controller/reflector.ts';
+import type { Logger } from '../../../src/lib/logger.ts';
+import { BUILD_LABEL, DEPLOYMENT_LABEL } from '../../../src/schema/meta.ts';
+import type { Settings } from '../../../src/schema/settings.ts';
 import type { Scene } from './scene.ts';
 
 export const SILENT = {

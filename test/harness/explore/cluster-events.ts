@@ -1,15 +1,7 @@
 // What kubelet, scheduler, the built-in controllers, storage and quotas do. A pod stands for all pods of its template.
 
 import { hash } from 'node:crypto';
-import {
-  COMPONENT_LABEL,
-  DEPLOYMENT_LABEL,
-  DEPLOYMENT_UID_LABEL,
-  MIGRATION,
-  WAIT_FOR_DATABASE,
-  WAIT_FOR_REDIS,
-} from '../../../src/api/meta.ts';
-import type { ObservedCondition, Pod, Workload } from '../../../src/decide/observed.ts';
+import type { ObservedCondition, Pod, Workload } from '../../../src/deployments/assess/observed.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -18,8 +10,16 @@ import {
   PODS,
   SECRETS,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import {
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  MIGRATION,
+  WAIT_FOR_DATABASE,
+  WAIT_FOR_REDIS,
+} from '../../../src/schema/meta.ts';
 import type { Event } from './event.ts';
 import { LATER, type Scene } from './scene.ts';
 

@@ -1,9 +1,9 @@
 // What a careful person does when a record is in trouble: frees the quota, restores Secrets, gives up what is lost.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { CODE_HOST_INTEGRATIONS } from '../../../src/api/code-host-integration.ts';
-import { EMPTY_DATABASE_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/api/meta.ts';
-import { NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
+import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
+import { EMPTY_DATABASE_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/schema/meta.ts';
 import { ORGANIZATION } from './build-events.ts';
 import { putSecret } from './people-events.ts';
 import type { Scene } from './scene.ts';

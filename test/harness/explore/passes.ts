@@ -1,27 +1,27 @@
 // One pass of a reconciler on a scene. Each pass has reconcilers of its own, as by a controller that has just started: what
 // they remember between passes is not part of a state.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
-import { APP_TEMPLATES } from '../../../src/api/app-template.ts';
-import { CODE_HOST_INTEGRATIONS } from '../../../src/api/code-host-integration.ts';
-import { LISTENERS } from '../../../src/api/listener.ts';
-import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
-import { OAUTH_PROVIDERS } from '../../../src/api/oauth-provider.ts';
-import type { Settings } from '../../../src/api/settings.ts';
-import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
-import { makeHostRegistry } from '../../../src/controller/app-deployment/host-registry.ts';
-import { makeReconciler } from '../../../src/controller/app-deployment/reconciler.ts';
-import { makeSecretFingerprints } from '../../../src/controller/app-deployment/secret-fingerprints.ts';
-import { makeBuildReconciler } from '../../../src/controller/build/reconciler.ts';
-import { makeSourceAccess } from '../../../src/controller/build/source-access.ts';
-import { makeOrganizationReconciler } from '../../../src/controller/organization/reconciler.ts';
-import { CodeHostFailed } from '../../../src/errors.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/kube/api-resources.ts';
-import type { Resource } from '../../../src/kube/client.ts';
-import { POD_CONTRACTS } from '../../../src/resources/contracts.ts';
-import { digestKey } from '../../../src/resources/secret-digest.ts';
-import type { Reconcile, Result } from '../../../src/runtime/controller.ts';
+import { makeBuildReconciler } from '../../../src/builds/reconciler.ts';
+import { makeSourceAccess } from '../../../src/builds/source-access.ts';
+import { POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
+import { digestKey } from '../../../src/deployments/children/secret-digest.ts';
+import { makeHostRegistry } from '../../../src/deployments/host-registry.ts';
+import { makeReconciler } from '../../../src/deployments/reconcile.ts';
+import { makeSecretFingerprints } from '../../../src/deployments/secret-fingerprints.ts';
+import type { Reconcile, Result } from '../../../src/lib/controller/controller.ts';
+import { CodeHostFailed } from '../../../src/lib/errors.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
+import type { Resource } from '../../../src/lib/kube/client.ts';
+import { makeOrganizationReconciler } from '../../../src/organization/reconciler.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
+import { APP_TEMPLATES } from '../../../src/schema/app-template.ts';
+import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
+import { LISTENERS } from '../../../src/schema/listener.ts';
+import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
+import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
+import type { Settings } from '../../../src/schema/settings.ts';
+import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import type { FakeRequest, Write } from '../../support/fake-kube/fake-kube.ts';
 import { openCaches, SILENT } from './caches.ts';
 import { MARKS, type Scene, timeOf } from './scene.ts';

@@ -1,9 +1,11 @@
 // What people do to a record and to its parts.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { DEPLOYMENT_LABEL, PAUSED_ANNOTATION } from '../../../src/api/meta.ts';
-import { patchTo } from '../../../src/http/core/merge-patch.ts';
+import { commitOf } from '../../../src/deployments/record/build-source.ts';
+import { followsUnseen, needsRevision } from '../../../src/deployments/record/needs-revision.ts';
+import { askingForRevision, rollingBack } from '../../../src/deployments/record/revision-request.ts';
+import { revisionsOf as inOrder } from '../../../src/deployments/record/revisions.ts';
+import { requestedOf, sameRequested } from '../../../src/deployments/record/wanted-revision.ts';
+import { patchTo } from '../../../src/lib/http/merge-patch.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -14,13 +16,11 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/kube/client.ts';
-import { commitOf } from '../../../src/record/build-source.ts';
-import { followsUnseen, needsRevision } from '../../../src/record/needs-revision.ts';
-import { askingForRevision, rollingBack } from '../../../src/record/revision-request.ts';
-import { revisionsOf as inOrder } from '../../../src/record/revisions.ts';
-import { requestedOf, sameRequested } from '../../../src/record/wanted-revision.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { DEPLOYMENT_LABEL, PAUSED_ANNOTATION } from '../../../src/schema/meta.ts';
 import type { Event } from './event.ts';
 import { merged, type Scene } from './scene.ts';
 

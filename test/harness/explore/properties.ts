@@ -1,25 +1,12 @@
 // What must hold: of every pass, and of every state at rest. Each returns a sentence if it does not.
 
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import type { AppRevision } from '../../../src/api/app-revision.ts';
-import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
-import { FINAL_PHASES } from '../../../src/api/build.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/api/code-host-integration.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import {
-  BUILD_LABEL,
-  BUILD_TENANT_LABEL,
-  COMPONENT_LABEL,
-  DEPLOYMENT_UID_LABEL,
-  EMPTY_DATABASE_ANNOTATION,
-  PAUSED_ANNOTATION,
-  REVISION_LABEL,
-  ROLES,
-  TENANT_LABEL,
-} from '../../../src/api/meta.ts';
-import type { Settings } from '../../../src/api/settings.ts';
-import type { Pod, Workload } from '../../../src/decide/observed.ts';
-import { ServerError } from '../../../src/errors.ts';
+import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
+import { hostOf, wantedHost } from '../../../src/deployments/record/hostnames.ts';
+import { names } from '../../../src/deployments/record/names.ts';
+import { resolve } from '../../../src/deployments/record/resolve.ts';
+import { podsIdOf } from '../../../src/deployments/record/shared-pods.ts';
+import { hasMigrated, sameRevision } from '../../../src/deployments/record/wanted-revision.ts';
+import { ServerError } from '../../../src/lib/errors.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -34,13 +21,26 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { hostOf, wantedHost } from '../../../src/record/hostnames.ts';
-import { names } from '../../../src/record/names.ts';
-import { resolve } from '../../../src/record/resolve.ts';
-import { podsIdOf } from '../../../src/record/shared-pods.ts';
-import { hasMigrated, sameRevision } from '../../../src/record/wanted-revision.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import type { AppRevision } from '../../../src/schema/app-revision.ts';
+import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
+import { FINAL_PHASES } from '../../../src/schema/build.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
+import {
+  BUILD_LABEL,
+  BUILD_TENANT_LABEL,
+  COMPONENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  EMPTY_DATABASE_ANNOTATION,
+  PAUSED_ANNOTATION,
+  REVISION_LABEL,
+  ROLES,
+  TENANT_LABEL,
+} from '../../../src/schema/meta.ts';
+import type { Settings } from '../../../src/schema/settings.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import type { Broken, PassSeen } from './machine.ts';

@@ -1,6 +1,6 @@
 // One step of the world on the in-memory API server: what it reads of a state is noted, and what it writes makes the next one.
 
-import type { KubeObject, ObjectRef, Resource } from '../../../src/kube/client.ts';
+import type { KubeObject, ObjectRef, Resource } from '../../../src/lib/kube/client.ts';
 import { type FakeKube, makeFakeKube, type ObjectStore, type Stored } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import type { Column, Entry, Registry, State } from './world.ts';

@@ -14,101 +14,101 @@ function bug(bound: string, file: string, from: string, to: string): Seeded {
 export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'READY asks for no ready pod': bug(
     'rollouts',
-    'src/decide/assess/workloads.ts',
+    'src/deployments/assess/workloads.ts',
     "return (deploymentOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;",
     'return true;',
   ),
 
   'a revision without an image rolls': bug(
     'builds',
-    'src/controller/app-deployment/plan-children.ts',
+    'src/deployments/plan-children.ts',
     "const isWaiting = !isBuilt && (running ?? deploymentOf(observed, 'server')) !== undefined;",
     'const isWaiting = false; if (!isBuilt) return { ...plan(made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)), observed), lost: [] };',
   ),
   'volumes are pruned': bug(
     'data',
-    'src/decide/children/plan.ts',
+    'src/deployments/plan/plan.ts',
     "'NetworkPolicy',",
     "'NetworkPolicy', 'PersistentVolumeClaim',",
   ),
 
   'every child is applied in every pass': bug(
     'life',
-    'src/decide/children/plan.ts',
+    'src/deployments/plan/plan.ts',
     'return digest === wanted.metadata.annotations?.[APPLIED_ANNOTATION] && !hasDrifted(wanted, actual);',
     'return digest === undefined && !hasDrifted(wanted, actual);',
   ),
   'numbers that somebody changed are not repaired': bug(
     'rollouts',
-    'src/decide/drift.ts',
+    'src/deployments/plan/drift.ts',
     'if (wanted === undefined || wanted === actual) return false;',
     "if (wanted === undefined || typeof wanted === 'number' || wanted === actual) return false;",
   ),
 
   'a paused record is reconciled': bug(
     'rollouts',
-    'src/controller/app-deployment/reconciler.ts',
+    'src/deployments/reconcile.ts',
     "if (assessed.policy.is !== 'pass' || assessed.paused !== undefined || !runsHere(observed.record))",
     "if (assessed.policy.is !== 'pass' || !runsHere(observed.record))",
   ),
   'no build has a turn while another waits': bug(
     'turns',
-    'src/decide/build/turns.ts',
+    'src/builds/turns.ts',
     'const [revision] = fewest < perTenant ? waiting.splice(next, 1) : [];',
     'const [revision] = fewest < perTenant && waiting.length < 2 ? waiting.splice(next, 1) : [];',
   ),
   'an overtaken revision keeps its state': bug(
     'rollouts',
-    'src/decide/revision-status.ts',
+    'src/deployments/revision-status.ts',
     'const { build, ...status } = revision.status ?? {};',
     'const { build, ...status } = revision.status ?? {}; if (status.state) return status;',
   ),
 
   'claims are left after a teardown': bug(
     'life',
-    'src/decide/children/teardown.ts',
+    'src/deployments/plan/teardown.ts',
     "const keepsDatabase = record.spec.databaseDeletionPolicy === 'Retain';",
     'const keepsDatabase = true;',
   ),
 
   'a host goes to whoever asks last': bug(
     'addresses',
-    'src/decide/host-ownership.ts',
+    'src/deployments/assess/host-ownership.ts',
     'if (holding.length > 0) return first(host, holding);',
     'return asking;',
   ),
 
   'a refused child is forgotten': bug(
     'refusals',
-    'src/decide/status.ts',
+    'src/deployments/status.ts',
     "const failure = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];",
     'const failure = undefined;',
   ),
 
   'a revision at zero is started before its migration': bug(
     'migrations',
-    'src/decide/assess/workloads.ts',
+    'src/deployments/assess/workloads.ts',
     'if (running && !mayRun(observed, running))',
     'if (running?.spec.id === latest.spec.id && !mayRun(observed, running))',
   ),
 
   'a store that a migration waits for is never Stalled': bug(
     'refusals',
-    'src/decide/assess/stores.ts',
+    'src/deployments/assess/stores.ts',
     'isDeployed ? patience?.exhausted : patience?.overdue;',
     'isDeployed ? patience?.exhausted : undefined;',
   ),
 
   'a rollout that begins is Stalled': bug(
     'rollouts',
-    'src/decide/assess/workloads.ts',
+    'src/deployments/assess/workloads.ts',
     "return isSeen(workload) ? undefined : fail('Progressing',",
     "return isSeen(workload) ? undefined : stalled('Progressing',",
   ),
 
   'autoscalers are never pruned': bug(
     'autoscaling',
-    'src/decide/children/plan.ts',
+    'src/deployments/plan/plan.ts',
     'if (!prunes.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
     "if (child.kind === 'HorizontalPodAutoscaler' || child.kind === 'ScaledObject' || !prunes.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;",
   ),

@@ -1,9 +1,9 @@
 // What the judges of builds let pass, and what not; and what the played pods say, read by the controller's own rules.
 
 import { expect, it } from 'vitest';
-import type { BuildStatus } from '../../../src/api/build.ts';
-import type { BuildPod, ObservedJob } from '../../../src/decide/build/observed.ts';
-import { outcomeOf } from '../../../src/decide/build/outcome.ts';
+import type { BuildPod, ObservedJob } from '../../../src/builds/observed.ts';
+import { outcomeOf } from '../../../src/builds/outcome.ts';
+import type { BuildStatus } from '../../../src/schema/build.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { endOf, statusOf } from './build-pod-status.ts';
 import { digestOf } from './build-world.ts';

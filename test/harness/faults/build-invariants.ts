@@ -1,6 +1,6 @@
 // What builds promise, held against what the registry was given and what the builds' namespace has seen.
 
-import { FINAL_PHASES, isBegun } from '../../../src/api/build.ts';
+import { FINAL_PHASES, isBegun } from '../../../src/schema/build.ts';
 import { isOfBuild } from './build-workloads.ts';
 import { REGISTRY_HOST } from './build-world.ts';
 import type { Sighting } from './object-history.ts';

@@ -2,13 +2,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { Settings } from '../../../src/api/settings.ts';
-import { makeCodeHosts } from '../../../src/codehost/code-hosts.ts';
-import { dockerConfig } from '../../../src/record/docker-config.ts';
-import { REGISTRY_USER, registryPassword } from '../../../src/record/registry-grant.ts';
-import { repositoryOf } from '../../../src/record/registry-names.ts';
-import type { BuildInputs } from '../../../src/resources/build/inputs.ts';
-import { makeBuildJob, makeBuildSecrets } from '../../../src/resources/build/job.ts';
+import { makeCodeHosts } from '../../../src/builds/codehost/code-hosts.ts';
+import type { BuildInputs } from '../../../src/builds/job/inputs.ts';
+import { makeBuildJob, makeBuildSecrets } from '../../../src/builds/job/job.ts';
+import { dockerConfig } from '../../../src/builds/registry/docker-config.ts';
+import { REGISTRY_USER, registryPassword } from '../../../src/builds/registry/registry-grant.ts';
+import { repositoryOf } from '../../../src/deployments/record/registry-names.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import type { ApiClient, ApiObject } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { type BuildWorld, digestOf, SOURCE_TOKEN, startBuildWorld } from './build-world.ts';

@@ -7,8 +7,8 @@ import { createServer as createTlsServer, request as httpsRequest } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BUILD_LABEL } from '../../../src/api/meta.ts';
-import { REGISTRY_KEY_FIELD, REGISTRY_KEY_SECRET, registryGrant } from '../../../src/record/registry-grant.ts';
+import { REGISTRY_KEY_FIELD, REGISTRY_KEY_SECRET, registryGrant } from '../../../src/builds/registry/registry-grant.ts';
+import { BUILD_LABEL } from '../../../src/schema/meta.ts';
 import type { ApiClient, ApiObject } from '../../cluster/api-client.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import type { Cluster } from '../../cluster/cluster.ts';

@@ -1,6 +1,6 @@
 // Whether a run kept every promise. Each function is one promise of docs/reliability.md and reports violations.
 
-import { canonicalJson } from '../../../src/api/json-value.ts';
+import { canonicalJson } from '../../../src/lib/json-value.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { meddlerOf } from './interference.ts';
 import { migratedWrongly } from './migration-invariants.ts';

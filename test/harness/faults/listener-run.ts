@@ -4,8 +4,8 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LISTENER_LABEL } from '../../../src/api/meta.ts';
-import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../../../src/record/listener-names.ts';
+import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../../../src/schema/listener-names.ts';
+import { LISTENER_LABEL } from '../../../src/schema/meta.ts';
 import { type ApiClient, type ApiObject, patient } from '../../cluster/api-client.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { DAVIT_NAMESPACE, makeTenant, startPlatform, supervise } from '../../support/platform.ts';

@@ -2,18 +2,18 @@
 // values, and is taken away again. A field that nobody gave values to fails the walk by name.
 
 import fc from 'fast-check';
-import { AppDeploymentSpec } from '../../../src/api/app-deployment.ts';
+import { AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
 import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_VARIABLES,
   ROLES,
   STORE_FIELDS,
   STORE_PARTS,
-} from '../../../src/api/meta.ts';
-import { VOLUME_KINDS } from '../../../src/api/pod-policy.ts';
-import { ORDERED_PAIRS, type ResourceSpec } from '../../../src/api/resource-spec.ts';
-import { doesWithout, OWN_STORE_VALUES, type Runtime, STORE_VALUES } from '../../../src/api/runtime.ts';
-import { type StructuralSchema, structuralSchema } from '../../../src/api/structural-schema.ts';
+} from '../../../src/schema/meta.ts';
+import { VOLUME_KINDS } from '../../../src/schema/pod-policy.ts';
+import { ORDERED_PAIRS, type ResourceSpec } from '../../../src/schema/resource-spec.ts';
+import { doesWithout, OWN_STORE_VALUES, type Runtime, STORE_VALUES } from '../../../src/schema/runtime.ts';
+import { type StructuralSchema, structuralSchema } from '../../../src/schema/structural-schema.ts';
 
 /** One field of a spec, set or (value undefined) taken away. */
 export interface Change {

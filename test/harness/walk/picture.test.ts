@@ -1,8 +1,8 @@
 // That the walk's comparison can fail, and for what: it leaves out what an autoscaler decides, and nothing else.
 
 import { expect, it } from 'vitest';
-import { AUTOSCALED_ANNOTATION } from '../../../src/api/meta.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { AUTOSCALED_ANNOTATION } from '../../../src/schema/meta.ts';
 import { differencesOf, picture } from './picture.ts';
 
 type Child = KubeObject & { readonly spec?: object };

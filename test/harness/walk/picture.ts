@@ -2,8 +2,8 @@
 // only time makes.
 
 import { isDeepStrictEqual } from 'node:util';
-import { AUTOSCALED_ANNOTATION } from '../../../src/api/meta.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { AUTOSCALED_ANNOTATION } from '../../../src/schema/meta.ts';
 
 interface Child extends KubeObject {
   readonly spec?: {

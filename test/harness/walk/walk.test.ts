@@ -4,10 +4,10 @@
 
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../../src/api/app-deployment.ts';
-import { Settings } from '../../../src/api/settings.ts';
-import { NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import { aController, aServer, converge, type Harness, putRecord } from '../../suites/reconcile/harness.ts';
 import { aSpec } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';

@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { UUID_PATTERN } from '../../../src/api/primitives.ts';
+import { UUID_PATTERN } from '../../../src/schema/primitives.ts';
 import { makeFacade } from './facade.ts';
 
 const BEGIN = '<!-- generated from the OpenAPI document by `npm run generate`: begin -->';

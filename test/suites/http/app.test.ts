@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { Unavailable } from '../../../src/errors.ts';
-import { createDeployment, Deployment, patchDeployment } from '../../../src/http/deployments/payloads.ts';
-import { OAuthProviderResponse } from '../../../src/http/oauth-providers/payloads.ts';
-import { Revision } from '../../../src/http/revisions/payloads.ts';
-import { type Serving, serve } from '../../../src/http/server.ts';
+import { type Serving, serve } from '../../../src/app/server.ts';
+import { createDeployment, Deployment, patchDeployment } from '../../../src/deployments/http/payloads.ts';
+import { Revision } from '../../../src/deployments/http/revisions/payloads.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
+import { OAuthProviderResponse } from '../../../src/organization/http/oauth-providers/payloads.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import { aBody, type Facade, makeFacade, TOKEN } from './facade.ts';
 
 let facade: Facade;

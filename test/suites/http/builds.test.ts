@@ -2,13 +2,13 @@
 
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { BuildStatus } from '../../../src/api/build.ts';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { Forbidden } from '../../../src/errors.ts';
-import { DeployLogs } from '../../../src/http/logs/payloads.ts';
-import { Revision } from '../../../src/http/revisions/payloads.ts';
-import { PODS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import { Revision } from '../../../src/deployments/http/revisions/payloads.ts';
+import { Forbidden } from '../../../src/lib/errors.ts';
+import { PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { DeployLogs } from '../../../src/logs/payloads.ts';
+import type { BuildStatus } from '../../../src/schema/build.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import { type EventReader, openStream } from '../../support/event-reader.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';

@@ -1,15 +1,15 @@
 // What kubectl says of a record, the HTTP API says too: for every reason that a condition may have.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppDeployment } from '../../../src/api/app-deployment.ts';
-import { CONDITION_TYPES, REASONS, type Reason } from '../../../src/api/app-deployment-conditions.ts';
-import type { AppRevision } from '../../../src/api/app-revision.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import { assess, assessRecord, type RecordAssessment } from '../../../src/decide/assess/assessment.ts';
-import { stalled } from '../../../src/decide/assess/entry.ts';
-import type { ActionFailure } from '../../../src/decide/observed.ts';
-import { latestStatus } from '../../../src/decide/revision-status.ts';
-import { readyEntry, type StatusInputs, statusOf } from '../../../src/decide/status.ts';
+import { assess, assessRecord, type RecordAssessment } from '../../../src/deployments/assess/assessment.ts';
+import { stalled } from '../../../src/deployments/assess/entry.ts';
+import type { ActionFailure } from '../../../src/deployments/assess/observed.ts';
+import { latestStatus } from '../../../src/deployments/revision-status.ts';
+import { readyEntry, type StatusInputs, statusOf } from '../../../src/deployments/status.ts';
+import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { CONDITION_TYPES, REASONS, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
+import type { AppRevision } from '../../../src/schema/app-revision.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
 import { anObserved, aRecord, aRevision, aStore, aWorkload, SETTINGS } from '../../support/builders.ts';
 import { type Facade, makeFacade, TENANT } from './facade.ts';
 

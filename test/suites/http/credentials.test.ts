@@ -5,9 +5,9 @@ import { createHmac } from 'node:crypto';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { SECRETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import { aBody, anIntegration, type Facade, listen, ORGANIZATION } from './facade.ts';
 

@@ -1,13 +1,13 @@
 // /v2/deployments over an in-memory API server: what is answered, and what reaches the API server, in which order.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { AlreadyExists, Conflict, Forbidden, Invalid, Unauthorized, Unavailable } from '../../../src/errors.ts';
-import { Deployment, DeploymentList } from '../../../src/http/deployments/payloads.ts';
-import { SECRETS } from '../../../src/kube/api-resources.ts';
-import { serialRevisionId } from '../../../src/record/revision-id.ts';
-import { wantedRevision } from '../../../src/record/wanted-revision.ts';
+import { Deployment, DeploymentList } from '../../../src/deployments/http/payloads.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
+import { AlreadyExists, Conflict, Forbidden, Invalid, Unauthorized, Unavailable } from '../../../src/lib/errors.ts';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import { aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN, WRITES_AT_ONCE } from './facade.ts';
 
 let facade: Facade;

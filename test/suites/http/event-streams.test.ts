@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
-import { Unavailable } from '../../../src/errors.ts';
-import { serve } from '../../../src/http/server.ts';
+import { serve } from '../../../src/app/server.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
 import { type EventReader, openStream, type ReadEvent } from '../../support/event-reader.ts';
 import { aBody, type Facade, listen, makeFacade, OTHER_TENANT, SOMEBODY, TENANT, TOKEN } from './facade.ts';
 

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { serialRevisionId } from '../../../src/record/revision-id.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { type EventReader, openStream } from '../../support/event-reader.ts';
 import { aBody, type Facade, listen, makeFacade, OTHER_TENANT, SOMEBODY, TENANT, TOKEN } from './facade.ts';
 import { type GrowingLogs, growLogs } from './growing-logs.ts';

@@ -1,8 +1,8 @@
 // Pods whose containers go on writing, as an API server serves their logs: for tests of logs that are followed.
 
-import { NotFound } from '../../../src/errors.ts';
-import { PODS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject, StreamOptions } from '../../../src/kube/client.ts';
+import { NotFound } from '../../../src/lib/errors.ts';
+import { PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, StreamOptions } from '../../../src/lib/kube/client.ts';
 import { type Facade, TENANT } from './facade.ts';
 
 export interface Writer {

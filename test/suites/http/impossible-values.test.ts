@@ -1,10 +1,10 @@
 // Values that no parameter can have: each is refused with what is wrong, or has no effect. None is an internal error.
 
 import { afterAll, beforeEach, expect, it } from 'vitest';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { PODS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { serialRevisionId } from '../../../src/record/revision-id.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import { makeFacade, TENANT, TOKEN } from './facade.ts';
 
 const facade = await makeFacade({ http: { ...defaultSettings().http, requestsPerMinute: 0 } });

@@ -1,15 +1,15 @@
 // /v1/projects/{id}/deploy_logs over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import type { AppRevision } from '../../../src/api/app-revision.ts';
-import { Forbidden, Invalid, NotFound } from '../../../src/errors.ts';
-import { levelOf } from '../../../src/http/logs/lines.ts';
-import { DeployLogs, type LogLine } from '../../../src/http/logs/payloads.ts';
-import { listPods, podIdsIn, podsOf } from '../../../src/http/logs/pods.ts';
-import { PODS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { serialRevisionId } from '../../../src/record/revision-id.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { Forbidden, Invalid, NotFound } from '../../../src/lib/errors.ts';
+import { PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { levelOf } from '../../../src/logs/lines.ts';
+import { DeployLogs, type LogLine } from '../../../src/logs/payloads.ts';
+import { listPods, podIdsIn, podsOf } from '../../../src/logs/pods.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import type { AppRevision } from '../../../src/schema/app-revision.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;

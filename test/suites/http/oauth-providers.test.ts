@@ -1,11 +1,11 @@
 // OAuth providers over HTTP: what becomes of each field, of the client secret, of two at once, and who may.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PROVIDER_LABEL } from '../../../src/api/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider, type OAuthProviderSpec } from '../../../src/api/oauth-provider.ts';
-import { Forbidden, Unavailable } from '../../../src/errors.ts';
-import { SECRETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import { Forbidden, Unavailable } from '../../../src/lib/errors.ts';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { PROVIDER_LABEL } from '../../../src/schema/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider, type OAuthProviderSpec } from '../../../src/schema/oauth-provider.ts';
 import { type Answer, type Facade, makeFacade, ORGANIZATION, TOKEN } from './facade.ts';
 
 const PATH = '/v2/auth/providers';

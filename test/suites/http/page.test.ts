@@ -3,8 +3,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defaultSettings } from '../../../src/api/settings.ts';
 import { bundlePage } from '../../../src/generate/page.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import { type Facade, makeFacade } from './facade.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';

@@ -1,12 +1,12 @@
 // PATCH /v2/deployments/{id} over an in-memory API server: what it makes of a record, what it leaves alone, and who wins.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../../../src/api/app-deployment.ts';
-import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
-import { Forbidden, Invalid, Unavailable } from '../../../src/errors.ts';
-import { Deployment } from '../../../src/http/deployments/payloads.ts';
-import { SECRETS } from '../../../src/kube/api-resources.ts';
-import { serialRevisionId } from '../../../src/record/revision-id.ts';
+import { Deployment } from '../../../src/deployments/http/payloads.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { Forbidden, Invalid, Unavailable } from '../../../src/lib/errors.ts';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
+import { defaultSettings, type Settings } from '../../../src/schema/settings.ts';
 import { type Answer, aBody, anIntegration, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 
 let facade: Facade;

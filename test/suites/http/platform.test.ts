@@ -1,11 +1,11 @@
 // GET /v2/platform: what the platform offers to a tenant, and nothing of another tenant's or of a secret.
 
 import { expect, it } from 'vitest';
-import { Settings } from '../../../src/api/settings.ts';
 import { makeHttpApi } from '../../../src/cli/http-api.ts';
 import { platformLines } from '../../../src/cli/platform.ts';
-import { Platform } from '../../../src/http/platform/payloads.ts';
-import { NAMESPACES } from '../../../src/kube/api-resources.ts';
+import { Platform } from '../../../src/deployments/http/platform/payloads.ts';
+import { NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import { anIntegration, listen, makeFacade, OTHER_TENANT, SOMEBODY, TENANT } from './facade.ts';
 
 it('without any setting: the defaults, and nothing that is not there', async () => {

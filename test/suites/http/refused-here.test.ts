@@ -2,9 +2,9 @@
 // would have refused. test/suites/integration/api-server/admission.test.ts sends the same rows with kubectl.
 
 import { describe, expect, it } from 'vitest';
-import { Settings } from '../../../src/api/settings.ts';
-import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import { hostile, payloadSpec, refused, refusedHere, refusedRuntimes } from '../../support/bad-records.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {

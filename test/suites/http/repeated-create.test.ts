@@ -1,9 +1,9 @@
 // Idempotency-Key: a POST that is sent again gives what the first one made.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { Forbidden, Unavailable } from '../../../src/errors.ts';
-import { SECRETS } from '../../../src/kube/api-resources.ts';
+import { Forbidden, Unavailable } from '../../../src/lib/errors.ts';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT } from './facade.ts';
 
 const KEY = '6f1c2b3a-0000-4000-8000-000000000001';

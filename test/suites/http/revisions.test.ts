@@ -1,9 +1,9 @@
 // /v2/deployments/{id}/revisions over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { Revision, RevisionList } from '../../../src/http/revisions/payloads.ts';
-import { serialRevisionId } from '../../../src/record/revision-id.ts';
+import { Revision, RevisionList } from '../../../src/deployments/http/revisions/payloads.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;

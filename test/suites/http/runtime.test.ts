@@ -1,8 +1,8 @@
 // source_config.runtime over HTTP: what is stored, shown and merged, and when a revision is asked for.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { Deployment } from '../../../src/http/deployments/payloads.ts';
+import { Deployment } from '../../../src/deployments/http/payloads.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;

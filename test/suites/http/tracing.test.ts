@@ -1,7 +1,7 @@
 // Spans of requests to the HTTP API, where Davit's own spans are sent somewhere.
 
 import { beforeEach, expect, it } from 'vitest';
-import { makeTracer, type Span, type Tracer } from '../../../src/runtime/tracer.ts';
+import { makeTracer, type Span, type Tracer } from '../../../src/lib/controller/tracer.ts';
 import { aBody, type Facade, makeFacade } from './facade.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';

@@ -10,11 +10,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { Settings } from '../../../src/api/settings.ts';
-import { KEY_RING_SECRET } from '../../../src/registry/keys.ts';
-import { makeSigningKey, PUBLIC_KEYS_KEY } from '../../../src/registry/signing-keys.ts';
-import { issueToken, TOKEN_SERVICE } from '../../../src/registry/tokens.ts';
-import { makeBuildNetworkPolicy } from '../../../src/resources/build/namespace.ts';
+import { makeBuildNetworkPolicy } from '../../../src/builds/job/namespace.ts';
+import { KEY_RING_SECRET } from '../../../src/builds/registry/keys.ts';
+import { makeSigningKey, PUBLIC_KEYS_KEY } from '../../../src/builds/registry/signing-keys.ts';
+import { issueToken, TOKEN_SERVICE } from '../../../src/builds/registry/tokens.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import { close, listen } from '../../support/http-servers.ts';
 import {

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { customResourceDefinitions } from '../../../src/api/crd.ts';
-import { ResourceSpec } from '../../../src/api/resource-spec.ts';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/app/config.ts';
+import { OLDEST_KUBERNETES } from '../../../src/app/preflight/preflight-checks.ts';
+import { limitViolations } from '../../../src/deployments/record/limits.ts';
 import { withDefaults } from '../../../src/generate/crd-defaults.ts';
-import { OLDEST_KUBERNETES } from '../../../src/kube/preflight-checks.ts';
-import { limitViolations } from '../../../src/record/limits.ts';
+import { customResourceDefinitions } from '../../../src/schema/crd.ts';
+import { ResourceSpec } from '../../../src/schema/resource-spec.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import {
   type ChartRenderer,
   type Manifest,

@@ -5,11 +5,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { isFailure, REASONS, type Reason } from '../../../src/api/app-deployment-conditions.ts';
-import { BUILD_REASONS } from '../../../src/api/build.ts';
-import { customResourceDefinitions } from '../../../src/api/crd.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
-import { addProcessMetrics } from '../../../src/runtime/process-metrics.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { addProcessMetrics } from '../../../src/lib/controller/process-metrics.ts';
+import { isFailure, REASONS, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
+import { BUILD_REASONS } from '../../../src/schema/build.ts';
+import { customResourceDefinitions } from '../../../src/schema/crd.ts';
 import { CATALOGUE, firstLine } from '../../support/documents/catalogue.ts';
 import {
   commandsOf,
@@ -129,7 +129,7 @@ it('docs/reference.md shows no reason that there is not', () => {
 });
 
 it('docs/reference.md names every variable of the environment, and no other', () => {
-  const config = readFileSync(join(root, 'src/config.ts'), 'utf8');
+  const config = readFileSync(join(root, 'src/app/config.ts'), 'utf8');
   const there = new Set([...config.matchAll(/^ {2}(DAVIT_[A-Z_]+):/gm)].map((match) => match[1] ?? ''));
   const section = reference.slice(reference.indexOf('## Environment of the processes'));
   const named = new Set([...section.matchAll(/`(DAVIT_[A-Z_]+)`/g)].map((match) => match[1] ?? ''));

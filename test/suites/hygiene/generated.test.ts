@@ -1,9 +1,9 @@
 // Generated files are what the schemas say, and say enough to be read.
 
 import { describe, expect, it } from 'vitest';
-import { customResourceDefinitions } from '../../../src/api/crd.ts';
-import type { StructuralSchema } from '../../../src/api/structural-schema.ts';
 import { staleFiles } from '../../../src/generate/crds.ts';
+import { customResourceDefinitions } from '../../../src/schema/crd.ts';
+import type { StructuralSchema } from '../../../src/schema/structural-schema.ts';
 
 describe('generated files', () => {
   it('are current; if not: npm run generate', () => {

@@ -98,16 +98,16 @@ const MAY_IMPORT_WITHIN: Readonly<
 /** Rooms whose every folder stands in that table. */
 const DIVIDED_ROOMS = ['decide', 'controller', 'runtime', 'http'];
 /** Of these a type may be imported from anywhere: what Kubernetes' objects look like, and the numbers that the metrics show. */
-const TYPES_FOR_ALL = ['kube/client.ts', 'decide/census.ts'];
+const TYPES_FOR_ALL = ['lib/kube/client.ts', 'monitoring/census.ts'];
 /** Of these a value may be, for they know nothing of their room. */
-const VALUES_FOR_ALL = ['runtime/fair-limiter.ts', '../package.json'];
+const VALUES_FOR_ALL = ['lib/controller/fair-limiter.ts', '../package.json'];
 /** Rooms without input, output, time or chance. */
 const PURE = ['api', 'record', 'resources', 'decide', 'build'];
 const NODE_MODULES_OF_PURE_ROOMS: Readonly<Record<string, string>> = {
-  'resources/secret-digest.ts': 'node:crypto',
-  'record/hostnames.ts': 'node:crypto',
-  'record/registry-grant.ts': 'node:crypto',
-  'record/revision-id.ts': 'node:crypto',
+  'deployments/children/secret-digest.ts': 'node:crypto',
+  'deployments/record/hostnames.ts': 'node:crypto',
+  'builds/registry/registry-grant.ts': 'node:crypto',
+  'deployments/record/revision-id.ts': 'node:crypto',
 };
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   api: ['zod'],
@@ -256,7 +256,7 @@ describe('the rooms of src', () => {
 
   it('`davit plan` loads nothing but what it needs: it starts in every build, and reaches nobody', () => {
     const loaded = new Set<string>();
-    const reached = ['process/plan.ts'];
+    const reached = ['app/plan.ts'];
     for (let file = reached.pop(); file !== undefined; file = reached.pop()) {
       const current = file;
       for (const one of imports.filter(({ file: importer, typeOnly }) => importer === current && !typeOnly)) {
@@ -278,10 +278,10 @@ describe('the rooms of src', () => {
       imports
         .filter((one) => isRelative(one) && !one.typeOnly && normalize(join(dirname(one.file), one.from)) === target)
         .map(({ file }) => file);
-    expect(importersOf('runtime/tracer.ts')).toEqual(['process/tracing.ts']);
-    expect(importersOf('outbound/span-exporter.ts')).toEqual(['process/tracing.ts']);
-    expect(importersOf('process/tracing.ts')).toEqual(['process/serve.ts']);
-    expect(texts.get('process/serve.ts')).toContain("await import('./tracing.ts')");
+    expect(importersOf('lib/controller/tracer.ts')).toEqual(['app/tracing.ts']);
+    expect(importersOf('lib/outbound/span-exporter.ts')).toEqual(['app/tracing.ts']);
+    expect(importersOf('app/tracing.ts')).toEqual(['app/serve.ts']);
+    expect(texts.get('app/serve.ts')).toContain("await import('./tracing.ts')");
   });
 
   it('have no index files', () => {

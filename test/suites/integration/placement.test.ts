@@ -2,14 +2,14 @@
 // revisions nor by that of workloads. Dry runs: the platform of these tests says nothing of placement.
 
 import { beforeAll, expect, inject, it } from 'vitest';
-import type { AppDeployment } from '../../../src/api/app-deployment.ts';
-import { COMPONENTS } from '../../../src/api/meta.ts';
-import { Settings } from '../../../src/api/settings.ts';
-import { hasDrifted } from '../../../src/decide/drift.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { wantedRevision } from '../../../src/record/wanted-revision.ts';
-import { makeRevision } from '../../../src/resources/app-revision.ts';
-import { desiredChildren } from '../../../src/resources/desired.ts';
+import { makeRevision } from '../../../src/deployments/children/app-revision.ts';
+import { desiredChildren } from '../../../src/deployments/children/desired.ts';
+import { hasDrifted } from '../../../src/deployments/plan/drift.ts';
+import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { COMPONENTS } from '../../../src/schema/meta.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import { aRecord } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach } from '../../support/running-davit.ts';

@@ -1,17 +1,17 @@
 // A platform for the page: the facade over the in-memory API server, on a port, with deployments in the states that people see.
 
-import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/api/app-deployment.ts';
-import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/api/app-deployment-conditions.ts';
-import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/api/app-revision.ts';
-import { DEPLOYMENT_LABEL } from '../../../src/api/meta.ts';
-import { defaultSettings } from '../../../src/api/settings.ts';
+import { serve } from '../../../src/app/server.ts';
+import { names } from '../../../src/deployments/record/names.ts';
+import { resolve } from '../../../src/deployments/record/resolve.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { requestedOf } from '../../../src/deployments/record/wanted-revision.ts';
 import { bundlePage } from '../../../src/generate/page.ts';
-import type { StreamLimits } from '../../../src/http/plugins/event-streams.ts';
-import { serve } from '../../../src/http/server.ts';
-import { names } from '../../../src/record/names.ts';
-import { resolve } from '../../../src/record/resolve.ts';
-import { serialRevisionId } from '../../../src/record/revision-id.ts';
-import { requestedOf } from '../../../src/record/wanted-revision.ts';
+import type { StreamLimits } from '../../../src/organization/facade/event-streams.ts';
+import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/schema/app-deployment.ts';
+import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
+import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/schema/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../../../src/schema/meta.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import { type Facade, makeFacade, TENANT } from '../http/facade.ts';
 import { type GrowingLogs, growLogs, type Place } from '../http/growing-logs.ts';
 

@@ -1,14 +1,14 @@
 // Addresses and hosts over the in-memory API server: who gets a host, who waits, and who gets it next.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { type Settings, Settings as SettingsSchema } from '../../../src/api/settings.ts';
-import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
-import { NotFound, Unavailable } from '../../../src/errors.ts';
-import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
-import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+import { enqueueOnChange } from '../../../src/deployments/watches.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { NotFound, Unavailable } from '../../../src/lib/errors.ts';
+import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { type Settings, Settings as SettingsSchema } from '../../../src/schema/settings.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

@@ -1,10 +1,7 @@
 // The reconciler as a whole, over the in-memory API server: given cluster and key, these are all the writes.
 
 import { describe, expect, it, vi } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
-import { Conflict, Forbidden, NotFound, Unavailable } from '../../../src/errors.ts';
+import { Conflict, Forbidden, NotFound, Unavailable } from '../../../src/lib/errors.ts';
 import {
   BUILT_IN_RESOURCES,
   DEPLOYMENTS,
@@ -13,8 +10,11 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

@@ -1,7 +1,6 @@
 // An Application of Argo CD with the record's name, over the in-memory API server: nothing that Davit creates is pruned by it.
 
 import { expect, it } from 'vitest';
-import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -12,8 +11,9 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/kube/client.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import { isExempt, isTracked } from '../../support/argo-cd.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from './harness.ts';

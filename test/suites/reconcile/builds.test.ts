@@ -3,19 +3,16 @@
 
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { APP_TEMPLATES, type AppTemplate } from '../../../src/api/app-template.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/api/code-host-integration.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import { Settings } from '../../../src/api/settings.ts';
-import { makePullSecretReconciler } from '../../../src/controller/build/pull-secrets.ts';
-import { makePushWatch } from '../../../src/controller/build/pushes.ts';
-import { makeBuildReconciler } from '../../../src/controller/build/reconciler.ts';
-import { makeRegistryAccess } from '../../../src/controller/build/registry-access.ts';
-import { makeSourceAccess } from '../../../src/controller/build/source-access.ts';
-import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/errors.ts';
-import { presentRevisions } from '../../../src/http/revisions/presenter.ts';
+import { makePullSecretReconciler } from '../../../src/builds/pull-secrets.ts';
+import { makePushWatch } from '../../../src/builds/pushes.ts';
+import { makeBuildReconciler } from '../../../src/builds/reconciler.ts';
+import { makeRegistryAccess } from '../../../src/builds/registry/access.ts';
+import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/builds/registry/docker-config.ts';
+import { registryGrant } from '../../../src/builds/registry/registry-grant.ts';
+import { makeSourceAccess } from '../../../src/builds/source-access.ts';
+import { presentRevisions } from '../../../src/deployments/http/revisions/presenter.ts';
+import type { Reconcile } from '../../../src/lib/controller/controller.ts';
+import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/lib/errors.ts';
 import {
   DEPLOYMENTS,
   JOBS,
@@ -24,11 +21,14 @@ import {
   PODS,
   SECRETS,
   SERVICES,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/record/docker-config.ts';
-import { registryGrant } from '../../../src/record/registry-grant.ts';
-import type { Reconcile } from '../../../src/runtime/controller.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-template.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

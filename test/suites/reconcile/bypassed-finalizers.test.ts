@@ -2,12 +2,12 @@
 // (kubernetes/kubernetes#77988), while the pass under way makes its children.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
-import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
-import { Conflict } from '../../../src/errors.ts';
-import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import { Conflict } from '../../../src/lib/errors.ts';
+import { BUILT_IN_RESOURCES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
+import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import { aController, aServer, converge, edit, type Harness, KEY, putRecord, record, SHOP } from './harness.ts';
 
 const OF_A_RECORD = [...BUILT_IN_RESOURCES, APP_REVISIONS, TRACING_PROJECTS].filter((one) => one !== NAMESPACES);

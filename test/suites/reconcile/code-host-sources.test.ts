@@ -1,13 +1,13 @@
 // A record of source codehost, made with kubectl: its integration must list the tenant, its repository be of that host.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/api/code-host-integration.ts';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
-import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+import { enqueueOnChange } from '../../../src/deployments/watches.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
+import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, KEY, putRecord } from './harness.ts';
 

@@ -1,15 +1,15 @@
 // Davit is upgraded, and rolled back: what runs is left as it is, whichever Davit made it.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { defaultSettings, Settings } from '../../../src/api/settings.ts';
-import { DEPLOYMENTS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import type { PodContracts } from '../../../src/resources/contracts/contract.ts';
-import { CONTRACT_V1, PARTS_V1 } from '../../../src/resources/contracts/v1.ts';
-import { newestOf, POD_CONTRACTS } from '../../../src/resources/contracts.ts';
-import { makeWorkload } from '../../../src/resources/workload.ts';
+import type { PodContracts } from '../../../src/deployments/children/contracts/contract.ts';
+import { CONTRACT_V1, PARTS_V1 } from '../../../src/deployments/children/contracts/v1.ts';
+import { newestOf, POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
+import { makeWorkload } from '../../../src/deployments/children/workload.ts';
+import { DEPLOYMENTS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

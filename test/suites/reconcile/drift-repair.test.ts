@@ -1,10 +1,10 @@
 // What a person changed in a child of ours: it is put back, also where a merge alone cannot.
 
 import { afterEach, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { Invalid } from '../../../src/errors.ts';
-import { DEPLOYMENTS, SERVICES } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import { Invalid } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, SERVICES } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { aController, aServer, conditionIn, converge, type Harness, putRecord, says } from './harness.ts';
 
 const REF = { namespace: 'team', name: 'shop' };

@@ -2,12 +2,12 @@
 // served and has no ready pod for too long.
 
 import { expect, it } from 'vitest';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/api/meta.ts';
-import type { ContainerStatus, Pod, Workload } from '../../../src/decide/observed.ts';
-import { Invalid } from '../../../src/errors.ts';
-import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import type { ContainerStatus, Pod, Workload } from '../../../src/deployments/assess/observed.ts';
+import { Invalid } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {

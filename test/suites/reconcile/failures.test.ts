@@ -2,12 +2,12 @@
 
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { AppDeployment } from '../../../src/api/app-deployment.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import { Conflict, Forbidden, Terminal, Unavailable } from '../../../src/errors.ts';
-import { SECRETS } from '../../../src/kube/api-resources.ts';
-import { startController } from '../../../src/runtime/controller.ts';
-import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+import { startController } from '../../../src/lib/controller/controller.ts';
+import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { Conflict, Forbidden, Terminal, Unavailable } from '../../../src/lib/errors.ts';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';
 import type { FakeKube, FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import {

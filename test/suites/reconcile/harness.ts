@@ -4,28 +4,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import { LISTENERS } from '../../../src/api/listener.ts';
-import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
-import type { Condition } from '../../../src/api/primitives.ts';
-
-import { defaultSettings, type Settings } from '../../../src/api/settings.ts';
-import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
-import { makeDigestKey } from '../../../src/controller/app-deployment/hmac-key.ts';
-import { type HostRegistry, makeHostRegistry } from '../../../src/controller/app-deployment/host-registry.ts';
-import { makeReconciler } from '../../../src/controller/app-deployment/reconciler.ts';
-import { makeSecretFingerprints } from '../../../src/controller/app-deployment/secret-fingerprints.ts';
-import { makeVanished } from '../../../src/controller/garbage/bypassed-finalizers.ts';
-import { makeHearing } from '../../../src/controller/listener/hearing.ts';
-import { makeListenerReconciler } from '../../../src/controller/listener/listeners.ts';
-import { makeRecordReconciler } from '../../../src/controller/listener/records.ts';
-import { type Caches, makeCaches } from '../../../src/controller/shared/caches.ts';
-import type { Cluster } from '../../../src/controller/shared/cluster.ts';
-import { keyOf } from '../../../src/controller/shared/keys.ts';
-import type { ObservedCondition } from '../../../src/decide/observed.ts';
-import { Unavailable } from '../../../src/errors.ts';
+import type { ObservedCondition } from '../../../src/deployments/assess/observed.ts';
+import { makeVanished } from '../../../src/deployments/bypassed-finalizers.ts';
+import type { PodContracts } from '../../../src/deployments/children/contracts/contract.ts';
+import { POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
+import { type Caches, makeCaches } from '../../../src/deployments/cluster/caches.ts';
+import type { Cluster } from '../../../src/deployments/cluster/cluster.ts';
+import { makeDigestKey } from '../../../src/deployments/hmac-key.ts';
+import { type HostRegistry, makeHostRegistry } from '../../../src/deployments/host-registry.ts';
+import { makeReconciler } from '../../../src/deployments/reconcile.ts';
+import { canBuild } from '../../../src/deployments/record/build-source.ts';
+import { makeSecretFingerprints } from '../../../src/deployments/secret-fingerprints.ts';
+import type { Reconcile, Result } from '../../../src/lib/controller/controller.ts';
+import { keyOf } from '../../../src/lib/controller/keys.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
 import {
   BUILT_IN_RESOURCES,
   DEPLOYMENTS,
@@ -34,13 +27,19 @@ import {
   NAMESPACES,
   SECRETS,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject, SecretObject } from '../../../src/kube/client.ts';
-import { canBuild } from '../../../src/record/build-source.ts';
-import type { PodContracts } from '../../../src/resources/contracts/contract.ts';
-import { POD_CONTRACTS } from '../../../src/resources/contracts.ts';
-import type { Reconcile, Result } from '../../../src/runtime/controller.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, SecretObject } from '../../../src/lib/kube/client.ts';
+import { makeHearing } from '../../../src/listeners/hub/hearing.ts';
+import { makeListenerReconciler } from '../../../src/listeners/hub/listeners.ts';
+import { makeRecordReconciler } from '../../../src/listeners/hub/records.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
+import { LISTENERS } from '../../../src/schema/listener.ts';
+import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
+import type { Condition } from '../../../src/schema/primitives.ts';
+import { defaultSettings, type Settings } from '../../../src/schema/settings.ts';
+import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import { aSpec } from '../../support/builders.ts';
 import { type FakeKube, makeFakeKube, type Write } from '../../support/fake-kube/fake-kube.ts';
 

@@ -1,14 +1,14 @@
 // A hub and a listener's cluster: a deployment's life, what is rejected, and what the agent does.
 
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
-import { wakeWorks } from '../../../src/controller/agent/works.ts';
-import { Invalid, Unavailable } from '../../../src/errors.ts';
-import { DEPLOYMENTS, NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { Invalid, Unavailable } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { wakeWorks } from '../../../src/listeners/agent/works.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { KEY, putRecord, SHOP } from './harness.ts';

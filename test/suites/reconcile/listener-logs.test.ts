@@ -2,11 +2,11 @@
 
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { AppDeployment } from '../../../src/api/app-deployment.ts';
-import { LISTENER_LOGS, type ListenerLog } from '../../../src/api/listener-log.ts';
-import type { ListenerWork } from '../../../src/api/listener-work.ts';
-import { type AgentLogsOptions, makeLogReconciler, withoutPage } from '../../../src/controller/agent/logs.ts';
-import { makeReflector } from '../../../src/runtime/reflector.ts';
+import { makeReflector } from '../../../src/lib/controller/reflector.ts';
+import { type AgentLogsOptions, makeLogReconciler, withoutPage } from '../../../src/listeners/agent/logs.ts';
+import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { LISTENER_LOGS, type ListenerLog } from '../../../src/schema/listener-log.ts';
+import type { ListenerWork } from '../../../src/schema/listener-work.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 
 const HUB = 'davit-lsn-1';

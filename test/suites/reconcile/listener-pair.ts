@@ -2,18 +2,18 @@
 
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../../src/api/listener-work.ts';
-import { Settings } from '../../../src/api/settings.ts';
-import { type AgentCaches, makeAgentCaches } from '../../../src/controller/agent/caches.ts';
-import { type HubLease, holdHubLease } from '../../../src/controller/agent/hub-lease.ts';
-import { makeAgentReconciler } from '../../../src/controller/agent/works.ts';
-import { NAMESPACES, SECRETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { type Clock, systemClock } from '../../../src/runtime/clock.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
+import { type Clock, systemClock } from '../../../src/lib/controller/clock.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { type AgentCaches, makeAgentCaches } from '../../../src/listeners/agent/caches.ts';
+import { type HubLease, holdHubLease } from '../../../src/listeners/agent/hub-lease.ts';
+import { makeAgentReconciler } from '../../../src/listeners/agent/works.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
+import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../src/schema/listener-work.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, type Harness, makeReady, putRecord } from './harness.ts';
 

@@ -1,14 +1,14 @@
 // A hub and a listener's cluster of which one is put back to an earlier state, cloned, or lives in another time.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
-import { LISTENER_WORKS } from '../../../src/api/listener-work.ts';
-import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
-import { Invalid } from '../../../src/errors.ts';
-import { LEASES, NAMESPACES, ROLE_BINDINGS, SECRETS, SERVICE_ACCOUNTS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/kube/client.ts';
+import { Invalid } from '../../../src/lib/errors.ts';
+import { LEASES, NAMESPACES, ROLE_BINDINGS, SECRETS, SERVICE_ACCOUNTS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
+import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
+import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, KEY, putRecord, SHOP } from './harness.ts';

@@ -2,15 +2,11 @@
 // Listener's cluster gets its work, and its report becomes the status.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { LISTENERS, type Listener } from '../../../src/api/listener.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../../src/api/listener-work.ts';
-import { ABANDON_ANNOTATION, AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION } from '../../../src/api/meta.ts';
-import { defaultSettings, Settings } from '../../../src/api/settings.ts';
-import { TRACING_PROJECTS } from '../../../src/api/tracing-project.ts';
-import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
-import { Unavailable } from '../../../src/errors.ts';
+import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
+import { enqueueOnChange } from '../../../src/deployments/watches.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
 import {
   DEPLOYMENTS,
   LEASES,
@@ -18,11 +14,15 @@ import {
   ROLE_BINDINGS,
   SECRETS,
   SERVICE_ACCOUNTS,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { wantedRevision } from '../../../src/record/wanted-revision.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
-import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../src/schema/listener-work.ts';
+import { ABANDON_ANNOTATION, AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION } from '../../../src/schema/meta.ts';
+import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
+import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, type Harness, KEY, putRecord, SHOP } from './harness.ts';
 

@@ -1,14 +1,14 @@
 // The migration of a revision: one Job, before the rollout, whatever happens.
 
 import { describe, expect, it, vi } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import { REVISION_LABEL } from '../../../src/api/meta.ts';
-import type { Pod, Workload } from '../../../src/decide/observed.ts';
-import { Forbidden, Invalid } from '../../../src/errors.ts';
-import { DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
+import { Forbidden, Invalid } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
+import { REVISION_LABEL } from '../../../src/schema/meta.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

@@ -1,14 +1,14 @@
 // A volume that is not mounted: the kubelet says why in an event, which is asked for where a pod takes long to begin.
 
 import { afterEach, expect, it, vi } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/api/meta.ts';
-import type { Pod } from '../../../src/decide/observed.ts';
-import { Unavailable } from '../../../src/errors.ts';
-import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import type { Pod } from '../../../src/deployments/assess/observed.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';

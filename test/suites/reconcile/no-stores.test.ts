@@ -7,7 +7,7 @@ import {
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
+} from '../../../src/lib/kube/api-resources.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aConverged, aServer, conditionIn, converge, edit, putRecord, record, says } from './harness.ts';
 

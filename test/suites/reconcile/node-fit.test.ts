@@ -1,11 +1,11 @@
 // A size that no node has, over the in-memory API server: the database that runs is kept as it is.
 
 import { expect, it } from 'vitest';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { Forbidden, Unavailable } from '../../../src/errors.ts';
-import { NODES, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import { Forbidden, Unavailable } from '../../../src/lib/errors.ts';
+import { NODES, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, aServer, converge, edit, type Harness, makeReady, record, says } from './harness.ts';
 

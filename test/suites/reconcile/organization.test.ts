@@ -2,13 +2,13 @@
 
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { CODE_HOST_INTEGRATIONS } from '../../../src/api/code-host-integration.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/api/oauth-provider.ts';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { makeOrganizationReconciler, wakeOrganization } from '../../../src/controller/organization/reconciler.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/kube/api-resources.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
-import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { makeOrganizationReconciler, wakeOrganization } from '../../../src/organization/reconciler.ts';
+import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer } from './harness.ts';
 

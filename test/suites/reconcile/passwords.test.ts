@@ -2,12 +2,12 @@
 // that would not open the data, what runs goes on, and the password that comes back heals it.
 
 import { describe, expect, it } from 'vitest';
-import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
-import { Forbidden } from '../../../src/errors.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
-import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+import { enqueueOnChange } from '../../../src/deployments/watches.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { Forbidden } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

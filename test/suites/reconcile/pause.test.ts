@@ -1,9 +1,9 @@
 // A pause, of one record or of all: nothing is made, changed or deleted, and what is seen is still said.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { Settings } from '../../../src/api/settings.ts';
-import { DEPLOYMENTS, SERVICES } from '../../../src/kube/api-resources.ts';
+import { DEPLOYMENTS, SERVICES } from '../../../src/lib/kube/api-resources.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

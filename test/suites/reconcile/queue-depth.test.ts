@@ -1,12 +1,12 @@
 // Queue workers that follow the depth of their queue: who owns their number, and the way between the two autoscalers.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { Settings } from '../../../src/api/settings.ts';
-import type { Workload } from '../../../src/decide/observed.ts';
-import { Forbidden, NotFound } from '../../../src/errors.ts';
-import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
+import { Forbidden, NotFound } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { Settings } from '../../../src/schema/settings.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, aServer, converge, type Harness, record, SHOP, says } from './harness.ts';
 

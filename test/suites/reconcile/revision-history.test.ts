@@ -1,15 +1,15 @@
 // The history of a record: how much of it is kept, whatever happens in between, and going back within it.
 
 import { describe, expect, it } from 'vitest';
-import { type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import type { Workload } from '../../../src/decide/observed.ts';
-import { Unavailable } from '../../../src/errors.ts';
-import { DEPLOYMENTS, PODS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { serialRevisionId } from '../../../src/record/revision-id.ts';
-import { rollingBack } from '../../../src/record/revision-request.ts';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, PODS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import { aPod } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, crashed, edit, makeReady, putRecord, record, says } from './harness.ts';

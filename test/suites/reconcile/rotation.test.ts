@@ -1,13 +1,13 @@
 // A Secret that a record names changes: its pods are rolled once for it, and for nothing else.
 
 import { describe, expect, it } from 'vitest';
-import { type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { SECRETS_ANNOTATION } from '../../../src/api/meta.ts';
-import { makeDigestKey } from '../../../src/controller/app-deployment/hmac-key.ts';
-import type { Workload } from '../../../src/decide/observed.ts';
-import { DEPLOYMENTS, SECRETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
+import { makeDigestKey } from '../../../src/deployments/hmac-key.ts';
+import { DEPLOYMENTS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { SECRETS_ANNOTATION } from '../../../src/schema/meta.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

@@ -2,11 +2,9 @@
 // back, whatever is interrupted, and whoever writes in between, the number never falls below what it was.
 
 import { describe, expect, it } from 'vitest';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import type { ResourceSpec } from '../../../src/api/resource-spec.ts';
-import type { Workload } from '../../../src/decide/observed.ts';
-import { Conflict, Forbidden } from '../../../src/errors.ts';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
+import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
+import { Conflict, Forbidden } from '../../../src/lib/errors.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -14,9 +12,11 @@ import {
   POD_DISRUPTION_BUDGETS,
   SCALED_OBJECTS,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { rollingBack } from '../../../src/record/revision-request.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
+import type { ResourceSpec } from '../../../src/schema/resource-spec.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

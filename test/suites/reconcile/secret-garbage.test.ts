@@ -1,18 +1,18 @@
 // The collector over the in-memory API server: what it deletes, and what a live look keeps it from deleting.
 
 import { describe, expect, it } from 'vitest';
-import { APP_DEPLOYMENTS } from '../../../src/api/app-deployment.ts';
-import { PROVIDER_LABEL } from '../../../src/api/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/api/oauth-provider.ts';
 import {
   makeClientSecretCollector,
   makeSecretCollector,
   wakeClientSecretCollector,
-} from '../../../src/controller/garbage/secrets.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { makeLogger } from '../../../src/logger.ts';
-import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+} from '../../../src/deployments/secret-collector.ts';
+import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { makeLogger } from '../../../src/lib/logger.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { PROVIDER_LABEL } from '../../../src/schema/meta.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, putRecord } from './harness.ts';
 

@@ -1,13 +1,13 @@
 // A revision replaces the pods of the parts whose template it changes, and of no other.
 
 import { describe, expect, it } from 'vitest';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/api/meta.ts';
-import type { ResourceSpec } from '../../../src/api/resource-spec.ts';
-import type { Pod, Workload } from '../../../src/decide/observed.ts';
-import { Forbidden } from '../../../src/errors.ts';
-import { DEPLOYMENTS, PODS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
-import { rollingBack } from '../../../src/record/revision-request.ts';
+import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
+import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
+import { Forbidden } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/schema/meta.ts';
+import type { ResourceSpec } from '../../../src/schema/resource-spec.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aConverged, converge, crashed, edit, type Harness, makeReady, record, says } from './harness.ts';

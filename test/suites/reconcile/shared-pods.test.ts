@@ -1,12 +1,12 @@
 // A revision whose pods would be those that run already, but for its id, replaces none of them.
 
 import { describe, expect, it } from 'vitest';
-import { APP_REVISIONS, type AppRevision } from '../../../src/api/app-revision.ts';
-import type { ResourceSpec } from '../../../src/api/resource-spec.ts';
-import type { Workload } from '../../../src/decide/observed.ts';
-import { Forbidden } from '../../../src/errors.ts';
-import { DEPLOYMENTS } from '../../../src/kube/api-resources.ts';
-import { rollingBack } from '../../../src/record/revision-request.ts';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
+import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
+import { Forbidden } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import type { ResourceSpec } from '../../../src/schema/resource-spec.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aConverged, converge, edit, type Harness, makeReady, record, says } from './harness.ts';
 

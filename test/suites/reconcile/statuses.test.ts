@@ -2,10 +2,10 @@
 
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { followStatuses } from '../../../src/controller/monitoring/statuses.ts';
-import { Unavailable } from '../../../src/errors.ts';
-import { DEPLOYMENTS } from '../../../src/kube/api-resources.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
+import { followStatuses } from '../../../src/monitoring/statuses.ts';
 import { type FakeClock, makeFakeClock } from '../../support/fake-clock.ts';
 import { aController, aServer, converge, deleteRecord, type Harness, putRecord, SHOP, takeDown } from './harness.ts';
 

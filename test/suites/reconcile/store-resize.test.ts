@@ -3,9 +3,9 @@
 
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import type { Pod, Resources, Workload } from '../../../src/decide/observed.ts';
-import { Forbidden, Invalid, NotFound, Unavailable } from '../../../src/errors.ts';
-import { PODS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
+import type { Pod, Resources, Workload } from '../../../src/deployments/assess/observed.ts';
+import { Forbidden, Invalid, NotFound, Unavailable } from '../../../src/lib/errors.ts';
+import { PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

@@ -2,16 +2,16 @@
 // in-memory API server: the status follows the stores of what serves.
 
 import { describe, expect, it } from 'vitest';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/api/meta.ts';
-import { censusOf } from '../../../src/decide/census.ts';
-import type { Pod } from '../../../src/decide/observed.ts';
+import type { Pod } from '../../../src/deployments/assess/observed.ts';
 import {
   DEPLOYMENTS,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   SECRETS,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import { censusOf } from '../../../src/monitoring/census.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, edit, type Harness, makeReady, newestRevision, record, SHOP, says } from './harness.ts';

@@ -2,10 +2,10 @@
 // template was corrected, as it was seen and not otherwise.
 
 import { expect, it } from 'vitest';
-import type { Workload } from '../../../src/decide/observed.ts';
-import { Conflict } from '../../../src/errors.ts';
-import { PODS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
+import { Conflict } from '../../../src/lib/errors.ts';
+import { PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, edit, type Harness, putRecord } from './harness.ts';
 

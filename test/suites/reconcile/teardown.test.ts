@@ -1,17 +1,17 @@
 // What a teardown waits for, says, and leaves alone.
 
 import { expect, it, vi } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { conditionOf } from '../../../src/api/conditions.ts';
-import { Unavailable } from '../../../src/errors.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
 import {
   DEPLOYMENTS,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
   SECRETS,
   STATEFUL_SETS,
-} from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

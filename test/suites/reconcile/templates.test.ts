@@ -1,14 +1,14 @@
 // A record of source internal_template is brought up as soon as, and only if, the catalogue offers what it asks for.
 
 import { expect, it } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { APP_REVISIONS } from '../../../src/api/app-revision.ts';
-import { APP_TEMPLATES, type AppTemplate } from '../../../src/api/app-template.ts';
-import { defaultSettings } from '../../../src/api/settings.ts';
-import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
-import { DEPLOYMENTS } from '../../../src/kube/api-resources.ts';
-import { makeMetrics } from '../../../src/runtime/metrics.ts';
-import { makeWorkQueue } from '../../../src/runtime/work-queue.ts';
+import { enqueueOnChange } from '../../../src/deployments/watches.ts';
+import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-template.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aController, aServer, converge, edit, KEY, putRecord } from './harness.ts';
 

@@ -2,9 +2,9 @@
 // unasked, no pod that uses it is replaced, and what is said is what is there.
 
 import { describe, expect, it } from 'vitest';
-import { Invalid } from '../../../src/errors.ts';
-import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
+import { Invalid } from '../../../src/lib/errors.ts';
+import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import {
   aController,

@@ -1,16 +1,16 @@
 // What one event costs: not a look at every record there is. Counted, not timed.
 
 import { expect, it, vi } from 'vitest';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/api/app-deployment.ts';
-import { LISTENERS } from '../../../src/api/listener.ts';
-import { OAUTH_PROVIDERS } from '../../../src/api/oauth-provider.ts';
-import { enqueueOnChange } from '../../../src/controller/app-deployment/watches.ts';
-import { makeSecretCollector, wakeCollector } from '../../../src/controller/garbage/secrets.ts';
-import { wakeOrganization } from '../../../src/controller/organization/reconciler.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/kube/client.ts';
-import { makeLogger } from '../../../src/logger.ts';
-import { makeWorkQueue, type WorkQueue } from '../../../src/runtime/work-queue.ts';
+import { makeSecretCollector, wakeCollector } from '../../../src/deployments/secret-collector.ts';
+import { enqueueOnChange } from '../../../src/deployments/watches.ts';
+import { makeWorkQueue, type WorkQueue } from '../../../src/lib/controller/work-queue.ts';
+import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { makeLogger } from '../../../src/lib/logger.ts';
+import { wakeOrganization } from '../../../src/organization/reconciler.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { LISTENERS } from '../../../src/schema/listener.ts';
+import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
 import { aController, aServer, type Harness, putRecord } from './harness.ts';
 
 const LISTENER = '33333333-3333-4333-8333-333333333333';

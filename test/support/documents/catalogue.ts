@@ -121,7 +121,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   },
   'kubectl annotate appd NAME davit.dev/abandon-remote=<uid of the record>': TWO_CLUSTERS,
   'kubectl annotate lsn NAME davit.dev/accept-cluster=ID': {
-    notRun: 'it needs a second cluster; src/decide/listener/contact.test.ts decides it',
+    notRun: 'it needs a second cluster; src/listeners/hub/contact.test.ts decides it',
   },
   'kubectl davit listener join NAME > hub-secret.json': TWO_CLUSTERS,
   'kubectl davit listener revoke NAME': TWO_CLUSTERS,

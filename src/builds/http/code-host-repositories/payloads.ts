@@ -1,8 +1,8 @@
 // Requests and answers of the code hosts' endpoints.
 
 import { z } from 'zod';
-import { Uuid } from '../../api/primitives.ts';
-import { id } from '../deployments/payloads.ts';
+import { id } from '../../../deployments/http/payloads.ts';
+import { Uuid } from '../../../schema/primitives.ts';
 
 export const IntegrationPath = z.object({ integration_id: Uuid.describe('Id of the code host integration.') });
 

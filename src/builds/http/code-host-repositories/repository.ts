@@ -1,13 +1,13 @@
 // Reads a tenant's integrations from the watch cache, and the repositories of an integration from its code host.
 
-import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
+import type { Store } from '../../../lib/controller/store.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
+import type { Tenant } from '../../../organization/facade/authorization.ts';
+import { synced } from '../../../organization/facade/caches.ts';
+import { type OrganizationSecrets, textOf } from '../../../organization/facade/organization-secrets.ts';
+import type { CodeHostIntegration } from '../../../schema/code-host-integration.ts';
 import type { CodeHosts } from '../../codehost/code-hosts.ts';
 import type { Repository } from '../../codehost/repositories.ts';
-import type { Store } from '../../runtime/store.ts';
-import type { Tenant } from '../core/authorization.ts';
-import { synced } from '../core/caches.ts';
-import { HttpError } from '../core/http-error.ts';
-import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
 
 export interface IntegrationsOptions {
   readonly integrations: Store<CodeHostIntegration>;

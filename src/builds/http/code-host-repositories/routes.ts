@@ -1,10 +1,10 @@
 // The routes of /v1/integrations/forge/codehost. They need the right to list the tenant's deployments.
 
 import { z } from 'zod';
-import type { App } from '../core/validation.ts';
-import { NoParameters } from '../deployments/payloads.ts';
-import type { Auth } from '../plugins/auth.ts';
-import { failures } from '../plugins/openapi.ts';
+import { NoParameters } from '../../../deployments/http/payloads.ts';
+import type { Auth } from '../../../organization/facade/auth.ts';
+import { failures } from '../../../organization/facade/openapi.ts';
+import type { App } from '../../../organization/facade/validation.ts';
 import { IntegrationPath, IntegrationResponse, RepositoryResponse } from './payloads.ts';
 import type { Integrations } from './repository.ts';
 

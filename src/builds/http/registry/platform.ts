@@ -1,14 +1,14 @@
 // Shared by the endpoints of uploads, pushes and builds: the platform's registry, a deployment's repository, and a check of the
 // caller's right to change a deployment without a write.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import type { Settings } from '../../api/settings.ts';
-import type { Source } from '../../api/source-rules.ts';
-import { imageRepository, type RegistrySettings, repositoryOf } from '../../record/registry-names.ts';
+import type { Deployments } from '../../../deployments/http/repository.ts';
+import { imageRepository, type RegistrySettings, repositoryOf } from '../../../deployments/record/registry-names.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
+import type { RequestContext } from '../../../organization/facade/auth.ts';
+import type { AppDeployment } from '../../../schema/app-deployment.ts';
+import type { Settings } from '../../../schema/settings.ts';
+import type { Source } from '../../../schema/source-rules.ts';
 import type { PlatformRegistry } from '../../registry/platform-registry.ts';
-import { HttpError } from '../core/http-error.ts';
-import type { Deployments } from '../deployments/repository.ts';
-import type { RequestContext } from '../plugins/auth.ts';
 
 /** The platform's registry and the deployment's repository. */
 export interface Place {

@@ -2,6 +2,13 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { DeploymentPath, time } from '../../../deployments/http/payloads.ts';
+import type { Deployments } from '../../../deployments/http/repository.ts';
+import { tenantRepositories } from '../../../deployments/record/registry-names.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
+import type { Auth } from '../../../organization/facade/auth.ts';
+import { failures } from '../../../organization/facade/openapi.ts';
+import type { App } from '../../../organization/facade/validation.ts';
 import {
   coversRepository,
   mayBePassword,
@@ -9,15 +16,8 @@ import {
   type RegistryGrant,
   registryGrant,
   registryPassword,
-} from '../../record/registry-grant.ts';
-import { tenantRepositories } from '../../record/registry-names.ts';
+} from '../../registry/registry-grant.ts';
 import { type Action, grantsFor, issueToken, TOKEN_SERVICE, type TokenAnswer } from '../../registry/tokens.ts';
-import { HttpError } from '../core/http-error.ts';
-import type { App } from '../core/validation.ts';
-import { DeploymentPath, time } from '../deployments/payloads.ts';
-import type { Deployments } from '../deployments/repository.ts';
-import type { Auth } from '../plugins/auth.ts';
-import { failures } from '../plugins/openapi.ts';
 import { type BuildPlatform, changeableOf, placeOf } from './platform.ts';
 
 export interface RegistryRoutesOptions {

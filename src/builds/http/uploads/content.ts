@@ -1,7 +1,7 @@
 // Checks the content of an upload while it is forwarded to the registry.
 
 import type { IncomingMessage } from 'node:http';
-import { HttpError } from '../core/http-error.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
 
 /** RFC 1952: the magic bytes of gzip, and its only compression method. */
 const GZIP = Buffer.from([0x1f, 0x8b, 0x08]);

@@ -2,8 +2,8 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { stringAt } from '../core/json-scan.ts';
-import type { Turns } from '../core/turns.ts';
+import { stringAt } from '../../../lib/http/json-scan.ts';
+import type { Turns } from '../../../lib/http/turns.ts';
 
 /** Headers with a hexadecimal signature. Gitea and Forgejo send GitHub's too. GitHub's older header uses SHA-1 and is not accepted. */
 const SIGNATURES = { 'x-hub-signature-256': 'sha256=', 'x-gitea-signature': '', 'x-forgejo-signature': '' } as const;

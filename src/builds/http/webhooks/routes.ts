@@ -3,21 +3,21 @@
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LruMap } from 'toad-cache';
-import type { AppDeployment } from '../../api/app-deployment.ts';
+import { repositoryOfUrl } from '../../../deployments/record/code-host.ts';
+import { makeFairLimiter } from '../../../lib/controller/fair-limiter.ts';
+import type { Store } from '../../../lib/controller/store.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
+import { retryOnConflict } from '../../../lib/http/merge-patch.ts';
+import { turns } from '../../../lib/http/turns.ts';
+import type { KubeClient } from '../../../lib/kube/client.ts';
+import { type OrganizationSecrets, textOf } from '../../../organization/facade/organization-secrets.ts';
+import type { AppDeployment } from '../../../schema/app-deployment.ts';
 import {
   CODE_HOST_INTEGRATIONS,
   type CodeHostIntegration,
   WEBHOOK_SECRET_KEY,
-} from '../../api/code-host-integration.ts';
-import { UUID_PATTERN } from '../../api/primitives.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { repositoryOfUrl } from '../../record/code-host.ts';
-import { makeFairLimiter } from '../../runtime/fair-limiter.ts';
-import type { Store } from '../../runtime/store.ts';
-import { HttpError } from '../core/http-error.ts';
-import { retryOnConflict } from '../core/merge-patch.ts';
-import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
-import { turns } from '../core/turns.ts';
+} from '../../../schema/code-host-integration.ts';
+import { UUID_PATTERN } from '../../../schema/primitives.ts';
 import { isPush, isSignedBy, repositoryPushed, signatureIn } from './push.ts';
 
 export interface WebhookRoutesOptions {

@@ -5,9 +5,9 @@ import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
-import type { AppRevision, Resolved, Scaled, Sized } from '../../api/app-revision.ts';
-import type { ImageComponent, Role } from '../../api/meta.ts';
-import type { Migrate } from '../../api/runtime.ts';
+import type { AppRevision, Resolved, Scaled, Sized } from '../../../schema/app-revision.ts';
+import type { ImageComponent, Role } from '../../../schema/meta.ts';
+import type { Migrate } from '../../../schema/runtime.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 

@@ -1,8 +1,8 @@
 // The volume of a record's own PostgreSQL. It is a separate object because claim templates cannot grow.
 
 import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
-import type { Resolved } from '../../api/app-revision.ts';
-import { POSTGRES_IMAGE_ANNOTATION } from '../../api/meta.ts';
+import type { Resolved } from '../../../schema/app-revision.ts';
+import { POSTGRES_IMAGE_ANNOTATION } from '../../../schema/meta.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';

@@ -1,7 +1,7 @@
 // A record's own Redis (or Valkey): one pod, its password read from a file, its data on scratch space.
 
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
-import type { Resolved } from '../../api/app-revision.ts';
+import type { Resolved } from '../../../schema/app-revision.ts';
 import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';

@@ -2,9 +2,9 @@
 // an administrator acts on.
 
 import { z } from 'zod';
-import { CODE_HOST_KINDS } from '../../api/code-host-integration.ts';
-import { HOSTINGS, SOURCES } from '../../api/source-rules.ts';
-import { id } from '../deployments/payloads.ts';
+import { CODE_HOST_KINDS } from '../../../schema/code-host-integration.ts';
+import { HOSTINGS, SOURCES } from '../../../schema/source-rules.ts';
+import { id } from '../payloads.ts';
 
 const text = z.string();
 const texts = z.array(text);

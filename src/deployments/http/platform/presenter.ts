@@ -1,15 +1,15 @@
 // Presents the platform's settings to a tenant. Each field is named here, so that a new setting is not shown automatically. Pure.
 
-import type { AppTemplate } from '../../api/app-template.ts';
-import type { CodeHostIntegration } from '../../api/code-host-integration.ts';
-import type { Listener } from '../../api/listener.ts';
-import { HOSTS_ANNOTATION } from '../../api/meta.ts';
-import type { Settings } from '../../api/settings.ts';
-import { isSourceTaken, SOURCES } from '../../api/source-rules.ts';
-import type { KubeObject } from '../../kube/client.ts';
+import { snake } from '../../../lib/http/casing.ts';
+import type { KubeObject } from '../../../lib/kube/client.ts';
+import type { Tenant } from '../../../organization/facade/authorization.ts';
+import type { AppTemplate } from '../../../schema/app-template.ts';
+import type { CodeHostIntegration } from '../../../schema/code-host-integration.ts';
+import type { Listener } from '../../../schema/listener.ts';
+import { HOSTS_ANNOTATION } from '../../../schema/meta.ts';
+import type { Settings } from '../../../schema/settings.ts';
+import { isSourceTaken, SOURCES } from '../../../schema/source-rules.ts';
 import { claimableHosts } from '../../record/hostnames.ts';
-import type { Tenant } from '../core/authorization.ts';
-import { snake } from '../core/casing.ts';
 import type { Platform } from './payloads.ts';
 
 /** The objects that a tenant may use. */

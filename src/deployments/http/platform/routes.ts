@@ -1,11 +1,11 @@
 // GET /v2/platform, for whoever may list deployments in the tenant.
 
-import type { Settings } from '../../api/settings.ts';
-import type { Integrations } from '../code-host-repositories/repository.ts';
-import { type FacadeCaches, synced } from '../core/caches.ts';
-import type { App } from '../core/validation.ts';
-import type { Auth } from '../plugins/auth.ts';
-import { failures } from '../plugins/openapi.ts';
+import type { Integrations } from '../../../builds/http/code-host-repositories/repository.ts';
+import type { Auth } from '../../../organization/facade/auth.ts';
+import { type FacadeCaches, synced } from '../../../organization/facade/caches.ts';
+import { failures } from '../../../organization/facade/openapi.ts';
+import type { App } from '../../../organization/facade/validation.ts';
+import type { Settings } from '../../../schema/settings.ts';
 import { Platform } from './payloads.ts';
 import { presentPlatform } from './presenter.ts';
 

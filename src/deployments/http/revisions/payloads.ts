@@ -1,10 +1,10 @@
 // Requests and answers of the revisions' endpoints.
 
 import { z } from 'zod';
-import { REVISION_STATES } from '../../api/app-revision.ts';
-import { Uuid } from '../../api/primitives.ts';
-import { SOURCES } from '../../api/source-rules.ts';
-import { DeploymentPath, id, listOf, paging, SourceRevisionConfigResponse, time } from '../deployments/payloads.ts';
+import { REVISION_STATES } from '../../../schema/app-revision.ts';
+import { Uuid } from '../../../schema/primitives.ts';
+import { SOURCES } from '../../../schema/source-rules.ts';
+import { DeploymentPath, id, listOf, paging, SourceRevisionConfigResponse, time } from '../payloads.ts';
 
 export const RevisionPath = DeploymentPath.extend({ revision_id: Uuid.describe('Id of the revision.') });
 

@@ -1,13 +1,13 @@
 // Presents a record's revisions as the API returns them, including those that the controller has not created. Pure.
 
-import { type AppDeployment, SourceRevisionConfig } from '../../api/app-deployment.ts';
-import type { AppRevision } from '../../api/app-revision.ts';
-import { FEWEST_REVISIONS } from '../../api/settings.ts';
+import { toSnake } from '../../../lib/http/casing.ts';
+import { type AppDeployment, SourceRevisionConfig } from '../../../schema/app-deployment.ts';
+import type { AppRevision } from '../../../schema/app-revision.ts';
+import { FEWEST_REVISIONS } from '../../../schema/settings.ts';
 import { createdAt, stalledMessage, updatedAt } from '../../record/api-view.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
-import { toSnake } from '../core/casing.ts';
 import type { Revision } from './payloads.ts';
 
 /** kubectl users may skip serials. The API never returned revisions of skipped serials. */

@@ -1,24 +1,24 @@
 // The routes of /v2/deployments/{id}/revisions.
 
-import type { AppDeployment } from '../../api/app-deployment.ts';
-import { isUnderWay } from '../../api/build.ts';
-import { INTERRUPT_ANNOTATION } from '../../api/meta.ts';
+import { deploymentNotFound, HttpError } from '../../../lib/http/http-error.ts';
+import { ifMatch } from '../../../lib/http/preconditions.ts';
+import type { Auth } from '../../../organization/facade/auth.ts';
+import type { EventStreams } from '../../../organization/facade/event-streams.ts';
+import { addWarnings } from '../../../organization/facade/field-validation.ts';
+import { followState, stateEvents } from '../../../organization/facade/followed-state.ts';
+import { failures } from '../../../organization/facade/openapi.ts';
+import type { App } from '../../../organization/facade/validation.ts';
+import type { AppDeployment } from '../../../schema/app-deployment.ts';
+import { isUnderWay } from '../../../schema/build.ts';
+import { INTERRUPT_ANNOTATION } from '../../../schema/meta.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
-import { deploymentNotFound, HttpError } from '../core/http-error.ts';
-import { ifMatch } from '../core/preconditions.ts';
-import type { App } from '../core/validation.ts';
-import { readAliases } from '../deployments/aliases.ts';
-import { Deployment, DeploymentPath, patchDeployment, ShownSecrets } from '../deployments/payloads.ts';
-import type { Deployments } from '../deployments/repository.ts';
-import type { PresentChanged } from '../deployments/secret-routes.ts';
-import type { Decide } from '../deployments/update.ts';
-import type { Auth } from '../plugins/auth.ts';
-import type { EventStreams } from '../plugins/event-streams.ts';
-import { addWarnings } from '../plugins/field-validation.ts';
-import { followState, stateEvents } from '../plugins/followed-state.ts';
-import { failures } from '../plugins/openapi.ts';
+import { readAliases } from '../aliases.ts';
+import { Deployment, DeploymentPath, patchDeployment, ShownSecrets } from '../payloads.ts';
+import type { Deployments } from '../repository.ts';
+import type { PresentChanged } from '../secret-routes.ts';
+import type { Decide } from '../update.ts';
 import { ListRevisions, NoFields, Revision, RevisionList, RevisionPath } from './payloads.ts';
 import { presentRevisions } from './presenter.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { makeFakeKube } from '../../../test/support/fake-kube/fake-kube.ts';
+import { makeFakeKube } from '../../../../test/support/fake-kube/fake-kube.ts';
 import { CONFIG_MAPS } from '../../kube/api-resources.ts';
 import type { KubeObject } from '../../kube/client.ts';
 import { rewindGuarded } from './rewind-guarded.ts';

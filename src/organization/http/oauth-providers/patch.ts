@@ -1,8 +1,8 @@
 // Computes the spec of a provider from a POST, and from a PATCH. Pure: if a PATCH changes nothing, it returns the same object.
 
 import { isDeepStrictEqual } from 'node:util';
-import { CLIENT_SECRET_KEY, type OAuthProvider, type OAuthProviderSpec } from '../../api/oauth-provider.ts';
-import type { FieldError } from '../core/http-error.ts';
+import type { FieldError } from '../../../lib/http/http-error.ts';
+import { CLIENT_SECRET_KEY, type OAuthProvider, type OAuthProviderSpec } from '../../../schema/oauth-provider.ts';
 import { type CreateProvider, NEEDS_PKCE, type PatchProvider } from './payloads.ts';
 
 /** `secretName`: the Secret of the client secret, if there is one. The API server adds defaults. */

@@ -1,16 +1,16 @@
 // Requests and answers of the OAuth providers' endpoints as zod schemas. Single fields come from the custom resource's schema.
 
 import { z } from 'zod';
+import { id, time } from '../../../deployments/http/payloads.ts';
+import type { FieldError } from '../../../lib/http/http-error.ts';
 import {
   CODE_CHALLENGE_METHODS,
   OAuthProviderSpec,
   PROVIDER_ID_MAX_LENGTH,
   PROVIDER_ID_PATTERN,
   TOKEN_ENDPOINT_AUTH_METHODS,
-} from '../../api/oauth-provider.ts';
-import type { FieldError } from '../core/http-error.ts';
-import { type Draft, withRules } from '../core/validation.ts';
-import { id, time } from '../deployments/payloads.ts';
+} from '../../../schema/oauth-provider.ts';
+import { type Draft, withRules } from '../../facade/validation.ts';
 
 const { name, clientId, authUrl, tokenUrl, providerType, mcpServerUrl } = OAuthProviderSpec.shape;
 

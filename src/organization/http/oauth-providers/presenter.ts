@@ -1,7 +1,7 @@
 // Presents a provider as the API returns it. Pure. It has no access to the client secret.
 
-import type { OAuthProvider } from '../../api/oauth-provider.ts';
-import { createdAt, writtenAt } from '../../record/api-view.ts';
+import { createdAt, writtenAt } from '../../../deployments/record/api-view.ts';
+import type { OAuthProvider } from '../../../schema/oauth-provider.ts';
 import { methodInForce } from './patch.ts';
 import type { OAuthProviderResponse } from './payloads.ts';
 

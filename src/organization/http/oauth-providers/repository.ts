@@ -2,24 +2,24 @@
 // which the facade's own account creates after a dry run of the provider with the caller's token. The controller collects Secrets
 // that no provider names.
 
-import { API_VERSION, FACADE_FIELD_MANAGER, PROVIDER_LABEL, SENT_TO_ANNOTATION } from '../../api/meta.ts';
+import { undefinedIfHidden } from '../../../deployments/http/secret-values.ts';
+import type { Store } from '../../../lib/controller/store.ts';
+import { AlreadyExists, Conflict, Forbidden, NotFound } from '../../../lib/errors.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
+import { changedMeanwhile, patchTo, retryOnConflict } from '../../../lib/http/merge-patch.ts';
+import { SECRETS } from '../../../lib/kube/api-resources.ts';
+import type { KubeObject, SecretObject } from '../../../lib/kube/client.ts';
+import { API_VERSION, FACADE_FIELD_MANAGER, PROVIDER_LABEL, SENT_TO_ANNOTATION } from '../../../schema/meta.ts';
 import {
   CLIENT_SECRET_KEY,
   clientSecretFor,
   OAUTH_PROVIDERS,
   type OAuthProvider,
   PROVIDER_ID_PATTERN,
-} from '../../api/oauth-provider.ts';
-import { AlreadyExists, Conflict, Forbidden, NotFound } from '../../errors.ts';
-import { SECRETS } from '../../kube/api-resources.ts';
-import type { KubeObject, SecretObject } from '../../kube/client.ts';
-import type { Store } from '../../runtime/store.ts';
-import type { Caller } from '../core/authorization.ts';
-import { synced } from '../core/caches.ts';
-import { HttpError } from '../core/http-error.ts';
-import { changedMeanwhile, patchTo, retryOnConflict } from '../core/merge-patch.ts';
-import { type OrganizationSecrets, textOf } from '../core/organization-secrets.ts';
-import { undefinedIfHidden } from '../deployments/secret-values.ts';
+} from '../../../schema/oauth-provider.ts';
+import type { Caller } from '../../facade/authorization.ts';
+import { synced } from '../../facade/caches.ts';
+import { type OrganizationSecrets, textOf } from '../../facade/organization-secrets.ts';
 import { patchedSpec, patchFindings, specOf } from './patch.ts';
 import type { CreateProvider, PatchProvider } from './payloads.ts';
 

@@ -1,11 +1,11 @@
 // The routes of /v2/auth/providers.
 
 import { z } from 'zod';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../api/oauth-provider.ts';
-import type { App } from '../core/validation.ts';
-import { NoParameters } from '../deployments/payloads.ts';
-import type { Auth } from '../plugins/auth.ts';
-import { failures } from '../plugins/openapi.ts';
+import { NoParameters } from '../../../deployments/http/payloads.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../schema/oauth-provider.ts';
+import type { Auth } from '../../facade/auth.ts';
+import { failures } from '../../facade/openapi.ts';
+import type { App } from '../../facade/validation.ts';
 import { CreateProvider, OAuthProviderResponse, PatchProvider, ProviderDeleted, ProviderPath } from './payloads.ts';
 import { presentProvider } from './presenter.ts';
 import type { Providers } from './repository.ts';

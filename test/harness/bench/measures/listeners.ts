@@ -2,13 +2,13 @@
 // in turns on the same two control planes; then what the agent needs and what is written while nothing changes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AppDeployment } from '../../../../src/api/app-deployment.ts';
-import { LISTENERS } from '../../../../src/api/listener.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../../../src/api/listener-work.ts';
-import { LISTENER_LABEL } from '../../../../src/api/meta.ts';
 import { join } from '../../../../src/cli/listener.ts';
-import { collectionPath } from '../../../../src/kube/urls.ts';
-import { hubNamespace } from '../../../../src/record/listener-names.ts';
+import { collectionPath } from '../../../../src/lib/kube/urls.ts';
+import type { AppDeployment } from '../../../../src/schema/app-deployment.ts';
+import { LISTENERS } from '../../../../src/schema/listener.ts';
+import { hubNamespace } from '../../../../src/schema/listener-names.ts';
+import { LISTENER_WORKS, type ListenerWork } from '../../../../src/schema/listener-work.ts';
+import { LISTENER_LABEL } from '../../../../src/schema/meta.ts';
 import type { ApiObject } from '../../../cluster/api-client.ts';
 import type { Cluster } from '../../../cluster/cluster.ts';
 import { davit, listenerAgent } from '../contenders/davit.ts';

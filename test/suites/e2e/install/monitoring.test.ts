@@ -53,7 +53,7 @@ it('the rules are what Prometheus takes, with their templates', async () => {
 });
 
 it('the metrics are as Prometheus wants them named and described', async () => {
-  const { makeMetrics } = await import('../../../../src/runtime/metrics.ts');
+  const { makeMetrics } = await import('../../../../src/lib/controller/metrics.ts');
   const checking = run(promtool, ['check', 'metrics']);
   checking.child.stdin?.end(await makeMetrics().registry.metrics());
   await expect(checking).resolves.toMatchObject({ stdout: '' });

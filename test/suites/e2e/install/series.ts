@@ -2,14 +2,14 @@
 // metrics, of platforms that are in order, out of order or gone.
 
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
-import type { AppDeploymentStatus } from '../../../../src/api/app-deployment.ts';
-import { BUILD_REASONS } from '../../../../src/api/build.ts';
-import { type Census, censusOf } from '../../../../src/decide/census.ts';
-import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/decide/outcomes.ts';
-import { Unavailable } from '../../../../src/errors.ts';
-import { LIMITED_BY } from '../../../../src/http/plugins/event-streams.ts';
-import { makeMetrics, type RegistryHealth, type RuntimeMetrics } from '../../../../src/runtime/metrics.ts';
-import { addProcessMetrics } from '../../../../src/runtime/process-metrics.ts';
+import { makeMetrics, type RegistryHealth, type RuntimeMetrics } from '../../../../src/lib/controller/metrics.ts';
+import { addProcessMetrics } from '../../../../src/lib/controller/process-metrics.ts';
+import { Unavailable } from '../../../../src/lib/errors.ts';
+import { type Census, censusOf } from '../../../../src/monitoring/census.ts';
+import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/monitoring/outcomes.ts';
+import { LIMITED_BY } from '../../../../src/organization/facade/event-streams.ts';
+import type { AppDeploymentStatus } from '../../../../src/schema/app-deployment.ts';
+import { BUILD_REASONS } from '../../../../src/schema/build.ts';
 import { aRecord, aRevision } from '../../../support/builders.ts';
 import type { Series } from '../../../support/promtool.ts';
 

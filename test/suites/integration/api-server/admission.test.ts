@@ -1250,7 +1250,7 @@ describe('hosting mode', () => {
       // oxlint-disable-next-line no-await-in-loop -- five small questions
       expect((await create(EDITOR, spec)).message).toContain(words);
     }
-    // kubectl stores a null in these, which asks for nothing (src/resources/pod-policy.test.ts: what the pods get).
+    // kubectl stores a null in these, which asks for nothing (src/deployments/children/pod-policy.test.ts: what the pods get).
     const nothing = {
       allowPrivilegeEscalation: null,
       runAsNonRoot: null,

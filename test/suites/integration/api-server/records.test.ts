@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { effectiveNumbers, resolve } from '../../../../src/record/resolve.ts';
+import { effectiveNumbers, resolve } from '../../../../src/deployments/record/resolve.ts';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { aSpec, SETTINGS } from '../../../support/builders.ts';
 import { eventually } from '../../../support/running-davit.ts';
