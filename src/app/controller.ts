@@ -12,8 +12,7 @@ import { wakeBuilds } from '../builds/watches.ts';
 import { makeVanished } from '../deployments/bypassed-finalizers.ts';
 import { POD_CONTRACTS } from '../deployments/children/contracts.ts';
 import { waitForFreshCaches } from '../deployments/cluster/cache-barrier.ts';
-import { type Caches, makeCaches } from '../deployments/cluster/caches.ts';
-import type { Cluster, Clusters } from '../deployments/cluster/cluster.ts';
+import type { Clusters } from '../deployments/cluster/cluster.ts';
 import { makeDigestKey } from '../deployments/hmac-key.ts';
 import { type HostRegistry, makeHostRegistry } from '../deployments/host-registry.ts';
 import { makeReconciler } from '../deployments/reconcile.ts';
@@ -30,6 +29,7 @@ import { fairClient } from '../lib/controller/clients/fair.ts';
 import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
 import { rewindGuarded } from '../lib/controller/clients/rewind-guarded.ts';
 import { systemClock } from '../lib/controller/clock.ts';
+import type { Cluster as ClusterOf } from '../lib/controller/cluster.ts';
 import {
   type Controller,
   type Reconcile,
@@ -61,6 +61,7 @@ import { LISTENER_WORKS } from '../schema/listener-work.ts';
 import { OAUTH_PROVIDERS } from '../schema/oauth-provider.ts';
 import type { Settings } from '../schema/settings.ts';
 import { TRACING_PROJECTS } from '../schema/tracing-project.ts';
+import { type ControllerCaches, makeControllerCaches } from './caches.ts';
 import { careForRegistry } from './registry-care.ts';
 
 export interface ControllerOptions {
@@ -96,7 +97,7 @@ export interface RunningController {
 export function runController(options: ControllerOptions): RunningController {
   const { client, settings, log, metrics, signal, onRewound } = options;
   const watching = new AbortController();
-  const caches = makeCaches({
+  const caches = makeControllerCaches({
     client,
     namespaces: settings.namespaces,
     organizationNamespace: settings.organizationNamespace,
@@ -117,7 +118,7 @@ export function runController(options: ControllerOptions): RunningController {
   return { ready: readiness(caches), done };
 }
 
-function readiness(caches: Caches): Checks {
+function readiness(caches: ControllerCaches): Checks {
   // Several caches may have the same resource, in different namespaces.
   const byResource = Map.groupBy(caches.all, ({ resource }) => resource.plural);
   return Object.fromEntries(
@@ -129,7 +130,7 @@ function readiness(caches: Caches): Checks {
 }
 
 /** Takes part in leader elections until the process ends, again after leadership was lost. */
-async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
+async function lead(options: ControllerOptions, caches: ControllerCaches): Promise<void> {
   const { signal, namespace, identity, leaseMs, log } = options;
   // One guard for all elections: an outage ends an election, and a backup may be restored during it.
   const leaseClient = rewindGuarded(options.leaseClient, options.onRewound);
@@ -163,7 +164,7 @@ async function lead(options: ControllerOptions, caches: Caches): Promise<void> {
 /** Starts all reconcilers. They stop and abort together. */
 function startReconciling(
   options: ControllerOptions,
-  caches: Caches,
+  caches: ControllerCaches,
   leading: AbortSignal,
   holds: () => boolean,
 ): Pick<Controller, 'stop' | 'abort'> {
@@ -183,7 +184,7 @@ function startReconciling(
     LISTENER_WORKS,
   ];
   const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, ...own]);
-  const home: Cluster = { client, caches, registry };
+  const home: ControllerCluster = { client, caches, registry };
   const clusters: Clusters = { home, target: home };
   const now = (): Date => new Date();
   const elapsed = (): number => performance.now();
@@ -302,6 +303,8 @@ function startReconciling(
   };
 }
 
+type ControllerCluster = ClusterOf<ControllerCaches>;
+
 interface Listeners {
   readonly listeners: Reconcile;
   /** All records, whichever cluster runs them. */
@@ -311,7 +314,7 @@ interface Listeners {
 /** What serves further clusters; undefined where there are none. */
 function makeListeners(
   { namespace, settings }: ControllerOptions,
-  home: Cluster,
+  home: ControllerCluster,
   {
     leading,
     ...means
@@ -343,7 +346,7 @@ interface Builds {
 /** The reconcilers of builds. Undefined if there is no registry or no builder. */
 function makeBuilds(
   { namespace, settings, codeHosts, authorities }: ControllerOptions,
-  shell: Cluster,
+  shell: ControllerCluster,
   means: {
     readonly events: EventRecorder;
     readonly now: () => Date;
@@ -373,7 +376,7 @@ const ENOUGH_TO_KEEP_ONE = 4;
 // Keys are enqueued only when every cache has its first list, so that no decision uses incomplete state.
 async function beginWhenSynced(
   { client, settings, log, metrics }: ControllerOptions,
-  caches: Caches,
+  caches: ControllerCaches,
   hosts: HostRegistry,
   queues: Readonly<
     Record<
@@ -423,5 +426,5 @@ async function beginWhenSynced(
   }
   const records = caches.records.list();
   for (const record of records) queues.records.add(keyOf(record.metadata.namespace, record.metadata.name));
-  log.info({ records: records.length }, 'Caches listed, reconciling');
+  log.info({ records: records.length }, 'ControllerCaches listed, reconciling');
 }

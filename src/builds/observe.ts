@@ -1,7 +1,7 @@
 // Collects the observed state of a build (builds/observed.ts) from the watch caches.
 
 import { pausedBy } from '../deployments/assess/pause.ts';
-import { BUILD_IS, type BuildCaches, type Caches, REVISION_ID } from '../deployments/cluster/caches.ts';
+import { BUILD_IS, type Caches, REVISION_ID } from '../deployments/cluster/caches.ts';
 import { buildName } from '../deployments/record/names.ts';
 import { imageRepository, type RegistrySettings, type TenantIdentity } from '../deployments/record/registry-names.ts';
 import { revisionsOf } from '../deployments/record/revisions.ts';
@@ -9,6 +9,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
+import { type BuildCaches } from './caches.ts';
 import type { ObservedBuild, ObservedJob } from './observed.ts';
 import { type Contender, nextTurns } from './turns.ts';
 

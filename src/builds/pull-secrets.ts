@@ -3,13 +3,14 @@
 // pull Secret.
 
 import { withAppliedDigest } from '../deployments/cluster/apply.ts';
-import { type Caches, overlayWrite } from '../deployments/cluster/caches.ts';
+import { type Caches } from '../deployments/cluster/caches.ts';
 import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { usesRegistry } from '../deployments/record/build-source.ts';
 import { PULL_SECRET } from '../deployments/record/names.ts';
 import { imageIn, type RegistrySettings, tenantRepositories } from '../deployments/record/registry-names.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import { abortable } from '../lib/controller/clients/abortable.ts';
+import { overlayWrite } from '../lib/controller/cluster.ts';
 import type { Reconcile } from '../lib/controller/controller.ts';
 import { endAll } from '../lib/controller/store.ts';
 import type { WorkQueue } from '../lib/controller/work-queue.ts';

@@ -2,9 +2,9 @@
 // builds' namespace.
 
 import { isDeepStrictEqual } from 'node:util';
-import { type BuildCaches, overlayWrite } from '../deployments/cluster/caches.ts';
 import { buildName } from '../deployments/record/names.ts';
 import { abortable } from '../lib/controller/clients/abortable.ts';
+import { overlayWrite } from '../lib/controller/cluster.ts';
 import type { Reconcile, Result } from '../lib/controller/controller.ts';
 import type { EventRecorder } from '../lib/controller/events.ts';
 import { refOf } from '../lib/controller/keys.ts';
@@ -16,6 +16,7 @@ import { type BuildStatus, FINAL_PHASES } from '../schema/build.ts';
 import { rfc3339 } from '../schema/conditions.ts';
 import { BUILD_FIELD_MANAGER } from '../schema/meta.ts';
 import { quoted, shortened } from '../schema/text.ts';
+import { type BuildCaches } from './caches.ts';
 import { type BuildToDo, observeBuild } from './observe.ts';
 import type { ObservedJob } from './observed.ts';
 import { type BuildHindrance, isHindrance } from './source-access.ts';

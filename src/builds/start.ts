@@ -1,12 +1,12 @@
 // Creates the Job of a build, suspended, then its Secrets, and resumes the Job. Every step is idempotent, so a retry
 // after a failure continues and never creates a second Job.
 
-import { overlayWrite } from '../deployments/cluster/caches.ts';
 import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { settleAll } from '../deployments/cluster/settle-all.ts';
 import { hasDrifted } from '../deployments/plan/drift.ts';
 import { buildName } from '../deployments/record/names.ts';
 import { type RegistrySettings, repositoryOf, uploadTag } from '../deployments/record/registry-names.ts';
+import { overlayWrite } from '../lib/controller/cluster.ts';
 import { AlreadyExists, undefinedIfNotFound } from '../lib/errors.ts';
 import { JOBS, NODES, SECRETS } from '../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../lib/kube/client.ts';

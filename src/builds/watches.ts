@@ -1,6 +1,6 @@
 // Enqueues builds when an object that affects them changes.
 
-import type { BuildCaches, Caches } from '../deployments/cluster/caches.ts';
+import type { Caches } from '../deployments/cluster/caches.ts';
 import { isBuilt } from '../deployments/record/build-source.ts';
 import { keyOf } from '../lib/controller/keys.ts';
 import { endAll } from '../lib/controller/store.ts';
@@ -10,6 +10,7 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import { FINAL_PHASES, isBegun } from '../schema/build.ts';
 import { BUILD_LABEL, BUILD_TENANT_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
+import type { BuildCaches } from './caches.ts';
 import { turnsNow } from './observe.ts';
 
 /**

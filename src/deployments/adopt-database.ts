@@ -1,5 +1,6 @@
 // The volume of a record's own PostgreSQL, and the adoption of data of an earlier deployment of its name.
 
+import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import { NotFound } from '../lib/errors.ts';
 import { PERSISTENT_VOLUME_CLAIMS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
@@ -7,8 +8,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../schema/meta.ts';
 import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from './assess/database-volume.ts';
 import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
-import { overlayWrite } from './cluster/caches.ts';
-import { type Cluster, placeOf } from './cluster/cluster.ts';
+import { type Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 
 /** Failures if the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */

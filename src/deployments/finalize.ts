@@ -1,10 +1,12 @@
 // The finalizer of a record: added before the first child is created, removed when the teardown is finished.
 
+import { overlayWrite } from '../lib/controller/cluster.ts';
 import type { Result } from '../lib/controller/controller.ts';
 import type { EventRecorder } from '../lib/controller/events.ts';
 import { earliestRequeue } from '../lib/controller/requeue.ts';
 import { NotFound } from '../lib/errors.ts';
 import { DEPLOYMENTS, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../lib/kube/api-resources.ts';
+import { SECRETS_NAMED } from '../organization/caches.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { APP_DEPLOYMENTS } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../schema/meta.ts';
@@ -12,7 +14,7 @@ import { TRACING_PROJECTS, type TracingProject } from '../schema/tracing-project
 import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
 import { retryAfterMs } from './assess/retry.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
-import { type Caches, overlayWrite, SECRETS_NAMED } from './cluster/caches.ts';
+import { type Caches } from './cluster/caches.ts';
 import type { Cluster, Clusters } from './cluster/cluster.ts';
 import { deleteEverywhere } from './cluster/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';

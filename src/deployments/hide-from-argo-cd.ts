@@ -1,9 +1,9 @@
 // Changes the labels of objects without an owner that an earlier version of Davit created, once: Argo CD would prune them.
 
+import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import { FIELD_MANAGER } from '../schema/meta.ts';
 import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
-import { overlayWrite } from './cluster/caches.ts';
-import { type Clusters, placeOf } from './cluster/cluster.ts';
+import { type Clusters } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleFailures } from './cluster/settle-all.ts';
 import { prunable, unprunable } from './plan/argo-cd.ts';

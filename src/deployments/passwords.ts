@@ -1,6 +1,7 @@
 // The password Secrets of a record's own PostgreSQL and Redis: created once and never regenerated.
 
 import { randomBytes } from 'node:crypto';
+import { placeOf } from '../lib/controller/cluster.ts';
 import { NotFound } from '../lib/errors.ts';
 import { SECRETS } from '../lib/kube/api-resources.ts';
 import type { ObjectRef } from '../lib/kube/client.ts';
@@ -8,7 +9,7 @@ import type { StorePart } from '../schema/meta.ts';
 import { type ActionFailure, isOurs, type Observed } from './assess/observed.ts';
 import { postgresSecret, redisSecret } from './children/secrets.ts';
 import { makeOnce } from './cluster/apply.ts';
-import { type Cluster, placeOf } from './cluster/cluster.ts';
+import { type Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleFailures } from './cluster/settle-all.ts';
 import { passwordLost, passwordState } from './plan/passwords.ts';

@@ -1,5 +1,6 @@
 // Reconciles one AppDeployment: observe, decide, apply, report.
 
+import { overlayWrite, until } from '../lib/controller/cluster.ts';
 import type { Reconcile } from '../lib/controller/controller.ts';
 import type { EventRecorder } from '../lib/controller/events.ts';
 import { refOf } from '../lib/controller/keys.ts';
@@ -33,8 +34,7 @@ import { newestOf } from './children/contracts.ts';
 import { migrationJob } from './children/desired.ts';
 import { makeTracingProject } from './children/tracing-project.ts';
 import { executePlan, makeOnce, makeRevisionOnce, withAppliedDigest } from './cluster/apply.ts';
-import { overlayWrite } from './cluster/caches.ts';
-import { type Cluster, type Clusters, until } from './cluster/cluster.ts';
+import { type Cluster, type Clusters } from './cluster/cluster.ts';
 import { deleteObjects, removePods } from './cluster/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './cluster/report.ts';

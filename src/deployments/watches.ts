@@ -4,9 +4,10 @@ import { keyOf } from '../lib/controller/keys.ts';
 import { type Change, endAll } from '../lib/controller/store.ts';
 import type { WorkQueue } from '../lib/controller/work-queue.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
+import { SECRETS_NAMED } from '../organization/caches.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../schema/meta.ts';
-import { type Caches, LISTENER_NAMED, SECRETS_NAMED } from './cluster/caches.ts';
+import { type Caches, LISTENER_NAMED } from './cluster/caches.ts';
 import type { HostRegistry } from './host-registry.ts';
 
 /** Adds the keys of records to the queue from now on, until the returned function is called. */

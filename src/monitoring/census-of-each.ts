@@ -2,24 +2,11 @@
 // need somebody come first, and how many are left out is a number too.
 
 import { stalledFrom } from '../deployments/stalled-since.ts';
+import type { EachRecord } from '../lib/controller/metrics.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { REASONS } from '../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { reasonLabel } from './outcomes.ts';
-
-export interface EachRecord {
-  readonly records: readonly {
-    readonly namespace: string;
-    readonly name: string;
-    /** That of Ready. */
-    readonly reason: string;
-    readonly isReady: boolean;
-    /** Since when it is Stalled, and why; seconds since 1970. */
-    readonly stalled?: { readonly reason: string; readonly at: number };
-  }[];
-  /** Records that are not in the list, because it is full. */
-  readonly omitted: number;
-}
 
 type Listed = EachRecord['records'][number];
 

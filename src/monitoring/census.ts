@@ -2,12 +2,13 @@
 // reasons, not by the number of records or tenants.
 
 import { stalledFrom } from '../deployments/stalled-since.ts';
+import type { Census } from '../lib/controller/metrics.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { isUnderWay } from '../schema/build.ts';
 import { conditionOf } from '../schema/conditions.ts';
-import { censusOfEach, type EachRecord } from './census-of-each.ts';
+import { censusOfEach } from './census-of-each.ts';
 import { reasonLabel } from './outcomes.ts';
 
 /** Reasons of DatabaseReady whose cause can cost the data of the own PostgreSQL. */
@@ -17,30 +18,6 @@ const DATA_AT_RISK: readonly string[] = [
   'VolumeTerminating',
   'PasswordMissing',
 ] satisfies Reason[];
-
-/** The state of all records and builds, in groups of which there are as many as combinations of states and reasons. */
-export interface Census {
-  /** `ready` and `stalled` are the status of the condition, `reason` that of Ready. */
-  readonly deployments: readonly {
-    readonly state: string;
-    readonly ready: string;
-    readonly stalled: string;
-    readonly reason: string;
-    readonly count: number;
-  }[];
-  /** Records whose data is at risk, by the reason of DatabaseReady, whatever Ready says. */
-  readonly dataAtRisk: readonly { readonly reason: string; readonly count: number }[];
-  /** Since when the deployed record that has been without Available longest for each reason is so; seconds since 1970. */
-  readonly unavailableSince: readonly { readonly reason: string; readonly at: number }[];
-  /** Since when the record that has been Stalled longest for each reason is so; seconds since 1970. */
-  readonly stalledSince: readonly { readonly reason: string; readonly at: number }[];
-  /** Builds that have not ended. */
-  readonly builds: readonly { readonly phase: string; readonly count: number }[];
-  /** Since when the build that has waited longest for its turn does so; seconds since 1970. */
-  readonly queuedSince?: number;
-  /** Where single records are counted. */
-  readonly each?: EachRecord;
-}
 
 /** Counts records and builds. `mostNamed`: how many records are named, if any. */
 export function censusOf(

@@ -1,23 +1,24 @@
 // Reports whether the objects that an OAuth provider or code host integration names exist. Writes only their status.
 
-import { type Caches, SECRETS_NAMED } from '../deployments/cluster/caches.ts';
-import { type Cluster, until } from '../deployments/cluster/cluster.ts';
-import { reportStatus } from '../deployments/cluster/report.ts';
+import { type Cluster, until } from '../lib/controller/cluster.ts';
 import type { Reconcile } from '../lib/controller/controller.ts';
 import type { Reflector } from '../lib/controller/reflector.ts';
+import { reportStatus } from '../lib/controller/report-status.ts';
 import { endAll } from '../lib/controller/store.ts';
 import type { WorkQueue } from '../lib/controller/work-queue.ts';
 import { NotFound } from '../lib/errors.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
 import { mergeConditions } from '../schema/conditions.ts';
+import { FIELD_MANAGER } from '../schema/meta.ts';
 import type { OAuthProvider } from '../schema/oauth-provider.ts';
 import type { Settings } from '../schema/settings.ts';
+import { type OrganizationCaches, SECRETS_NAMED } from './caches.ts';
 import { organizationVerdict } from './conditions.ts';
 
 type Judged = OAuthProvider | CodeHostIntegration;
 
-function judged({ providers, integrations }: Caches): readonly Reflector<Judged>[] {
+function judged({ providers, integrations }: OrganizationCaches): readonly Reflector<Judged>[] {
   return [providers, integrations] as unknown as readonly Reflector<Judged>[];
 }
 
@@ -27,7 +28,7 @@ function keyOf({ kind, metadata }: Pick<Judged, 'kind' | 'metadata'>): string {
 
 /** Reconciles one of them, by kind and name. */
 export function makeOrganizationReconciler(
-  cluster: Cluster,
+  cluster: Cluster<OrganizationCaches>,
   { codeHosts }: Pick<Settings, 'codeHosts'>,
   now: () => Date,
 ): Reconcile {
@@ -44,7 +45,10 @@ export function makeOrganizationReconciler(
     const generation = object.metadata.generation ?? 1;
     const conditions = mergeConditions(object.status?.conditions, [ready], generation, now());
     try {
-      await reportStatus(object, { observedGeneration: generation, conditions }, until(cluster, signal), 'pushes');
+      await reportStatus(object, { observedGeneration: generation, conditions }, until(cluster, signal), {
+        fieldManager: FIELD_MANAGER,
+        foreign: 'pushes',
+      });
     } catch (error) {
       // Deleted during the reconcile.
       if (!(error instanceof NotFound)) throw error;
@@ -54,7 +58,7 @@ export function makeOrganizationReconciler(
 }
 
 /** Enqueues all keys first, and then those whose object or Secret changes. Returns a function that stops it. */
-export function wakeOrganization(caches: Caches, queue: WorkQueue): () => void {
+export function wakeOrganization(caches: OrganizationCaches, queue: WorkQueue): () => void {
   const wakeAll = (): void => {
     for (const cache of judged(caches)) for (const object of cache.list()) queue.add(keyOf(object));
   };

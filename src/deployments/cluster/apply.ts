@@ -1,6 +1,7 @@
 // Executes a plan against the API server. Foreign objects are never changed or deleted.
 
 import { createHash } from 'node:crypto';
+import { overlayWrite, placeOf } from '../../lib/controller/cluster.ts';
 import { AlreadyExists, Conflict, Invalid, undefinedIfNotFound } from '../../lib/errors.ts';
 import type { KubeObject, Resource } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
@@ -11,8 +12,7 @@ import { makeRevision } from '../children/app-revision.ts';
 import { repairPatch } from '../plan/drift-repair.ts';
 import { type Action, nameConflict } from '../plan/plan.ts';
 import { names } from '../record/names.ts';
-import { overlayWrite } from './caches.ts';
-import { type Cluster, placeOf } from './cluster.ts';
+import { type Cluster } from './cluster.ts';
 import { deleteObjects } from './delete.ts';
 import { failureOf } from './failures.ts';
 import { leaveToApplies } from './own-updates.ts';

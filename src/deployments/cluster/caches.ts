@@ -1,6 +1,5 @@
-// The controller's watch caches, and the overlay by which a cache shows a write before the watch delivers it.
+// The watch caches of records, their revisions and their children.
 
-import type { BuildPod, ObservedJob } from '../../builds/observed.ts';
 import { slimManagedFields } from '../../lib/controller/managed-fields.ts';
 import type { RuntimeMetrics } from '../../lib/controller/metrics.ts';
 import { reflectNamespaces } from '../../lib/controller/multi-namespace-reflector.ts';
@@ -11,7 +10,6 @@ import {
   HTTP_ROUTES,
   INGRESSES,
   JOBS,
-  LEASES,
   NAMESPACES,
   NETWORK_POLICIES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -25,17 +23,13 @@ import {
 } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts';
 import type { Logger } from '../../lib/logger.ts';
-import type { Lease } from '../../listeners/hub/contact.ts';
+import { makeOrganizationCaches, type OrganizationCaches, SECRETS_NAMED } from '../../organization/caches.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../schema/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../schema/app-template.ts';
 import { isUnderWay } from '../../schema/build.ts';
-import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../schema/code-host-integration.ts';
 import { LISTENERS, type Listener } from '../../schema/listener.ts';
-import { LISTENER_AGENT } from '../../schema/listener-names.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
-import { BUILD_LABEL, DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../schema/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../schema/oauth-provider.ts';
+import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../schema/meta.ts';
 import type { AddressSettings } from '../../schema/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../schema/tracing-project.ts';
 import type { Pod } from '../assess/observed.ts';
@@ -55,8 +49,6 @@ const CHILD_RESOURCES = [
   JOBS,
 ] as const;
 
-/** Index of records, revisions, providers and integrations by the names of the Secrets that they reference. */
-export const SECRETS_NAMED = 'secrets named';
 /** Index of revisions by id, in lower case. */
 export const REVISION_ID = 'revision id';
 /** Index of revisions whose build is queued or runs: `under way`. */
@@ -66,7 +58,7 @@ export const IMAGE_NAMED = 'image named';
 /** Index of records by the id of the Listener that they reference, in lower case. */
 export const LISTENER_NAMED = 'listener named';
 
-export interface Caches {
+export interface Caches extends OrganizationCaches {
   readonly records: Reflector<AppDeployment>;
   readonly revisions: Reflector<AppRevision>;
   readonly tracingProjects: Reflector<TracingProject>;
@@ -83,31 +75,6 @@ export interface Caches {
   /** AppTemplates of the organization's namespace. */
   readonly templates: Reflector<AppTemplate>;
   readonly listeners: Reflector<Listener>;
-  readonly organizationNamespace: string;
-  /** OAuthProviders of the organization's namespace. */
-  readonly providers: Reflector<OAuthProvider>;
-  /** CodeHostIntegrations of the organization's namespace. */
-  readonly integrations: Reflector<CodeHostIntegration>;
-  /** Metadata of the Secrets in the organization's namespace, among them OAuth client secrets. */
-  readonly clientSecrets: Reflector<KubeObject>;
-  /** Undefined if builds are not configured. */
-  readonly builds: BuildCaches | undefined;
-  /** Undefined if no deployments run on further clusters. */
-  readonly listening: ListenerCaches | undefined;
-  readonly all: readonly Reflector<KubeObject>[];
-}
-
-/** Caches of the builds' namespace. */
-export interface BuildCaches {
-  readonly namespace: string;
-  readonly jobs: Reflector<ObservedJob>;
-  readonly pods: Reflector<BuildPod>;
-}
-
-/** Caches of the namespaces of Listeners, whichever namespaces are served. */
-export interface ListenerCaches {
-  readonly works: Reflector<ListenerWork>;
-  readonly leases: Reflector<Lease>;
 }
 
 export interface CacheOptions {
@@ -118,10 +85,6 @@ export interface CacheOptions {
   readonly addressKind: AddressSettings['kind'];
   /** Whether queue workers may follow the depth of their queue. */
   readonly keda: boolean;
-  /** Absent if builds are not configured. */
-  readonly buildsNamespace?: string | undefined;
-  /** Whether deployments run on further clusters. */
-  readonly withListeners?: boolean;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly onRewound?: (what: string) => void;
@@ -158,37 +121,18 @@ export function makeCaches(options: CacheOptions): Caches {
   );
   children.set(SECRETS.kind, secrets);
   const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;
-  const builds = buildCaches(options);
-  const listening = listenerCaches(options);
-  const providers = makeReflector<OAuthProvider>({
-    ...ofOrganization,
-    resource: OAUTH_PROVIDERS,
-    namespace: organizationNamespace,
-    indexes: { [SECRETS_NAMED]: ({ spec }) => (spec.clientSecretRef ? [spec.clientSecretRef.name] : []) },
-  });
-  const integrations = makeReflector<CodeHostIntegration>({
-    ...ofOrganization,
-    resource: CODE_HOST_INTEGRATIONS,
-    namespace: organizationNamespace,
-    indexes: { [SECRETS_NAMED]: ({ spec }) => [spec.credentialsRef.name] },
-  });
   const listeners = perNamespace<Listener>(options, LISTENERS, {});
   const templates = makeReflector<AppTemplate>({
     ...ofOrganization,
     resource: APP_TEMPLATES,
     namespace: organizationNamespace,
   });
-  // A separate cache is needed only if `secrets` does not cover the organization's namespace.
-  const apart = listed.length > 0 && !listed.includes(organizationNamespace);
-  const clientSecrets = apart
-    ? makeReflector<KubeObject>({
-        ...ofOrganization,
-        resource: SECRETS,
-        namespace: organizationNamespace,
-        metadataOnly: true,
-        indexedLabels: [PROVIDER_LABEL],
-      })
-    : secrets;
+  const coversOrganization = listed.length === 0 || listed.includes(organizationNamespace);
+  const organization = makeOrganizationCaches(
+    ofOrganization,
+    organizationNamespace,
+    coversOrganization ? secrets : undefined,
+  );
   const addresses = addressesFor(options);
   if (addresses) children.set(addresses.resource.kind, addresses);
   const keda = (options.keda ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : []).map((resource) =>
@@ -204,13 +148,10 @@ export function makeCaches(options: CacheOptions): Caches {
     ...children.values(),
     templates,
     listeners,
-    providers,
-    integrations,
-    ...(apart ? [clientSecrets] : []),
-    ...(builds ? [builds.jobs, builds.pods] : []),
-    ...(listening ? [listening.works, listening.leases] : []),
+    ...organization.all,
   ] as unknown as Reflector<KubeObject>[];
   return {
+    ...organization,
     records,
     revisions,
     tracingProjects,
@@ -222,32 +163,7 @@ export function makeCaches(options: CacheOptions): Caches {
     children,
     templates,
     listeners,
-    organizationNamespace,
-    providers,
-    integrations,
-    clientSecrets,
-    builds,
-    listening,
     all,
-  };
-}
-
-function buildCaches({ buildsNamespace, namespaces: _all, ...options }: CacheOptions): BuildCaches | undefined {
-  if (buildsNamespace === undefined) return undefined;
-  const details = { ...options, namespace: buildsNamespace, labelSelector: BUILD_LABEL, indexedLabels: [BUILD_LABEL] };
-  return {
-    namespace: buildsNamespace,
-    jobs: makeReflector<ObservedJob>({ ...details, resource: JOBS }),
-    pods: makeReflector<BuildPod>({ ...details, resource: PODS }),
-  };
-}
-
-function listenerCaches({ withListeners, namespaces: _all, ...options }: CacheOptions): ListenerCaches | undefined {
-  if (withListeners !== true) return undefined;
-  return {
-    works: makeReflector<ListenerWork>({ ...options, resource: LISTENER_WORKS }),
-    // The name is all that the controller may read Leases by.
-    leases: makeReflector<Lease>({ ...options, resource: LEASES, fieldSelector: `metadata.name=${LISTENER_AGENT}` }),
   };
 }
 
@@ -292,13 +208,4 @@ function perNamespace<T extends KubeObject>(
  */
 export function childrenNamed({ children }: Caches, namespace: string, name: string): readonly KubeObject[] {
   return [...children.values()].flatMap((cache) => cache.byLabel(namespace, DEPLOYMENT_LABEL, name));
-}
-
-/** Shows a written object in the cache of its kind at once, so that no decision is based on the version before. */
-export function overlayWrite(caches: Caches, object: KubeObject): void {
-  const { builds } = caches;
-  // The Jobs of builds have a cache of their own.
-  const ofBuilds = object.kind === JOBS.kind && object.metadata.namespace === builds?.namespace;
-  const cache = ofBuilds ? builds?.jobs : caches.all.find((reflector) => reflector.resource.kind === object.kind);
-  cache?.overlay(object);
 }

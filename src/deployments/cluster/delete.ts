@@ -1,11 +1,11 @@
 // Deletes objects by uid, so that an object that was recreated under the same name is not deleted.
 
+import { overlayWrite, placeOf } from '../../lib/controller/cluster.ts';
 import { NotFound } from '../../lib/errors.ts';
 import type { DeleteOptions, KubeObject } from '../../lib/kube/client.ts';
 import { API_VERSION } from '../../schema/meta.ts';
 import { type ActionFailure, refTo } from '../assess/observed.ts';
-import { overlayWrite } from './caches.ts';
-import { type Cluster, type Clusters, placeOf } from './cluster.ts';
+import { type Cluster, type Clusters } from './cluster.ts';
 import { failureOf } from './failures.ts';
 import { settleAll, settleFailures } from './settle-all.ts';
 

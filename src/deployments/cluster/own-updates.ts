@@ -1,11 +1,11 @@
 // A merge patch that repairs a child makes Davit the owner of fields twice: by the patch, and by its applies. Such a field would
 // stay for ever once the record no longer asks for it, because an apply gives up only what applies own.
 
+import { placeOf } from '../../lib/controller/cluster.ts';
 import { Conflict } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json-value.ts';
 import type { KubeClient, KubeObject, ManagedField, Resource } from '../../lib/kube/client.ts';
 import { FIELD_MANAGER } from '../../schema/meta.ts';
-import { placeOf } from './cluster.ts';
 
 /** Others change the object too, such as its status while it rolls. */
 const ATTEMPTS = 5;

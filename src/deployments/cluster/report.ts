@@ -1,52 +1,16 @@
-// Writes statuses that have changed, and records their transitions as events.
+// Writes statuses of a record that have changed, and records their transitions as events.
 
-import { isDeepStrictEqual } from 'node:util';
 import type { EventRecorder } from '../../lib/controller/events.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
+import { reportStatus } from '../../lib/controller/report-status.ts';
 import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import { isFailure } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision, AppRevisionStatus } from '../../schema/app-revision.ts';
 import { type ConditionInput, conditionOf, mergeConditions } from '../../schema/conditions.ts';
 import { FIELD_MANAGER } from '../../schema/meta.ts';
 import type { TracingProject } from '../../schema/tracing-project.ts';
-import { overlayWrite } from './caches.ts';
 import type { Cluster } from './cluster.ts';
 
-/** A field of a status that another field manager writes. */
-type ForeignField = 'build' | 'pushes';
-
-/**
- * Applies `status` unless the object already has it, and adds the response to the cache. `foreign` names a field of the
- * status that another field manager owns and that is not compared. Returns whether the status was written.
- */
-export async function reportStatus<T extends KubeObject & { readonly status?: object }>(
-  object: T,
-  status: object,
-  home: Cluster,
-  foreign?: ForeignField,
-): Promise<boolean> {
-  if (isDeepStrictEqual(without(object.status, foreign), status)) return false;
-  const { name, namespace, uid } = object.metadata;
-  const wanted = {
-    apiVersion: object.apiVersion,
-    kind: object.kind,
-    metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
-    status,
-  };
-  const written = await home.client.apply(home.registry.resourceOf(object), wanted, {
-    fieldManager: FIELD_MANAGER,
-    force: true,
-    subresource: 'status',
-  });
-  overlayWrite(home.caches, written);
-  return true;
-}
-
-function without(status: object | undefined, field: ForeignField | undefined): object | undefined {
-  if (status === undefined || field === undefined || !(field in status)) return status;
-  const { [field]: _others, ...own } = status as Readonly<Record<string, unknown>>;
-  return Object.keys(own).length === 0 ? undefined : own;
-}
+const OWN = { fieldManager: FIELD_MANAGER };
 
 export async function reportRecord(
   record: AppDeployment,
@@ -54,7 +18,7 @@ export async function reportRecord(
   home: Cluster,
   events: EventRecorder,
 ): Promise<void> {
-  const changed = await reportStatus(record, status, home);
+  const changed = await reportStatus(record, status, home, OWN);
   if (!changed) return;
   const before = conditionOf(record.status?.conditions, 'Ready');
   const after = conditionOf(status.conditions, 'Ready');
@@ -92,7 +56,7 @@ export async function reportRevision(
   home: Cluster,
   events: EventRecorder,
 ): Promise<void> {
-  const changed = await reportStatus(revision, status, home, 'build');
+  const changed = await reportStatus(revision, status, home, { ...OWN, foreign: 'build' });
   if (!changed || revision.status?.state === status.state) return;
   if (status.state === 'DEPLOYED')
     events.record({
@@ -125,5 +89,5 @@ export async function reportTracingProject(
   const message = `Used by deployment ${record.metadata.name}.`;
   const ready: ConditionInput = { type: 'Ready', status: 'True', reason: 'Linked', message };
   const conditions = mergeConditions(project.status?.conditions, [ready], generation, now);
-  await reportStatus(project, { deploymentUid: uid, observedGeneration: generation, conditions }, home);
+  await reportStatus(project, { deploymentUid: uid, observedGeneration: generation, conditions }, home, OWN);
 }

@@ -2,10 +2,11 @@
 // the page is full.
 
 import type { Change, WatchedStore } from '../../lib/controller/store.ts';
+import { createdAt } from '../../lib/kube/write-times.ts';
 import { type AppDeployment, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { TAG_LABEL_PREFIX } from '../../schema/meta.ts';
-import { apiStatus, createdAt, imageVersions } from '../record/api-view.ts';
+import { apiStatus, imageVersions } from '../record/api-view.ts';
 import type { ListDeployments } from './payloads.ts';
 import { shownRevisionConfig } from './presenter.ts';
 

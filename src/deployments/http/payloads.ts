@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { payloadShape, responseShape } from '../../lib/http/casing.ts';
+import { id, time } from '../../organization/facade/payload-fields.ts';
 import { withRules } from '../../organization/facade/validation.ts';
 import {
   DEPLOYMENT_TYPES,
@@ -280,9 +281,6 @@ export const paging = {
     .meta({ default: 0, description: 'Number of items to skip: the offset of the previous page. Default: 0.' }),
 };
 
-/** The query of a list without filters. */
-export const NoParameters = z.strictObject({});
-
 /** Strict, as the query of every list is: an unknown filter must not be ignored. */
 export const ListDeployments = z.strictObject({
   ...paging,
@@ -385,9 +383,6 @@ export const SourceRevisionConfigResponse = z
     repo_commit_sha: z.string().nullable().describe('Commit that was built.'),
   })
   .meta({ id: 'SourceRevisionConfig' });
-
-export const time = z.string().meta({ format: 'date-time' });
-export const id = z.string().meta({ format: 'uuid' });
 
 const EXAMPLE = {
   id: 'c2b8e1a0-52b7-4d0c-9a52-3f1f7a3c1d10',

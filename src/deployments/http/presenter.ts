@@ -1,6 +1,7 @@
 // Presents a record as the API returns it. Pure.
 
 import { toSnake } from '../../lib/http/casing.ts';
+import { createdAt } from '../../lib/kube/write-times.ts';
 import {
   type AppDeployment,
   deploymentTypeMeant,
@@ -13,7 +14,6 @@ import { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Settings } from '../../schema/settings.ts';
 import {
   apiStatus,
-  createdAt,
   imageVersion,
   internalUrl,
   isLookedAt,

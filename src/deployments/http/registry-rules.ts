@@ -1,7 +1,6 @@
 // Checks the images and uploads that a deployment names: images of its own repository, by digest, and sources that were uploaded for
 // it.
 
-import type { PlatformRegistry } from '../../builds/registry/platform-registry.ts';
 import { snake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
@@ -11,9 +10,19 @@ import type { BuildSettings } from '../../schema/settings.ts';
 import { ownImageDigest, ownImageProblem } from '../record/own-image.ts';
 import { imageRepository, keepTag, repositoryOf, tenantRepositories, uploadTag } from '../record/registry-names.ts';
 
+/** What is asked of the platform's registry. Throws RegistryFailed, or the abort reason of `signal`. */
+export interface ImageRegistry {
+  readonly client: {
+    /** Returns the digest of the manifest that `reference` (a tag or digest) names, or undefined if there is none. */
+    digestOf(repository: string, reference: string, signal: AbortSignal): Promise<string | undefined>;
+    /** Tags the manifest with this digest. Returns false if there is none. */
+    tag(repository: string, digest: string, tag: string, signal: AbortSignal): Promise<boolean>;
+  };
+}
+
 export interface RegistryRules {
   readonly builds: BuildSettings;
-  readonly registry: PlatformRegistry | undefined;
+  readonly registry: ImageRegistry | undefined;
 }
 
 /** Longer than the time limit of requests to the registry. */

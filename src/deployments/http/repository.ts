@@ -1,7 +1,6 @@
 // Reads and writes deployments. Records come from the watch cache. Writes, and reads of Secrets, go to the API server with the
 // caller's token.
 
-import type { PlatformRegistry } from '../../builds/registry/platform-registry.ts';
 import type { FairLimiter } from '../../lib/controller/fair-limiter.ts';
 import { AlreadyExists, Conflict, Invalid, NotFound, Unavailable } from '../../lib/errors.ts';
 import { fromSnake } from '../../lib/http/casing.ts';
@@ -14,6 +13,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
 import type { Caller, Tenant } from '../../organization/facade/authorization.ts';
 import { type FacadeCaches, synced } from '../../organization/facade/caches.ts';
+import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import {
   APP_DEPLOYMENTS,
   type AppDeployment,
@@ -44,17 +44,11 @@ import { listenerFindings, needListener } from './listener-rules.ts';
 import { applyPatch, type Patch, patchFindings, withoutEmpty } from './patch.ts';
 import type { CreateDeployment, ListDeployments, WantedState } from './payloads.ts';
 import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
-import { registryFindings } from './registry-rules.ts';
+import { type ImageRegistry, registryFindings } from './registry-rules.ts';
 import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { presentRevisions } from './revisions/presenter.ts';
 import { mergedRuntime } from './runtime.ts';
-import {
-  createValuesSecret,
-  readSecretValues,
-  removeVariables,
-  shownSecretValues,
-  undefinedIfHidden,
-} from './secret-values.ts';
+import { createValuesSecret, readSecretValues, removeVariables, shownSecretValues } from './secret-values.ts';
 import { catalogueFindings } from './template-rules.ts';
 import { type Changed, changeRecord, type Decide, needUnchanged, reread } from './update.ts';
 import { makeWaiting } from './waiting.ts';
@@ -66,7 +60,7 @@ export interface DeploymentsOptions extends Omit<FacadeCaches, 'providers'> {
   readonly forget: (uid: string) => void;
   readonly freshList: FreshList;
   readonly settings: Settings;
-  readonly registry: PlatformRegistry | undefined;
+  readonly registry: ImageRegistry | undefined;
   readonly randomSuffix: () => string;
   /** Limits concurrent writes. It gets all writes of a request as one. */
   readonly gate: Pick<FairLimiter, 'run'>;

@@ -1,11 +1,11 @@
 // Values of a record's `secrets`, in immutable Secrets that are created and read with the caller's token.
 
-import { Forbidden, NotFound } from '../../lib/errors.ts';
 import { turns } from '../../lib/http/turns.ts';
 import { SECRETS } from '../../lib/kube/api-resources.ts';
 import type { KubeObject, ObjectRef, SecretObject } from '../../lib/kube/client.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Caller } from '../../organization/facade/authorization.ts';
+import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, VARIABLES_LABEL } from '../../schema/meta.ts';
 
@@ -79,14 +79,4 @@ export async function readSecretValues(
     values.set(name, left < 0 ? '' : value.toString('utf8'));
   }
   return values;
-}
-
-/** Resolves to undefined if the object is missing or the caller may not read it. */
-export async function undefinedIfHidden<T>(read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof Forbidden || error instanceof NotFound) return undefined;
-    throw error;
-  }
 }

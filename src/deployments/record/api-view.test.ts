@@ -1,14 +1,7 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision, UID } from '../../../test/support/builders.ts';
-import {
-  apiStatus,
-  createdAt,
-  imageVersion,
-  imageVersions,
-  internalUrl,
-  shownRevisionIds,
-  updatedAt,
-} from './api-view.ts';
+import { createdAt } from '../../lib/kube/write-times.ts';
+import { apiStatus, imageVersion, imageVersions, internalUrl, shownRevisionIds, updatedAt } from './api-view.ts';
 import { generationRevisionId, serialRevisionId } from './revision-id.ts';
 
 const listener = { listenerId: UID, listenerConfig: { k8sNamespace: 'team' } };

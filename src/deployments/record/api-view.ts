@@ -1,7 +1,7 @@
 // A record in the HTTP API: status, ids of revisions, times. The facade shows the controller's report, or computes the values
 // that are known before the first report.
 
-import type { KubeObject } from '../../lib/kube/client.ts';
+import { later, writtenAt } from '../../lib/kube/write-times.ts';
 import type { AppDeployment, State } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
@@ -78,32 +78,12 @@ export function shownRevisionIds(
   };
 }
 
-/** RFC 3339. Throws for an object that was not read from an API server. */
-export function createdAt(object: KubeObject): string {
-  const { creationTimestamp, name } = object.metadata;
-  if (creationTimestamp === undefined) throw new TypeError(`${object.kind} ${name} has no creationTimestamp`);
-  return creationTimestamp;
-}
-
-/** RFC 3339: the newest write outside the status subresource. Throws like createdAt. */
-export function writtenAt(object: KubeObject): string {
-  return (object.metadata.managedFields ?? [])
-    .filter((entry) => entry.subresource !== 'status')
-    .map((entry) => entry.time)
-    .filter((time) => time !== undefined)
-    .reduce(later, createdAt(object));
-}
-
 /**
  * RFC 3339: the later of the newest write outside the status subresource and of the last change of the status word,
  * never a heartbeat. Throws like createdAt.
  */
 export function updatedAt(record: AppDeployment): string {
   return later(writtenAt(record), record.status?.stateChangedAt ?? writtenAt(record));
-}
-
-function later(a: string, b: string): string {
-  return Date.parse(b) > Date.parse(a) ? b : a;
 }
 
 /** The image's tag; null for a bare digest, no tag or no image. */

@@ -2,7 +2,6 @@
 // number of series is bounded by the tables of states, reasons, kinds and routes. A setting adds metrics that name deployments.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Census } from '../../monitoring/census.ts';
 
 export type ReconcileResult = 'done' | 'requeued' | 'conflict' | 'terminal' | 'error';
 
@@ -47,6 +46,44 @@ export interface RuntimeMetrics {
   spansSent(result: 'sent' | 'failed' | 'dropped', spans: number): void;
   /** When the certificate that is served expires. */
   servesUntil(expires: Date): void;
+}
+
+/** The state of all records and builds, in groups of which there are as many as combinations of states and reasons. */
+export interface Census {
+  /** `ready` and `stalled` are the status of the condition, `reason` that of Ready. */
+  readonly deployments: readonly {
+    readonly state: string;
+    readonly ready: string;
+    readonly stalled: string;
+    readonly reason: string;
+    readonly count: number;
+  }[];
+  /** Records whose data is at risk, by the reason of DatabaseReady, whatever Ready says. */
+  readonly dataAtRisk: readonly { readonly reason: string; readonly count: number }[];
+  /** Since when the deployed record that has been without Available longest for each reason is so; seconds since 1970. */
+  readonly unavailableSince: readonly { readonly reason: string; readonly at: number }[];
+  /** Since when the record that has been Stalled longest for each reason is so; seconds since 1970. */
+  readonly stalledSince: readonly { readonly reason: string; readonly at: number }[];
+  /** Builds that have not ended. */
+  readonly builds: readonly { readonly phase: string; readonly count: number }[];
+  /** Since when the build that has waited longest for its turn does so; seconds since 1970. */
+  readonly queuedSince?: number;
+  /** Where single records are counted. */
+  readonly each?: EachRecord;
+}
+
+export interface EachRecord {
+  readonly records: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    /** That of Ready. */
+    readonly reason: string;
+    readonly isReady: boolean;
+    /** Since when it is Stalled, and why; seconds since 1970. */
+    readonly stalled?: { readonly reason: string; readonly at: number };
+  }[];
+  /** Records that are not in the list, because it is full. */
+  readonly omitted: number;
 }
 
 /** What is known of the platform's registry. What is undefined has no series. Times are in seconds since 1970. */

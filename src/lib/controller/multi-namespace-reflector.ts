@@ -31,6 +31,7 @@ export function combineReflectors<T extends KubeObject>(byNamespace: ReadonlyMap
 
   return {
     resource: first.resource,
+    namespace: undefined,
     async run(signal) {
       await Promise.all(all.map((one) => one.run(signal)));
     },

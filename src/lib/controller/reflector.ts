@@ -69,6 +69,8 @@ export interface ReflectorStatus {
  */
 export interface Reflector<T extends KubeObject = KubeObject> extends WatchedStore<T> {
   readonly resource: Resource;
+  /** The namespace that it watches; undefined if it watches all, or several. */
+  readonly namespace: string | undefined;
   /** Lists and watches until `signal` aborts, then resolves. Never rejects. Call it once. */
   run(signal: AbortSignal): Promise<void>;
   /** True once the first complete list is in the store, false if `signal` aborts before. */
@@ -272,6 +274,7 @@ export function makeReflector<T extends KubeObject = KubeObject>(options: Reflec
 
   return {
     resource,
+    namespace: options.namespace,
     run,
     hasSynced: synced.isOpen,
     waitForSync: synced.wait,

@@ -2,10 +2,10 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { withAppliedDigest } from '../../deployments/cluster/apply.ts';
-import { placeOf } from '../../deployments/cluster/cluster.ts';
 import { hasDrifted } from '../../deployments/plan/drift.ts';
 import { revisionsOf } from '../../deployments/record/revisions.ts';
 import { abortable } from '../../lib/controller/clients/abortable.ts';
+import { placeOf } from '../../lib/controller/cluster.ts';
 import type { Reconcile } from '../../lib/controller/controller.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import { Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../lib/errors.ts';

@@ -1,7 +1,8 @@
 // What the listeners' endpoints take and give, as zod schemas.
 
 import { z } from 'zod';
-import { id, paging, time } from '../../deployments/http/payloads.ts';
+import { paging } from '../../deployments/http/payloads.ts';
+import { id, time } from '../../organization/facade/payload-fields.ts';
 import { ListenerSpec } from '../../schema/listener.ts';
 import { DNS_LABEL_PATTERN, Uuid } from '../../schema/primitives.ts';
 

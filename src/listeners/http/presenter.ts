@@ -1,6 +1,6 @@
 // A listener as the API shows it. Pure.
 
-import { createdAt, writtenAt } from '../../deployments/record/api-view.ts';
+import { createdAt, writtenAt } from '../../lib/kube/write-times.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import type { Listener } from '../../schema/listener.ts';
 import type { ListenerResponse } from './payloads.ts';

@@ -1,7 +1,6 @@
 // The only file of the listeners' collection that speaks Kubernetes. Listeners are read from the watch cache and written with
 // the caller's token.
 
-import { undefinedIfHidden } from '../../deployments/http/secret-values.ts';
 import { namesListener } from '../../deployments/record/listener-assignment.ts';
 import { AlreadyExists, Conflict, NotFound } from '../../lib/errors.ts';
 import type { FreshList } from '../../lib/http/coalesced-list.ts';
@@ -11,6 +10,7 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
 import type { Tenant } from '../../organization/facade/authorization.ts';
 import { type FacadeCaches, synced } from '../../organization/facade/caches.ts';
+import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { LISTENERS, type Listener } from '../../schema/listener.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER } from '../../schema/meta.ts';

@@ -1,11 +1,12 @@
 // Reconciles one Listener: its namespace on the hub with the agent's account, rights and Lease, and whether its cluster reports.
 
 import { withAppliedDigest } from '../../deployments/cluster/apply.ts';
-import { type Caches, LISTENER_NAMED, type ListenerCaches, overlayWrite } from '../../deployments/cluster/caches.ts';
-import { type Cluster, placeOf, until } from '../../deployments/cluster/cluster.ts';
-import { reportStatus } from '../../deployments/cluster/report.ts';
+import { type Caches, LISTENER_NAMED } from '../../deployments/cluster/caches.ts';
+import { type Cluster } from '../../deployments/cluster/cluster.ts';
+import { overlayWrite, placeOf, until } from '../../lib/controller/cluster.ts';
 import type { Reconcile } from '../../lib/controller/controller.ts';
 import { keyOf, refOf } from '../../lib/controller/keys.ts';
+import { reportStatus } from '../../lib/controller/report-status.ts';
 import { earliestRequeue } from '../../lib/controller/requeue.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import { NotFound, undefinedIfNotFound } from '../../lib/errors.ts';
@@ -16,6 +17,7 @@ import { hubNamespace, LISTENER_AGENT } from '../../schema/listener-names.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
 import { APPLIED_ANNOTATION, FIELD_MANAGER, LISTENER_FINALIZER, LISTENER_LABEL } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
+import { type ListenerCaches } from './caches.ts';
 import { type Contact, contactOf, type Heard, listenerStatus } from './contact.ts';
 import type { Hearing } from './hearing.ts';
 import { type ControllerAccount, makeHubNamespace, makeHubObjects, makeLease } from './objects.ts';
@@ -87,7 +89,7 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
         : contactOf(listener, seen);
     const status = listenerStatus(listener, { contact, heard: seen, namespace, records: records.length }, now());
     try {
-      await reportStatus(listener, status, home);
+      await reportStatus(listener, status, home, { fieldManager: FIELD_MANAGER });
     } catch (error) {
       // Deleted during the reconcile.
       if (!(error instanceof NotFound)) throw error;

@@ -2,10 +2,10 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { withAppliedDigest } from '../../deployments/cluster/apply.ts';
-import { overlayWrite } from '../../deployments/cluster/caches.ts';
-import { type Cluster, placeOf } from '../../deployments/cluster/cluster.ts';
+import { type Cluster } from '../../deployments/cluster/cluster.ts';
 import { namespaceOf, uidOf } from '../../deployments/record/metadata.ts';
 import { holdsValuesOf } from '../../deployments/record/names.ts';
+import { overlayWrite, placeOf } from '../../lib/controller/cluster.ts';
 import { Terminal, undefinedIfNotFound } from '../../lib/errors.ts';
 import { SECRETS } from '../../lib/kube/api-resources.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';

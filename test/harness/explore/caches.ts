@@ -1,6 +1,6 @@
 // The controller's real caches over a scene: a cache is filled when it is first read, so that only what is read counts.
 
-import { type Caches, makeCaches } from '../../../src/deployments/cluster/caches.ts';
+import { type ControllerCaches, makeControllerCaches } from '../../../src/app/caches.ts';
 import { canBuild } from '../../../src/deployments/record/build-source.ts';
 import type { RuntimeMetrics } from '../../../src/lib/controller/metrics.ts';
 import type { Reflector } from '../../../src/lib/controller/reflector.ts';
@@ -36,8 +36,8 @@ const WHOLE: ReadonlySet<string> = new Set([
   'TracingProject',
 ]);
 
-export function openCaches(scene: Scene, settings: Settings, namespaces: readonly string[]): Caches {
-  const caches = makeCaches({
+export function openCaches(scene: Scene, settings: Settings, namespaces: readonly string[]): ControllerCaches {
+  const caches = makeControllerCaches({
     client: scene.kube,
     namespaces: [],
     organizationNamespace: settings.organizationNamespace,

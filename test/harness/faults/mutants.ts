@@ -452,7 +452,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'delete',
   ),
   'an unchanged status is written': bug(
-    'src/deployments/cluster/report.ts',
+    'src/lib/controller/report-status.ts',
     'if (isDeepStrictEqual(without(object.status, foreign), status)) return false;',
     'status = { ...status, conditions: status.conditions?.map((one) => ({ ...one, message: `${one.message}${Date.now()}` })) };',
     'create',

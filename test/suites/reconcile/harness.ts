@@ -4,11 +4,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
+import { type ControllerCaches, makeControllerCaches } from '../../../src/app/caches.ts';
 import type { ObservedCondition } from '../../../src/deployments/assess/observed.ts';
 import { makeVanished } from '../../../src/deployments/bypassed-finalizers.ts';
 import type { PodContracts } from '../../../src/deployments/children/contracts/contract.ts';
 import { POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
-import { type Caches, makeCaches } from '../../../src/deployments/cluster/caches.ts';
 import type { Cluster } from '../../../src/deployments/cluster/cluster.ts';
 import { makeDigestKey } from '../../../src/deployments/hmac-key.ts';
 import { type HostRegistry, makeHostRegistry } from '../../../src/deployments/host-registry.ts';
@@ -49,7 +49,7 @@ export const KEY = keyOf('team', 'shop');
 
 export interface Harness {
   readonly kube: FakeKube;
-  readonly caches: Caches;
+  readonly caches: ControllerCaches;
   readonly hosts: HostRegistry;
   readonly events: string[];
   readonly clock: { ms: number };
@@ -169,7 +169,7 @@ export async function aController(
 ): Promise<Harness> {
   const stopping = new AbortController();
   const log = pino({ level: 'silent' });
-  const caches = makeCaches({
+  const caches = makeControllerCaches({
     client: kube,
     namespaces: [],
     organizationNamespace: 'davit-org',
@@ -285,7 +285,7 @@ function describeWrite({ verb, kind, ref, subresource, error, dryRun }: Write): 
 }
 
 /** Until the caches have seen what the server has: their watches deliver in turns of the event loop. */
-async function settle(caches: Caches, kube: FakeKube): Promise<void> {
+async function settle(caches: ControllerCaches, kube: FakeKube): Promise<void> {
   kube.bookmark();
   const version = BigInt(kube.resourceVersion());
   for (let turn = 0; turn < 1000; turn += 1) {

@@ -1,7 +1,7 @@
 // Requests and answers of the code hosts' endpoints.
 
 import { z } from 'zod';
-import { id } from '../../../deployments/http/payloads.ts';
+import { id } from '../../../organization/facade/payload-fields.ts';
 import { Uuid } from '../../../schema/primitives.ts';
 
 export const IntegrationPath = z.object({ integration_id: Uuid.describe('Id of the code host integration.') });

@@ -1,9 +1,9 @@
 // The routes of /v1/integrations/forge/codehost. They need the right to list the tenant's deployments.
 
 import { z } from 'zod';
-import { NoParameters } from '../../../deployments/http/payloads.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
+import { NoParameters } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import { IntegrationPath, IntegrationResponse, RepositoryResponse } from './payloads.ts';
 import type { Integrations } from './repository.ts';

@@ -2,12 +2,13 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { DeploymentPath, time } from '../../../deployments/http/payloads.ts';
+import { DeploymentPath } from '../../../deployments/http/payloads.ts';
 import type { Deployments } from '../../../deployments/http/repository.ts';
 import { tenantRepositories } from '../../../deployments/record/registry-names.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
+import { time } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import {
   coversRepository,

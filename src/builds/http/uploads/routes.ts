@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { DeploymentPath, time } from '../../../deployments/http/payloads.ts';
+import { DeploymentPath } from '../../../deployments/http/payloads.ts';
 import type { Deployments } from '../../../deployments/http/repository.ts';
 import { uploadTag } from '../../../deployments/record/registry-names.ts';
 import { makeFairLimiter } from '../../../lib/controller/fair-limiter.ts';
@@ -12,6 +12,7 @@ import { HttpError } from '../../../lib/http/http-error.ts';
 import { allowSlowBody } from '../../../lib/http/slow-bodies.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
+import { time } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
 import { type BuildPlatform, changeableOf, type Place, placeOf } from '../registry/platform.ts';

@@ -2,9 +2,9 @@
 // an administrator acts on.
 
 import { z } from 'zod';
+import { id } from '../../../organization/facade/payload-fields.ts';
 import { CODE_HOST_KINDS } from '../../../schema/code-host-integration.ts';
 import { HOSTINGS, SOURCES } from '../../../schema/source-rules.ts';
-import { id } from '../payloads.ts';
 
 const text = z.string();
 const texts = z.array(text);

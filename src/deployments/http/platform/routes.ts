@@ -1,10 +1,11 @@
 // GET /v2/platform, for whoever may list deployments in the tenant.
 
-import type { Integrations } from '../../../builds/http/code-host-repositories/repository.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
+import type { Tenant } from '../../../organization/facade/authorization.ts';
 import { type FacadeCaches, synced } from '../../../organization/facade/caches.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import type { App } from '../../../organization/facade/validation.ts';
+import type { CodeHostIntegration } from '../../../schema/code-host-integration.ts';
 import type { Settings } from '../../../schema/settings.ts';
 import { Platform } from './payloads.ts';
 import { presentPlatform } from './presenter.ts';
@@ -12,7 +13,8 @@ import { presentPlatform } from './presenter.ts';
 export interface PlatformRouteOptions extends Pick<FacadeCaches, 'tenants' | 'listeners' | 'templates'> {
   readonly auth: Auth;
   readonly settings: Settings;
-  readonly integrations: Integrations;
+  /** The integrations that a tenant may use. */
+  readonly integrations: { list(tenant: Tenant): readonly CodeHostIntegration[] };
 }
 
 export function registerPlatform(

@@ -1,10 +1,11 @@
 // Requests and answers of the revisions' endpoints.
 
 import { z } from 'zod';
+import { id, time } from '../../../organization/facade/payload-fields.ts';
 import { REVISION_STATES } from '../../../schema/app-revision.ts';
 import { Uuid } from '../../../schema/primitives.ts';
 import { SOURCES } from '../../../schema/source-rules.ts';
-import { DeploymentPath, id, listOf, paging, SourceRevisionConfigResponse, time } from '../payloads.ts';
+import { DeploymentPath, listOf, paging, SourceRevisionConfigResponse } from '../payloads.ts';
 
 export const RevisionPath = DeploymentPath.extend({ revision_id: Uuid.describe('Id of the revision.') });
 

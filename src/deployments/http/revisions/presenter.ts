@@ -1,10 +1,11 @@
 // Presents a record's revisions as the API returns them, including those that the controller has not created. Pure.
 
 import { toSnake } from '../../../lib/http/casing.ts';
+import { createdAt } from '../../../lib/kube/write-times.ts';
 import { type AppDeployment, SourceRevisionConfig } from '../../../schema/app-deployment.ts';
 import type { AppRevision } from '../../../schema/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../../schema/settings.ts';
-import { createdAt, stalledMessage, updatedAt } from '../../record/api-view.ts';
+import { stalledMessage, updatedAt } from '../../record/api-view.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';

@@ -1,7 +1,6 @@
 // Requests and answers of the OAuth providers' endpoints as zod schemas. Single fields come from the custom resource's schema.
 
 import { z } from 'zod';
-import { id, time } from '../../../deployments/http/payloads.ts';
 import type { FieldError } from '../../../lib/http/http-error.ts';
 import {
   CODE_CHALLENGE_METHODS,
@@ -10,6 +9,7 @@ import {
   PROVIDER_ID_PATTERN,
   TOKEN_ENDPOINT_AUTH_METHODS,
 } from '../../../schema/oauth-provider.ts';
+import { id, time } from '../../facade/payload-fields.ts';
 import { type Draft, withRules } from '../../facade/validation.ts';
 
 const { name, clientId, authUrl, tokenUrl, providerType, mcpServerUrl } = OAuthProviderSpec.shape;

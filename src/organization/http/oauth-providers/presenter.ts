@@ -1,6 +1,6 @@
 // Presents a provider as the API returns it. Pure. It has no access to the client secret.
 
-import { createdAt, writtenAt } from '../../../deployments/record/api-view.ts';
+import { createdAt, writtenAt } from '../../../lib/kube/write-times.ts';
 import type { OAuthProvider } from '../../../schema/oauth-provider.ts';
 import { methodInForce } from './patch.ts';
 import type { OAuthProviderResponse } from './payloads.ts';

@@ -2,7 +2,6 @@
 // which the facade's own account creates after a dry run of the provider with the caller's token. The controller collects Secrets
 // that no provider names.
 
-import { undefinedIfHidden } from '../../../deployments/http/secret-values.ts';
 import type { Store } from '../../../lib/controller/store.ts';
 import { AlreadyExists, Conflict, Forbidden, NotFound } from '../../../lib/errors.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
@@ -20,6 +19,7 @@ import {
 import type { Caller } from '../../facade/authorization.ts';
 import { synced } from '../../facade/caches.ts';
 import { type OrganizationSecrets, textOf } from '../../facade/organization-secrets.ts';
+import { undefinedIfHidden } from '../../facade/undefined-if-hidden.ts';
 import { patchedSpec, patchFindings, specOf } from './patch.ts';
 import type { CreateProvider, PatchProvider } from './payloads.ts';
 

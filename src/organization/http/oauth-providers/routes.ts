@@ -1,10 +1,10 @@
 // The routes of /v2/auth/providers.
 
 import { z } from 'zod';
-import { NoParameters } from '../../../deployments/http/payloads.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../schema/oauth-provider.ts';
 import type { Auth } from '../../facade/auth.ts';
 import { failures } from '../../facade/openapi.ts';
+import { NoParameters } from '../../facade/payload-fields.ts';
 import type { App } from '../../facade/validation.ts';
 import { CreateProvider, OAuthProviderResponse, PatchProvider, ProviderDeleted, ProviderPath } from './payloads.ts';
 import { presentProvider } from './presenter.ts';

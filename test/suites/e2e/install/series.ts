@@ -2,10 +2,15 @@
 // metrics, of platforms that are in order, out of order or gone.
 
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
-import { makeMetrics, type RegistryHealth, type RuntimeMetrics } from '../../../../src/lib/controller/metrics.ts';
+import {
+  type Census,
+  makeMetrics,
+  type RegistryHealth,
+  type RuntimeMetrics,
+} from '../../../../src/lib/controller/metrics.ts';
 import { addProcessMetrics } from '../../../../src/lib/controller/process-metrics.ts';
 import { Unavailable } from '../../../../src/lib/errors.ts';
-import { type Census, censusOf } from '../../../../src/monitoring/census.ts';
+import { censusOf } from '../../../../src/monitoring/census.ts';
 import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/monitoring/outcomes.ts';
 import { LIMITED_BY } from '../../../../src/organization/facade/event-streams.ts';
 import type { AppDeploymentStatus } from '../../../../src/schema/app-deployment.ts';
