@@ -13,7 +13,7 @@ import { dashboardJson } from './dashboard.ts';
 import { resourceSpecPage } from './resource-spec-doc.ts';
 import { runtimePage } from './runtime-doc.ts';
 
-const HEADER = '# Generated from src/api by `npm run generate`. Do not edit.\n';
+const HEADER = '# Generated from src/schema by `npm run generate`. Do not edit.\n';
 
 /** Path within the repository → what must stand there. */
 export function generatedFiles(): ReadonlyMap<string, string> {

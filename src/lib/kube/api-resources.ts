@@ -1,4 +1,4 @@
-// The resources of Kubernetes that Davit reads or writes. Davit's kinds are in src/api and are passed in.
+// The resources of Kubernetes that Davit reads or writes. Davit's kinds are in src/schema and are passed in.
 
 import { Terminal } from '../errors.ts';
 import type { Resource } from './client.ts';
