@@ -13,15 +13,6 @@ import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
 import type { Settings } from '../schema/settings.ts';
 import { isHindrance, type SourceAccess } from './source-access.ts';
 
-export interface PushWatch {
-  /** Keys are those of records: `namespace/name`. */
-  readonly reconcile: Reconcile;
-  /**
-   * The latest commit of the record's branch. Undefined if the record has no build_on_push or no commit is known yet.
-   */
-  pushedCommit(record: AppDeployment): string | undefined;
-}
-
 interface Asked {
   /** Integration, repository and ref that the code host was asked for, as JSON. */
   readonly what: string;
@@ -32,7 +23,18 @@ interface Asked {
   readonly notice: string | undefined;
 }
 
+/** What is known of each record's branch, by the record's uid. */
+export type KnownCommits = Map<string, Asked>;
+
+/** The latest commit of the record's branch. Undefined if the record has no build_on_push or no commit is known yet. */
+export function pushedCommit(known: KnownCommits, record: AppDeployment): string | undefined {
+  const asked = known.get(record.metadata.uid ?? '');
+  return asked?.what === askedOf(record) ? asked.commit : undefined;
+}
+
+/** Returns a reconciler whose keys are those of records: `namespace/name`. It writes what it learns to `known`. */
 export function makePushWatch(options: {
+  readonly known: KnownCommits;
   readonly caches: Caches;
   readonly sources: SourceAccess;
   readonly settings: Settings;
@@ -40,35 +42,28 @@ export function makePushWatch(options: {
   readonly elapsed: () => number;
   /** Called with the key of a record whose branch has a new commit. */
   readonly onPush: (key: string) => void;
-}): PushWatch {
-  const { caches, sources, settings, elapsed, onPush } = options;
+}): Reconcile {
+  const { known, caches, sources, settings, elapsed, onPush } = options;
   const pollMs = settings.builds.pollSeconds * 1000;
-  const known = new Map<string, Asked>();
 
-  return {
-    async reconcile(key) {
-      const record = caches.records.get(refOf(key));
-      if (!record || !asksForPushes(record) || pausedBy(record, settings) !== undefined) {
-        if (record?.metadata.uid !== undefined) known.delete(record.metadata.uid);
-        return {};
-      }
-      const { uid = '' } = record.metadata;
-      const [what, notice] = [askedOf(record), noticeFor(record, caches)];
-      const before = known.get(uid);
-      const isSame = before?.what === what && before.notice === notice;
-      const due = before === undefined ? 0 : before.at + pollMs - elapsed();
-      if (isSame && (pollMs === 0 || due > 0)) return pollMs === 0 ? {} : { requeueAfterMs: due };
-      const commit = await sources.commit(record);
-      const found = isHindrance(commit) ? undefined : commit;
-      const last = before?.what === what ? before.commit : undefined;
-      known.set(uid, { what, commit: found ?? last, at: elapsed(), notice });
-      if (found !== undefined && found !== last) onPush(key);
-      return pollMs === 0 ? {} : { requeueAfterMs: pollMs };
-    },
-    pushedCommit(record) {
-      const asked = known.get(record.metadata.uid ?? '');
-      return asked?.what === askedOf(record) ? asked.commit : undefined;
-    },
+  return async function reconcile(key) {
+    const record = caches.records.get(refOf(key));
+    if (!record || !asksForPushes(record) || pausedBy(record, settings) !== undefined) {
+      if (record?.metadata.uid !== undefined) known.delete(record.metadata.uid);
+      return {};
+    }
+    const { uid = '' } = record.metadata;
+    const [what, notice] = [askedOf(record), noticeFor(record, caches)];
+    const before = known.get(uid);
+    const isSame = before?.what === what && before.notice === notice;
+    const due = before === undefined ? 0 : before.at + pollMs - elapsed();
+    if (isSame && (pollMs === 0 || due > 0)) return pollMs === 0 ? {} : { requeueAfterMs: due };
+    const commit = await sources.commit(record);
+    const found = isHindrance(commit) ? undefined : commit;
+    const last = before?.what === what ? before.commit : undefined;
+    known.set(uid, { what, commit: found ?? last, at: elapsed(), notice });
+    if (found !== undefined && found !== last) onPush(key);
+    return pollMs === 0 ? {} : { requeueAfterMs: pollMs };
   };
 }
 

@@ -1,6 +1,7 @@
 // All of Davit's kinds, as a table: schemas, printer columns, and rules for names.
 
 import type { z } from 'zod';
+import type { Resource } from '../lib/kube/client.ts';
 import {
   APP_DEPLOYMENTS,
   AppDeploymentSpec,
@@ -35,12 +36,7 @@ interface PrinterColumn {
 }
 
 export interface Kind {
-  readonly resource: {
-    readonly group: string;
-    readonly version: string;
-    readonly kind: string;
-    readonly plural: string;
-  };
+  readonly resource: Resource;
   readonly shortName: string;
   readonly description: string;
   readonly spec: z.ZodType;
@@ -285,6 +281,6 @@ export const KINDS: readonly Kind[] = [
   },
 ];
 
-export function ownResources(): Kind['resource'][] {
+export function ownResources(): Resource[] {
   return KINDS.map(({ resource }) => resource);
 }

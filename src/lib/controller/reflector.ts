@@ -6,6 +6,7 @@ import { Gone, NotFound, Silent, Unavailable } from '../errors.ts';
 import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import { makeConnectionBackoff } from './connection-backoff.ts';
+import type { Checks } from './health.ts';
 import { makeLatch } from './latch.ts';
 import { dropManagedFields } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
@@ -315,6 +316,17 @@ export function whyNotListed(cache: Reflector): string | undefined {
   const { synced, lastError } = cache.status();
   if (synced) return undefined;
   return lastError === undefined ? 'not listed yet' : `not listed yet: ${lastError}`;
+}
+
+/** For /readyz: a check for each resource. Several caches may have the same resource, in different namespaces. */
+export function listedChecks(caches: readonly Reflector[]): Checks {
+  const byResource = Map.groupBy(caches, ({ resource }) => resource.plural);
+  return Object.fromEntries(
+    [...byResource].map(([plural, these]) => [
+      plural,
+      () => these.map(whyNotListed).find((reason) => reason !== undefined),
+    ]),
+  );
 }
 
 function deepFreeze<T>(value: T): T {

@@ -379,7 +379,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
         to: 'const backoff = 0;',
       },
       // The pacing of a key that keeps arriving would stand in for the pause.
-      { file: 'src/app/controller.ts', from: 'intervalMs: 200, burst: 3', to: 'intervalMs: 0, burst: 3' },
+      { file: 'src/lib/controller/definition.ts', from: 'intervalMs: 200, burst: 3', to: 'intervalMs: 0, burst: 3' },
     ],
     shows: { workload: 'create', fault: { kind: 'outage', phase: 'create', status: 500, ms: 6000 } },
   },
@@ -398,13 +398,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
         to: 'if (!holds()) return send(); if (false) throw',
       },
       {
-        file: 'src/app/controller.ts',
+        file: 'src/lib/controller/leading.ts',
         from: 'onStopped: () => controller?.abort(),',
         to: 'onStopped: () => undefined,',
       },
       {
         file: 'src/app/controller.ts',
-        from: "leading.addEventListener('abort', sleepAgain, { once: true });",
+        from: "leading.addEventListener('abort', end, { once: true });",
         to: '',
       },
     ],

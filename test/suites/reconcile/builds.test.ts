@@ -4,7 +4,7 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { makePullSecretReconciler } from '../../../src/builds/pull-secrets.ts';
-import { makePushWatch } from '../../../src/builds/pushes.ts';
+import { type KnownCommits, makePushWatch, pushedCommit } from '../../../src/builds/pushes.ts';
 import { makeBuildReconciler } from '../../../src/builds/reconciler.ts';
 import { makeRegistryAccess } from '../../../src/builds/registry/access.ts';
 import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/builds/registry/docker-config.ts';
@@ -162,7 +162,8 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
     now,
   });
   const pullSecret = makePullSecretReconciler({ shell, settings, registry, registryAccess, now });
-  const pushes = makePushWatch({ caches, sources, settings, elapsed: () => clock.ms, onPush: () => undefined });
+  const known: KnownCommits = new Map();
+  const pushes = makePushWatch({ known, caches, sources, settings, elapsed: () => clock.ms, onPush: () => undefined });
   const run = async (reconcile: Reconcile, key: string): Promise<void> => {
     // A reconcile of a missing record makes the harness wait for the caches.
     await harness.reconcile('team/none');
@@ -187,8 +188,8 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
     build: (id = newest().spec.id) => run(build, `team/${id}`),
     pullSecret: () => run(pullSecret, 'team'),
     push: async () => {
-      await run(pushes.reconcile, KEY);
-      harness.pushed.commit = pushes.pushedCommit(record(kube));
+      await run(pushes, KEY);
+      harness.pushed.commit = pushedCommit(known, record(kube));
     },
     newest,
     settle: async (podRuns = succeed, passes = 9) => {

@@ -1,16 +1,16 @@
 // What the leading controller does for the platform's registry: it looks at it for the metrics, and looks after the chart's own.
 
 import { randomUUID } from 'node:crypto';
-import { monitorRegistry } from '../builds/registry/monitor.ts';
-import { makePlatformRegistry } from '../builds/registry/platform-registry.ts';
-import { makeRegistryUpkeep, type RegistryUpkeep } from '../builds/registry/upkeep.ts';
-import type { Cluster } from '../deployments/cluster/cluster.ts';
-import { probeRepository } from '../deployments/record/registry-names.ts';
-import { systemClock } from '../lib/controller/clock.ts';
-import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
-import type { WorkQueue } from '../lib/controller/work-queue.ts';
-import type { Logger } from '../lib/logger.ts';
-import type { Settings } from '../schema/settings.ts';
+import type { Cluster } from '../../deployments/cluster/cluster.ts';
+import { probeRepository } from '../../deployments/record/registry-names.ts';
+import { systemClock } from '../../lib/controller/clock.ts';
+import type { RuntimeMetrics } from '../../lib/controller/metrics.ts';
+import type { WorkQueue } from '../../lib/controller/work-queue.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { monitorRegistry } from './monitor.ts';
+import { makePlatformRegistry } from './platform-registry.ts';
+import { makeRegistryUpkeep, type RegistryUpkeep } from './upkeep.ts';
 
 export interface RegistryCareOptions {
   /** Davit's own namespace. */

@@ -1,0 +1,104 @@
+// The controllers of builds. The platform needs them if there are a registry and a builder.
+
+import type { DeploymentContext } from '../deployments/controller.ts';
+import type { RegistrySettings } from '../deployments/record/registry-names.ts';
+import type { ControllerDefinition } from '../lib/controller/definition.ts';
+import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { BuildCaches } from './caches.ts';
+import type { CodeHosts } from './codehost/code-hosts.ts';
+import { makePullSecretReconciler, wakePullSecrets } from './pull-secrets.ts';
+import { type KnownCommits, makePushWatch, wakePushes } from './pushes.ts';
+import { makeBuildReconciler } from './reconciler.ts';
+import { makeRegistryAccess, type RegistryAccess } from './registry/access.ts';
+import { careForRegistry } from './registry/care.ts';
+import { makeSourceAccess, type SourceAccess } from './source-access.ts';
+import { wakeBuilds } from './watches.ts';
+
+export interface BuildContext extends DeploymentContext {
+  /** Undefined if builds are not configured. */
+  readonly building: BuildCaches | undefined;
+  /** Absent if the platform does not build. */
+  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'token'> | undefined;
+  /** CA certificates (PEM) that builds trust besides those of their images. */
+  readonly authorities: string | undefined;
+  readonly known: KnownCommits;
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+  /** Adds a key to the queue of another controller. */
+  enqueue(controller: string, key: string): void;
+}
+
+interface Means {
+  readonly building: BuildCaches;
+  readonly registry: RegistrySettings;
+  readonly sources: SourceAccess;
+  readonly registryAccess: RegistryAccess;
+}
+
+/** What builds are made with; undefined if the platform does not build. */
+function meansOf({ home, settings, namespace, building, codeHosts, now }: BuildContext): Means | undefined {
+  const { client, caches } = home;
+  const { registry } = settings.builds;
+  if (!building || !codeHosts || registry === undefined) return undefined;
+  return {
+    building,
+    registry,
+    sources: makeSourceAccess({ client, caches, settings, codeHosts }),
+    registryAccess: makeRegistryAccess({ client, namespace, registry, builds: settings.builds, now }),
+  };
+}
+
+export const builds: ControllerDefinition<BuildContext> = {
+  name: 'builds',
+  workers: 4,
+  begin(context, queue) {
+    const { home: shell, settings, authorities, events, now } = context;
+    const means = meansOf(context);
+    if (means === undefined) return undefined;
+    const { building, ...rest } = means;
+    return {
+      reconcile: makeBuildReconciler({ ...rest, shell, settings, authorities, builds: building, events, now }),
+      wake: () => wakeBuilds(shell.caches, building, { queue, settings }),
+    };
+  },
+};
+
+export const pullSecrets: ControllerDefinition<BuildContext> = {
+  name: 'pull-secrets',
+  begin(context, queue) {
+    const { home: shell, settings, now } = context;
+    const means = meansOf(context);
+    if (means === undefined) return undefined;
+    const { registry, registryAccess } = means;
+    return {
+      reconcile: makePullSecretReconciler({ shell, settings, registry, registryAccess, now }),
+      wake: () => wakePullSecrets(shell.caches, queue, registry),
+    };
+  },
+};
+
+export const pushes: ControllerDefinition<BuildContext> = {
+  name: 'pushes',
+  workers: 4,
+  begin(context, queue) {
+    const { home, settings, elapsed, known, enqueue } = context;
+    const means = meansOf(context);
+    if (means === undefined) return undefined;
+    const { caches } = home;
+    const onPush = (key: string): void => enqueue('appdeployments', key);
+    return {
+      reconcile: makePushWatch({ known, caches, sources: means.sources, settings, elapsed, onPush }),
+      wake: () => wakePushes(caches, queue),
+    };
+  },
+};
+
+export const registryUpkeep: ControllerDefinition<BuildContext> = {
+  name: 'registry-upkeep',
+  begin(context, queue) {
+    const { home, leading, now, elapsed } = context;
+    if (meansOf(context) === undefined) return undefined;
+    return careForRegistry(context, home, leading, { queue, now, elapsed });
+  },
+};

@@ -1,0 +1,92 @@
+// The controllers of deployments: of the records themselves, and of the Secrets that no record names.
+
+import type { ControllerDefinition } from '../lib/controller/definition.ts';
+import type { EventRecorder } from '../lib/controller/events.ts';
+import { keyOf } from '../lib/controller/keys.ts';
+import { endAll } from '../lib/controller/store.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { Settings } from '../schema/settings.ts';
+import { makeVanished } from './bypassed-finalizers.ts';
+import { POD_CONTRACTS } from './children/contracts.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { makeDigestKey } from './hmac-key.ts';
+import { makeHostRegistry } from './host-registry.ts';
+import { makeReconciler } from './reconcile.ts';
+import {
+  makeClientSecretCollector,
+  makeSecretCollector,
+  wakeClientSecretCollector,
+  wakeCollector,
+} from './secret-collector.ts';
+import { makeSecretFingerprints } from './secret-fingerprints.ts';
+import { enqueueOnChange } from './watches.ts';
+
+export interface DeploymentContext {
+  readonly home: Cluster;
+  readonly settings: Settings;
+  /** Davit's own namespace, which contains the digest key. */
+  readonly namespace: string;
+  readonly events: EventRecorder;
+  readonly now: () => Date;
+  /** Monotonic time in milliseconds. */
+  readonly elapsed: () => number;
+  /** Aborts when this process leads no more. */
+  readonly leading: AbortSignal;
+  /** How many records are reconciled side by side. */
+  readonly workers: number;
+  /** The latest commit of the branch of a record with build_on_push, if it is known. */
+  readonly pushedCommit: (record: AppDeployment) => string | undefined;
+}
+
+/** From this number of workers on, one is reserved for other tenants: a tenant with few keys does not wait for one with many. */
+const ENOUGH_TO_KEEP_ONE = 4;
+
+export const deployments: ControllerDefinition<DeploymentContext> = {
+  name: 'appdeployments',
+  workers: ({ workers }) => workers,
+  workersForNewGroups: ({ workers }) => (workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0),
+  begin({ home, settings, namespace, events, now, elapsed, leading, pushedCommit }, queue) {
+    const { client, caches } = home;
+    const hosts = makeHostRegistry(caches, settings.address);
+    const vanished = makeVanished({ home, target: home }, elapsed);
+    for (const { close } of [hosts, vanished]) leading.addEventListener('abort', close, { once: true });
+    return {
+      reconcile: makeReconciler({
+        home,
+        target: home,
+        contents: makeSecretFingerprints({ client, caches, digestKey: makeDigestKey(client, namespace), elapsed }),
+        hosts,
+        vanished,
+        settings,
+        events,
+        now,
+        contracts: POD_CONTRACTS,
+        pushedCommit,
+      }),
+      wake() {
+        const end = enqueueOnChange(caches, queue, hosts);
+        for (const { metadata } of caches.records.list()) queue.add(keyOf(metadata.namespace, metadata.name));
+        return end;
+      },
+    };
+  },
+};
+
+/** A paused platform deletes nothing, so the collectors get no keys. */
+const NOTHING = (): (() => void) => endAll([]);
+
+export const secrets: ControllerDefinition<DeploymentContext> = {
+  name: 'secrets',
+  begin: ({ home, settings, elapsed }, queue) => ({
+    reconcile: makeSecretCollector(home, elapsed),
+    wake: settings.paused ? NOTHING : () => wakeCollector(home.caches, queue),
+  }),
+};
+
+export const clientSecrets: ControllerDefinition<DeploymentContext> = {
+  name: 'client-secrets',
+  begin: ({ home, settings, elapsed }, queue) => ({
+    reconcile: makeClientSecretCollector(home, elapsed),
+    wake: settings.paused ? NOTHING : () => wakeClientSecretCollector(home.caches, queue),
+  }),
+};

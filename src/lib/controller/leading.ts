@@ -1,0 +1,53 @@
+// Takes part in leader elections for as long as the process lives.
+
+import type { KubeClient } from '../kube/client.ts';
+import type { Logger } from '../logger.ts';
+import { rewindGuarded } from './clients/rewind-guarded.ts';
+import type { Controller } from './controller.ts';
+import { runLeaderElection } from './leader-election.ts';
+
+export interface LeadingOptions {
+  readonly leaseClient: KubeClient;
+  /** The namespace and name of the Lease. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly identity: string;
+  readonly leaseMs: number;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly onRewound: (what: string) => void;
+  /** Called when this process begins to lead, until `leading` aborts; `holds` says whether it still does. */
+  begin(leading: AbortSignal, holds: () => boolean): Pick<Controller, 'stop' | 'abort'>;
+}
+
+/** Leads again after leadership was lost. Resolves when `signal` has aborted and the Lease is released. */
+export async function leadAgainAndAgain(options: LeadingOptions): Promise<void> {
+  const { signal, namespace, name, identity, leaseMs, log, begin } = options;
+  // One guard for all elections: an outage ends an election, and a backup may be restored during it.
+  const client = rewindGuarded(options.leaseClient, options.onRewound);
+  while (!signal.aborted) {
+    const electing = new AbortController();
+    let controller: Pick<Controller, 'stop' | 'abort'> | undefined;
+    // The workers stop first, so that the lease is released after the last write.
+    const stop = (): void => void (controller?.stop() ?? Promise.resolve()).finally(() => electing.abort());
+    signal.addEventListener('abort', stop, { once: true });
+    // oxlint-disable-next-line no-await-in-loop -- one election at a time
+    const outcome = await runLeaderElection({
+      client,
+      namespace,
+      name,
+      identity,
+      log,
+      leaseDurationMs: leaseMs,
+      renewDeadlineMs: Math.round((leaseMs * 2) / 3),
+      retryPeriodMs: Math.round((leaseMs * 2) / 15),
+      signal: electing.signal,
+      onStarted: (leading, holds) => {
+        controller = begin(leading, holds);
+      },
+      onStopped: () => controller?.abort(),
+    });
+    signal.removeEventListener('abort', stop);
+    log.info({ outcome }, 'Election over');
+  }
+}
