@@ -1,11 +1,11 @@
 // Performs the steps of a resize (deployments/plan/store-resize.ts) at the API server.
 
+import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import { Forbidden, Invalid, NotFound } from '../lib/errors.ts';
 import { PODS } from '../lib/kube/api-resources.ts';
 import { quoted } from '../schema/text.ts';
 import { type ActionFailure, type Pod, refTo, said } from './assess/observed.ts';
-import { overlayWrite } from './cluster/caches.ts';
-import { type Cluster, placeOf } from './cluster/cluster.ts';
+import { type Cluster } from './cluster/cluster.ts';
 import { removePods } from './cluster/delete.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleAll } from './cluster/settle-all.ts';

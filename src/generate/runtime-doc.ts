@@ -226,7 +226,7 @@ A queue worker that finishes its job on SIGTERM needs as much time as its longes
 - A deletion waits for them: the deployment is AWAITING_DELETE for as long, and its data is deleted after that.
 - The drain of a node waits for them, but not longer than whoever drains it allows.
 - A change of the scale (minima, maxima, \`per_pod\`) replaces no pod and makes no revision ([ADR 38](adr/0038-scale-is-no-revision.md)).
-- A part whose template the new revision does not change is not drained ([ADR 41](adr/0041-parts-on-their-own.md)).
+- A part whose template the new revision does not change is not drained ([ADR 39](adr/0039-parts-on-their-own.md)).
 
 What this costs three applications is measured [below](#what-it-costs-running-jobs).
 

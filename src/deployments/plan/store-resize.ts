@@ -1,4 +1,4 @@
-// New sizes of a running PostgreSQL or Redis, given to the pod that runs instead of to another one (ADR 42). While that is under way,
+// New sizes of a running PostgreSQL or Redis, given to the pod that runs instead of to another one (ADR 40). While that is under way,
 // the StatefulSet has strategy OnDelete, so that its controller keeps the pod of the earlier template: that strategy is all that is
 // remembered, and everything else is read from the StatefulSet and its pod.
 

@@ -76,6 +76,7 @@ const PURE = [
   'deployments/status.ts',
   'builds/planner/',
   'builds/job/',
+  'builds/base-images.ts',
   'builds/failures.ts',
   'builds/observed.ts',
   'builds/outcome.ts',
