@@ -4,7 +4,7 @@ import { makeReflector, type Reflector, type ReflectorOptions } from '../lib/con
 import { JOBS, PODS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { BUILD_LABEL } from '../schema/meta.ts';
-import type { BuildPod, ObservedJob } from './observed.ts';
+import type { BuildPod, ObservedJob } from './observed-job.ts';
 
 export interface BuildCaches {
   readonly namespace: string;

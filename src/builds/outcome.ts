@@ -5,7 +5,7 @@ import type { ContainerStatus } from '../deployments/assess/observed.ts';
 import type { BuildPhase, BuildReason, BuildStatus } from '../schema/build.ts';
 import { quoted, shortened } from '../schema/text.ts';
 import { type BuildFailure, buildFailure, fetchFailure, planFailure } from './failures.ts';
-import type { BuildPod, JobCondition, ObservedJob } from './observed.ts';
+import type { BuildPod, JobCondition, ObservedJob } from './observed-job.ts';
 
 export interface BuildOutcome {
   readonly phase: BuildPhase & ('AwaitingBuild' | 'Building' | 'Built' | 'Failed');

@@ -18,7 +18,7 @@ import { BUILD_FIELD_MANAGER } from '../schema/meta.ts';
 import { quoted, shortened } from '../schema/text.ts';
 import { type BuildCaches } from './caches.ts';
 import { type BuildToDo, observeBuild } from './observe.ts';
-import type { ObservedJob } from './observed.ts';
+import type { ObservedJob } from './observed-job.ts';
 import { type BuildHindrance, isHindrance } from './source-access.ts';
 import { hindranceOf, type StartOptions, startBuild } from './start.ts';
 import { ended, nextStep, queuedAgain, WAITING } from './step.ts';

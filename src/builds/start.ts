@@ -16,7 +16,7 @@ import type { BuildCredentials, BuilderMode, BuildInputs, BuildSource } from './
 import { makeBuildJob, makeBuildSecrets } from './job/job.ts';
 import { buildNamespaceObjects } from './job/namespace.ts';
 import type { BuildToDo } from './observe.ts';
-import type { ObservedJob } from './observed.ts';
+import type { ObservedJob } from './observed-job.ts';
 import type { RegistryAccess } from './registry/access.ts';
 import { loginIn, type RegistryLogin } from './registry/docker-config.ts';
 import { type BuildHindrance, isHindrance, type SourceAccess } from './source-access.ts';

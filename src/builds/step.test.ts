@@ -4,7 +4,8 @@ import type { ContainerStatus } from '../deployments/assess/observed.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
 import { defaultSettings } from '../schema/settings.ts';
-import type { BuildPod, ObservedBuild, ObservedJob } from './observed.ts';
+import type { ObservedBuild } from './observed.ts';
+import type { BuildPod, ObservedJob } from './observed-job.ts';
 import { nextStep } from './step.ts';
 
 const now = new Date('2026-01-01T01:00:00Z');

@@ -8,7 +8,8 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES, isBegun } from '../schema/build.ts';
 import { rfc3339 } from '../schema/conditions.ts';
 import type { BuildSettings } from '../schema/settings.ts';
-import type { ObservedBuild, ObservedJob } from './observed.ts';
+import type { ObservedBuild } from './observed.ts';
+import type { ObservedJob } from './observed-job.ts';
 import { type BuildOutcome, CATCH_UP_MS, isCatchingUp, outcomeOf, patienceEndsMs } from './outcome.ts';
 import { isInterrupted, nextTurns } from './turns.ts';
 

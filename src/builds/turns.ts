@@ -8,7 +8,7 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import { isBegun } from '../schema/build.ts';
 import { INTERRUPT_ANNOTATION } from '../schema/meta.ts';
 import type { BuildSettings } from '../schema/settings.ts';
-import type { ObservedJob } from './observed.ts';
+import type { ObservedJob } from './observed-job.ts';
 
 /** What decides whether an unfinished build takes a place, or could take one. */
 export interface Contender {

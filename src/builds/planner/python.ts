@@ -5,6 +5,7 @@ import { PlanFailure, shown, shownPath } from './failure.ts';
 import { hasJavaScriptGraph, isJavaScript, rewritePaths } from './import-paths.ts';
 import { copy, imageName, refuseControls, run, runCustom, shellWord, workdir } from './instructions.ts';
 import { installCommandOf } from './javascript.ts';
+import type { LocalPackage, PythonSource } from './python-source.ts';
 import type { Steps, StepsInput } from './steps.ts';
 import { uvSource } from './uv-source.ts';
 import type { WorkflowConfig } from './workflow-config.ts';
@@ -18,23 +19,6 @@ import {
   resolvePath,
   type Workspace,
 } from './workspace.ts';
-
-/** A folder of the workspace and its path in the image. */
-export interface LocalPackage {
-  readonly source: string;
-  readonly target: string;
-  /** Folder on PYTHONPATH. Absent if the folder is installed as a package. */
-  readonly importRoot?: string;
-  /** Path of its requirements.txt in the workspace. */
-  readonly requirements?: string;
-}
-
-/** Local packages and the instructions that install all dependencies. */
-export interface PythonSource {
-  readonly packages: readonly LocalPackage[];
-  readonly body: readonly string[];
-  readonly warnings: readonly string[];
-}
 
 const TOOLS = ['setuptools', 'wheel', 'pip'] as const;
 const PIP_CONFIG = '/pipconfig.txt';

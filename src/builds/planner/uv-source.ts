@@ -2,7 +2,7 @@
 
 import { PlanFailure, shown } from './failure.ts';
 import { copy, run, runCustom, workdir } from './instructions.ts';
-import type { PythonSource } from './python.ts';
+import type { PythonSource } from './python-source.ts';
 import type { StepsInput } from './steps.ts';
 import { folderOf, isInside, joinPath, requireFile, resolvePath } from './workspace.ts';
 

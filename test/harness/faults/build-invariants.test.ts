@@ -1,7 +1,7 @@
 // What the judges of builds let pass, and what not; and what the played pods say, read by the controller's own rules.
 
 import { expect, it } from 'vitest';
-import type { BuildPod, ObservedJob } from '../../../src/builds/observed.ts';
+import type { BuildPod, ObservedJob } from '../../../src/builds/observed-job.ts';
 import { outcomeOf } from '../../../src/builds/outcome.ts';
 import type { BuildStatus } from '../../../src/schema/build.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';

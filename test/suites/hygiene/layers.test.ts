@@ -78,6 +78,7 @@ const PURE = [
   'builds/job/',
   'builds/base-images.ts',
   'builds/failures.ts',
+  'builds/observed-job.ts',
   'builds/observed.ts',
   'builds/outcome.ts',
   'builds/step.ts',
