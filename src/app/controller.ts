@@ -71,10 +71,13 @@ export interface RunningController {
 
 /** Starts the watches immediately, and reconciling when this process becomes the leader. */
 export function runController(options: ControllerOptions): RunningController {
-  const { settings, log, signal } = options;
+  const { client, settings, log, metrics, signal, onRewound } = options;
   const watching = new AbortController();
   const caches = makeControllerCaches({
-    ...options,
+    client,
+    log,
+    metrics,
+    onRewound,
     namespaces: settings.namespaces,
     organizationNamespace: settings.organizationNamespace,
     addressKind: settings.address.kind,

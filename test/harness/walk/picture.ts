@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { AUTOSCALED_ANNOTATION } from '../../../src/schema/meta.ts';
+import { AUTOSCALED_ANNOTATION, STORE_REVISION_ANNOTATION } from '../../../src/schema/meta.ts';
 
 interface Child extends KubeObject {
   readonly spec?: {
@@ -13,7 +13,10 @@ interface Child extends KubeObject {
   };
 }
 
-/** Kind and name → what is compared. A migration's Job is history. Values of Secrets are random; that they are there is compared. */
+/**
+ * Kind and name → what is compared. A migration's Job is history, and so is which revision changed a store.
+ * Values of Secrets are random; that they are there is compared.
+ */
 export function picture(children: readonly Child[]): ReadonlyMap<string, unknown> {
   const fromZero = new Set(
     children
@@ -27,7 +30,9 @@ export function picture(children: readonly Child[]): ReadonlyMap<string, unknown
         const { kind, metadata } = child;
         const said = {
           labels: metadata.labels,
-          annotations: Object.keys(metadata.annotations ?? {}).toSorted(),
+          annotations: Object.keys(metadata.annotations ?? {})
+            .filter((name) => name !== STORE_REVISION_ANNOTATION)
+            .toSorted(),
           ...contentOf(child, fromZero),
         };
         return [
