@@ -103,7 +103,8 @@ function startReconciling(
   leading: AbortSignal,
   holds: () => boolean,
 ): RunningControllers {
-  const { log, identity } = options;
+  const { log } = options;
+  const instance = `${hostname()}/${options.identity}`;
   // Leadership is checked behind the limiter, when the write's turn has come.
   const client = fairClient(leaderOnly(options.client, leading, holds), makeFairLimiter());
   const known: KnownCommits = new Map();
@@ -114,12 +115,7 @@ function startReconciling(
       home: { client, caches, registry: makeResourceRegistry([...BUILT_IN_RESOURCES, ...ownResources()]) },
       building: caches.builds,
       listening: caches.listening,
-      events: makeEventRecorder({
-        client,
-        controller: 'davit.dev/controller',
-        instance: `${hostname()}/${identity}`,
-        log,
-      }),
+      events: makeEventRecorder({ client, controller: 'davit.dev/controller', instance, log }),
       now: () => new Date(),
       elapsed: () => performance.now(),
       leading,

@@ -36,6 +36,7 @@ const NORMAL: readonly Reason[] = [
   'Routed',
   'AddressPending',
   'VolumeResizing',
+  'Resizing',
 ];
 
 function statusOf(reason: Reason, stalled = false): AppDeploymentStatus {
