@@ -156,7 +156,7 @@ describe('running pods', () => {
       );
       expect(quota.status?.used?.pods).toBe(String(items.length));
     });
-    await apply(record('quota', { dbMaxConnections: 200 }));
+    await apply(record('quota', { memoryMb: 640, dbMaxConnections: 200 }));
     await isRefused('quota', 'exceeded quota: full');
     expect(await running('quota')).toEqual(before);
     await davit.kubectl(inNamespace('delete', 'resourcequota', 'full'));
