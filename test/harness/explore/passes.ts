@@ -16,6 +16,7 @@ import { makeSecretFingerprints } from '../../../src/controller/app-deployment/s
 import { makeBuildReconciler } from '../../../src/controller/build/reconciler.ts';
 import { makeSourceAccess } from '../../../src/controller/build/source-access.ts';
 import { makeOrganizationReconciler } from '../../../src/controller/organization/reconciler.ts';
+import type { Cluster } from '../../../src/controller/shared/cluster.ts';
 import { CodeHostFailed } from '../../../src/errors.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/kube/api-resources.ts';
 import type { Resource } from '../../../src/kube/client.ts';
@@ -24,6 +25,7 @@ import { digestKey } from '../../../src/resources/secret-digest.ts';
 import type { Reconcile, Result } from '../../../src/runtime/controller.ts';
 import type { FakeRequest, Write } from '../../support/fake-kube/fake-kube.ts';
 import { openCaches, SILENT } from './caches.ts';
+import type { Cast } from './cast.ts';
 import { MARKS, NOW, type Scene } from './scene.ts';
 
 const OWN_RESOURCES = [
@@ -41,7 +43,7 @@ export const RESOURCES: readonly Resource[] = [...BUILT_IN_RESOURCES, ...OWN_RES
 const REGISTRY = makeResourceRegistry([...BUILT_IN_RESOURCES, ...OWN_RESOURCES]);
 const DIGEST_KEY = digestKey(Buffer.alloc(32, 7));
 
-export type Controllers = 'records' | 'builds' | 'organization';
+export type Controllers = 'records' | 'builds' | 'organization' | 'listeners' | 'works' | 'lease' | 'upkeep';
 
 export interface Pass {
   /** Of the pass, refused ones included, dry runs not. */
@@ -56,21 +58,52 @@ export interface PassOptions {
   readonly namespaces: readonly string[];
   /** The error with which the API server answers a request. */
   readonly refuse: (scene: Scene, request: FakeRequest) => Error | undefined;
+  readonly cast?: Cast | undefined;
+}
+
+export const now = (): Date => new Date(NOW);
+export const EVENTS = { record: () => undefined, flush: () => Promise.resolve() };
+
+/** A cluster as a controller sees it that has just started. */
+export function openHome(scene: Scene, settings: Settings, namespaces: readonly string[]): Cluster {
+  return { client: scene.kube, caches: openCaches(scene, settings, namespaces), registry: REGISTRY };
+}
+
+/** The reconciler of records that run in the cluster itself. */
+export function recordsOf(scene: Scene, home: Cluster, settings: Settings): Reconcile {
+  const { caches, client } = home;
+  const elapsed = (): number => NOW;
+  return makeReconciler({
+    home,
+    target: home,
+    vanished: { sweep: () => Promise.resolve({}), close: () => undefined },
+    contents: makeSecretFingerprints({ client, caches, digestKey: () => Promise.resolve(DIGEST_KEY), elapsed }),
+    hosts: {
+      take: (record, host) => makeHostRegistry(caches, settings.address).take(record, host),
+      settled: () => undefined,
+      onFreed: () => () => undefined,
+      close: () => undefined,
+    },
+    settings,
+    events: EVENTS,
+    now,
+    contracts: POD_CONTRACTS,
+    pushedCommit: (record: AppDeployment) =>
+      record.spec.sourceConfig.buildOnPush === true ? headOf(scene) : undefined,
+  });
 }
 
 export async function runPass(
   scene: Scene,
   controller: Controllers,
   key: string,
-  { settings, namespaces, refuse }: PassOptions,
+  { settings, namespaces, refuse, cast }: PassOptions,
 ): Promise<Pass> {
   const { kube } = scene;
-  const caches = openCaches(scene, settings, namespaces);
-  const home = { client: kube, caches, registry: REGISTRY };
-  const now = (): Date => new Date(NOW);
-  const events = { record: () => undefined, flush: () => Promise.resolve() };
-  const elapsed = (): number => NOW;
   const make = (): Reconcile => {
+    if (cast) return cast.make(scene, controller);
+    const home = openHome(scene, settings, namespaces);
+    const { caches } = home;
     if (controller === 'organization') return makeOrganizationReconciler(home, settings, now);
     if (controller === 'builds') {
       const { registry } = settings.builds;
@@ -95,28 +128,11 @@ export async function runPass(
         sources,
         authorities: undefined,
         builds: caches.builds,
-        events,
+        events: EVENTS,
         now,
       });
     }
-    return makeReconciler({
-      home,
-      target: home,
-      vanished: { sweep: () => Promise.resolve({}), close: () => undefined },
-      contents: makeSecretFingerprints({ client: kube, caches, digestKey: () => Promise.resolve(DIGEST_KEY), elapsed }),
-      hosts: {
-        take: (record, host) => makeHostRegistry(caches, settings.address).take(record, host),
-        settled: () => undefined,
-        onFreed: () => () => undefined,
-        close: () => undefined,
-      },
-      settings,
-      events,
-      now,
-      contracts: POD_CONTRACTS,
-      pushedCommit: (record: AppDeployment) =>
-        record.spec.sourceConfig.buildOnPush === true ? headOf(scene) : undefined,
-    });
+    return recordsOf(scene, home, settings);
   };
   kube.failOn((request) => refuse(scene, request));
   kube.clearWrites();
