@@ -10,6 +10,7 @@ import { conditionOf } from '../../../src/schema/conditions.ts';
 import type { Settings } from '../../../src/schema/settings.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import { BUILDS } from './build-events.ts';
+import type { Cast } from './cast.ts';
 import { type Cost, type Groups, makeComponents } from './components.ts';
 import { type Event, wordsOf } from './event.ts';
 import { type Broken, makeMachine } from './machine.ts';
@@ -44,6 +45,8 @@ export interface Bound {
   readonly lags?: true;
   readonly refuse?: (scene: Scene, request: FakeRequest) => Error | undefined;
   readonly admission?: Admission;
+  /** Who acts, and what must hold, where that is not the controller of one cluster. */
+  readonly cast?: Cast;
 }
 
 export interface Step {
@@ -96,7 +99,7 @@ const LAGGING = ['AppDeployment', 'AppRevision', 'Deployment', 'Pod', 'Secret', 
 const CATCH_UP = 'the caches have caught up';
 
 export async function makeWorld(bound: Bound): Promise<World> {
-  const { settings, namespaces } = bound;
+  const { settings, namespaces, cast } = bound;
   const people = namespaces.length + 1;
   const troubles = people + 1;
   const registry: Registry = makeRegistry((namespace) => namespaces.indexOf(namespace) + 1);
@@ -109,7 +112,8 @@ export async function makeWorld(bound: Bound): Promise<World> {
     refuse: bound.refuse ?? (() => undefined),
     admission: bound.admission ?? {},
     stepwise: bound.crashes === true,
-    judge: (seen) => judgePass(seen, settings),
+    judge: (seen) => (cast ? cast.judgePass(seen) : judgePass(seen, settings)),
+    cast,
   });
   const where = [...namespaces, ...(canBuild(settings) ? [BUILDS] : [])];
   const takings = new Map<string, Taking>();
@@ -134,6 +138,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
   function keysIn(scene: Scene, namespace: string): string[] {
     const pass = (controller: Controllers, subject: string): string =>
       remember(`Davit reconciles ${controller} ${namespace}/${subject}`, { controller, namespace, subject });
+    if (cast) return cast.keys(scene, namespace).map(([controller, subject]) => pass(controller, subject));
     const records = scene
       .all<AppDeployment>(APP_DEPLOYMENTS, namespace)
       .map(({ metadata }) => pass('records', metadata.name));
@@ -325,15 +330,20 @@ export async function makeWorld(bound: Bound): Promise<World> {
         (scene) => scene.mark(namespace, 'webhook') === 'rewrites',
       );
       const wrote = value.said.filter(
-        (words) => !words.endsWith(')') && !(isRewritten && words.startsWith('apply StatefulSet ')),
+        (words) =>
+          !words.endsWith(')') &&
+          !(isRewritten && words.startsWith('apply StatefulSet ')) &&
+          cast?.writesAtRest?.(words) !== true,
       );
       if (wrote.length > 0) broken.push({ property: 'at rest nothing is written', message: wrote.join(', ') });
     }
     return broken;
   }
-  async function judgeAt({ state, broken }: Rest): Promise<Broken[]> {
+  async function judgeAt({ state, broken }: Rest, isMended = false): Promise<Broken[]> {
     const judged = namespaces.flatMap((namespace) =>
-      ask(`rest ${namespace}`, state, (scene) => judgeRest(scene, namespace, settings)),
+      cast
+        ? ask(`rest ${isMended} ${namespace}`, state, (scene) => cast.judgeRest(scene, namespace, isMended))
+        : ask(`rest ${namespace}`, state, (scene) => judgeRest(scene, namespace, settings)),
     );
     return [...broken, ...judged, ...(await stillWrites(state))];
   }
@@ -367,7 +377,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
     which: (record: AppDeployment, scene: Scene) => boolean,
   ): Promise<Broken[]> {
     const broken: Broken[] = [];
-    for (const namespace of namespaces) {
+    for (const namespace of cast ? [] : namespaces) {
       const [record, ...more] = ask(`records ${property} ${namespace}`, state, (scene) =>
         scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace).filter((one) => which(one, scene)),
       );
@@ -439,7 +449,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
     let next = state;
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const namespace of namespaces)
-      next = await machine.act(`mend ${namespace}`, next, (scene) => mend(scene, namespace));
+      next = await machine.act(`mend ${namespace}`, next, (scene) => (cast?.mend ?? mend)(scene, namespace));
     return next;
   }
 
@@ -514,7 +524,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
       let after = rest;
       // What one mending brings to light may need another.
       for (let times = 0; times < 2; times += 1) after = await settle(await mended(after.state));
-      const missed = [...(await judgeAt(after)), ...(await converges(after.state, MENDED_IS_NEW, () => true))];
+      const missed = [...(await judgeAt(after, true)), ...(await converges(after.state, MENDED_IS_NEW, () => true))];
       const known = new Set(broken.map(({ message }) => message));
       const still = missed.filter(({ message }) => !known.has(message));
       if (still.length > 0)

@@ -12,8 +12,10 @@ import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import type { Bound } from './bound.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
 import { CLUSTER_EVENTS, claimGrows, type WithTemplate } from './cluster-events.ts';
+import { listenerBounds } from './listener-bounds.ts';
 import * as people from './people-events.ts';
 import type { Admission, Scene } from './scene.ts';
+import { UPKEEP_BOUND } from './upkeep-bound.ts';
 
 type Spec = Partial<AppDeployment['spec']>;
 
@@ -518,4 +520,6 @@ export const BOUNDS: readonly Bound[] = [
     refuse,
     admission: ADMISSION,
   },
+  ...listenerBounds(ADMISSION),
+  UPKEEP_BOUND,
 ];

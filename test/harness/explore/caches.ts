@@ -4,6 +4,7 @@ import { type ControllerCaches, makeControllerCaches } from '../../../src/app/ca
 import { canBuild } from '../../../src/deployments/record/build-source.ts';
 import type { RuntimeMetrics } from '../../../src/lib/controller/metrics.ts';
 import type { Reflector } from '../../../src/lib/controller/reflector.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { Logger } from '../../../src/lib/logger.ts';
 import { BUILD_LABEL, DEPLOYMENT_LABEL } from '../../../src/schema/meta.ts';
 import type { Settings } from '../../../src/schema/settings.ts';
@@ -19,7 +20,7 @@ export const SILENT = {
   fatal: () => undefined,
   level: 'silent',
 } as unknown as Logger;
-const METRICS = new Proxy({}, { get: () => () => undefined }) as RuntimeMetrics;
+export const METRICS = new Proxy({}, { get: () => () => undefined }) as RuntimeMetrics;
 
 /** Kinds of which the controller watches all objects; of the others only those with Davit's label. */
 const WHOLE: ReadonlySet<string> = new Set([
@@ -66,7 +67,13 @@ export function openCaches(scene: Scene, settings: Settings, namespaces: readonl
           : real.resource.namespaced
             ? namespaces
             : [''];
-    const made = lazily(real, scene, own, isBuilds ? BUILD_LABEL : DEPLOYMENT_LABEL);
+    const label = isBuilds ? BUILD_LABEL : DEPLOYMENT_LABEL;
+    const isWhole = WHOLE.has(real.resource.kind);
+    const made = lazily(real, own, (namespace) =>
+      scene
+        .cached(real.resource, namespace)
+        .filter(({ metadata }) => isWhole || metadata.labels?.[label] !== undefined),
+    );
     wrapped.set(real, made);
     return made as Cache;
   };
@@ -92,14 +99,17 @@ export function openCaches(scene: Scene, settings: Settings, namespaces: readonl
   };
 }
 
-function lazily(real: Reflector, scene: Scene, namespaces: readonly string[], label: string): Reflector {
+/** `contentOf`: what a namespace has, of the `namespaces` that are watched. */
+export function lazily(
+  real: Reflector,
+  namespaces: readonly string[],
+  contentOf: (namespace: string) => readonly KubeObject[],
+): Reflector {
   const filled = new Set<string>();
-  const { kind } = real.resource;
   const fill = (namespace: string): void => {
     if (filled.has(namespace) || !namespaces.includes(namespace)) return;
     filled.add(namespace);
-    for (const object of scene.cached(real.resource, namespace))
-      if (WHOLE.has(kind) || object.metadata.labels?.[label] !== undefined) real.overlay(object);
+    for (const object of contentOf(namespace)) real.overlay(object);
   };
   const fillAll = (): void => namespaces.forEach(fill);
   return {

@@ -1,6 +1,7 @@
 // One pass of a reconciler on a scene. Each pass has reconcilers of its own, as by a controller that has just started: what
 // they remember between passes is not part of a state.
 
+import type { ControllerCaches } from '../../../src/app/caches.ts';
 import { makeBuildReconciler } from '../../../src/builds/reconciler.ts';
 import { makeSourceAccess } from '../../../src/builds/source-access.ts';
 import { POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
@@ -8,6 +9,7 @@ import { digestKey } from '../../../src/deployments/children/secret-digest.ts';
 import { makeHostRegistry } from '../../../src/deployments/host-registry.ts';
 import { makeReconciler } from '../../../src/deployments/reconcile.ts';
 import { makeSecretFingerprints } from '../../../src/deployments/secret-fingerprints.ts';
+import type { Cluster } from '../../../src/lib/controller/cluster.ts';
 import type { Reconcile, Result } from '../../../src/lib/controller/controller.ts';
 import { CodeHostFailed } from '../../../src/lib/errors.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
@@ -24,6 +26,7 @@ import type { Settings } from '../../../src/schema/settings.ts';
 import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import type { FakeRequest, Write } from '../../support/fake-kube/fake-kube.ts';
 import { openCaches, SILENT } from './caches.ts';
+import type { Cast } from './cast.ts';
 import { MARKS, type Scene, timeOf } from './scene.ts';
 
 const OWN_RESOURCES = [
@@ -41,7 +44,7 @@ export const RESOURCES: readonly Resource[] = [...BUILT_IN_RESOURCES, ...OWN_RES
 const REGISTRY = makeResourceRegistry([...BUILT_IN_RESOURCES, ...OWN_RESOURCES]);
 const DIGEST_KEY = digestKey(Buffer.alloc(32, 7));
 
-export type Controllers = 'records' | 'builds' | 'organization';
+export type Controllers = 'records' | 'builds' | 'organization' | 'listeners' | 'works' | 'lease' | 'upkeep';
 
 export interface Pass {
   /** Of the pass, refused ones included, dry runs not. */
@@ -56,22 +59,55 @@ export interface PassOptions {
   readonly namespaces: readonly string[];
   /** The error with which the API server answers a request. */
   readonly refuse: (scene: Scene, request: FakeRequest) => Error | undefined;
+  readonly cast?: Cast | undefined;
+}
+
+export const nowIn = (scene: Scene) => (): Date => new Date(timeOf(scene));
+export const EVENTS = { record: () => undefined, flush: () => Promise.resolve() };
+
+export type Home = Cluster<ControllerCaches>;
+
+/** A cluster as a controller sees it that has just started. */
+export function openHome(scene: Scene, settings: Settings, namespaces: readonly string[]): Home {
+  return { client: scene.kube, caches: openCaches(scene, settings, namespaces), registry: REGISTRY };
+}
+
+/** The reconciler of records that run in the cluster itself. */
+export function recordsOf(scene: Scene, home: Home, settings: Settings): Reconcile {
+  const { caches, client } = home;
+  const elapsed = (): number => timeOf(scene);
+  return makeReconciler({
+    home,
+    target: home,
+    vanished: { sweep: () => Promise.resolve({}), close: () => undefined },
+    contents: makeSecretFingerprints({ client, caches, digestKey: () => Promise.resolve(DIGEST_KEY), elapsed }),
+    hosts: {
+      take: (record, host) => makeHostRegistry(caches, settings.address).take(record, host),
+      settled: () => undefined,
+      onFreed: () => () => undefined,
+      close: () => undefined,
+    },
+    settings,
+    events: EVENTS,
+    now: nowIn(scene),
+    contracts: POD_CONTRACTS,
+    pushedCommit: (record: AppDeployment) =>
+      record.spec.sourceConfig.buildOnPush === true ? headOf(scene) : undefined,
+  });
 }
 
 export async function runPass(
   scene: Scene,
   controller: Controllers,
   key: string,
-  { settings, namespaces, refuse }: PassOptions,
+  { settings, namespaces, refuse, cast }: PassOptions,
 ): Promise<Pass> {
   const { kube } = scene;
-  const caches = openCaches(scene, settings, namespaces);
-  const home = { client: kube, caches, registry: REGISTRY };
-  const now = (): Date => new Date(timeOf(scene));
-  const events = { record: () => undefined, flush: () => Promise.resolve() };
-  const elapsed = (): number => timeOf(scene);
   const make = (): Reconcile => {
-    if (controller === 'organization') return makeOrganizationReconciler(home, settings, now);
+    if (cast) return cast.make(scene, controller);
+    const home = openHome(scene, settings, namespaces);
+    const { caches } = home;
+    if (controller === 'organization') return makeOrganizationReconciler(home, settings, nowIn(scene));
     if (controller === 'builds') {
       const { registry } = settings.builds;
       if (!registry || !caches.builds) throw new Error('nothing is built');
@@ -95,28 +131,11 @@ export async function runPass(
         sources,
         authorities: undefined,
         builds: caches.builds,
-        events,
-        now,
+        events: EVENTS,
+        now: nowIn(scene),
       });
     }
-    return makeReconciler({
-      home,
-      target: home,
-      vanished: { sweep: () => Promise.resolve({}), close: () => undefined },
-      contents: makeSecretFingerprints({ client: kube, caches, digestKey: () => Promise.resolve(DIGEST_KEY), elapsed }),
-      hosts: {
-        take: (record, host) => makeHostRegistry(caches, settings.address).take(record, host),
-        settled: () => undefined,
-        onFreed: () => () => undefined,
-        close: () => undefined,
-      },
-      settings,
-      events,
-      now,
-      contracts: POD_CONTRACTS,
-      pushedCommit: (record: AppDeployment) =>
-        record.spec.sourceConfig.buildOnPush === true ? headOf(scene) : undefined,
-    });
+    return recordsOf(scene, home, settings);
   };
   kube.failOn((request) => refuse(scene, request));
   kube.clearWrites();

@@ -5,7 +5,7 @@ import { type FakeKube, makeFakeKube, type ObjectStore, type Stored } from '../.
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import type { Column, Entry, Registry, State } from './world.ts';
 
-/** The time of all states: what is older has an earlier time, see `ageAll`. */
+/** The time of all states. */
 export const NOW = Date.parse('2026-02-02T02:02:02Z');
 
 /** The mark of a state in which everything automatic has happened, a day later. */
@@ -27,6 +27,7 @@ export interface Mark extends KubeObject {
 /** How many uids of a name are told apart, by kind. Nothing refers to the uid of a former object of another kind. */
 const INCARNATIONS: Readonly<Record<string, number>> = {
   AppDeployment: 3,
+  ListenerWork: 2,
   PersistentVolumeClaim: 3,
   Secret: 2,
 };
@@ -45,6 +46,9 @@ export interface Scene {
   erase(resource: Resource, object: KubeObject): void;
   mark(namespace: string, name: string): string | undefined;
   setMark(namespace: string, name: string, value: string | undefined): void;
+  /** A word for all that a namespace holds now, marks excepted, and its way back. */
+  backUp(namespace: string): string;
+  restore(namespace: string, backup: string): void;
   /** The watch cache's version of a group. */
   cached(resource: Resource, namespace: string): readonly KubeObject[];
 }
@@ -93,6 +97,10 @@ export function openScene(
     return open(columnAt(id)).get(id);
   }
   const isThere = (entry: Entry | undefined): entry is Stored => entry !== undefined && 'object' in entry;
+  const numbered = (column: Column, group: ReadonlyMap<string, Entry> | undefined): [Column, number] => [
+    column,
+    registry.internGroup(new Map([...(group ?? [])].map(([id, entry]) => [id, registry.internEntry(entry)]))),
+  ];
   function storedIn(column: Column): Stored[] {
     return [...open(column).values()].filter(isThere);
   }
@@ -176,6 +184,23 @@ export function openScene(
       if (value !== undefined) kube.seed<Mark>(MARKS, { apiVersion: 'explore/v1', kind: 'Mark', metadata: ref, value });
       else if (store.has(idOf(MARKS, ref))) kube.erase(MARKS, ref);
     },
+    backUp: (namespace) =>
+      JSON.stringify(
+        registry
+          .columnsIn(namespace)
+          .filter((column) => column.resource.kind !== MARKS.kind)
+          .map((column) => numbered(column, open(column))[1]),
+      ),
+    restore(namespace, backup) {
+      const numbers = JSON.parse(backup) as readonly number[];
+      const columns = registry.columnsIn(namespace).filter(({ resource }) => resource.kind !== MARKS.kind);
+      for (const [index, column] of columns.entries()) {
+        open(column);
+        const group = [...registry.group(numbers[index] ?? 0)];
+        opened.set(column, new Map(group.map(([id, entry]) => [id, registry.entry(entry)])));
+        dirty.add(column);
+      }
+    },
     cached(resource, namespace) {
       const behind = this.mark(namespace, 'behind')?.split(' ');
       const objects = new Map(
@@ -197,10 +222,6 @@ export function openScene(
     scene,
     close() {
       version = Number(kube.resourceVersion());
-      const numbered = (column: Column, group: ReadonlyMap<string, Entry> | undefined): [Column, number] => [
-        column,
-        registry.internGroup(new Map([...(group ?? [])].map(([id, entry]) => [id, registry.internEntry(entry)]))),
-      ];
       const after = (groups: ReadonlyMap<Column, ReadonlyMap<string, Entry>>): State =>
         registry.write(before, new Map([...groups].map(([column, group]) => numbered(column, group))));
       return {

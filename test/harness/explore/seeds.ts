@@ -1,17 +1,14 @@
 // Bugs that the explorer must see, each with the bound that shows it: its own, and those of the fault harness that a bound
 // can express. `from` must be in the file exactly once, after Node has stripped the types.
 
-import type { Seed } from '../faults/mutants.ts';
-
-interface Seeded extends Seed {
-  readonly bound: string;
-}
+import { CAST_EXPRESSED, CAST_SEEDS, type Seeded } from './cast-seeds.ts';
 
 function bug(bound: string, file: string, from: string, to: string): Seeded {
   return { bound, replacements: [{ file, from, to }] };
 }
 
 export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
+  ...CAST_SEEDS,
   'READY asks for no ready pod': bug(
     'rollouts',
     'src/deployments/assess/workloads.ts',
@@ -116,6 +113,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
 
 /** Bugs of the fault harness that a bound can show. */
 export const EXPRESSED: Readonly<Record<string, string>> = {
+  ...CAST_EXPRESSED,
   'a workload is ready before its rollout has finished': 'rollouts',
   "a child's outdated observedGeneration is accepted": 'rollouts',
   'an existing password is regenerated': 'data',

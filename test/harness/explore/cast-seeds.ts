@@ -1,0 +1,93 @@
+// Bugs of listeners and of the registry's upkeep that the explorer must see, as in seeds.ts.
+
+import type { Seed } from '../faults/mutants.ts';
+
+export interface Seeded extends Seed {
+  readonly bound: string;
+}
+
+function bug(bound: string, file: string, from: string, to: string): Seeded {
+  return { bound, replacements: [{ file, from, to }] };
+}
+
+export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
+  'values that change do not cross again': bug(
+    'listeners',
+    'src/listeners/hub/works.ts',
+    'if (copied.get(name) !== version) await copySecret',
+    'if (copied.get(name) === undefined) await copySecret',
+  ),
+  'a deleted Listener takes its works with it': {
+    bound: 'hubs',
+    replacements: [
+      {
+        file: 'src/listeners/hub/listeners.ts',
+        from: 'const isUsed = works.length > 0 || records.length > 0;',
+        to: 'const isUsed = false;',
+      },
+      {
+        file: 'src/listeners/hub/listeners.ts',
+        from: 'if (works.items.length > 0) return;',
+        to: '',
+      },
+    ],
+  },
+  'an edited copy stays as it is': bug(
+    'edges',
+    'src/listeners/agent/works.ts',
+    '!hasDrifted(wanted, existing);',
+    'true;',
+  ),
+  'a namespace that refuses the hub is used': bug(
+    'edges',
+    'src/listeners/agent/step.ts',
+    'const refused = consentMissing(seen) ?? unfit(work);',
+    'const refused = unfit(work);',
+  ),
+  'how long a tag was unneeded is forgotten with the controller': bug(
+    'upkeep',
+    'src/builds/registry/unneeded-tags.ts',
+    "saved = found?.data?.[KEY] ?? '{}';",
+    "saved = '{}';",
+  ),
+  'the log of a reused image goes with its own revision': bug(
+    'upkeep',
+    'src/builds/registry/unneeded.ts',
+    '...(status?.build?.builtBy === undefined ? [] : [logTag(status.build.builtBy)]),',
+    '',
+  ),
+  'one refused image holds the collection up for ever': bug(
+    'upkeep',
+    'src/builds/registry/upkeep.ts',
+    'return new Set([...these].filter((repository) => !failures.isSetAside(repository)));',
+    'return these;',
+  ),
+  'images of another record are not kept': bug(
+    'upkeep',
+    'src/builds/registry/unneeded.ts',
+    '...records.map(({ spec }) => spec.sourceRevisionConfig.imageUri),',
+    '',
+  ),
+  'the tag of a refused image goes': bug(
+    'upkeep',
+    'src/builds/registry/unneeded.ts',
+    '!needed.has(tag) && isOurs(tag) && !mayKeepAnother(tag)',
+    '!needed.has(tag) && isOurs(tag)',
+  ),
+};
+
+/** Bugs of the fault harness. */
+export const CAST_EXPRESSED: Readonly<Record<string, string>> = {
+  'a work that is absent on the hub deletes its copy': 'names',
+  'the copy of another record of the same name is taken over': 'names',
+  'unused Secrets of a copy are not removed': 'listeners',
+  'an older generation of a restored hub is applied': 'hubs',
+  'a clone of the cluster is accepted': 'hubs',
+  'the Secrets of a deleted copy stay': 'listeners',
+  'silence is judged by the time in the Lease': 'listeners',
+  'the last status is kept when the cluster is silent': 'listeners',
+  'a record is released before its copy is deleted': 'listeners',
+  'Secrets of the same name as referenced ones are copied': 'listeners',
+  'a record that is given up leaves no tombstone': 'listeners',
+  'a report of an earlier generation counts for the current one': 'listeners',
+};

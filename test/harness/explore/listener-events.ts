@@ -1,0 +1,464 @@
+// What people do on the hub and in a listener's cluster, and what becomes of the link between them.
+
+import { revisionsOf } from '../../../src/deployments/record/revisions.ts';
+import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
+import { LEASES, NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { LISTENERS } from '../../../src/schema/listener.ts';
+import { LISTENER_AGENT } from '../../../src/schema/listener-names.ts';
+import { ABANDON_ANNOTATION, LISTENER_LABEL, TENANT_LABEL } from '../../../src/schema/meta.ts';
+import type { Event } from './event.ts';
+import {
+  aRecordOfListener,
+  canRenew,
+  HUB,
+  IN_CLUSTER,
+  isConsenting,
+  leaseOf,
+  link,
+  listenerOf,
+  NAME,
+  ofCopy,
+  originOf,
+  putValues,
+  reachesHub,
+  recordOf,
+  SHOPS,
+  setLink,
+  TEAM,
+  takeLease,
+  thereOf,
+  worksOf,
+} from './listener-world.ts';
+import { MARKS, NOW, type Scene } from './scene.ts';
+
+function event(
+  by: Event['by'],
+  where: string,
+  name: string,
+  can: (scene: Scene) => boolean,
+  happen: (scene: Scene) => unknown,
+): Event {
+  return {
+    name,
+    by,
+    subjects: (scene, namespace) => (namespace === where && can(scene) ? [''] : []),
+    happen: async (scene) => void (await happen(scene)),
+  };
+}
+const calm = (one: Event): Event => ({ ...one, calm: true });
+
+async function patch(scene: Scene, resource: Resource, object: KubeObject, change: object): Promise<void> {
+  const { namespace, name } = object.metadata;
+  await scene.kube.mergePatch(resource, { ...(namespace !== undefined && { namespace }), name }, change, {
+    fieldManager: 'person',
+  });
+}
+async function remove(scene: Scene, resource: Resource, object: KubeObject | undefined): Promise<void> {
+  const { namespace, name = '', uid = '' } = object?.metadata ?? {};
+  if (object) await scene.kube.remove(resource, { ...(namespace !== undefined && { namespace }), name }, { uid });
+}
+const isStaying = (object: KubeObject | undefined): boolean =>
+  object !== undefined && object.metadata.deletionTimestamp === undefined;
+
+/** Whether somebody has asked for the deletion of the record with this id. */
+export const wasAsked = (scene: Scene, id: string): boolean => scene.mark(TEAM, `deletion ${id}`) !== undefined;
+
+export const deleteRemote = event(
+  'people',
+  TEAM,
+  'somebody deletes record shop',
+  (scene) => isStaying(recordOf(scene)),
+  async (scene) => {
+    const record = recordOf(scene);
+    scene.setMark(TEAM, `deletion ${record?.metadata.uid}`, 'asked');
+    await remove(scene, APP_DEPLOYMENTS, record);
+  },
+);
+export const remakeRemote = event(
+  'people',
+  TEAM,
+  'somebody makes record shop again',
+  // The same uids as before a restored backup would be those of other records.
+  (scene) => recordOf(scene) === undefined && scene.mark(TEAM, 'restored') === undefined,
+  (scene) => scene.put(APP_DEPLOYMENTS, aRecordOfListener(), 'person'),
+);
+export const giveUp = event(
+  'people',
+  TEAM,
+  'somebody gives record shop up',
+  (scene) => recordOf(scene) !== undefined && recordOf(scene)?.metadata.annotations?.[ABANDON_ANNOTATION] === undefined,
+  async (scene) => {
+    const record = recordOf(scene);
+    const annotations = { [ABANDON_ANNOTATION]: record?.metadata.uid };
+    if (record) await patch(scene, APP_DEPLOYMENTS, record, { metadata: { annotations } });
+  },
+);
+export const rotateValues = event(
+  'people',
+  TEAM,
+  'somebody writes another value into Secret values',
+  (scene) => scene.get(SECRETS, TEAM, 'values') !== undefined,
+  (scene) => {
+    const { data } = scene.get<KubeObject & { data: { KEY: string } }>(SECRETS, TEAM, 'values') ?? {};
+    putValues(scene, TEAM, 'values', { KEY: data?.KEY === 'b25l' ? 'dHdv' : 'b25l' });
+  },
+);
+/** As the HTTP API does: values are in another Secret, and the former one goes. */
+export const otherValues = event(
+  'people',
+  TEAM,
+  'somebody takes the values from Secret more',
+  (scene) => isStaying(recordOf(scene)) && recordOf(scene)?.spec.secrets[0]?.secretName !== 'more',
+  async (scene) => {
+    const record = recordOf(scene) as AppDeployment;
+    putValues(scene, TEAM, 'more', { KEY: 'bW9yZQ==' });
+    const secrets = [{ name: 'KEY', secretName: 'more', secretKey: 'KEY' }];
+    await patch(scene, APP_DEPLOYMENTS, record, { spec: { secrets } });
+  },
+);
+export const valuesGone = event(
+  'people',
+  TEAM,
+  'somebody deletes Secret values',
+  (scene) => scene.get(SECRETS, TEAM, 'values') !== undefined,
+  (scene) => remove(scene, SECRETS, scene.get(SECRETS, TEAM, 'values')),
+);
+export const namespacesOf = (names: readonly string[]): Event =>
+  event(
+    'people',
+    TEAM,
+    `somebody has the Listener list ${names.join() || 'no namespace'}`,
+    (scene) => isStaying(listenerOf(scene)) && (listenerOf(scene)?.spec.namespaces ?? []).join() !== names.join(),
+    async (scene) => {
+      const listener = listenerOf(scene);
+      const namespaces = names.length > 0 ? names : null;
+      if (listener) await patch(scene, LISTENERS, listener, { spec: { namespaces } });
+    },
+  );
+export const deleteListener = event(
+  'people',
+  TEAM,
+  'somebody deletes the Listener',
+  (scene) => isStaying(listenerOf(scene)),
+  (scene) => remove(scene, LISTENERS, listenerOf(scene)),
+);
+
+export const editCopy = event(
+  'people',
+  SHOPS,
+  'somebody edits the copy in the cluster',
+  (scene) => isStaying(thereOf(scene)) && thereOf(scene)?.spec.sourceRevisionConfig.imageUri !== EDITED,
+  async (scene) => {
+    const copy = thereOf(scene);
+    if (copy) await patch(scene, APP_DEPLOYMENTS, copy, { spec: { sourceRevisionConfig: { imageUri: EDITED } } });
+  },
+);
+const EDITED = 'registry.example/edited:1';
+export const deleteCopy = event(
+  'people',
+  SHOPS,
+  'somebody deletes the copy in the cluster',
+  (scene) => isStaying(thereOf(scene)),
+  (scene) => remove(scene, APP_DEPLOYMENTS, thereOf(scene)),
+);
+export const deleteCopiedSecret = event(
+  'people',
+  SHOPS,
+  'somebody deletes the copied Secret in the cluster',
+  (scene) => scene.all(SECRETS, SHOPS).some((one) => ofCopy(one) !== undefined),
+  (scene) =>
+    remove(
+      scene,
+      SECRETS,
+      scene.all(SECRETS, SHOPS).find((one) => ofCopy(one) !== undefined),
+    ),
+);
+export const foreignRecord = event(
+  'people',
+  SHOPS,
+  'somebody makes a record of that name in the cluster',
+  (scene) => thereOf(scene) === undefined,
+  (scene) => {
+    const {
+      sourceConfig: _config,
+      secrets: _secrets,
+      secretReferences: _references,
+      ...spec
+    } = aRecordOfListener().spec;
+    const metadata = { name: NAME, namespace: SHOPS, generation: 1 };
+    const own = { ...aRecordOfListener(), metadata, spec: { ...spec, sourceConfig: {}, secrets: [] } };
+    scene.put(APP_DEPLOYMENTS, own, 'person');
+  },
+);
+export const foreignRecordGone = event(
+  'people',
+  SHOPS,
+  'somebody deletes that record in the cluster',
+  (scene) => isStaying(thereOf(scene)) && originOf(thereOf(scene) as AppDeployment) === undefined,
+  (scene) => remove(scene, APP_DEPLOYMENTS, thereOf(scene)),
+);
+export const foreignSecret = event(
+  'people',
+  SHOPS,
+  'somebody makes a Secret values in the cluster',
+  (scene) => scene.get(SECRETS, SHOPS, 'values') === undefined,
+  (scene) => putValues(scene, SHOPS, 'values', { KEY: 'Zm9yZWlnbg==' }),
+);
+const consent = (name: string, wanted: string | null): Event =>
+  event(
+    'people',
+    SHOPS,
+    name,
+    (scene) => isConsenting(scene) === (wanted === null),
+    async (scene) => {
+      const namespace = scene.get(NAMESPACES, '', SHOPS);
+      if (namespace) await patch(scene, NAMESPACES, namespace, { metadata: { labels: { [LISTENER_LABEL]: wanted } } });
+    },
+  );
+export const refuseHub = consent("somebody takes the Listener's label from the namespace", null);
+export const acceptHub = (id: string): Event => consent("somebody gives the namespace the Listener's label", id);
+
+/** The agent keeps what it has seen. */
+const lose = (name: string, why: 'cut' | 'revoked'): Event =>
+  event('cluster', HUB, name, reachesHub, (scene) => {
+    setLink(scene, 'works', JSON.stringify(worksOf(scene)));
+    setLink(scene, 'link', why);
+  });
+const regain = (name: string, why: 'cut' | 'revoked'): Event =>
+  event(
+    'cluster',
+    HUB,
+    name,
+    (scene) => link(scene, 'link') === why,
+    (scene) => {
+      setLink(scene, 'works', undefined);
+      setLink(scene, 'link', undefined);
+    },
+  );
+export const linkCut = lose('the link is cut', 'cut');
+export const linkMended = regain('the link is mended', 'cut');
+export const tokenRevoked = lose("the agent's token is revoked", 'revoked');
+export const tokenBack = regain('the agent has a token again', 'revoked');
+export const agentRestarts = event(
+  'cluster',
+  HUB,
+  'the agent restarts',
+  (scene) => link(scene, 'epoch') !== undefined,
+  (scene) => restartAgent(scene),
+);
+/** Its caches are empty until it reaches the hub. */
+function restartAgent(scene: Scene): void {
+  setLink(scene, 'epoch', undefined);
+  if (link(scene, 'works') !== undefined) setLink(scene, 'works', '[]');
+}
+export const hubRestarts = event(
+  'cluster',
+  HUB,
+  "the hub's controller restarts",
+  (scene) => link(scene, 'heard') === 'recently',
+  (scene) => setLink(scene, 'heard', 'not yet'),
+);
+export const cloneConnects = event(
+  'cluster',
+  HUB,
+  "a clone of the cluster takes the Lease once, with another cluster's id",
+  (scene) => scene.get(LEASES, HUB, LISTENER_AGENT) !== undefined && link(scene, 'epoch') !== undefined,
+  async (scene) => {
+    await takeLease(scene.kube, 'cluster-2');
+    setLink(scene, 'heard', 'recently');
+  },
+);
+
+/** Both etcd and, as the caches are rewound, the controller and the agent. */
+const BACKED_UP = [TEAM, HUB] as const;
+export const backUp = event(
+  'people',
+  TEAM,
+  'somebody backs the hub up',
+  (scene) => scene.mark(TEAM, `backup ${TEAM}`) === undefined,
+  (scene) => {
+    for (const namespace of BACKED_UP) scene.setMark(TEAM, `backup ${namespace}`, scene.backUp(namespace));
+  },
+);
+export const restoreHub = event(
+  'cluster',
+  TEAM,
+  'the hub is restored from its backup',
+  (scene) => scene.mark(TEAM, `backup ${TEAM}`) !== undefined && scene.mark(TEAM, 'restored') === undefined,
+  (scene) => {
+    for (const namespace of BACKED_UP) scene.restore(namespace, scene.mark(TEAM, `backup ${namespace}`) ?? '[]');
+    scene.setMark(TEAM, 'restored', 'once');
+    // What was asked for after the backup is forgotten.
+    const leaving = [...scene.all(APP_DEPLOYMENTS, TEAM), ...worksOf(scene)].filter((one) => !isStaying(one));
+    const ids = new Set(leaving.map((one) => (one.kind === 'AppDeployment' ? one.metadata.uid : one.metadata.name)));
+    for (const { metadata } of scene.all(MARKS, TEAM)) {
+      const [what, id] = metadata.name.split(' ');
+      if (what === 'deletion' && !ids.has(id)) scene.setMark(TEAM, metadata.name, undefined);
+    }
+    setLink(scene, 'heard', 'not yet');
+    restartAgent(scene);
+  },
+);
+
+/** What goes on automatically. */
+export const LINK_EVENTS: readonly Event[] = [
+  calm(
+    event(
+      'cluster',
+      HUB,
+      'the agent renews its Lease',
+      (scene) => canRenew(scene) && link(scene, 'heard') !== 'recently',
+      (scene) => setLink(scene, 'heard', 'recently'),
+    ),
+  ),
+  calm(
+    event(
+      'cluster',
+      HUB,
+      'the time of silence passes',
+      (scene) => link(scene, 'heard') !== 'nothing' && !(reachesHub(scene) && leaseOf(scene)),
+      (scene) => setLink(scene, 'heard', 'nothing'),
+    ),
+  ),
+  calm(
+    event(
+      'cluster',
+      HUB,
+      'what was in the deleted namespace of the Listener goes',
+      (scene) =>
+        scene.get(NAMESPACES, '', HUB) === undefined && scene.inside(HUB).some(({ object }) => object.kind !== 'Mark'),
+      (scene) => {
+        for (const { resource, object } of scene.inside(HUB)) if (object.kind !== 'Mark') scene.erase(resource, object);
+      },
+    ),
+  ),
+];
+
+const STAND_IN = 'davit.dev/teardown';
+
+/** What the cluster's Davit does, in as few steps as others can tell apart: it takes a record up, it is ready, it is torn down. */
+export const STAND_INS: readonly Event[] = [
+  calm(
+    event(
+      'cluster',
+      SHOPS,
+      "the cluster's Davit takes the record up",
+      (scene) => {
+        const copy = thereOf(scene);
+        return copy !== undefined && isStaying(copy) && copy.status?.observedGeneration !== copy.metadata.generation;
+      },
+      (scene) => {
+        takeUp(scene, thereOf(scene) as AppDeployment);
+      },
+    ),
+  ),
+  calm(
+    event(
+      'cluster',
+      SHOPS,
+      "the cluster's Davit has the record ready",
+      (scene) => {
+        const copy = thereOf(scene);
+        return isStaying(copy) && isObserved(copy) && copy?.status?.state !== 'READY';
+      },
+      (scene) => {
+        const copy = thereOf(scene) as AppDeployment;
+        scene.change(APP_DEPLOYMENTS, copy, { status: statusOf(copy, true) });
+        const [newest] = revisionsThere(scene, copy);
+        if (newest) scene.change(APP_REVISIONS, newest, { status: { state: 'DEPLOYED' } });
+      },
+    ),
+  ),
+  calm(
+    event(
+      'cluster',
+      SHOPS,
+      "the cluster's Davit has torn the record down",
+      (scene) => thereOf(scene)?.metadata.deletionTimestamp !== undefined,
+      (scene) => {
+        const copy = thereOf(scene) as AppDeployment;
+        for (const revision of revisionsThere(scene, copy)) scene.erase(APP_REVISIONS, revision);
+        scene.erase(APP_DEPLOYMENTS, copy);
+      },
+    ),
+  ),
+];
+const isObserved = (copy: AppDeployment | undefined): boolean =>
+  copy?.status?.observedGeneration !== undefined && copy.status.observedGeneration === copy.metadata.generation;
+const revisionsThere = (scene: Scene, copy: AppDeployment): AppRevision[] =>
+  revisionsOf(copy, scene.all<AppRevision>(APP_REVISIONS, SHOPS));
+
+function takeUp(scene: Scene, copy: AppDeployment): void {
+  const { metadata } = copy;
+  const wanted = wantedRevision(copy, revisionsThere(scene, copy), IN_CLUSTER);
+  if ('create' in wanted) {
+    const spec = wanted.create;
+    scene.put(APP_REVISIONS, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppRevision',
+      metadata: {
+        name: `${NAME}--${spec.id.slice(0, 8)}`,
+        namespace: SHOPS,
+        labels: { 'davit.dev/deployment': NAME, 'davit.dev/deployment-uid': metadata.uid ?? '' },
+      },
+      spec,
+      status: { state: 'DEPLOYING' },
+    } as KubeObject);
+  }
+  const finalizers = [...new Set([...(metadata.finalizers ?? []), STAND_IN])];
+  scene.change(APP_DEPLOYMENTS, copy, { metadata: { finalizers }, status: statusOf(copy, false) });
+}
+const MADE_AT = new Date(NOW).toISOString().replace('.000Z', 'Z');
+function statusOf({ metadata, spec }: AppDeployment, ready: boolean): AppDeployment['status'] {
+  const generation = metadata.generation ?? 1;
+  const is = (type: string, status: boolean): object => ({
+    type,
+    status: status ? 'True' : 'False',
+    reason: ready ? 'Ready' : 'Deploying',
+    message: ready ? 'It runs.' : 'It begins.',
+    lastTransitionTime: MADE_AT,
+    observedGeneration: generation,
+  });
+  return {
+    state: ready ? 'READY' : 'AWAITING_DATABASE',
+    observedGeneration: generation,
+    ...(ready && { image: spec.sourceRevisionConfig.imageUri }),
+    conditions: [is('Ready', ready), is('Available', ready), is('Reconciling', !ready), is('Stalled', false)],
+  } as AppDeployment['status'];
+}
+
+/** A careful person's part on both sides. */
+export async function mendListener(scene: Scene, namespace: string): Promise<void> {
+  if (namespace === HUB) {
+    setLink(scene, 'works', undefined);
+    setLink(scene, 'link', undefined);
+    return;
+  }
+  if (namespace === TEAM) {
+    const listener = listenerOf(scene);
+    if (listener && isStaying(listener)) await patch(scene, LISTENERS, listener, { spec: { namespaces: [SHOPS] } });
+    if (!scene.get(SECRETS, TEAM, 'values')) putValues(scene, TEAM, 'values', { KEY: 'b25l' });
+    return;
+  }
+  const place = scene.get(NAMESPACES, '', SHOPS);
+  const labels = { [TENANT_LABEL]: 'true', [LISTENER_LABEL]: listenerOf(scene)?.metadata.uid ?? null };
+  if (place) await patch(scene, NAMESPACES, place, { metadata: { labels } });
+  const there = thereOf(scene);
+  if (there && originOf(there) === undefined) await remove(scene, APP_DEPLOYMENTS, there);
+  const values = scene.get(SECRETS, SHOPS, 'values');
+  if (values && ofCopy(values) === undefined) await remove(scene, SECRETS, values);
+  await acceptHubState(scene);
+}
+
+/** As the message of HubChanged says; and what the restored hub does not know goes by hand. */
+async function acceptHubState(scene: Scene): Promise<void> {
+  const there = thereOf(scene);
+  if (!there || originOf(there) === undefined || scene.mark(TEAM, 'restored') === undefined) return;
+  const work = worksOf(scene).find(({ metadata }) => metadata.name === originOf(there));
+  if (!work) return remove(scene, APP_DEPLOYMENTS, there);
+  const annotations = { 'davit.dev/origin-generation': String(work.spec.generation) };
+  return patch(scene, APP_DEPLOYMENTS, there, { metadata: { annotations } });
+}

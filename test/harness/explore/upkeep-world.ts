@@ -1,0 +1,239 @@
+// The platform's registry, in memory, and days of its upkeep. The registry is marks; it collects, as the chart's does, when its pod
+// starts: what has no tag then goes. A pass is a whole day: time is what upkeep is about. After it all times are a day earlier.
+
+import type { RegistryClient } from '../../../src/builds/registry/client.ts';
+import { makeRegistryUpkeep } from '../../../src/builds/registry/upkeep.ts';
+import { imageIn } from '../../../src/deployments/record/registry-names.ts';
+import { imageOf } from '../../../src/deployments/record/revision-image.ts';
+import type { Reconcile } from '../../../src/lib/controller/controller.ts';
+import { RegistryFailed } from '../../../src/lib/errors.ts';
+import { CONFIG_MAPS, NAMESPACES, PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { TENANT_LABEL } from '../../../src/schema/meta.ts';
+import { Settings } from '../../../src/schema/settings.ts';
+import { aSpec } from '../../support/builders.ts';
+import { SILENT } from './caches.ts';
+import { openHome } from './passes.ts';
+import type { Scene } from './scene.ts';
+import { sortedText } from './world.ts';
+
+export const TEAM = 'team';
+export const SYSTEM = 'davit-system';
+const HOST = 'registry.example.com';
+export const BUILT = Settings.parse({
+  hosting: 'both',
+  keda: { enabled: false },
+  checkNodes: false,
+  builds: {
+    registry: { host: HOST, tokens: true, upkeep: { everyDays: 1, hour: 3 } },
+    images: { builder: 'builder:1', davit: 'davit:1' },
+  },
+});
+const { registry: PLATFORM } = BUILT.builds;
+const HOUR_MS = 3_600_000;
+/** When every day begins. */
+const MORNING = Date.parse('2026-02-02T02:00:00Z');
+/** Older than this is as old as this. */
+const LONG_HOURS = 72;
+
+/** Tags with their digests, and manifests. */
+export interface Repository {
+  readonly tags: Readonly<Record<string, string>>;
+  readonly manifests: readonly string[];
+}
+const EMPTY: Repository = { tags: {}, manifests: [] };
+const REPOSITORIES = 'repositories';
+
+export function repositoriesOf(scene: Scene): Readonly<Record<string, Repository>> {
+  return JSON.parse(scene.mark(SYSTEM, REPOSITORIES) ?? '{}') as Record<string, Repository>;
+}
+export function change(scene: Scene, name: string, edit: (before: Repository) => Repository): void {
+  const all = repositoriesOf(scene);
+  scene.setMark(SYSTEM, REPOSITORIES, sortedText({ ...all, [name]: edit(all[name] ?? EMPTY) }));
+}
+export function push(scene: Scene, name: string, tag: string, of: string): void {
+  change(scene, name, ({ tags, manifests }) => ({
+    tags: { ...tags, [tag]: of },
+    manifests: [...new Set([...manifests, of])].toSorted(),
+  }));
+}
+/** The registry's pod starts. */
+export function collect(scene: Scene): void {
+  for (const name of Object.keys(repositoriesOf(scene)))
+    change(scene, name, ({ tags, manifests }) => {
+      const tagged = new Set(Object.values(tags));
+      return { tags, manifests: manifests.filter((one) => tagged.has(one)) };
+    });
+}
+export const digestOf = (what: string): string => `sha256:${Buffer.from(what).toString('hex').padStart(64, '0')}`;
+export const repositoryOf = (scene: Scene, name: string): string =>
+  `${TEAM}-${scene.get(NAMESPACES, '', TEAM)?.metadata.uid?.slice(0, 8)}/${name}`;
+export const imageUri = (scene: Scene, name: string, digest: string): string =>
+  `${HOST}/${repositoryOf(scene, name)}@${digest}`;
+
+/** Troubles of the registry: `down` or `full`; a digest that it refuses to tag; a repository that it cannot list. */
+export type Trouble = 'registry' | 'refuses' | 'broken';
+export const trouble = (scene: Scene, which: Trouble): string | undefined => scene.mark(SYSTEM, which);
+
+class Crash extends Error {}
+
+/** `left`: changes until the controller crashes. */
+function clientOf(
+  scene: Scene,
+  left: { changes: number },
+): Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf'> {
+  async function ask(repository?: string): Promise<Repository> {
+    if (trouble(scene, 'registry') === 'down') throw new RegistryFailed('unreachable', 'The registry does not answer.');
+    if (repository !== undefined && trouble(scene, 'broken') === repository)
+      throw new RegistryFailed('malformed', 'The registry answers nonsense.');
+    return repositoriesOf(scene)[repository ?? ''] ?? EMPTY;
+  }
+  function changing(): void {
+    if (left.changes <= 0) throw new Crash();
+    left.changes -= 1;
+  }
+  return {
+    repositories: async () => {
+      await ask();
+      return Object.keys(repositoriesOf(scene));
+    },
+    tags: async (repository) => Object.keys((await ask(repository)).tags),
+    digestOf: async (repository, reference) => (await ask(repository)).tags[reference],
+    async tag(repository, digest, tag) {
+      const { manifests } = await ask(repository);
+      if (trouble(scene, 'registry') === 'full') throw new RegistryFailed('full', 'The registry is full.');
+      if (trouble(scene, 'refuses') === digest)
+        throw new RegistryFailed('refused', 'The registry refuses the manifest.');
+      if (!manifests.includes(digest)) return false;
+      changing();
+      push(scene, repository, tag, digest);
+      return true;
+    },
+    async deleteTag(repository, tag) {
+      await ask(repository);
+      changing();
+      change(scene, repository, ({ tags: { [tag]: _gone, ...tags }, manifests }) => ({ tags, manifests }));
+    },
+  };
+}
+
+const POD = { namespace: SYSTEM, name: 'davit-registry-0' };
+function putPod(scene: Scene, startTime: string): void {
+  scene.put(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: POD, status: { startTime } } as KubeObject);
+}
+const LONG_AGO = '2026-01-01T03:00:00Z';
+
+/** One controller, from its start until so many hours later. */
+export async function live(scene: Scene, from: number, hours: number, changes = Infinity): Promise<void> {
+  const { registry } = BUILT.builds;
+  if (registry?.upkeep === undefined) throw new Error('nothing is kept up');
+  let passed = 0;
+  const due = new Map<string, number>();
+  const add = (key: string, at = passed): void => void due.set(key, Math.min(due.get(key) ?? Infinity, at));
+  const upkeep = makeRegistryUpkeep({
+    shell: openHome(scene, BUILT, [TEAM]),
+    settings: BUILT,
+    registry,
+    upkeep: registry.upkeep,
+    client: clientOf(scene, { changes }),
+    namespace: SYSTEM,
+    queue: { add },
+    now: () => new Date(from + passed),
+    elapsed: () => passed,
+  });
+  const stop = upkeep.wake();
+  for (;;) {
+    const [next] = [...due].toSorted(([, a], [, b]) => a - b);
+    if (next === undefined || next[1] > hours * HOUR_MS) break;
+    const [key, at] = next;
+    due.delete(key);
+    passed = Math.max(passed, at);
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one worker
+      const { requeueAfterMs } = await upkeep.reconcile(key, new AbortController().signal, SILENT);
+      if (requeueAfterMs !== undefined) add(key, passed + requeueAfterMs);
+    } catch (error) {
+      if (error instanceof Crash) break;
+      // As its controller does.
+      add(key, passed + 60_000);
+    }
+    if (scene.get(PODS, SYSTEM, POD.name) === undefined) {
+      collect(scene);
+      putPod(scene, new Date(from + passed).toISOString());
+    }
+  }
+  stop();
+}
+
+/** All times are so many hours earlier. */
+function age(scene: Scene, hours: number): void {
+  putPod(scene, LONG_AGO);
+  const kept = scene.get<KubeObject & { data?: Record<string, string> }>(CONFIG_MAPS, SYSTEM, 'davit-registry-upkeep');
+  if (kept?.data === undefined) return;
+  const oldest = Math.floor(MORNING / HOUR_MS) - LONG_HOURS;
+  const since = JSON.parse(kept.data['unneeded'] ?? '{}') as Record<string, number>;
+  const earlier = Object.fromEntries(
+    Object.entries(since).map(([tag, hour]) => [tag, Math.max(oldest, hour - hours)] as const),
+  );
+  scene.change(CONFIG_MAPS, kept, { data: { unneeded: JSON.stringify(earlier) } });
+}
+
+/** A day and a restart at noon, or two days of one controller: what it remembers counts in the second day. */
+export const DAYS = { 'a day with a restart': [12, 12], 'two days': [48] } as const;
+
+export function makeUpkeepPass(scene: Scene): Reconcile {
+  return async (key) => {
+    const lives = DAYS[(key.split('/')[1] ?? '') as keyof typeof DAYS];
+    let hours = 0;
+    for (const one of lives) {
+      // oxlint-disable-next-line no-await-in-loop -- one life after the other
+      await live(scene, MORNING + hours * HOUR_MS, one);
+      hours += one;
+    }
+    age(scene, hours);
+    return {};
+  };
+}
+/** The controller starts, and crashes after so many changes of the registry. */
+export const liveShortly = (scene: Scene, changes: number): Promise<void> => live(scene, MORNING, 0, changes);
+
+export function aBuiltRecord(name: string, image?: string): AppDeployment {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name, namespace: TEAM, generation: 1 },
+    spec: aSpec(image === undefined ? {} : { sourceRevisionConfig: { imageUri: image } }),
+  };
+}
+
+export function beginUpkeep(scene: Scene): void {
+  scene.put(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: TEAM, labels: { [TENANT_LABEL]: 'true' } },
+  });
+  scene.put(CONFIG_MAPS, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace: SYSTEM, name: 'davit-registry-upkeep' },
+  });
+  putPod(scene, LONG_AGO);
+  scene.put(APP_DEPLOYMENTS, aBuiltRecord('shop'), 'person');
+}
+
+/** Digests that records and revisions name, by repository. */
+export function namedIn(scene: Scene): ReadonlyMap<string, ReadonlySet<string>> {
+  const uris = [
+    ...scene.all<AppDeployment>(APP_DEPLOYMENTS, TEAM).map(({ spec }) => spec.sourceRevisionConfig.imageUri),
+    ...scene.all<AppRevision>(APP_REVISIONS, TEAM).map(imageOf),
+  ];
+  const named = new Map<string, Set<string>>();
+  for (const uri of uris) {
+    const image = uri === undefined || PLATFORM === undefined ? undefined : imageIn(PLATFORM, uri);
+    if (image?.digest === undefined) continue;
+    named.set(image.repository, (named.get(image.repository) ?? new Set()).add(image.digest));
+  }
+  return named;
+}
