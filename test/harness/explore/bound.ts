@@ -504,7 +504,8 @@ export async function makeWorld(bound: Bound): Promise<World> {
       const at = rest.state.slice(0, people).join();
       // Of this way alone, and not of where it ends.
       const turns = rest.broken.filter(({ property }) => property === NO_TURNS);
-      if (bound.lags !== true) turns.push(...(await wronglyStalled(state, rest.state)));
+      // Where several act, one pass of a record does not see what the others have yet to do.
+      if (bound.lags !== true && !cast) turns.push(...(await wronglyStalled(state, rest.state)));
       if (judgedRests.has(at)) return turns.length > 0 ? [{ broken: turns, afterwards: [] }] : [];
       judgedRests.add(at);
       const later = await muchLater(rest.state);

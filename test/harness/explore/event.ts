@@ -15,3 +15,19 @@ export interface Event {
 
 export const wordsOf = ({ name }: Event, namespace: string, subject: string): string =>
   `${name.replace('%', subject)} in ${namespace}`;
+
+/** An event of one namespace, and of nothing more special in there. */
+export function eventIn(
+  where: string,
+  by: Event['by'],
+  name: string,
+  can: (scene: Scene) => boolean,
+  happen: (scene: Scene) => unknown,
+): Event {
+  return {
+    name,
+    by,
+    subjects: (scene, namespace) => (namespace === where && can(scene) ? [''] : []),
+    happen: async (scene) => void (await happen(scene)),
+  };
+}

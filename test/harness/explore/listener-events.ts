@@ -9,7 +9,7 @@ import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revisio
 import { LISTENERS } from '../../../src/schema/listener.ts';
 import { LISTENER_AGENT } from '../../../src/schema/listener-names.ts';
 import { ABANDON_ANNOTATION, LISTENER_LABEL, TENANT_LABEL } from '../../../src/schema/meta.ts';
-import type { Event } from './event.ts';
+import { type Event, eventIn } from './event.ts';
 import {
   aRecordOfListener,
   canRenew,
@@ -34,20 +34,6 @@ import {
 } from './listener-world.ts';
 import { MARKS, NOW, type Scene } from './scene.ts';
 
-function event(
-  by: Event['by'],
-  where: string,
-  name: string,
-  can: (scene: Scene) => boolean,
-  happen: (scene: Scene) => unknown,
-): Event {
-  return {
-    name,
-    by,
-    subjects: (scene, namespace) => (namespace === where && can(scene) ? [''] : []),
-    happen: async (scene) => void (await happen(scene)),
-  };
-}
 const calm = (one: Event): Event => ({ ...one, calm: true });
 
 async function patch(scene: Scene, resource: Resource, object: KubeObject, change: object): Promise<void> {
@@ -66,9 +52,9 @@ const isStaying = (object: KubeObject | undefined): boolean =>
 /** Whether somebody has asked for the deletion of the record with this id. */
 export const wasAsked = (scene: Scene, id: string): boolean => scene.mark(TEAM, `deletion ${id}`) !== undefined;
 
-export const deleteRemote = event(
-  'people',
+export const deleteRemote = eventIn(
   TEAM,
+  'people',
   'somebody deletes record shop',
   (scene) => isStaying(recordOf(scene)),
   async (scene) => {
@@ -77,17 +63,17 @@ export const deleteRemote = event(
     await remove(scene, APP_DEPLOYMENTS, record);
   },
 );
-export const remakeRemote = event(
-  'people',
+export const remakeRemote = eventIn(
   TEAM,
+  'people',
   'somebody makes record shop again',
   // The same uids as before a restored backup would be those of other records.
   (scene) => recordOf(scene) === undefined && scene.mark(TEAM, 'restored') === undefined,
   (scene) => scene.put(APP_DEPLOYMENTS, aRecordOfListener(), 'person'),
 );
-export const giveUp = event(
-  'people',
+export const giveUp = eventIn(
   TEAM,
+  'people',
   'somebody gives record shop up',
   (scene) => recordOf(scene) !== undefined && recordOf(scene)?.metadata.annotations?.[ABANDON_ANNOTATION] === undefined,
   async (scene) => {
@@ -96,9 +82,9 @@ export const giveUp = event(
     if (record) await patch(scene, APP_DEPLOYMENTS, record, { metadata: { annotations } });
   },
 );
-export const rotateValues = event(
-  'people',
+export const rotateValues = eventIn(
   TEAM,
+  'people',
   'somebody writes another value into Secret values',
   (scene) => scene.get(SECRETS, TEAM, 'values') !== undefined,
   (scene) => {
@@ -107,9 +93,9 @@ export const rotateValues = event(
   },
 );
 /** As the HTTP API does: values are in another Secret, and the former one goes. */
-export const otherValues = event(
-  'people',
+export const otherValues = eventIn(
   TEAM,
+  'people',
   'somebody takes the values from Secret more',
   (scene) => isStaying(recordOf(scene)) && recordOf(scene)?.spec.secrets[0]?.secretName !== 'more',
   async (scene) => {
@@ -119,17 +105,17 @@ export const otherValues = event(
     await patch(scene, APP_DEPLOYMENTS, record, { spec: { secrets } });
   },
 );
-export const valuesGone = event(
-  'people',
+export const valuesGone = eventIn(
   TEAM,
+  'people',
   'somebody deletes Secret values',
   (scene) => scene.get(SECRETS, TEAM, 'values') !== undefined,
   (scene) => remove(scene, SECRETS, scene.get(SECRETS, TEAM, 'values')),
 );
 export const namespacesOf = (names: readonly string[]): Event =>
-  event(
-    'people',
+  eventIn(
     TEAM,
+    'people',
     `somebody has the Listener list ${names.join() || 'no namespace'}`,
     (scene) => isStaying(listenerOf(scene)) && (listenerOf(scene)?.spec.namespaces ?? []).join() !== names.join(),
     async (scene) => {
@@ -138,17 +124,17 @@ export const namespacesOf = (names: readonly string[]): Event =>
       if (listener) await patch(scene, LISTENERS, listener, { spec: { namespaces } });
     },
   );
-export const deleteListener = event(
-  'people',
+export const deleteListener = eventIn(
   TEAM,
+  'people',
   'somebody deletes the Listener',
   (scene) => isStaying(listenerOf(scene)),
   (scene) => remove(scene, LISTENERS, listenerOf(scene)),
 );
 
-export const editCopy = event(
-  'people',
+export const editCopy = eventIn(
   SHOPS,
+  'people',
   'somebody edits the copy in the cluster',
   (scene) => isStaying(thereOf(scene)) && thereOf(scene)?.spec.sourceRevisionConfig.imageUri !== EDITED,
   async (scene) => {
@@ -157,16 +143,16 @@ export const editCopy = event(
   },
 );
 const EDITED = 'registry.example/edited:1';
-export const deleteCopy = event(
-  'people',
+export const deleteCopy = eventIn(
   SHOPS,
+  'people',
   'somebody deletes the copy in the cluster',
   (scene) => isStaying(thereOf(scene)),
   (scene) => remove(scene, APP_DEPLOYMENTS, thereOf(scene)),
 );
-export const deleteCopiedSecret = event(
-  'people',
+export const deleteCopiedSecret = eventIn(
   SHOPS,
+  'people',
   'somebody deletes the copied Secret in the cluster',
   (scene) => scene.all(SECRETS, SHOPS).some((one) => ofCopy(one) !== undefined),
   (scene) =>
@@ -176,9 +162,9 @@ export const deleteCopiedSecret = event(
       scene.all(SECRETS, SHOPS).find((one) => ofCopy(one) !== undefined),
     ),
 );
-export const foreignRecord = event(
-  'people',
+export const foreignRecord = eventIn(
   SHOPS,
+  'people',
   'somebody makes a record of that name in the cluster',
   (scene) => thereOf(scene) === undefined,
   (scene) => {
@@ -193,24 +179,24 @@ export const foreignRecord = event(
     scene.put(APP_DEPLOYMENTS, own, 'person');
   },
 );
-export const foreignRecordGone = event(
-  'people',
+export const foreignRecordGone = eventIn(
   SHOPS,
+  'people',
   'somebody deletes that record in the cluster',
   (scene) => isStaying(thereOf(scene)) && originOf(thereOf(scene) as AppDeployment) === undefined,
   (scene) => remove(scene, APP_DEPLOYMENTS, thereOf(scene)),
 );
-export const foreignSecret = event(
-  'people',
+export const foreignSecret = eventIn(
   SHOPS,
+  'people',
   'somebody makes a Secret values in the cluster',
   (scene) => scene.get(SECRETS, SHOPS, 'values') === undefined,
   (scene) => putValues(scene, SHOPS, 'values', { KEY: 'Zm9yZWlnbg==' }),
 );
 const consent = (name: string, wanted: string | null): Event =>
-  event(
-    'people',
+  eventIn(
     SHOPS,
+    'people',
     name,
     (scene) => isConsenting(scene) === (wanted === null),
     async (scene) => {
@@ -223,14 +209,14 @@ export const acceptHub = (id: string): Event => consent("somebody gives the name
 
 /** The agent keeps what it has seen. */
 const lose = (name: string, why: 'cut' | 'revoked'): Event =>
-  event('cluster', HUB, name, reachesHub, (scene) => {
+  eventIn(HUB, 'cluster', name, reachesHub, (scene) => {
     setLink(scene, 'works', JSON.stringify(worksOf(scene)));
     setLink(scene, 'link', why);
   });
 const regain = (name: string, why: 'cut' | 'revoked'): Event =>
-  event(
-    'cluster',
+  eventIn(
     HUB,
+    'cluster',
     name,
     (scene) => link(scene, 'link') === why,
     (scene) => {
@@ -242,9 +228,9 @@ export const linkCut = lose('the link is cut', 'cut');
 export const linkMended = regain('the link is mended', 'cut');
 export const tokenRevoked = lose("the agent's token is revoked", 'revoked');
 export const tokenBack = regain('the agent has a token again', 'revoked');
-export const agentRestarts = event(
-  'cluster',
+export const agentRestarts = eventIn(
   HUB,
+  'cluster',
   'the agent restarts',
   (scene) => link(scene, 'epoch') !== undefined,
   (scene) => restartAgent(scene),
@@ -254,16 +240,16 @@ function restartAgent(scene: Scene): void {
   setLink(scene, 'epoch', undefined);
   if (link(scene, 'works') !== undefined) setLink(scene, 'works', '[]');
 }
-export const hubRestarts = event(
-  'cluster',
+export const hubRestarts = eventIn(
   HUB,
+  'cluster',
   "the hub's controller restarts",
   (scene) => link(scene, 'heard') === 'recently',
   (scene) => setLink(scene, 'heard', 'not yet'),
 );
-export const cloneConnects = event(
-  'cluster',
+export const cloneConnects = eventIn(
   HUB,
+  'cluster',
   "a clone of the cluster takes the Lease once, with another cluster's id",
   (scene) => scene.get(LEASES, HUB, LISTENER_AGENT) !== undefined && link(scene, 'epoch') !== undefined,
   async (scene) => {
@@ -274,18 +260,18 @@ export const cloneConnects = event(
 
 /** Both etcd and, as the caches are rewound, the controller and the agent. */
 const BACKED_UP = [TEAM, HUB] as const;
-export const backUp = event(
-  'people',
+export const backUp = eventIn(
   TEAM,
+  'people',
   'somebody backs the hub up',
   (scene) => scene.mark(TEAM, `backup ${TEAM}`) === undefined,
   (scene) => {
     for (const namespace of BACKED_UP) scene.setMark(TEAM, `backup ${namespace}`, scene.backUp(namespace));
   },
 );
-export const restoreHub = event(
-  'cluster',
+export const restoreHub = eventIn(
   TEAM,
+  'cluster',
   'the hub is restored from its backup',
   (scene) => scene.mark(TEAM, `backup ${TEAM}`) !== undefined && scene.mark(TEAM, 'restored') === undefined,
   (scene) => {
@@ -303,30 +289,30 @@ export const restoreHub = event(
   },
 );
 
-/** What goes on automatically. */
+/** What happens automatically. */
 export const LINK_EVENTS: readonly Event[] = [
   calm(
-    event(
-      'cluster',
+    eventIn(
       HUB,
+      'cluster',
       'the agent renews its Lease',
       (scene) => canRenew(scene) && link(scene, 'heard') !== 'recently',
       (scene) => setLink(scene, 'heard', 'recently'),
     ),
   ),
   calm(
-    event(
-      'cluster',
+    eventIn(
       HUB,
+      'cluster',
       'the time of silence passes',
       (scene) => link(scene, 'heard') !== 'nothing' && !(reachesHub(scene) && leaseOf(scene)),
       (scene) => setLink(scene, 'heard', 'nothing'),
     ),
   ),
   calm(
-    event(
-      'cluster',
+    eventIn(
       HUB,
+      'cluster',
       'what was in the deleted namespace of the Listener goes',
       (scene) =>
         scene.get(NAMESPACES, '', HUB) === undefined && scene.inside(HUB).some(({ object }) => object.kind !== 'Mark'),
@@ -342,9 +328,9 @@ const STAND_IN = 'davit.dev/teardown';
 /** What the cluster's Davit does, in as few steps as others can tell apart: it takes a record up, it is ready, it is torn down. */
 export const STAND_INS: readonly Event[] = [
   calm(
-    event(
-      'cluster',
+    eventIn(
       SHOPS,
+      'cluster',
       "the cluster's Davit takes the record up",
       (scene) => {
         const copy = thereOf(scene);
@@ -356,9 +342,9 @@ export const STAND_INS: readonly Event[] = [
     ),
   ),
   calm(
-    event(
-      'cluster',
+    eventIn(
       SHOPS,
+      'cluster',
       "the cluster's Davit has the record ready",
       (scene) => {
         const copy = thereOf(scene);
@@ -373,9 +359,9 @@ export const STAND_INS: readonly Event[] = [
     ),
   ),
   calm(
-    event(
-      'cluster',
+    eventIn(
       SHOPS,
+      'cluster',
       "the cluster's Davit has torn the record down",
       (scene) => thereOf(scene)?.metadata.deletionTimestamp !== undefined,
       (scene) => {

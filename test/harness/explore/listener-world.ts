@@ -30,8 +30,8 @@ import {
 import { Settings } from '../../../src/schema/settings.ts';
 import { aSpec } from '../../support/builders.ts';
 import { lazily, METRICS, SILENT } from './caches.ts';
-import { type Controllers, EVENTS, nowIn, openHome, recordsOf } from './passes.ts';
-import { NOW, type Scene } from './scene.ts';
+import { type Controllers, clockOf, EVENTS, openHome, recordsOf } from './passes.ts';
+import { NOW, type Scene, timeOf } from './scene.ts';
 
 /** Namespace of the tenant on the hub, that of the Listener there, and that of the other cluster. */
 export const TEAM = 'team';
@@ -227,7 +227,7 @@ function makeHub(scene: Scene, controller: Controllers): Reconcile {
       listening,
       settings: ON_HUB,
       events: EVENTS,
-      now: nowIn(scene),
+      now: clockOf(scene),
       local: recordsOf(scene, home, ON_HUB),
     });
   return makeListenerReconciler({
@@ -236,8 +236,8 @@ function makeHub(scene: Scene, controller: Controllers): Reconcile {
     settings: ON_HUB,
     hearing: hearingIn(scene),
     account: { name: 'davit-controller', namespace: 'davit-system' },
-    now: nowIn(scene),
-    elapsed: () => NOW,
+    now: clockOf(scene),
+    elapsed: () => timeOf(scene),
   });
 }
 

@@ -6,10 +6,10 @@ import { makeBuildReconciler } from '../../../src/builds/reconciler.ts';
 import { makeSourceAccess } from '../../../src/builds/source-access.ts';
 import { POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
 import { digestKey } from '../../../src/deployments/children/secret-digest.ts';
+import type { Cluster } from '../../../src/deployments/cluster/cluster.ts';
 import { makeHostRegistry } from '../../../src/deployments/host-registry.ts';
 import { makeReconciler } from '../../../src/deployments/reconcile.ts';
 import { makeSecretFingerprints } from '../../../src/deployments/secret-fingerprints.ts';
-import type { Cluster } from '../../../src/lib/controller/cluster.ts';
 import type { Reconcile, Result } from '../../../src/lib/controller/controller.ts';
 import { CodeHostFailed } from '../../../src/lib/errors.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
@@ -62,10 +62,15 @@ export interface PassOptions {
   readonly cast?: Cast | undefined;
 }
 
-export const nowIn = (scene: Scene) => (): Date => new Date(timeOf(scene));
+export const clockOf =
+  (scene: Scene): (() => Date) =>
+  () =>
+    new Date(timeOf(scene));
+/** A cluster of which the caches are those of a controller. */
+export interface Home extends Cluster {
+  readonly caches: ControllerCaches;
+}
 export const EVENTS = { record: () => undefined, flush: () => Promise.resolve() };
-
-export type Home = Cluster<ControllerCaches>;
 
 /** A cluster as a controller sees it that has just started. */
 export function openHome(scene: Scene, settings: Settings, namespaces: readonly string[]): Home {
@@ -76,6 +81,7 @@ export function openHome(scene: Scene, settings: Settings, namespaces: readonly 
 export function recordsOf(scene: Scene, home: Home, settings: Settings): Reconcile {
   const { caches, client } = home;
   const elapsed = (): number => timeOf(scene);
+  const now = clockOf(scene);
   return makeReconciler({
     home,
     target: home,
@@ -89,7 +95,7 @@ export function recordsOf(scene: Scene, home: Home, settings: Settings): Reconci
     },
     settings,
     events: EVENTS,
-    now: nowIn(scene),
+    now,
     contracts: POD_CONTRACTS,
     pushedCommit: (record: AppDeployment) =>
       record.spec.sourceConfig.buildOnPush === true ? headOf(scene) : undefined,
@@ -103,11 +109,12 @@ export async function runPass(
   { settings, namespaces, refuse, cast }: PassOptions,
 ): Promise<Pass> {
   const { kube } = scene;
+  const now = clockOf(scene);
   const make = (): Reconcile => {
     if (cast) return cast.make(scene, controller);
     const home = openHome(scene, settings, namespaces);
     const { caches } = home;
-    if (controller === 'organization') return makeOrganizationReconciler(home, settings, nowIn(scene));
+    if (controller === 'organization') return makeOrganizationReconciler(home, settings, now);
     if (controller === 'builds') {
       const { registry } = settings.builds;
       if (!registry || !caches.builds) throw new Error('nothing is built');
@@ -132,7 +139,7 @@ export async function runPass(
         authorities: undefined,
         builds: caches.builds,
         events: EVENTS,
-        now: nowIn(scene),
+        now,
       });
     }
     return recordsOf(scene, home, settings);

@@ -35,7 +35,6 @@ import {
   COMPONENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   EMPTY_DATABASE_ANNOTATION,
-  LISTENER_LABEL,
   PAUSED_ANNOTATION,
   REVISION_LABEL,
   ROLES,
@@ -234,13 +233,9 @@ const isWhole = ({ metadata, spec, status }: WithTemplate): boolean =>
   status?.observedGeneration === metadata.generation &&
   [status?.replicas, status?.updatedReplicas, status?.availableReplicas].every((count) => count === spec.replicas);
 const withoutId = ({ spec }: WithTemplate, id: string): string => sortedText(spec.template).replaceAll(id, '');
-/**
- * The names of the records of which this condition is True. Without copies in the cluster of a Listener: what they lack comes
- * from the agent, of which that cluster's own Davit knows nothing.
- */
+/** The names of the records of which this condition is True. */
 export const namesWhere = (scene: Scene, namespace: string, type: string): readonly string[] =>
   records(scene, namespace)
-    .filter(({ metadata }) => metadata.labels?.[LISTENER_LABEL] === undefined)
     .filter((record) => condition(record, type) === 'True')
     .map(({ metadata }) => metadata.name);
 const revisionIdOf = ({ spec }: WithTemplate): string | undefined =>

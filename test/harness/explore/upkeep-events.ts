@@ -6,7 +6,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-dep
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../../src/schema/meta.ts';
 import { aRevision } from '../../support/builders.ts';
-import type { Event } from './event.ts';
+import { type Event, eventIn } from './event.ts';
 import type { Scene } from './scene.ts';
 import {
   aBuiltRecord,
@@ -24,20 +24,6 @@ import {
   type Trouble,
   trouble,
 } from './upkeep-world.ts';
-
-function event(
-  by: Event['by'],
-  name: string,
-  can: (scene: Scene) => boolean,
-  happen: (scene: Scene) => unknown,
-): Event {
-  return {
-    name,
-    by,
-    subjects: (scene, namespace) => (namespace === TEAM && can(scene) ? [''] : []),
-    happen: async (scene) => void (await happen(scene)),
-  };
-}
 
 const shop = (scene: Scene): AppDeployment | undefined => scene.get<AppDeployment>(APP_DEPLOYMENTS, TEAM, 'shop');
 const revisions = (scene: Scene): readonly AppRevision[] =>
@@ -73,7 +59,8 @@ function putRevision(scene: Scene, n: number, image: string, builtBy?: string): 
 }
 const next = (scene: Scene): number => Number(scene.mark(TEAM, 'builds') ?? 0) + 1;
 
-export const builds = event(
+export const builds = eventIn(
+  TEAM,
   'builds',
   'a build of shop succeeds',
   (scene) => shop(scene) !== undefined && isUp(scene),
@@ -86,7 +73,8 @@ export const builds = event(
     putRevision(scene, n, imageUri(scene, 'shop', digest));
   },
 );
-export const reuses = event(
+export const reuses = eventIn(
+  TEAM,
   'builds',
   'the next revision of shop uses the image of the newest',
   (scene) => ofShop(scene).length > 0,
@@ -95,13 +83,15 @@ export const reuses = event(
     putRevision(scene, next(scene), imageOf(newest) ?? '', newest.status?.build?.builtBy ?? newest.spec.id);
   },
 );
-export const prunes = event(
+export const prunes = eventIn(
+  TEAM,
   'builds',
   'the oldest revision of shop is pruned',
   (scene) => ofShop(scene).length > 1,
   (scene) => scene.erase(APP_REVISIONS, ofShop(scene)[0] as AppRevision),
 );
-export const namesImage = event(
+export const namesImage = eventIn(
+  TEAM,
   'people',
   'somebody has record shop name the image of its oldest revision',
   (scene) => ofShop(scene).length > 0 && shop(scene)?.spec.sourceRevisionConfig.imageUri !== firstImage(scene),
@@ -117,14 +107,16 @@ const firstImage = (scene: Scene): string | undefined => {
   const [oldest] = ofShop(scene);
   return oldest && imageOf(oldest);
 };
-export const otherNames = event(
+export const otherNames = eventIn(
+  TEAM,
   'people',
   'somebody makes record other, of the image of the oldest revision of shop',
   (scene) => ofShop(scene).length > 0 && scene.get(APP_DEPLOYMENTS, TEAM, 'other') === undefined,
   (scene) => scene.put(APP_DEPLOYMENTS, aBuiltRecord('other', firstImage(scene)), 'person'),
 );
 const gone = (name: string): Event =>
-  event(
+  eventIn(
+    TEAM,
     'people',
     `record ${name} is deleted`,
     (scene) => scene.get(APP_DEPLOYMENTS, TEAM, name) !== undefined,
@@ -135,7 +127,8 @@ const gone = (name: string): Event =>
   );
 export const shopGone = gone('shop');
 export const otherGone = gone('other');
-export const shopAgain = event(
+export const shopAgain = eventIn(
+  TEAM,
   'people',
   'somebody makes record shop again',
   (scene) => shop(scene) === undefined,
@@ -144,7 +137,8 @@ export const shopAgain = event(
 const orphans = (scene: Scene): AppRevision[] =>
   revisions(scene).filter(({ spec }) => spec.deploymentUid !== shop(scene)?.metadata.uid);
 export const revisionsGo: Event = {
-  ...event(
+  ...eventIn(
+    TEAM,
     'cluster',
     'the garbage collector removes revisions of a deleted record',
     (scene) => orphans(scene).length > 0,
@@ -154,20 +148,23 @@ export const revisionsGo: Event = {
   ),
   calm: true,
 };
-export const uploads = event(
+export const uploads = eventIn(
+  TEAM,
   'people',
   'somebody uploads sources of shop',
   (scene) => isUp(scene) && repositoriesOf(scene)[repositoryOf(scene, 'shop')]?.tags[UPLOAD] === undefined,
   (scene) => push(scene, repositoryOf(scene, 'shop'), UPLOAD, digestOf('upload')),
 );
 const UPLOAD = `upload-${'1'.repeat(32)}`;
-export const pushesTag = event(
+export const pushesTag = eventIn(
+  TEAM,
   'people',
   'somebody pushes tag v1 to other',
   (scene) => isUp(scene) && repositoriesOf(scene)[repositoryOf(scene, 'other')]?.tags['v1'] === undefined,
   (scene) => push(scene, repositoryOf(scene, 'other'), 'v1', digestOf('pushed')),
 );
-export const tagsLost = event(
+export const tagsLost = eventIn(
+  TEAM,
   'people',
   'somebody deletes the tags by which Davit keeps images',
   (scene) =>
@@ -190,7 +187,8 @@ function isOnly(scene: Scene): boolean {
 }
 
 function troubled(name: string, which: Trouble, value: (scene: Scene) => string): Event {
-  return event(
+  return eventIn(
+    TEAM,
     'cluster',
     name,
     (scene) => trouble(scene, which) === undefined,
@@ -203,7 +201,8 @@ export const refusesOne = troubled('the registry refuses to tag image 1', 'refus
 export const unlistable = troubled('the registry cannot list the repository of other', 'broken', (scene) =>
   repositoryOf(scene, 'other'),
 );
-export const wellAgain = event(
+export const wellAgain = eventIn(
+  TEAM,
   'cluster',
   'the registry is well again',
   (scene) => TROUBLES.some((which) => trouble(scene, which) !== undefined),
@@ -213,9 +212,13 @@ const TROUBLES: readonly Trouble[] = ['registry', 'refuses', 'broken'];
 export function mendUpkeep(scene: Scene): void {
   for (const which of TROUBLES) scene.setMark(SYSTEM, which, undefined);
 }
-export const restarts = event('cluster', "the registry's pod restarts", () => true, collect);
+export const restarts = eventIn(TEAM, 'cluster', "the registry's pod restarts", () => true, collect);
 export const crashes: readonly Event[] = [0, 1, 2].map((changes) =>
-  event('cluster', `Davit's upkeep begins, and crashes after ${changes} changes of the registry`, isUp, (scene) =>
-    liveShortly(scene, changes),
+  eventIn(
+    TEAM,
+    'cluster',
+    `Davit's upkeep begins, and crashes after ${changes} changes of the registry`,
+    isUp,
+    (scene) => liveShortly(scene, changes),
   ),
 );
