@@ -9,7 +9,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
-import { type BuildCaches } from './caches.ts';
+import type { BuildCaches } from './caches.ts';
 import type { ObservedBuild } from './observed.ts';
 import type { ObservedJob } from './observed-job.ts';
 import { type Contender, nextTurns } from './turns.ts';

@@ -3,7 +3,7 @@
 // pull Secret.
 
 import { withAppliedDigest } from '../deployments/cluster/apply.ts';
-import { type Caches } from '../deployments/cluster/caches.ts';
+import type { Caches } from '../deployments/cluster/caches.ts';
 import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { usesRegistry } from '../deployments/record/build-source.ts';
 import { PULL_SECRET } from '../deployments/record/names.ts';

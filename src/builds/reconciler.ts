@@ -16,7 +16,7 @@ import { type BuildStatus, FINAL_PHASES } from '../schema/build.ts';
 import { rfc3339 } from '../schema/conditions.ts';
 import { BUILD_FIELD_MANAGER } from '../schema/meta.ts';
 import { quoted, shortened } from '../schema/text.ts';
-import { type BuildCaches } from './caches.ts';
+import type { BuildCaches } from './caches.ts';
 import { type BuildToDo, observeBuild } from './observe.ts';
 import type { ObservedJob } from './observed-job.ts';
 import { type BuildHindrance, isHindrance } from './source-access.ts';

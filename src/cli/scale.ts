@@ -1,6 +1,6 @@
 // Sets minimum and maximum of a deployment's main service together. A scale subresource cannot: it has one number (ADR 36).
 
-import { type Kubectl } from './kubectl.ts';
+import type { Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
 /** Returns the message to print. The API server validates the numbers against the record's rules and the platform's limits. */

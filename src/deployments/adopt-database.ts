@@ -8,7 +8,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../schema/meta.ts';
 import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from './assess/database-volume.ts';
 import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
-import { type Cluster } from './cluster/cluster.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 
 /** Failures if the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */

@@ -14,7 +14,7 @@ import { TRACING_PROJECTS, type TracingProject } from '../schema/tracing-project
 import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
 import { retryAfterMs } from './assess/retry.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
-import { type Caches } from './cluster/caches.ts';
+import type { Caches } from './cluster/caches.ts';
 import type { Cluster, Clusters } from './cluster/cluster.ts';
 import { deleteEverywhere } from './cluster/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';

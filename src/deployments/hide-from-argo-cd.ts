@@ -3,7 +3,7 @@
 import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import { FIELD_MANAGER } from '../schema/meta.ts';
 import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
-import { type Clusters } from './cluster/cluster.ts';
+import type { Clusters } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleFailures } from './cluster/settle-all.ts';
 import { prunable, unprunable } from './plan/argo-cd.ts';

@@ -9,7 +9,7 @@ import type { StorePart } from '../schema/meta.ts';
 import { type ActionFailure, isOurs, type Observed } from './assess/observed.ts';
 import { postgresSecret, redisSecret } from './children/secrets.ts';
 import { makeOnce } from './cluster/apply.ts';
-import { type Cluster } from './cluster/cluster.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleFailures } from './cluster/settle-all.ts';
 import { passwordLost, passwordState } from './plan/passwords.ts';

@@ -34,7 +34,7 @@ import { newestOf } from './children/contracts.ts';
 import { migrationJob } from './children/desired.ts';
 import { makeTracingProject } from './children/tracing-project.ts';
 import { executePlan, makeOnce, makeRevisionOnce, withAppliedDigest } from './cluster/apply.ts';
-import { type Cluster, type Clusters } from './cluster/cluster.ts';
+import type { Cluster, Clusters } from './cluster/cluster.ts';
 import { deleteObjects, removePods } from './cluster/delete.ts';
 import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
 import { reportRecord, reportRevision, reportTracingProject } from './cluster/report.ts';

@@ -17,7 +17,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../schema/app-deployment.ts
 import { APP_REVISIONS, type AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, PROVIDER_LABEL, VARIABLES_LABEL } from '../schema/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../schema/oauth-provider.ts';
-import { type Caches } from './cluster/caches.ts';
+import type { Caches } from './cluster/caches.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import {

@@ -5,7 +5,7 @@ import { Forbidden, Invalid, NotFound } from '../lib/errors.ts';
 import { PODS } from '../lib/kube/api-resources.ts';
 import { quoted } from '../schema/text.ts';
 import { type ActionFailure, type Pod, refTo, said } from './assess/observed.ts';
-import { type Cluster } from './cluster/cluster.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import { removePods } from './cluster/delete.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleAll } from './cluster/settle-all.ts';

@@ -12,7 +12,7 @@ import { makeRevision } from '../children/app-revision.ts';
 import { repairPatch } from '../plan/drift-repair.ts';
 import { type Action, nameConflict } from '../plan/plan.ts';
 import { names } from '../record/names.ts';
-import { type Cluster } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
 import { deleteObjects } from './delete.ts';
 import { failureOf } from './failures.ts';
 import { leaveToApplies } from './own-updates.ts';

@@ -5,7 +5,7 @@ import { NotFound } from '../../lib/errors.ts';
 import type { DeleteOptions, KubeObject } from '../../lib/kube/client.ts';
 import { API_VERSION } from '../../schema/meta.ts';
 import { type ActionFailure, refTo } from '../assess/observed.ts';
-import { type Cluster, type Clusters } from './cluster.ts';
+import type { Cluster, Clusters } from './cluster.ts';
 import { failureOf } from './failures.ts';
 import { settleAll, settleFailures } from './settle-all.ts';
 

@@ -2,7 +2,7 @@
 
 import { withAppliedDigest } from '../../deployments/cluster/apply.ts';
 import { type Caches, LISTENER_NAMED } from '../../deployments/cluster/caches.ts';
-import { type Cluster } from '../../deployments/cluster/cluster.ts';
+import type { Cluster } from '../../deployments/cluster/cluster.ts';
 import { overlayWrite, placeOf, until } from '../../lib/controller/cluster.ts';
 import type { Reconcile } from '../../lib/controller/controller.ts';
 import { keyOf, refOf } from '../../lib/controller/keys.ts';
@@ -17,7 +17,7 @@ import { hubNamespace, LISTENER_AGENT } from '../../schema/listener-names.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
 import { APPLIED_ANNOTATION, FIELD_MANAGER, LISTENER_FINALIZER, LISTENER_LABEL } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
-import { type ListenerCaches } from './caches.ts';
+import type { ListenerCaches } from './caches.ts';
 import { type Contact, contactOf, type Heard, listenerStatus } from './contact.ts';
 import type { Hearing } from './hearing.ts';
 import { type ControllerAccount, makeHubNamespace, makeHubObjects, makeLease } from './objects.ts';

@@ -9,7 +9,7 @@ import { type ConditionInput, conditionOf, mergeConditions, rfc3339 } from '../.
 import type { Listener } from '../../schema/listener.ts';
 import type { ListenerWork } from '../../schema/listener-work.ts';
 import { ABANDON_ANNOTATION } from '../../schema/meta.ts';
-import { type Condition } from '../../schema/primitives.ts';
+import type { Condition } from '../../schema/primitives.ts';
 
 export interface Mirrored {
   readonly record: AppDeployment;

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { withAppliedDigest } from '../../deployments/cluster/apply.ts';
-import { type Cluster } from '../../deployments/cluster/cluster.ts';
+import type { Cluster } from '../../deployments/cluster/cluster.ts';
 import { namespaceOf, uidOf } from '../../deployments/record/metadata.ts';
 import { holdsValuesOf } from '../../deployments/record/names.ts';
 import { overlayWrite, placeOf } from '../../lib/controller/cluster.ts';

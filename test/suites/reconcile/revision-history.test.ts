@@ -7,7 +7,7 @@ import { rollingBack } from '../../../src/deployments/record/revision-request.ts
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, PODS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
 import { aPod } from '../../support/builders.ts';

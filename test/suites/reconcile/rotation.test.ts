@@ -5,7 +5,7 @@ import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { makeDigestKey } from '../../../src/deployments/hmac-key.ts';
 import { DEPLOYMENTS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { SECRETS_ANNOTATION } from '../../../src/schema/meta.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
