@@ -6,6 +6,7 @@ const integration = (name: string): string => `test/suites/integration/${name}.t
 const OWN_CLUSTERS = ['address', 'cloud', 'kube-client'].map(integration);
 const LONG = ['two-clusters', 'upgrade'].map(integration);
 const BROKEN = ['test/suites/e2e/troubleshooting.test.ts'];
+const UNDER_LOAD = ['scale', 'store-sizes'].map((name) => `test/suites/e2e/${name}.test.ts`);
 
 const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/published-client.test.ts'];
 
@@ -29,6 +30,8 @@ export default defineConfig({
           globalSetup: [PREPARE],
           // To load Davit's schemas anew for each file takes longer than most of the tests.
           isolate: false,
+          // Some of them wait, for shells and for streams.
+          maxWorkers: 2,
           // The slowest take three seconds, and many times that where the machine is busy with other work.
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -87,7 +90,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/suites/e2e/*.test.ts', 'test/suites/e2e/sample/*.test.ts'],
-          exclude: [...TWO_WITH_PODS, ...BROKEN],
+          exclude: [...TWO_WITH_PODS, ...BROKEN, ...UNDER_LOAD],
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           fileParallelism: false,
           testTimeout: 180_000,
@@ -111,6 +114,17 @@ export default defineConfig({
           name: 'broken',
           include: BROKEN,
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        test: {
+          // Not part of `npm test`: pods serve under load for minutes while their number and sizes change.
+          name: 'under-load',
+          include: UNDER_LOAD,
+          globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
+          fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 300_000,
         },

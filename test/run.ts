@@ -11,28 +11,29 @@ import { needs, type Project, prepare } from './support/needs.ts';
 import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/parallel-runs.ts';
 
 /**
- * What runs side by side, and in each list one after another: a cluster is there only while its own project runs. Those of
- * clusters mostly wait, and beside them there is room on two cores for what computes.
+ * What runs side by side. Those of clusters mostly wait, and have limits for what they wait for; what computes takes the rest of the
+ * processors.
  */
-const WHOLE: readonly (readonly (readonly Project[])[])[] = [
-  [['integration'], ['e2e']],
-  [['clusters']],
-  [['unit', 'published']],
-];
+const WHOLE: readonly (readonly Project[])[] = [['e2e'], ['clusters'], ['integration'], ['unit', 'published']];
+/** As `nice` counts. */
+const BEHIND_CLUSTERS = 10;
 /** Said here, because by the load of the machine, which is still that of the tests, it would be fewer. */
 const FAULT_LANES = '5';
 const NONE: Tally = { passed: 0, failed: 0, skipped: 0 };
 
 const vitest = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
 const asked = process.argv.slice(2);
-const lists =
+const lanes =
   asked.length > 0
-    ? [[lane('tests', asked)]]
-    : WHOLE.map((list) => list.map((projects) => lane(projects.join('+'), of(projects))));
+    ? [lane('tests', asked)]
+    : WHOLE.map((projects) => ({
+        ...lane(projects.join('+'), of(projects)),
+        ...(projects.includes('unit') && { niceness: BEHIND_CLUSTERS }),
+      }));
 
 /** What the tests of a choice by other arguments need is seen to when vitest has chosen. */
 function projectsOf(args: readonly string[]): Project[] {
-  if (args.length === 0) return WHOLE.flat(2);
+  if (args.length === 0) return WHOLE.flat();
   return args.filter((arg, index): arg is Project => args[index - 1] === '--project' && Object.hasOwn(needs, arg));
 }
 
@@ -67,7 +68,7 @@ const compiled = await mkdtemp(join(tmpdir(), 'davit-compiled-'));
  * time when they collect garbage more rarely; how much memory that is has a bound.
  */
 const env = { NODE_COMPILE_CACHE: compiled, GOGC: '400', GOMEMLIMIT: '1GiB' };
-const tests = await runLanes(lists, { say, children, env, isStopped: () => stopped });
+const tests = await runLanes(lanes, { say, children, env });
 const faults = asked.length > 0 || stopped ? NONE : await sampleOfFaults();
 await rm(compiled, { recursive: true, force: true });
 const { passed, failed, skipped } = sum([tests, faults, stopped ? { ...NONE, failed: 1 } : NONE]);

@@ -94,6 +94,7 @@ export const needs = {
   clusters: [kubernetes, helm, ...pods, gateway],
   long: [kubernetes, helm, landed],
   e2e: [kubernetes, helm, ...pods],
+  'under-load': [kubernetes, helm, ...pods],
   broken: [kubernetes, helm, ...pods, chromium, prometheus],
   listener: [kubernetes, helm, ...pods, jq],
   install: [kubernetes, helm, ...pods, jq, prometheus, baseImages, davitImage, landed, landedImage],

@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Lane, runLanes, signalGroup } from './parallel-runs.ts';
@@ -41,10 +41,7 @@ async function run(
 ): Promise<{ tally: object; said: string[] }> {
   const said: string[] = [];
   const lanes = await Promise.all(Object.entries(programs).map(([name, program]) => lane(name, program)));
-  const tally = await runLanes(
-    lanes.map((one) => [one]),
-    { say: (line) => said.push(line), children, silenceMs },
-  );
+  const tally = await runLanes(lanes, { say: (line) => said.push(line), children, silenceMs });
   return { tally, said };
 }
 
@@ -69,17 +66,17 @@ describe('lanes', () => {
     expect(said).toEqual(['one   │ two lines', 'one   │ of one']);
   });
 
-  it('of one list run one after another, with more environment, and none begins when it is to end', async () => {
+  it('have more environment, and run behind others where that is asked for', async () => {
     const said: string[] = [];
-    const rest = (name: string): string =>
-      `console.log(process.env.MORE + ' begins'); setTimeout(() => console.log('${name} ends'), 300)`;
-    const names = ['first', 'second', 'third'];
-    const list = await Promise.all(names.map((name) => lane(name, { ...one, rest: rest(name) })));
-    const isStopped = (): boolean => said.some((line) => line.includes('second'));
-    const options = { say: (line: string) => void said.push(line), children: new Set<ChildProcess>(), isStopped };
-    const tally = await runLanes([list], { ...options, env: { MORE: 'it' } });
-    expect(said).toEqual(['first  │ it begins', 'first  │ first ends', 'second │ it begins', 'second │ second ends']);
-    expect(tally).toEqual({ passed: 4, failed: 0, skipped: 2 });
+    const rest = `import os from 'node:os'; setTimeout(() => console.log(process.env.MORE, os.getPriority()), 300)`;
+    const niceness = Math.min(19, getPriority() + 1);
+    const options = { say: (line: string) => void said.push(line), children: new Set<ChildProcess>() };
+    const tally = await runLanes([{ ...(await lane('behind', { ...one, rest })), niceness }], {
+      ...options,
+      env: { MORE: 'it' },
+    });
+    expect(said).toEqual([`it ${niceness}`]);
+    expect(tally).toEqual({ passed: 2, failed: 0, skipped: 1 });
   });
 
   it('alone say what they say', async () => {
@@ -113,10 +110,7 @@ describe('lanes', () => {
       setInterval(() => {}, 1000);`;
     const pids: number[] = [];
     const lanes = await Promise.all(['first', 'second'].map((name) => lane(name, { rest })));
-    const ended = runLanes(
-      lanes.map((own) => [own]),
-      { say: (line) => void pids.push(Number(line.split(' ').at(-1))), children },
-    );
+    const ended = runLanes(lanes, { say: (line) => void pids.push(Number(line.split(' ').at(-1))), children });
     await expect.poll(() => pids.length, { timeout: 60_000 }).toBe(2);
     for (const child of children) signalGroup(child, 'SIGINT');
     expect(await ended).toEqual({ passed: 0, failed: 2, skipped: 0 });

@@ -3,7 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
@@ -18,14 +18,14 @@ export interface Lane {
   readonly name: string;
   /** What follows `node`; `--reporter=json --outputFile.json=FILE` is added. */
   readonly args: readonly string[];
+  /** Of it and of what it starts; that of this process if absent. */
+  readonly niceness?: number;
 }
 
 export interface LanesOptions {
   /** A line of all that is said. */
   readonly say: (line: string) => void;
   readonly children: Set<ChildProcess>;
-  /** True once no further lane shall begin. */
-  readonly isStopped?: () => boolean;
   /** Environment of all of them, besides this process's own. */
   readonly env?: NodeJS.ProcessEnv;
   /** After so long without a word it is said which lanes still run. */
@@ -45,27 +45,18 @@ interface Report {
 }
 
 /**
- * The lists side by side, the lanes of a list one after another. Resolves when all have ended. A lane that left no report, or
- * ended in failure without a failed test, is a failure.
+ * All lanes side by side. Resolves when all have ended. A lane that left no report, or ended in failure without a failed test, is a
+ * failure.
  */
-export async function runLanes(lists: readonly (readonly Lane[])[], options: LanesOptions): Promise<Tally> {
-  const { say, children, isStopped = () => false, env = {}, silenceMs = 30_000 } = options;
+export async function runLanes(lanes: readonly Lane[], options: LanesOptions): Promise<Tally> {
+  const { say, children, env = {}, silenceMs = 30_000 } = options;
   const folder = await mkdtemp(join(tmpdir(), 'davit-test-'));
-  const lanes = lists.flat();
   const width = Math.max(...lanes.map(({ name }) => name.length));
   const silence = breakSilence(say, children, silenceMs);
-  const inTurn = async (list: readonly Lane[]): Promise<Tally> => {
-    const tallies: Tally[] = [];
-    for (const lane of list) {
-      if (isStopped()) break;
-      const file = join(folder, `${lane.name}.json`);
-      // oxlint-disable-next-line no-await-in-loop -- one after another
-      tallies.push(await runLane(lane, { file, children, env, say: told(lane, width) }));
-    }
-    return sum(tallies);
-  };
+  const run = (lane: Lane): Promise<Tally> =>
+    runLane(lane, { file: join(folder, `${lane.name}.json`), children, env, say: told(lane, width) });
   try {
-    return sum(await Promise.all(lists.map(inTurn)));
+    return sum(await Promise.all(lanes.map(run)));
   } finally {
     silence.stop();
     await rm(folder, { recursive: true, force: true });
@@ -99,7 +90,7 @@ interface LaneOptions extends Pick<LanesOptions, 'say' | 'children'> {
   readonly env: NodeJS.ProcessEnv;
 }
 
-async function runLane({ args }: Lane, { file, children, env, say }: LaneOptions): Promise<Tally> {
+async function runLane({ args, niceness }: Lane, { file, children, env, say }: LaneOptions): Promise<Tally> {
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
   const child = spawn(process.execPath, [...args, ...reporters], {
     // A group of its own, so that what it has started is within reach too.
@@ -108,6 +99,7 @@ async function runLane({ args }: Lane, { file, children, env, say }: LaneOptions
     env: { ...process.env, ...env, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
   });
   children.add(child);
+  if (niceness !== undefined && child.pid !== undefined) setPriority(child.pid, niceness);
   const [code] = await Promise.all([
     new Promise<number>((resolve) => child.on('close', (exit) => resolve(exit ?? 1))),
     ...[child.stdout, child.stderr].map((stream) => tellLines(stream, say)),

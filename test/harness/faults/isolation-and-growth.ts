@@ -1,5 +1,4 @@
 // What no single record can show: whether one record's trouble is another's (I10), and whether anything grows (I12).
-// Each is run alone, since it measures.
 
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +11,8 @@ import { childIn, RECORD, type Scene, until } from './workloads.ts';
 
 export interface Trial {
   readonly name: string;
+  /** Whether it measures times, which other runs would disturb. */
+  readonly alone: boolean;
   run(
     cluster: Cluster,
     census: Census,
@@ -35,6 +36,7 @@ const WARM_UP = 5;
 function isolation(reactions: number, floorMs: number): Trial {
   return {
     name: 'isolation',
+    alone: true,
     async run(cluster, census) {
       const station = await openStation(cluster, census, `isolation-${process.pid}`);
       const { scene } = station;
@@ -169,6 +171,7 @@ const KEPT_ALIVE = 34;
 function churn(rounds: number, records: number): Trial {
   return {
     name: 'churn',
+    alone: false,
     async run(cluster, census) {
       const station = await openStation(cluster, census, `churn-${process.pid}`);
       try {
