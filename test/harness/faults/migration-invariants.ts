@@ -1,5 +1,6 @@
 // What holds of migrations: one Job a revision, one at a time, and no rollout before its success.
 
+import { MIGRATION_CONTAINER } from '../../../src/schema/meta.ts';
 import type { Seen, Sighting } from './object-history.ts';
 
 /** The first thing that is wrong, or nothing. `history` is in the order of the writes. */
@@ -25,6 +26,11 @@ export function migratedWrongly(history: readonly Sighting[]): string | undefine
       else mine.add(uid);
       if (mine.size > 1) return `Job ${name} migrates beside another`;
     }
+    // It is over when Davit's own container has ended: the Job hears of that later, and not before a sidecar of others ends.
+    if (kind === 'Pod' && labels['davit.dev/component'] === 'migrate' && exitCodeOf(object) === 0) {
+      succeeded.add(revision);
+      running.get(labels['davit.dev/deployment-uid'] ?? '')?.delete(jobs.get(revision) ?? '');
+    }
     const rolled = kind === 'Deployment' ? object.spec.template.metadata.labels?.['davit.dev/revision'] : undefined;
     if (!gone && rolled !== undefined && asking.get(rolled) === true && !succeeded.has(rolled))
       return `Deployment ${name} has pods of revision ${rolled}, whose migration has not succeeded`;
@@ -34,6 +40,14 @@ export function migratedWrongly(history: readonly Sighting[]): string | undefine
 
 function migrates({ spec }: Seen): boolean {
   return spec.requested.runtime?.migrate !== undefined && spec.resolved.migrated !== true;
+}
+
+function exitCodeOf({ status }: Seen): number | undefined {
+  const containers = (status?.containerStatuses ?? []) as readonly {
+    readonly name: string;
+    readonly state?: { readonly terminated?: { readonly exitCode: number } };
+  }[];
+  return containers.find(({ name }) => name === MIGRATION_CONTAINER)?.state?.terminated?.exitCode;
 }
 
 function hasEnded({ status }: Seen, how: string): boolean {
