@@ -95,7 +95,7 @@ interface Leading extends ListenerOptions {
 
 /** Competes for the lease among the replicas for as long as the process lives. */
 async function lead(options: Leading): Promise<void> {
-  const { signal, leaseClient, namespace, identity, leaseMs, log } = options;
+  const { signal, leaseClient, namespace, identity, leaseMs, log, metrics } = options;
   while (!signal.aborted) {
     let working: Promise<void> = Promise.resolve();
     // oxlint-disable-next-line no-await-in-loop -- one election at a time
@@ -105,6 +105,7 @@ async function lead(options: Leading): Promise<void> {
       name: 'davit-listener',
       identity,
       log,
+      metrics,
       leaseDurationMs: leaseMs,
       renewDeadlineMs: Math.round((leaseMs * 2) / 3),
       retryPeriodMs: Math.round((leaseMs * 2) / 15),

@@ -9,6 +9,7 @@ import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess/entry.ts';
 import type { ActionFailure, Observed } from './assess/observed.ts';
+import { unfinished } from './assess/stores.ts';
 import { isServing, replicasOf } from './assess/workloads.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { effectiveNumbers } from './record/resolve.ts';
@@ -216,7 +217,7 @@ export function readyEntry(inputs: StatusInputs): Entry {
       references,
       ...(runsNothing ? [] : [onlyStalled(database), onlyStalled(redis)]),
       onlyStalled(workloads),
-      ...(runsNothing ? [workloads] : inTheWay(inputs)),
+      ...(runsNothing ? [workloads] : [...inTheWay(inputs), unfinished(database), unfinished(redis)]),
       onlyStalled(address),
     ]) ??
     (runsNothing

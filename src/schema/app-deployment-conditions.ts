@@ -141,7 +141,7 @@ export const REASONS = {
   ResizeDeferred: {
     meaning:
       'PostgreSQL or Redis answers with its earlier CPU and memory: its node has no room for the new ones at present.',
-    todo: 'Free room on the node, or run the command in the message: the pod then starts on another node. Otherwise it is resized as soon as there is room.',
+    todo: 'Free room on the node, or ask for less. If another node has room, run the command in the message. Otherwise the pod is resized as soon as there is room.',
   },
   NotAnswering: {
     meaning: 'The database or Redis no longer answers, or an external one does not answer.',

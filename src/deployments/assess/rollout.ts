@@ -7,7 +7,7 @@ import { imageOf } from '../record/revision-image.ts';
 import { type Entry, fail, firstProblem } from './entry.ts';
 import { migrationOf } from './migration.ts';
 import { type ActionFailure, failureOfKind, type Observed } from './observed.ts';
-import { isOwn, ownStoreAnswers } from './stores.ts';
+import { isOwn, ownStoreAnswers, unfinished } from './stores.ts';
 import { isRolled, runningRevision } from './workloads.ts';
 
 /** For the latest revision, because stores have its template. `database` and `redis` count only if they are own ones. */
@@ -17,10 +17,8 @@ export function rolloutOf(
   failures: readonly ActionFailure[],
 ): Entry {
   if (workloads.is !== 'pass') return workloads;
-  const store = firstProblem([
-    isOwn('postgres', revision) ? database : undefined,
-    isOwn('redis', revision) ? redis : undefined,
-  ]);
+  const own = [...(isOwn('postgres', revision) ? [database] : []), ...(isOwn('redis', revision) ? [redis] : [])];
+  const store = firstProblem(own) ?? firstProblem(own.map(unfinished));
   // What answers is of the settings before.
   const problem = store ?? failureOfKind('StatefulSet', failures);
   return problem ? fail(problem.reason, problem.message) : workloads;

@@ -190,15 +190,31 @@ function podStuck({ part, observed, what }: Seen): Entry | undefined {
   return overdue && stalled('PodStuckTerminating', `${what}: ${howToRelease(overdue)}`);
 }
 
-function resizing({ observed, set, what }: Seen): Entry | undefined {
-  if (!set || !isReady(set) || !isResizing(set)) return undefined;
-  const deferred = resizeDeferred(set, observed);
-  if (!deferred) return fail('Resizing', `${what} answers. Its pod is being resized, without a restart.`);
-  const { name, namespace } = deferred.pod.metadata;
-  return fail(
-    'ResizeDeferred',
-    `${what} answers, with its earlier sizes, because its node has no room for the new ones: ${quoted(deferred.words)}. Its pod is resized as soon as there is room. kubectl delete pod ${name} -n ${namespace} lets it start on another node.`,
-  );
+/** A store answers while its pod is resized, and counts as ready; its revision is not deployed before the sizes are in force (`unfinished`). */
+function resizing({ observed, set, what, part, condition }: Seen): Entry | undefined {
+  if (!set || !isReady(set)) return undefined;
+  const deferred = isResizing(set) ? resizeDeferred(set, observed) : undefined;
+  if (deferred) {
+    const { name, namespace } = deferred.pod.metadata;
+    return pass(
+      'ResizeDeferred',
+      `${what} answers, with its earlier sizes, because its node has no room for the new ones: ${quoted(deferred.words)}. Its pod is resized as soon as there is room; smaller sizes need less. If another node has room, kubectl delete pod ${name} -n ${namespace} restarts ${what} there${part === 'redis' ? ', without its data' : ''}.`,
+    );
+  }
+  const before = conditionOf(observed.record.status?.conditions, condition)?.reason;
+  // The StatefulSet is being given back its way of updating, and has not said yet that its pod is of the newest template.
+  const isEnding =
+    (before === 'Resizing' || before === 'ResizeDeferred') &&
+    hasNewestPod(set.status?.updateRevision, podsOf(observed, part));
+  return isResizing(set) || isEnding
+    ? pass('Resizing', `${what} answers. Its pod is being resized, without a restart.`)
+    : undefined;
+}
+
+/** What is left to do for a store that answers. */
+export function unfinished(entry: Entry): Entry | undefined {
+  const { reason, message } = entry;
+  return reason === 'Resizing' || reason === 'ResizeDeferred' ? fail(reason, message) : undefined;
 }
 
 function restarting({ observed, part, set, what }: Seen): Entry | undefined {
@@ -209,10 +225,14 @@ function restarting({ observed, part, set, what }: Seen): Entry | undefined {
   return fail('Starting', `${what} ${how}.`);
 }
 
+function hasNewestPod(updateRevision: string | undefined, pods: readonly Pod[]): boolean {
+  return pods.every(({ metadata: { labels } }) => labels?.[CONTROLLER_REVISION_LABEL] === updateRevision);
+}
+
 function hasNewTemplate({ metadata, status = {} }: Workload, pods: readonly Pod[]): boolean {
   const { observedGeneration = 0, currentRevision, updateRevision } = status;
   if (observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision) return true;
-  return pods.some(({ metadata: { labels } }) => labels?.[CONTROLLER_REVISION_LABEL] !== updateRevision);
+  return !hasNewestPod(updateRevision, pods);
 }
 
 function stoppedAnswering({ observed, condition, what, name }: Seen): Entry | undefined {

@@ -133,8 +133,11 @@ function notRolledYet({ workload, revision, role }: Seen): Entry | undefined {
   return fail('Progressing', `The ${role} is waiting for the rollout of revision ${revision.spec.id}.`);
 }
 
-function justBegun({ workload, role }: Seen): Entry | undefined {
-  return isSeen(workload) ? undefined : fail('Progressing', `The rollout of the ${role} is starting.`);
+function justBegun({ workload, revision, role }: Seen): Entry | undefined {
+  if (isSeen(workload)) return undefined;
+  // It may be another number of pods, which replaces none.
+  const what = hasBeenReady(revision, role) ? `A change of the ${role}` : `The rollout of the ${role}`;
+  return fail('Progressing', `${what} is starting.`);
 }
 
 function serves({ observed, revision, role }: Seen): Entry | undefined {

@@ -28,6 +28,12 @@ const ROWS: readonly Row[] = [
   },
   { reason: 'of another record', store: 'postgres', children: [child('Secret', 'postgres', FOREIGN)], want: 'foreign' },
   {
+    reason: 'it may be the one that opens the volume, without a label',
+    store: 'postgres',
+    children: [child('Secret', 'postgres', FOREIGN), child('PersistentVolumeClaim', 'postgres')],
+    want: 'lost',
+  },
+  {
     reason: 'another would not open the volume',
     store: 'postgres',
     children: [child('PersistentVolumeClaim', 'postgres')],
@@ -74,12 +80,12 @@ describe('passwordLost', () => {
     {
       store: 'postgres',
       found: false,
-      says: `kubectl delete statefulset,pvc shop--postgres -n team, then kubectl annotate appd shop -n team --overwrite davit.dev/empty-database=${UID}. When the Secret exists again, deploy`,
+      says: `kubectl delete statefulset,pvc shop--postgres -n team, then kubectl annotate appd shop -n team --overwrite davit.dev/empty-database=${UID}; then deploy a new revision`,
     },
     {
       store: 'redis',
       found: false,
-      says: 'kubectl delete statefulset shop--redis -n team. When the Secret exists again, deploy',
+      says: 'kubectl delete statefulset shop--redis -n team; then deploy a new revision',
     },
     {
       store: 'postgres',

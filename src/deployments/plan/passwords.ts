@@ -14,15 +14,17 @@ import {
 } from '../assess/observed.ts';
 
 /**
- * `lost`: the Secret is missing, but the data that it opens exists. The cache may lag, so the caller confirms this by a live
+ * `lost`: the Secret is missing, or is not labelled as the deployment's, but the data that it opens exists. The cache may lag, so the caller confirms this by a live
  * read. For `lost` and `foreign` no password is created.
  */
 export type PasswordState = 'there' | 'foreign' | 'to make' | 'lost';
 
 export function passwordState(store: StorePart, observed: Observed): PasswordState {
   const secret = childOf(observed, 'Secret', secretName(store, observed));
-  if (secret) return isOurs(secret, observed) ? 'there' : 'foreign';
-  return dependsOnPassword(store, observed) ? 'lost' : 'to make';
+  if (secret && isOurs(secret, observed)) return 'there';
+  // One of its name is not to be deleted where data depends on a password: it may be the one, without a label.
+  if (dependsOnPassword(store, observed)) return 'lost';
+  return secret ? 'foreign' : 'to make';
 }
 
 /** The failure for a lost password; `found` is an object of its name without the right labels. */
@@ -37,7 +39,7 @@ export function passwordLost(store: StorePart, observed: Observed, found: KubeOb
   const what = WORDS[store];
   const message = found
     ? `${said(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
-    : `${said(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}. When the Secret exists again, deploy a new revision, because the pods still use the old password.`;
+    : `${said(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}; then deploy a new revision, because the running pods have the old password.`;
   return { reason: 'PasswordMissing', ref, message };
 }
 

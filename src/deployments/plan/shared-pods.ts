@@ -5,12 +5,14 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import {
   COMPONENT_LABEL,
   type Component,
+  REVISION_LABEL,
   type Role,
   STORE_PARTS,
   STORE_REVISION_ANNOTATION,
   type StorePart,
 } from '../../schema/meta.ts';
 import { deploymentOf, type Observed, statefulSetOf, type Workload } from '../assess/observed.ts';
+import { isReadyPod, podsOf } from '../assess/pod-failures.ts';
 import { isOwn } from '../assess/stores.ts';
 import { isRoleRolled } from '../assess/workloads.ts';
 import { imageOf } from '../record/revision-image.ts';
@@ -24,7 +26,8 @@ type Ids = Readonly<Partial<Record<Component, string>>>;
 
 /**
  * `draft`, with the ids of the running pods that are its own too: under these ids the template of their part would not be changed for
- * it. Only pods of the active revision that are all ready are shared. It is decided once, when the revision is made. Who asks for
+ * it. Only pods of the active revision that are all ready are shared, also beside those of a rollout that has not ended: with its
+ * template again, a Deployment keeps their ReplicaSet. It is decided once, when the revision is made. Who asks for
  * a new revision and changes nothing wants new pods, so that a tag is pulled again. `made`: the children of a
  * revision, with their digests.
  */
@@ -35,12 +38,19 @@ export function sharingPods(
 ): AppRevision {
   const active = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED');
   if (!active || !isComparable(active, draft) || isAskedAgain(observed, draft) || !isMigrated(draft)) return draft;
-  const roles = rolesOf(draft.spec.resolved).filter((role) => isRoleRolled(observed, active, role));
+  const roles = rolesOf(draft.spec.resolved).filter(
+    (role) => isRoleRolled(observed, active, role) || isBeingReplaced(observed, active, role),
+  );
   const ready: Ids = Object.fromEntries(roles.map((role) => [role, podsIdOf(active, role)]));
   const children = made(withIds(draft, { ...ready, ...idsOfStores(observed) }));
   const { actions } = plan(children, observed, NOTHING_PRUNED);
   const before = made(active);
-  const shared = roles.filter((role) => isUnchanged(role, observed, children, before));
+  const shared = roles.filter(
+    (role) =>
+      sameJson(templateIn(children, observed, role), templateIn(before, observed, role)) &&
+      (isBeingReplaced(observed, active, role) ||
+        !hasDrifted(templateIn(children, observed, role), deploymentOf(observed, role)?.spec?.template)),
+  );
   if (shared.length === 0) return draft;
   return withShared(draft, Object.fromEntries(shared.map((role) => [role, ready[role]])), {
     ...idsOfStores(observed),
@@ -65,21 +75,22 @@ function isMigrated({ spec: { requested, resolved } }: AppRevision): boolean {
   return !requested.runtime?.migrate || resolved.migrated === true;
 }
 
-/** Whether the template of a part is the same for both revisions, and that of its workload. */
-function isUnchanged(
-  role: Role,
-  observed: Observed,
-  wanted: readonly KubeObject[],
-  before: readonly KubeObject[],
-): boolean {
-  const templateIn = (children: readonly KubeObject[]): unknown => {
-    const found = children.find(
-      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === observed.names[role],
-    );
-    return (found as Workload | undefined)?.spec?.template;
-  };
-  const template = templateIn(wanted);
-  return sameJson(template, templateIn(before)) && !hasDrifted(template, deploymentOf(observed, role)?.spec?.template);
+/** Whether the Deployment has the template of another revision, while pods of the active one are there and all of them ready. */
+function isBeingReplaced(observed: Observed, active: AppRevision, role: Role): boolean {
+  const id = podsIdOf(active, role);
+  const template = deploymentOf(observed, role)?.spec?.template;
+  const pods = podsOf(observed, role, id).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  return (
+    template !== undefined &&
+    template.metadata?.labels?.[REVISION_LABEL] !== id &&
+    pods.length > 0 &&
+    pods.every(isReadyPod)
+  );
+}
+
+function templateIn(children: readonly KubeObject[], { names }: Observed, role: Role): unknown {
+  const found = children.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === names[role]);
+  return (found as Workload | undefined)?.spec?.template;
 }
 
 function idsOfStores(observed: Observed): Ids {

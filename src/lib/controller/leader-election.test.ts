@@ -17,6 +17,8 @@ afterEach(() => {
 interface Candidate {
   readonly ask: AbortController;
   readonly told: string[];
+  /** What its metrics say. */
+  readonly measured: string[];
   leading: AbortSignal | undefined;
   outcome: ElectionOutcome | undefined;
 }
@@ -30,13 +32,14 @@ function aCandidate(
 ): Candidate {
   const ask = new AbortController();
   running.push(ask);
-  const candidate: Candidate = { ask, told: [], leading: undefined, outcome: undefined };
+  const candidate: Candidate = { ask, told: [], measured: [], leading: undefined, outcome: undefined };
   void runLeaderElection({
     // The token tells the candidates' writes apart.
     client: kube.withToken(identity),
     ...ref,
     identity,
     log,
+    metrics: { leading: (lease, isLeading) => void candidate.measured.push(`${lease} ${isLeading}`) },
     clock,
     random,
     signal: ask.signal,
@@ -73,6 +76,7 @@ describe('leader election', () => {
     expect(a.outcome).toBe('released');
     expect(lease(kube)['holderIdentity']).toBe('');
     expect(a.leading?.aborted).toBe(true);
+    expect(a.measured).toEqual(['davit true', 'davit false']);
     expect(clock.pending).toBe(0);
   });
 
@@ -87,6 +91,7 @@ describe('leader election', () => {
       ...ref,
       identity: 'a',
       log,
+      metrics: { leading: () => undefined },
       clock: { ...clock, elapsed: () => clock.elapsed() + frozenMs },
       signal: ask.signal,
       onStarted: (_, asked) => {

@@ -16,7 +16,8 @@ export interface LeaderElectionOptions {
   /** Unlike that of every other replica, and of this one's earlier life: the pod's name and a random part. */
   readonly identity: string;
   readonly log: Logger;
-  readonly metrics?: RuntimeMetrics;
+  /** Not optional: an alert fires where no process says that it leads. */
+  readonly metrics: Pick<RuntimeMetrics, 'leading'>;
   readonly clock?: Clock;
   readonly random?: () => number;
   /** How long others wait, after they last saw the lease change, before they take it. */
@@ -160,7 +161,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     let cancelDeadline = clock.schedule(deadline - clock.elapsed(), lose);
     // Ends the sleep between renewals as well.
     const stop = AbortSignal.any([leading.signal, signal]);
-    metrics?.leading(name, true);
+    metrics.leading(name, true);
     log.info('Leading');
     options.onStarted(leading.signal, () => !leading.signal.aborted && clock.elapsed() < deadline);
     while (!stop.aborted) {
@@ -182,7 +183,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     const lost = !signal.aborted || leading.signal.aborted;
     // On request the lease is still ours until it is released; whatever writes under it must end first.
     if (lost) lose();
-    metrics?.leading(name, false);
+    metrics.leading(name, false);
     log.info({ lost }, 'No longer leading');
     const stopped = stopQuietly();
     if (!lost) await Promise.race([stopped, aborted(leading.signal)]);

@@ -5,6 +5,7 @@ import type { Logger } from '../logger.ts';
 import { rewindGuarded } from './clients/rewind-guarded.ts';
 import type { Controller } from './controller.ts';
 import { runLeaderElection } from './leader-election.ts';
+import type { RuntimeMetrics } from './metrics.ts';
 
 export interface LeadingOptions {
   readonly leaseClient: KubeClient;
@@ -14,6 +15,7 @@ export interface LeadingOptions {
   readonly identity: string;
   readonly leaseMs: number;
   readonly log: Logger;
+  readonly metrics: Pick<RuntimeMetrics, 'leading'>;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
   /** Called when this process begins to lead, until `leading` aborts; `holds` says whether it still does. */
@@ -22,7 +24,7 @@ export interface LeadingOptions {
 
 /** Leads again after leadership was lost. Resolves when `signal` has aborted and the Lease is released. */
 export async function leadAgainAndAgain(options: LeadingOptions): Promise<void> {
-  const { signal, namespace, name, identity, leaseMs, log, begin } = options;
+  const { signal, namespace, name, identity, leaseMs, log, metrics, begin } = options;
   // One guard for all elections: an outage ends an election, and a backup may be restored during it.
   const client = rewindGuarded(options.leaseClient, options.onRewound);
   while (!signal.aborted) {
@@ -38,6 +40,7 @@ export async function leadAgainAndAgain(options: LeadingOptions): Promise<void> 
       name,
       identity,
       log,
+      metrics,
       leaseDurationMs: leaseMs,
       renewDeadlineMs: Math.round((leaseMs * 2) / 3),
       retryPeriodMs: Math.round((leaseMs * 2) / 15),

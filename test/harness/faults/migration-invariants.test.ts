@@ -36,7 +36,11 @@ it.each<[name: string, history: readonly Sighting[], wrong: string | undefined]>
   ['a rollback', [revision('a', { resolved: { migrated: true } }), rolled('a')], undefined],
   ['a rollout before the end', [revision('a'), job('a', '1'), rolled('a')], 'has not succeeded'],
   ['a rollout as soon as its container has ended', [revision('a'), job('a', '1'), pod('a', 0), rolled('a')], undefined],
-  ['a rollout after its container has failed', [revision('a'), job('a', '1'), pod('a', 3), rolled('a')], 'not succeeded'],
+  [
+    'a rollout after its container has failed',
+    [revision('a'), job('a', '1'), pod('a', 3), rolled('a')],
+    'not succeeded',
+  ],
   [
     'the next as soon as its container has ended',
     [revision('a'), job('a', '1'), pod('a', 0), revision('b'), job('b', '2')],

@@ -160,7 +160,9 @@ withPods('sizes of a PostgreSQL and a Redis that run', () => {
     const before = await podOf('postgres');
     const cores = Number(await davit.kubectl(['get', 'nodes', '-o', 'jsonpath={.items[0].status.allocatable.cpu}']));
     await apply({ ...MORE, dbCpu: cores, dbCpuLimit: cores });
-    await says('DatabaseReady', { status: 'False', reason: 'ResizeDeferred' });
+    await says('DatabaseReady', { status: 'True', reason: 'ResizeDeferred' });
+    await says('Available', { status: 'True', reason: 'Serving' });
+    await says('Ready', { status: 'False', reason: 'ResizeDeferred' });
     expect((await sql('select count(*) from kept')).trim()).toBe('0');
     expect(await newestState()).not.toBe('DEPLOYED');
     await apply(MORE);

@@ -218,6 +218,7 @@ describe('a real API server', () => {
         name: 'lease',
         identity: 'ab'[index] ?? '',
         log,
+        metrics: { leading: () => undefined },
         signal,
         leaseDurationMs: 1500,
         renewDeadlineMs: 1000,

@@ -1,6 +1,7 @@
 // What a running Davit logs and measures while a deployment becomes READY, another one fails, and both are deleted: what people
 // see who have the log and the metrics and nothing else.
 
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
@@ -13,6 +14,10 @@ import { type Line, linesOf, type Scrape, scrape, sumOf } from '../../support/te
 const davit: Attached = attach(inject('davit'));
 const NAMESPACE = 'observed';
 type Part = 'controller' | 'api';
+const monitoring = readFileSync(join(import.meta.dirname, '../../../docs/monitoring.md'), 'utf8');
+/** About what does not happen here: builds and their registry, lost data, failures, a certificate of its own. */
+const WAITS =
+  /^davit_(build_(?!info)|registry|code_host|databases_at_risk|watch_|certificate|spans|deployment_|deployments_(unavailable|omitted)|http_event_streams_refused)/;
 
 let tenant: Tenant;
 let before: Readonly<Record<Part, Scrape>>;
@@ -184,6 +189,16 @@ describe('the metrics', () => {
         route: '/v2/deployments/:deployment_id',
       });
     expect(slow('+Inf') - slow('10')).toBe(0);
+  });
+
+  it('all have series in processes that work, but for those that wait for what they are about', () => {
+    const named = [...monitoring.matchAll(/^\| `(davit_[a-z_]+)` \|/gm)].map(([, name = '']) => name);
+    const seen = [...during.controller.keys(), ...during.api.keys()];
+    const has = (name: string): boolean => seen.some((series) => new RegExp(`^${name}(_bucket)?({|$)`).test(series));
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((name) => !has(name) && !WAITS.test(name))).toEqual([]);
+    // An alert fires where no process leads.
+    expect(sumOf(during.controller, 'davit_leader', { lease: 'davit-controller' })).toBe(1);
   });
 
   it('name no tenant, no deployment and no user', () => {

@@ -152,16 +152,21 @@ it('are said while they are under way, and the revision is not DEPLOYED before t
   const { kube } = controller;
   await ask(kube, { dbCpu: 0.2 });
   const seen = new Set<string>();
+  const states = new Set<string | undefined>();
   for (let pass = 0; pass < 6; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();
     seen.add(`${runs(kube).cpu} ${says(kube, 'DatabaseReady')} ${newestRevision(kube).status?.state}`);
+    states.add(record(kube).status?.state);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await world(kube);
   }
   await settle(controller);
   expect([...seen].filter((one) => one.startsWith('100m') && one.endsWith('DEPLOYED'))).toEqual([]);
-  expect([...seen]).toContain('100m False Resizing DEPLOYING');
+  expect([...seen]).toContain('100m True Resizing DEPLOYING');
+  expect([...seen].filter((one) => one.includes('Starting'))).toEqual([]);
+  // It serves throughout.
+  expect([...states]).toEqual(['READY']);
   expectSettled(kube);
 });
 
@@ -171,7 +176,9 @@ it('wait for room, and asked back, nothing has happened', async () => {
   const before = runs(kube);
   await ask(kube, { dbCpu: 0.9 });
   await settle(controller, 'none');
-  expect(says(kube, 'DatabaseReady')).toBe('False ResizeDeferred');
+  expect(says(kube, 'DatabaseReady')).toBe('True ResizeDeferred');
+  expect([says(kube, 'Ready'), says(kube, 'Available')]).toEqual(['False ResizeDeferred', 'True Serving']);
+  expect(record(kube).status?.state).toBe('READY');
   expect(conditionIn(kube, 'DatabaseReady')?.message).toContain('Not enough cpu');
   expect(newestRevision(kube).status?.state).not.toBe('DEPLOYED');
   await ask(kube, { dbCpu: null });
