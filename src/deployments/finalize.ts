@@ -17,7 +17,7 @@ import { withOverdue } from './assess/terminating-pods.ts';
 import type { Caches } from './cluster/caches.ts';
 import type { Cluster, Clusters } from './cluster/cluster.ts';
 import { deleteEverywhere } from './cluster/delete.ts';
-import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
+import { areConflicts, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
 import { reportRecord } from './cluster/report.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import { nextStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
@@ -83,7 +83,7 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
   if (!done) return {};
   const refusals = withStableMessages(done.refusals, record);
   const causes = causesOf(refusals);
-  if (areRaces(causes) || wasLost(signal)) throw decisiveOf(causes);
+  if (areConflicts(causes) || wasLost(signal)) throw decisiveOf(causes);
   const hindrance = hindranceOf(refusals, done.hindrance);
   if (!isFirst || hindrance)
     unsaid.push(...(await failuresOf(() => say(done.waitsFor, hindrance, signal.aborted ? lasting : home))));

@@ -15,8 +15,8 @@ import {
   isOurs,
   type Observed,
   type ObservedCondition,
+  refText,
   refTo,
-  said,
   volumeClaimOf,
 } from './observed.ts';
 
@@ -76,8 +76,8 @@ export function volumeMissing(observed: Observed, found: KubeObject | undefined)
   const ref = { kind: 'PersistentVolumeClaim', name: postgresClaim };
   const labels = `${DEPLOYMENT_LABEL}=${name} ${COMPONENT_LABEL}=postgres ${DEPLOYMENT_UID_LABEL}=${uid}`;
   const restore = found
-    ? `${said(ref)} does not have the labels of this deployment. If it contains the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
-    : `${said(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Restore the volume from a backup, with the labels ${labels}; the deployment then continues automatically.`;
+    ? `${refText(ref)} does not have the labels of this deployment. If it contains the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
+    : `${refText(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Restore the volume from a backup, with the labels ${labels}; the deployment then continues automatically.`;
   const message = `${restore} To start with an empty database instead: ${startEmpty(observed)}.`;
   return { reason: 'VolumeMissing', ref, message };
 }
@@ -97,13 +97,13 @@ export function volumeTrouble(observed: Observed): ActionFailure | undefined {
     return {
       reason: 'VolumeTerminating',
       ref,
-      message: `${said(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before.`,
+      message: `${refText(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before.`,
     };
   if (claim.status?.phase === 'Lost')
     return {
       reason: 'VolumeLost',
       ref,
-      message: `${said(ref)} has lost its PersistentVolume. Restore that PersistentVolume, or delete the claim and restore both from a backup.`,
+      message: `${refText(ref)} has lost its PersistentVolume. Restore that PersistentVolume, or delete the claim and restore both from a backup.`,
     };
   return undefined;
 }

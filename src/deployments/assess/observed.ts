@@ -195,7 +195,7 @@ export function refTo({ kind, metadata: { name } }: KubeObject): ChildRef {
 }
 
 /** The reference as text: `Deployment shop`. */
-export function said({ kind, name }: ChildRef): string {
+export function refText({ kind, name }: ChildRef): string {
   return `${kind} ${name}`;
 }
 

@@ -8,7 +8,15 @@ import {
   DEPLOYMENT_UID_LABEL,
   POSTGRES_IMAGE_ANNOTATION,
 } from '../../schema/meta.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, volumeClaimOf } from '../assess/observed.ts';
+import {
+  type ActionFailure,
+  childOf,
+  isOurs,
+  type Observed,
+  refText,
+  refTo,
+  volumeClaimOf,
+} from '../assess/observed.ts';
 import type { DataThere } from '../record/wanted-revision.ts';
 import { storageOf } from './plan.ts';
 
@@ -39,7 +47,7 @@ export function planAdoption(observed: Observed): KeptData {
   if (going)
     return refused(
       going,
-      `${said(refTo(going))} is being deleted. The deployment continues automatically when it is gone.`,
+      `${refText(refTo(going))} is being deleted. The deployment continues automatically when it is gone.`,
     );
   return { takeUp: kept as KubeObject[], refusals: [] };
 }
@@ -71,18 +79,18 @@ function refused(object: KubeObject, message: string): KeptData {
 
 function howToTakeUp(kept: readonly KubeObject[], { record }: Observed, from: string | undefined): string {
   const { name, namespace } = record.metadata;
-  const what = kept.map(refTo).map(said).join(' and ');
+  const what = kept.map(refTo).map(refText).join(' and ');
   return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To start with an empty database, delete these objects.`;
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {
-  return `${said(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete the volume.`;
+  return `${refText(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete the volume.`;
 }
 
 function lacksVolume(secret: KubeObject, { names }: Observed): string {
-  return `${said(refTo(secret))} is the password of a database of an earlier deployment of this name, but its volume does not exist. Restore PersistentVolumeClaim ${names.postgresClaim} from a backup. To start with an empty database, delete the Secret.`;
+  return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its volume does not exist. Restore PersistentVolumeClaim ${names.postgresClaim} from a backup. To start with an empty database, delete the Secret.`;
 }
 
 function mixed(kept: readonly KubeObject[]): string {
-  return `${kept.map(refTo).map(said).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one, or delete both.`;
+  return `${kept.map(refTo).map(refText).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one, or delete both.`;
 }

@@ -8,7 +8,7 @@ import {
   childOf,
   isOurs,
   type Observed,
-  said,
+  refText,
   statefulSetOf,
   volumeClaimOf,
 } from '../assess/observed.ts';
@@ -36,8 +36,8 @@ export function passwordLost(store: StorePart, observed: Observed, found: KubeOb
   ].join(' ');
   const what = WORDS[store];
   const message = found
-    ? `${said(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
-    : `${said(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}. When the Secret exists again, deploy a new revision, because the pods still use the old password.`;
+    ? `${refText(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
+    : `${refText(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}. When the Secret exists again, deploy a new revision, because the pods still use the old password.`;
   return { reason: 'PasswordMissing', ref, message };
 }
 

@@ -9,7 +9,7 @@ import {
   STORE_PARTS,
 } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../assess/observed.ts';
+import { type ActionFailure, childOf, isOurs, type Observed, refText, refTo } from '../assess/observed.ts';
 import { mayStartPods } from '../assess/pod-starts.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { hasDrifted } from './drift.ts';
@@ -141,7 +141,7 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
   return {
     reason: 'NameConflict',
     ref,
-    message: `${said(ref)} exists and does not belong to this deployment. Delete or rename it, or create the deployment with another name.`,
+    message: `${refText(ref)} exists and does not belong to this deployment. Delete or rename it, or create the deployment with another name.`,
   };
 }
 

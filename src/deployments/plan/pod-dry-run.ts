@@ -8,8 +8,8 @@ import {
   failureAt,
   isOurs,
   type Observed,
+  refText,
   refTo,
-  said,
   type Workload,
 } from '../assess/observed.ts';
 import { hasDrifted } from './drift.ts';
@@ -129,6 +129,6 @@ export function podRefused({ workload, replaces }: PodToTry, words: string): Act
   return {
     reason: 'PodsRefused',
     ref,
-    message: `The API server rejects the pods of ${said(ref)}: ${quoted(words)}. Running pods are not changed. Correct the cause; the deployment then continues automatically.`,
+    message: `The API server rejects the pods of ${refText(ref)}: ${quoted(words)}. Running pods are not changed. Correct the cause; the deployment then continues automatically.`,
   };
 }

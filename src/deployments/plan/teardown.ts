@@ -6,7 +6,7 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { COMPONENT_LABEL, IMAGE_COMPONENTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
 import { isOurs, type Observed, type Pod } from '../assess/observed.ts';
-import { howToRelease, isControlled, said, untilOverdueMs } from '../assess/terminating-pods.ts';
+import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
 import { names } from '../record/names.ts';
 import { valuesNamed } from './secret-garbage.ts';
 
@@ -41,7 +41,7 @@ export function nextStep(observed: Observed, now: Date): TeardownStep | undefine
 function namesOf(pods: readonly Pod[]): string {
   const [first, ...others] = pods.toSorted((a, b) => rank(a) - rank(b) || (a.metadata.name < b.metadata.name ? -1 : 1));
   if (!first) return '';
-  return ` (${said(first)}${others.length > 0 ? ` and ${others.length} more` : ''})`;
+  return ` (${podText(first)}${others.length > 0 ? ` and ${others.length} more` : ''})`;
 }
 
 function rank({ overdue }: Pod): number {
@@ -65,7 +65,7 @@ function hindranceOf(
   if (user)
     return user.overdue
       ? howToRelease(user)
-      : `PersistentVolumeClaim ${name} is used by ${said(user)}. Delete that pod.`;
+      : `PersistentVolumeClaim ${name} is used by ${podText(user)}. Delete that pod.`;
   const isLate = now.getTime() - Date.parse(deletionTimestamp) > CLAIM_GOES_WITHIN_MS;
   return isLate
     ? `PersistentVolumeClaim ${name} is held by its finalizers. kubectl describe pvc ${name} -n ${namespace} shows the pods that use it.`
