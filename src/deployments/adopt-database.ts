@@ -8,13 +8,13 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../schema/meta.ts';
 import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from './assess/database-volume.ts';
-import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
+import { type ActionFailure, type ObservedChildren, refTo } from './assess/observed.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 import { NO_KEPT_DATA, planAdoption } from './plan/adoption.ts';
 
 /** Failures if the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
-export async function volumeRefusals(observed: Observed, target: Cluster): Promise<ActionFailure[]> {
+export async function volumeRefusals(observed: ObservedChildren, target: Cluster): Promise<ActionFailure[]> {
   const trouble = volumeTrouble(observed);
   if (trouble) return [trouble];
   if (!isVolumeMissing(observed)) return [];
@@ -35,7 +35,7 @@ export async function volumeRefusals(observed: Observed, target: Cluster): Promi
  * record's children with what was adopted, or what prevents the adoption.
  */
 export async function adoptDatabase(
-  observed: Observed,
+  observed: ObservedChildren,
   latest: AppRevision,
   target: Cluster,
 ): Promise<{ readonly children: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {

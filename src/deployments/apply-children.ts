@@ -3,7 +3,7 @@
 import type { EventRecorder } from '../lib/controller/events.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import type { ActionFailure, Observed } from './assess/observed.ts';
+import type { ActionFailure, Observed, ObservedRecord } from './assess/observed.ts';
 import { mayStartPods } from './assess/pod-starts.ts';
 import { executePlan, withAppliedDigest } from './cluster/apply.ts';
 import type { EnsuredRevision } from './ensure-revision.ts';
@@ -72,7 +72,7 @@ export async function applyChildren(
 }
 
 /** Whether the revision was deployed when the pass began, and the record has not changed since. */
-function isDeployed({ record: { metadata, status } }: Observed, latest: AppRevision): boolean {
+function isDeployed({ record: { metadata, status } }: ObservedRecord, latest: AppRevision): boolean {
   return latest.status?.state === 'DEPLOYED' && status?.observedGeneration === metadata.generation;
 }
 

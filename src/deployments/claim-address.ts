@@ -2,7 +2,7 @@
 
 import type { AppRevision } from '../schema/app-revision.ts';
 import { type AddressOutcome, type AskedAddress, addressOf, keepsAddress, undecided } from './assess/address.ts';
-import type { ActionFailure, Observed } from './assess/observed.ts';
+import type { ActionFailure, Observed, ObservedChildren } from './assess/observed.ts';
 import { heldRevision } from './assess/workloads.ts';
 import { deleteObjects } from './cluster/delete.ts';
 import type { ReconcilerOptions } from './pass.ts';
@@ -29,7 +29,7 @@ export async function claimAddress(
 
 /** Decided synchronously, so that exactly one of several concurrent claims succeeds. */
 function claim(
-  observed: Observed,
+  observed: ObservedChildren,
   asked: AskedAddress,
   latest: AppRevision,
   hosts: ReconcilerOptions['hosts'],
@@ -43,7 +43,10 @@ function claim(
   return { is: 'taken', host, ...(isOwnTenant && { by: holder.name }) };
 }
 
-async function removeAddress(observed: Observed, target: ReconcilerOptions['target']): Promise<ActionFailure[]> {
+async function removeAddress(
+  observed: ObservedChildren,
+  target: ReconcilerOptions['target'],
+): Promise<ActionFailure[]> {
   const object = addressOf(observed);
   return object && object.metadata.deletionTimestamp === undefined ? deleteObjects([object], target) : [];
 }

@@ -73,7 +73,7 @@ function draftOf(observed: Observed, spec: AppRevisionSpec, options: ReconcilerO
 
 // An existing project of that name is reused, whoever created it.
 async function ensureTracingProject(
-  { record, tracingProject }: Observed,
+  { record, tracingProject }: Pick<Observed, 'record' | 'tracingProject'>,
   home: Cluster,
 ): Promise<readonly ActionFailure[]> {
   if (tracingProject !== undefined) return [];

@@ -2,7 +2,7 @@
 
 import type { StorePart } from '../schema/meta.ts';
 import { volumeRefusals } from './adopt-database.ts';
-import type { ActionFailure, Observed } from './assess/observed.ts';
+import type { ActionFailure, Observed, ObservedChildren } from './assess/observed.ts';
 import { isOwn } from './assess/stores.ts';
 import { revisionOfStore } from './assess/workloads.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -18,7 +18,7 @@ import { runsHere } from './record/listener-assignment.ts';
  */
 export async function guardStores(
   stores: readonly StorePart[],
-  observed: Observed,
+  observed: ObservedChildren,
   target: Cluster,
 ): Promise<readonly ActionFailure[]> {
   const passwords = await ensurePasswords(observed, stores, target);

@@ -6,7 +6,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
 import type { Preconditions } from './assess/assessment.ts';
-import { type ActionFailure, type Observed, refTo, type SecretsRead } from './assess/observed.ts';
+import { type ActionFailure, type Observed, type ObservedSecrets, refTo, type SecretsRead } from './assess/observed.ts';
 import { patienceOf } from './assess/patience.ts';
 import { withJustStarted } from './assess/pod-startup.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
@@ -24,8 +24,6 @@ import { scaledBy, scaledTo } from './record/scaled.ts';
 import { readAtStart, referencesOf } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
-type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRead' | 'unread'>;
-
 /** All inputs of decisions about this record, including Secrets that cannot be read. */
 export async function observeWithSecrets(
   record: AppDeployment,
@@ -36,7 +34,7 @@ export async function observeWithSecrets(
   return {
     ...observeCaches(record, clusters),
     canBuild: canBuild(clusters.settings),
-    ...(await namedSecrets(record, contents, signal)),
+    ...(await observeSecrets(record, contents, signal)),
   };
 }
 
@@ -44,7 +42,7 @@ export async function observeWithSecrets(
 export function observeCaches(
   record: AppDeployment,
   { home, target, settings }: Clusters & { readonly settings: Settings },
-): Omit<Observed, keyof NamedSecrets | 'canBuild'> {
+): Omit<Observed, keyof ObservedSecrets | 'canBuild'> {
   const { caches } = home;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
@@ -98,11 +96,11 @@ export async function observeForReport(
   return { ...after, pods, patience: patienceOf(record, settings, now()) };
 }
 
-async function namedSecrets(
+async function observeSecrets(
   record: AppDeployment,
   contents: SecretFingerprints,
   signal: AbortSignal | undefined,
-): Promise<NamedSecrets> {
+): Promise<ObservedSecrets> {
   const { secrets, failures } = await readSecrets(record, contents, signal);
   // Values that are not known say nothing, and nothing is rolled by them.
   const digested = failures.length > 0 ? INCOMPLETE : await secretsRead(record, secrets, contents);

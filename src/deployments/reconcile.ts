@@ -7,7 +7,7 @@ import { earliestRequeue } from '../lib/controller/requeue.ts';
 import { adoptDatabase } from './adopt-database.ts';
 import { applyChildren } from './apply-children.ts';
 import { checkPreconditions, type Preconditions } from './assess/assessment.ts';
-import { type Observed, refTo } from './assess/observed.ts';
+import { type Observed, type ObservedRecord, refTo } from './assess/observed.ts';
 import { pausedBy } from './assess/pause.ts';
 import { claimAddress } from './claim-address.ts';
 import { cleanUp } from './clean-up.ts';
@@ -74,7 +74,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
 }
 
 /** An exception is a failure that is reported. */
-function unexpected(error: unknown, { record, revisions }: Observed): PassOutcome {
+function unexpected(error: unknown, { record, revisions }: ObservedRecord): PassOutcome {
   return { latest: revisions[0], refusals: [failureOf(error, refTo(record), 'reconcile')] };
 }
 

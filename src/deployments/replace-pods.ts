@@ -4,7 +4,7 @@ import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import { Forbidden, Invalid, NotFound } from '../lib/errors.ts';
 import { PODS } from '../lib/kube/api-resources.ts';
 import { quoted } from '../schema/text.ts';
-import { type ActionFailure, type Observed, type Pod, refText, refTo } from './assess/observed.ts';
+import { type ActionFailure, type ObservedChildren, type Pod, refText, refTo } from './assess/observed.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { removePods } from './cluster/delete.ts';
 import { failureOf } from './cluster/failures.ts';
@@ -18,7 +18,7 @@ import { stuckPods } from './plan/stuck-pods.ts';
  * its template replaces it. Returns the failures.
  */
 export async function replacePods(
-  observed: Observed,
+  observed: ObservedChildren,
   changed: ReadonlySet<string>,
   { target, now }: Pick<ReconcilerOptions, 'target' | 'now'>,
 ): Promise<readonly ActionFailure[]> {

@@ -5,7 +5,7 @@ import { NotFound } from '../lib/errors.ts';
 import { JOBS } from '../lib/kube/api-resources.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { migrationLost, migrationOf } from './assess/migration.ts';
-import type { ActionFailure, Observed } from './assess/observed.ts';
+import type { ActionFailure, Observed, ObservedChildren } from './assess/observed.ts';
 import { migrationJob } from './children/desired.ts';
 import { makeOnce } from './cluster/apply.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -25,7 +25,7 @@ export async function startMigration(
 
 /** Reads a Job that the cache does not show: the cache may be older than the status that names it. */
 export async function checkLostMigration(
-  observed: Observed,
+  observed: ObservedChildren,
   revision: AppRevision,
   target: Cluster,
 ): Promise<ActionFailure[]> {

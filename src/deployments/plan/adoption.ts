@@ -12,7 +12,7 @@ import {
   type ActionFailure,
   childOf,
   isOurs,
-  type Observed,
+  type ObservedChildren,
   refText,
   refTo,
   volumeClaimOf,
@@ -30,7 +30,7 @@ export interface KeptData {
 export const NO_KEPT_DATA: KeptData = { takeUp: [], refusals: [] };
 
 /** The plan for retained data if the record has its own PostgreSQL. */
-export function planAdoption(observed: Observed): KeptData {
+export function planAdoption(observed: ObservedChildren): KeptData {
   const { postgresSecret } = observed.names;
   const secret = childOf(observed, 'Secret', postgresSecret);
   const claim = volumeClaimOf(observed);
@@ -53,7 +53,7 @@ export function planAdoption(observed: Observed): KeptData {
 }
 
 /** Known facts about the volume with this record's name, whether it is this record's or an earlier one's. */
-export function dataThere(observed: Observed): DataThere {
+export function dataThere(observed: ObservedChildren): DataThere {
   const claim = volumeClaimOf(observed);
   if (!claim) return {};
   const image = claim.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION];
@@ -61,7 +61,7 @@ export function dataThere(observed: Observed): DataThere {
 }
 
 /** Whether Davit created it for another record of this name. */
-function isKept(object: KubeObject, observed: Observed): boolean {
+function isKept(object: KubeObject, observed: ObservedChildren): boolean {
   return origin(object) !== undefined && componentOf(object) === 'postgres' && !isOurs(object, observed);
 }
 
@@ -77,7 +77,7 @@ function refused(object: KubeObject, message: string): KeptData {
   return { takeUp: [], refusals: [{ reason: 'DatabaseKept', ref: refTo(object), message }] };
 }
 
-function howToTakeUp(kept: readonly KubeObject[], { record }: Observed, from: string | undefined): string {
+function howToTakeUp(kept: readonly KubeObject[], { record }: ObservedChildren, from: string | undefined): string {
   const { name, namespace } = record.metadata;
   const what = kept.map(refTo).map(refText).join(' and ');
   return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To start with an empty database, delete these objects.`;
@@ -87,7 +87,7 @@ function lacksPassword(claim: KubeObject, secretName: string): string {
   return `${refText(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete the volume.`;
 }
 
-function lacksVolume(secret: KubeObject, { names }: Observed): string {
+function lacksVolume(secret: KubeObject, { names }: ObservedChildren): string {
   return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its volume does not exist. Restore PersistentVolumeClaim ${names.postgresClaim} from a backup. To start with an empty database, delete the Secret.`;
 }
 

@@ -7,7 +7,7 @@ import {
   type ActionFailure,
   childOf,
   isOurs,
-  type Observed,
+  type ObservedChildren,
   refText,
   refTo,
   type Workload,
@@ -47,7 +47,7 @@ interface Rendered extends KubeObject {
 const RESOURCES = ['cpu', 'memory'] as const;
 
 /** StatefulSets that would replace a Ready pod by one with other resource requests. */
-export function roomToCheck(actions: readonly Action[], observed: Observed): readonly KubeObject[] {
+export function roomToCheck(actions: readonly Action[], observed: ObservedChildren): readonly KubeObject[] {
   return actions.flatMap(({ do: does, object }) => {
     if (does !== 'apply' || object.kind !== 'StatefulSet') return [];
     const set = childOf(observed, 'StatefulSet', object.metadata.name) as (Workload & Rendered) | undefined;

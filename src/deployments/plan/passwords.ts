@@ -7,7 +7,7 @@ import {
   type ActionFailure,
   childOf,
   isOurs,
-  type Observed,
+  type ObservedChildren,
   refText,
   statefulSetOf,
   volumeClaimOf,
@@ -19,14 +19,18 @@ import {
  */
 export type PasswordState = 'there' | 'foreign' | 'to make' | 'lost';
 
-export function passwordState(store: StorePart, observed: Observed): PasswordState {
+export function passwordState(store: StorePart, observed: ObservedChildren): PasswordState {
   const secret = childOf(observed, 'Secret', secretName(store, observed));
   if (secret) return isOurs(secret, observed) ? 'there' : 'foreign';
   return dependsOnPassword(store, observed) ? 'lost' : 'to make';
 }
 
 /** The failure for a lost password; `found` is an object of its name without the right labels. */
-export function passwordLost(store: StorePart, observed: Observed, found: KubeObject | undefined): ActionFailure {
+export function passwordLost(
+  store: StorePart,
+  observed: ObservedChildren,
+  found: KubeObject | undefined,
+): ActionFailure {
   const { record } = observed;
   const ref = { kind: 'Secret', name: secretName(store, observed) };
   const labels = [
@@ -49,12 +53,12 @@ const WORDS: Readonly<Record<StorePart, { readonly locked: string; readonly give
   redis: { locked: 'the running Redis', giveUp: 'To get a new Redis instead: kubectl delete statefulset' },
 };
 
-function secretName(store: StorePart, { names }: Observed): string {
+function secretName(store: StorePart, { names }: ObservedChildren): string {
   return store === 'postgres' ? names.postgresSecret : names.redisSecret;
 }
 
 /** Whether something exists, or may be restored, that only the existing password opens. The data of a Redis is lost with its pod. */
-function dependsOnPassword(store: StorePart, observed: Observed): boolean {
+function dependsOnPassword(store: StorePart, observed: ObservedChildren): boolean {
   const locked = store === 'postgres' ? volumeClaimOf(observed) : statefulSetOf(observed, 'redis');
   if (store === 'postgres' && isVolumeMissing(observed)) return true;
   return locked !== undefined && isOurs(locked, observed);

@@ -10,7 +10,14 @@ import {
   STORE_REVISION_ANNOTATION,
   type StorePart,
 } from '../../schema/meta.ts';
-import { deploymentOf, type Observed, statefulSetOf, type Workload } from '../assess/observed.ts';
+import {
+  deploymentOf,
+  type Observed,
+  type ObservedChildren,
+  type ObservedRecord,
+  statefulSetOf,
+  type Workload,
+} from '../assess/observed.ts';
 import { isOwn } from '../assess/stores.ts';
 import { isRoleRolled } from '../assess/workloads.ts';
 import { imageOf } from '../record/revision-image.ts';
@@ -57,7 +64,7 @@ function isComparable(active: AppRevision, draft: AppRevision): boolean {
   );
 }
 
-function isAskedAgain({ revisions: [newest] }: Observed, { spec }: AppRevision): boolean {
+function isAskedAgain({ revisions: [newest] }: ObservedRecord, { spec }: AppRevision): boolean {
   return spec.rollbackTo === undefined && newest !== undefined && sameRevision(spec.requested, newest.spec.requested);
 }
 
@@ -68,7 +75,7 @@ function isMigrated({ spec: { requested, resolved } }: AppRevision): boolean {
 /** Whether the template of a part is the same for both revisions, and that of its workload. */
 function isUnchanged(
   role: Role,
-  observed: Observed,
+  observed: ObservedChildren,
   wanted: readonly KubeObject[],
   before: readonly KubeObject[],
 ): boolean {
@@ -82,7 +89,7 @@ function isUnchanged(
   return sameJson(template, templateIn(before)) && !hasDrifted(template, deploymentOf(observed, role)?.spec?.template);
 }
 
-function idsOfStores(observed: Observed): Ids {
+function idsOfStores(observed: ObservedChildren): Ids {
   const named = STORE_PARTS.map(
     (part) => [part, statefulSetOf(observed, part)?.metadata.annotations?.[STORE_REVISION_ANNOTATION]] as const,
   );
