@@ -5,14 +5,16 @@ import { NotFound } from '../lib/errors.ts';
 import { PERSISTENT_VOLUME_CLAIMS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../schema/meta.ts';
 import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from './assess/database-volume.ts';
-import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
+import { type ActionFailure, type ObservedChildren, refTo } from './assess/observed.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
+import { NO_KEPT_DATA, planAdoption } from './plan/adoption.ts';
 
 /** Failures if the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
-export async function volumeRefusals(observed: Observed, target: Cluster): Promise<ActionFailure[]> {
+export async function volumeRefusals(observed: ObservedChildren, target: Cluster): Promise<ActionFailure[]> {
   const trouble = volumeTrouble(observed);
   if (trouble) return [trouble];
   if (!isVolumeMissing(observed)) return [];
@@ -29,28 +31,42 @@ export async function volumeRefusals(observed: Observed, target: Cluster): Promi
 }
 
 /**
- * Adopts objects of an earlier deployment for this record, one after the other, each with the observed uid and
- * resourceVersion.
+ * Adopts the retained data of an earlier deployment if the revision has its own PostgreSQL and the record asks for it. Returns the
+ * record's children with what was adopted, or what prevents the adoption.
  */
-export async function adoptObjects(
+export async function adoptDatabase(
+  observed: ObservedChildren,
+  latest: AppRevision,
+  target: Cluster,
+): Promise<{ readonly children: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {
+  const { record, children } = observed;
+  const kept = latest.spec.resolved.postgres ? planAdoption(observed) : NO_KEPT_DATA;
+  if (kept.refusals.length > 0) return { children, refusals: kept.refusals };
+  const { adopted, refusals } = await adoptObjects(kept.takeUp, record, target);
+  const byUid = new Map(adopted.map((object) => [object.metadata.uid, object]));
+  return { children: children.map((child) => byUid.get(child.metadata.uid) ?? child), refusals };
+}
+
+/** Adopts these objects one after the other, each with the observed uid and resourceVersion. */
+async function adoptObjects(
   objects: readonly KubeObject[],
   record: AppDeployment,
   target: Cluster,
-): Promise<{ readonly taken: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {
-  const taken: KubeObject[] = [];
+): Promise<{ readonly adopted: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {
+  const adopted: KubeObject[] = [];
   for (const object of objects) {
     const { uid, resourceVersion } = object.metadata;
     const patch = { metadata: { uid, resourceVersion, labels: { [DEPLOYMENT_UID_LABEL]: record.metadata.uid } } };
     try {
       // oxlint-disable-next-line no-await-in-loop -- the password before the volume that it opens
-      const now = await target.client.mergePatch(target.registry.resourceOf(object), placeOf(object), patch, {
+      const patched = await target.client.mergePatch(target.registry.resourceOf(object), placeOf(object), patch, {
         fieldManager: FIELD_MANAGER,
       });
-      overlayWrite(target.caches, now);
-      taken.push(now);
+      overlayWrite(target.caches, patched);
+      adopted.push(patched);
     } catch (error) {
-      return { taken, refusals: [failureOf(error, refTo(object), 'take up')] };
+      return { adopted, refusals: [failureOf(error, refTo(object), 'take up')] };
     }
   }
-  return { taken, refusals: [] };
+  return { adopted, refusals: [] };
 }

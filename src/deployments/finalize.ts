@@ -11,13 +11,13 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { APP_DEPLOYMENTS } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../schema/meta.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../schema/tracing-project.ts';
-import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
+import { type ActionFailure, type Observed, type ObservedRecord, refTo } from './assess/observed.ts';
 import { retryAfterMs } from './assess/retry.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
 import type { Caches } from './cluster/caches.ts';
 import type { Cluster, Clusters } from './cluster/cluster.ts';
 import { deleteEverywhere } from './cluster/delete.ts';
-import { areRaces, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
+import { areConflicts, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
 import { reportRecord } from './cluster/report.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import { nextStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
@@ -83,7 +83,7 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
   if (!done) return {};
   const refusals = withStableMessages(done.refusals, record);
   const causes = causesOf(refusals);
-  if (areRaces(causes) || wasLost(signal)) throw decisiveOf(causes);
+  if (areConflicts(causes) || wasLost(signal)) throw decisiveOf(causes);
   const hindrance = hindranceOf(refusals, done.hindrance);
   if (!isFirst || hindrance)
     unsaid.push(...(await failuresOf(() => say(done.waitsFor, hindrance, signal.aborted ? lasting : home))));
@@ -122,7 +122,7 @@ async function finish(cached: Observed, teardown: Teardown): Promise<Taken | und
   const { home, now } = teardown;
   const { record } = cached;
   try {
-    const live = withNamedByOthers({ ...cached, ...(await lookLive(cached, teardown)) }, home.caches);
+    const live = withNamedByOthers({ ...cached, ...(await listLive(cached, teardown)) }, home.caches);
     const step = nextStep(live, now);
     if (step) return { ...(await take(step, teardown)), lookAgainMs: LOOK_AGAIN_MS };
     await release(record, home);
@@ -141,8 +141,8 @@ function hindranceOf([refusal]: readonly ActionFailure[], words: string | undefi
 }
 
 /** Kinds that the garbage collector does not delete, and kinds that use them or lead to them. */
-async function lookLive(
-  { record }: Observed,
+async function listLive(
+  { record }: ObservedRecord,
   { home, target }: Clusters,
 ): Promise<Pick<Observed, 'children' | 'tracingProject'>> {
   const { metadata, spec } = record;

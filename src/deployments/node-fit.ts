@@ -4,7 +4,7 @@ import { listAllPages } from '../lib/controller/pager.ts';
 import { Forbidden } from '../lib/errors.ts';
 import { NODES } from '../lib/kube/api-resources.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
-import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
+import { type ActionFailure, type ObservedChildren, refTo } from './assess/observed.ts';
 import { failureOf } from './cluster/failures.ts';
 import { type ClusterNode, roomToCheck, withoutRoom } from './plan/node-fit.ts';
 import type { Action } from './plan/plan.ts';
@@ -16,7 +16,7 @@ const PAGE_SIZE = 100;
  */
 export async function refuseWithoutRoom(
   actions: readonly Action[],
-  observed: Observed,
+  observed: ObservedChildren,
   client: KubeClient,
 ): Promise<ActionFailure[]> {
   const sets = roomToCheck(actions, observed);

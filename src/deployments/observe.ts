@@ -1,43 +1,48 @@
 // Fills deployments/assess/observed.ts from the watch caches. The only live read is that of a referenced Secret that has changed
 // (secret-fingerprints.ts).
 
+import type { Logger } from '../lib/logger.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
-import { type ActionFailure, type Observed, refTo, type SecretsRead } from './assess/observed.ts';
+import type { Preconditions } from './assess/assessment.ts';
+import { type ActionFailure, type Observed, type ObservedSecrets, refTo, type SecretsRead } from './assess/observed.ts';
+import { patienceOf } from './assess/patience.ts';
+import { withJustStarted } from './assess/pod-startup.ts';
+import { withOverdue } from './assess/terminating-pods.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
 import { childrenNamed } from './cluster/caches.ts';
 import type { Clusters } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
+import type { ReconcilerOptions } from './pass.ts';
+import type { PodEvents } from './pod-events.ts';
 import { canBuild } from './record/build-source.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { holdsValuesOf, names } from './record/names.ts';
 import { revisionsOf } from './record/revisions.ts';
-import { scaledBy } from './record/scaled.ts';
+import { scaledBy, scaledTo } from './record/scaled.ts';
 import { readAtStart, referencesOf } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
-type NamedSecrets = Pick<Observed, 'secretKeys' | 'unfixedSecrets' | 'secretsRead' | 'unread'>;
-
 /** All inputs of decisions about this record, including Secrets that cannot be read. */
-export async function observe(
+export async function observeWithSecrets(
   record: AppDeployment,
   clusters: Clusters & { readonly settings: Settings },
   contents: SecretFingerprints,
   signal?: AbortSignal,
 ): Promise<Observed> {
   return {
-    ...look(record, clusters),
+    ...observeCaches(record, clusters),
     canBuild: canBuild(clusters.settings),
-    ...(await namedSecrets(record, contents, signal)),
+    ...(await observeSecrets(record, contents, signal)),
   };
 }
 
 /** The state in the caches, which is everything except the values of referenced Secrets. */
-export function look(
+export function observeCaches(
   record: AppDeployment,
   { home, target, settings }: Clusters & { readonly settings: Settings },
-): Omit<Observed, keyof NamedSecrets | 'canBuild'> {
+): Omit<Observed, keyof ObservedSecrets | 'canBuild'> {
   const { caches } = home;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
@@ -61,11 +66,41 @@ export function look(
   };
 }
 
-async function namedSecrets(
+/** A scale that is refused, or asked for in a pause, is not in force: the one that was reported before it is. */
+export function atScaleInForce(observed: Observed, { policy, paused }: Preconditions): Observed {
+  const reported = observed.record.status?.resourceSpec;
+  if ((policy.is === 'pass' && paused === undefined) || reported === undefined) return observed;
+  return { ...observed, revisions: observed.revisions.map((revision) => scaledTo(reported, revision)) };
+}
+
+export interface ReportInputs {
+  /** The record and its children as the pass found them. */
+  readonly before: Observed;
+  readonly preconditions: Preconditions;
+  readonly podEvents: PodEvents;
+  readonly log: Logger;
+}
+
+/**
+ * The record and its children after a pass. What the record names is as the pass found it: a change of that wakes the record again.
+ * Events are listed live, and only for the report on pods; no decision depends on them.
+ */
+export async function observeForReport(
+  record: AppDeployment,
+  { before, preconditions, podEvents, log }: ReportInputs,
+  options: Pick<ReconcilerOptions, 'home' | 'target' | 'settings' | 'now'>,
+): Promise<Observed> {
+  const { target, settings, now } = options;
+  const after = atScaleInForce({ ...before, ...observeCaches(record, options) }, preconditions);
+  const pods = await podEvents.addTo(withJustStarted(withOverdue(after.pods, now()), now()), target.client, log);
+  return { ...after, pods, patience: patienceOf(record, settings, now()) };
+}
+
+async function observeSecrets(
   record: AppDeployment,
   contents: SecretFingerprints,
   signal: AbortSignal | undefined,
-): Promise<NamedSecrets> {
+): Promise<ObservedSecrets> {
   const { secrets, failures } = await readSecrets(record, contents, signal);
   // Values that are not known say nothing, and nothing is rolled by them.
   const digested = failures.length > 0 ? INCOMPLETE : await secretsRead(record, secrets, contents);

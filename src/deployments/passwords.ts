@@ -6,7 +6,7 @@ import { NotFound } from '../lib/errors.ts';
 import { SECRETS } from '../lib/kube/api-resources.ts';
 import type { ObjectRef } from '../lib/kube/client.ts';
 import type { StorePart } from '../schema/meta.ts';
-import { type ActionFailure, isOurs, type Observed } from './assess/observed.ts';
+import { type ActionFailure, isOurs, type ObservedChildren } from './assess/observed.ts';
 import { postgresSecret, redisSecret } from './children/secrets.ts';
 import { makeOnce } from './cluster/apply.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -17,7 +17,7 @@ import { nameConflict } from './plan/plan.ts';
 
 /** Creates the passwords of these stores, and returns failures. */
 export function ensurePasswords(
-  observed: Observed,
+  observed: ObservedChildren,
   stores: readonly StorePart[],
   target: Cluster,
 ): Promise<ActionFailure[]> {
@@ -25,7 +25,7 @@ export function ensurePasswords(
 }
 
 /** What a pass that changes nothing can tell of the data of the own PostgreSQL: the caches are confirmed by live reads. */
-export async function lostPassword(observed: Observed, target: Cluster): Promise<ActionFailure[]> {
+export async function lostPassword(observed: ObservedChildren, target: Cluster): Promise<ActionFailure[]> {
   if (passwordState('postgres', observed) !== 'lost') return [];
   const { namespace = '' } = observed.record.metadata;
   const ref = { namespace, name: observed.names.postgresSecret };
@@ -38,7 +38,7 @@ const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };
 /** Creates the password Secret of a store if it never existed. An existing password is never regenerated. */
 async function ensurePassword(
   store: StorePart,
-  observed: Observed,
+  observed: ObservedChildren,
   target: Cluster,
 ): Promise<ActionFailure | undefined> {
   const state = passwordState(store, observed);
@@ -54,7 +54,7 @@ async function ensurePassword(
 async function lookForPassword(
   store: StorePart,
   ref: ObjectRef,
-  observed: Observed,
+  observed: ObservedChildren,
   target: Cluster,
 ): Promise<ActionFailure | undefined> {
   try {

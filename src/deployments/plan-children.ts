@@ -89,9 +89,10 @@ export interface Wanted {
   /** Failures of the passwords and volumes of the stores among these children. Creates passwords that never existed. */
   readonly guard: (stores: readonly StorePart[]) => Promise<readonly ActionFailure[]>;
   readonly digests: Rotation['digests'];
-  /** The children of a revision. */
-  readonly made: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
-  readonly answers: readonly DryRunResult[];
+  /** The children of a revision, whether they exist or not. */
+  readonly render: (revision: AppRevision, digests: Rotation['digests']) => readonly KubeObject[];
+  /** Results of pods that were dry-run before. */
+  readonly dryRuns: readonly DryRunResult[];
 }
 
 /** The plan, and whether the migration of the latest revision has to start when it has been executed. */
@@ -112,14 +113,14 @@ export async function planAllowed(
   wanted: Wanted,
   { target, now, contracts, settings }: PlanningOptions,
 ): Promise<AllowedPlan> {
-  const { observed, latest, isComplete, guard, digests, made, answers } = wanted;
+  const { observed, latest, isComplete, guard, digests, render, dryRuns } = wanted;
   const running = heldRevision(observed, latest);
   // Rarely needed, and expensive to render.
   let rendered: readonly KubeObject[] | undefined;
   const held = (): readonly KubeObject[] | undefined => {
     if (!running) return undefined;
     // Children of a newer version of Davit are not changed.
-    rendered ??= contracts.has(running.spec.resolved.contract) ? made(running, digestsThere(observed, running)) : [];
+    rendered ??= contracts.has(running.spec.resolved.contract) ? render(running, digestsThere(observed, running)) : [];
     return rendered;
   };
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
@@ -130,9 +131,9 @@ export async function planAllowed(
   const preparing = isComplete && !isWaiting ? (migratingBefore(observed, latest) ?? latest) : undefined;
   // The stores of a first revision may start meanwhile.
   const desired = mayRoll
-    ? made(latest, digests)
-    : (withStoresOf(preparing && made(preparing, digests), held()) ??
-      made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
+    ? render(latest, digests)
+    : (withStoresOf(preparing && render(preparing, digests), held()) ??
+      render(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
   const planned = {
     ...plan(desired, observed, prunesFor(observed, latest, mayRoll, held)),
     foreign: foreignFields(desired, observed),
@@ -143,11 +144,11 @@ export async function planAllowed(
   if (!mayStartPods(lost)) return { ...planned, lost };
   // The pods of the rollout are tried before the migration: one that the API server rejects would follow a changed database.
   const migrates = isComplete && !isWaiting && mayMigrate(observed, latest) && !planned.actions.some(renewsStore);
-  const next = migrates ? made(latest, digests) : desired;
+  const next = migrates ? render(latest, digests) : desired;
   const tried = migrates ? plan(next, observed, NOTHING_PRUNED) : planned;
   const [refused, withoutRoom] = await Promise.all([
     // The pods of the active revision were accepted before, and a quota may be full of those of the failed one.
-    hasFailed ? [] : dryRunPods(podsToTry(tried, next, observed, now()), target, answers),
+    hasFailed ? [] : dryRunPods(podsToTry(tried, next, observed, now()), target, dryRuns),
     settings.checkNodes ? refuseWithoutRoom(planned.actions, observed, target.client) : [],
   ]);
   const refusals = [...refused, ...withoutRoom];
@@ -189,11 +190,11 @@ function storesAmong(children: readonly KubeObject[]): readonly StorePart[] {
 
 /** The held children, those of own stores as the revision that migrates wants them. Undefined if nothing is held. */
 function withStoresOf(
-  made: readonly KubeObject[] | undefined,
+  preparing: readonly KubeObject[] | undefined,
   held: readonly KubeObject[] | undefined,
 ): readonly KubeObject[] | undefined {
-  if (held === undefined || made === undefined) return held;
-  const stores = made.filter(isOfStore);
+  if (held === undefined || preparing === undefined) return held;
+  const stores = preparing.filter(isOfStore);
   const isReplaced = ({ kind, metadata: { name } }: KubeObject): boolean =>
     stores.some((store) => store.kind === kind && store.metadata.name === name);
   return [...stores, ...held.filter((child) => !isReplaced(child))];

@@ -5,7 +5,7 @@ import { AlreadyExists, Forbidden, Invalid } from '../lib/errors.ts';
 import { PODS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { FIELD_MANAGER } from '../schema/meta.ts';
-import { type ActionFailure, refTo, said } from './assess/observed.ts';
+import { type ActionFailure, refText, refTo } from './assess/observed.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleFailures } from './cluster/settle-all.ts';
@@ -35,7 +35,7 @@ export async function dryRunPods(
       } catch (error) {
         const workload = refTo(tried.workload);
         // The failure names the workload, so that the workload is not changed.
-        return failureOf(error, workload, 'try', `the pods of ${said(workload)}`);
+        return failureOf(error, workload, 'try', `the pods of ${refText(workload)}`);
       }
     }),
   );

@@ -1,7 +1,7 @@
 // Limits the number of a record's revisions.
 
 import { NotFound } from '../lib/errors.ts';
-import type { Observed } from './assess/observed.ts';
+import type { ObservedChildren } from './assess/observed.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import { surplusRevisions } from './revision-history.ts';
@@ -10,7 +10,7 @@ import { surplusRevisions } from './revision-history.ts';
  * Deletes unneeded revisions beyond the newest `kept`, each by its observed uid and version. Returns failures, which do not
  * affect the record's conditions.
  */
-export async function collectRevisions(observed: Observed, kept: number, home: Cluster): Promise<unknown[]> {
+export async function collectRevisions(observed: ObservedChildren, kept: number, home: Cluster): Promise<unknown[]> {
   const errors: unknown[] = [];
   await settleAll(
     surplusRevisions(observed, kept).map(async (revision) => {

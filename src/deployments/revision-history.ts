@@ -4,14 +4,14 @@
 import type { AppRevision } from '../schema/app-revision.ts';
 import { isBegun } from '../schema/build.ts';
 import { REVISION_LABEL } from '../schema/meta.ts';
-import type { Observed, Workload } from './assess/observed.ts';
+import type { ObservedChildren, Workload } from './assess/observed.ts';
 
 /**
  * Revisions to be deleted so that the newest `kept` are left, and beside them: the active one (the newest that was
  * deployed), those that a workload or pod still runs, the one that the record goes back to, those whose build runs (a newer
  * one may wait for its image), and the newest with a PostgreSQL of its own, by which its major version is known.
  */
-export function surplusRevisions(observed: Observed, kept: number): AppRevision[] {
+export function surplusRevisions(observed: ObservedChildren, kept: number): AppRevision[] {
   const { revisions, record } = observed;
   const running = new Set(
     [...observed.pods, ...observed.children.flatMap(templateOf)].map(

@@ -8,7 +8,7 @@ import { type AddressOutcome, addressOf, reportedAddress } from './assess/addres
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess/entry.ts';
-import type { ActionFailure, Observed } from './assess/observed.ts';
+import type { ActionFailure, Observed, ObservedChildren, ObservedRecord } from './assess/observed.ts';
 import { unfinished } from './assess/stores.ts';
 import { isServing, replicasOf } from './assess/workloads.ts';
 import { runsHere } from './record/listener-assignment.ts';
@@ -60,13 +60,13 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
 }
 
 /** The state of the newest revision as this pass reports it. */
-function phaseOf({ revisions }: Observed, latest: AppRevision): RevisionState {
+function phaseOf({ revisions }: ObservedRecord, latest: AppRevision): RevisionState {
   const reported = revisions.find(({ spec }) => spec.id === latest.spec.id) ?? latest;
   return reported.status?.state ?? 'CREATING';
 }
 
 /** The numbers of resourceSpec in force. The volume has the size that it has, whatever is asked for. */
-function observedNumbers(observed: Observed, { spec: { resolved } }: AppRevision): Record<string, number> {
+function observedNumbers(observed: ObservedChildren, { spec: { resolved } }: AppRevision): Record<string, number> {
   const numbers = effectiveNumbers(resolved);
   const dbStorageGi = resolved.postgres && volumeSizeGi(observed);
   return { ...numbers, ...(dbStorageGi !== undefined && { dbStorageGi }) };
@@ -81,7 +81,7 @@ export interface Hindrance {
 
 /** The status of a record that is being deleted; `waitsFor` names what is still there. */
 export function deletingStatus(
-  observed: Observed,
+  observed: ObservedChildren,
   waitsFor: string,
   now: Date,
   paused?: string,

@@ -1,7 +1,7 @@
 // Records, revisions, workloads and pods for tests, each with only what the test is about: aRecord(withSpec({...})).
 
 import type { AddressOutcome } from '../../src/deployments/assess/address.ts';
-import { assess, assessRecord } from '../../src/deployments/assess/assessment.ts';
+import { assess, checkPreconditions } from '../../src/deployments/assess/assessment.ts';
 import type {
   ActionFailure,
   ContainerStatus,
@@ -260,7 +260,7 @@ export function assessed(
     refusals = [],
   }: { settings?: Settings; address?: AddressOutcome; refusals?: readonly ActionFailure[] } = {},
 ): StatusInputs {
-  const record = assessRecord(observed, settings);
-  const assessment = assess(observed, record, { latest, address, failures: refusals });
+  const preconditions = checkPreconditions(observed, settings);
+  const assessment = assess(observed, preconditions, { latest, address, failures: refusals });
   return { observed, latest, assessment, address, refusals };
 }

@@ -8,7 +8,13 @@ import { quoted } from '../../schema/text.ts';
 import { claimable, mayClaim, type Place, wantedHost } from '../record/hostnames.ts';
 import { namespaceOf } from '../record/metadata.ts';
 import { type Entry, fail, pass, stalled, unknown } from './entry.ts';
-import { type ActionFailure, isOurs, type Observed, type ObservedCondition } from './observed.ts';
+import {
+  type ActionFailure,
+  isOurs,
+  type Observed,
+  type ObservedChildren,
+  type ObservedCondition,
+} from './observed.ts';
 
 /** Kinds that an address is made of. */
 export const ADDRESS_KINDS: ReadonlySet<string> = new Set(['Ingress', 'HTTPRoute']);
@@ -45,7 +51,10 @@ interface RouteParent {
 }
 
 /** Which host the record asks for, and whether its tenant may claim it. */
-export function requestedAddress({ record, tenantHosts }: Observed, address: AddressSettings): AskedAddress {
+export function requestedAddress(
+  { record, tenantHosts }: Pick<Observed, 'record' | 'tenantHosts'>,
+  address: AddressSettings,
+): AskedAddress {
   const place: Place = { name: record.metadata.name, namespace: namespaceOf(record) };
   const host = wantedHost(record.spec, place, address);
   if (host === undefined) return { is: 'unwanted' };
@@ -56,7 +65,7 @@ export function requestedAddress({ record, tenantHosts }: Observed, address: Add
 }
 
 /** The outcome of a look at a record that may not be changed now. */
-export function undecided(observed: Observed, asked: AskedAddress): AddressOutcome {
+export function undecided(observed: ObservedChildren, asked: AskedAddress): AddressOutcome {
   if (asked.is !== 'allowed') return asked;
   const { host } = asked;
   return { is: hasAddress(observed, host) ? 'held' : 'undecided', host };
@@ -75,21 +84,21 @@ export function hostsOf(object: KubeObject): string[] {
 }
 
 /** Ingress or HTTPRoute of the record; undefined where it has none. */
-export function addressOf(observed: Observed): KubeObject | undefined {
+export function addressOf(observed: ObservedChildren): KubeObject | undefined {
   const name = observed.names.address;
   return observed.children.find(
     (child) => ADDRESS_KINDS.has(child.kind) && child.metadata.name === name && isOurs(child, observed),
   );
 }
 
-function hasAddress(observed: Observed, host: string): boolean {
+function hasAddress(observed: ObservedChildren, host: string): boolean {
   const object = addressOf(observed);
   return object !== undefined && hostsOf(object).includes(host);
 }
 
 /** What the status says of the address. `since` stays from the first report of this claim. */
 export function reportedAddress(
-  observed: Observed,
+  observed: ObservedChildren,
   outcome: AddressOutcome,
   now: Date,
 ): Pick<AppDeploymentStatus, 'url' | 'hostClaim'> {

@@ -1,4 +1,4 @@
-// All that is wrong with a record, judged once a pass: what may be done is decided by it, and what is said of the record.
+// All that is wrong with a record, judged once a pass: it decides what may be done, and what is reported of the record.
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { StorePart } from '../../schema/meta.ts';
@@ -15,8 +15,8 @@ import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
 import { checkWorkloads, revisionOfStore } from './workloads.ts';
 
-/** What is judged before anything is done. */
-export interface RecordAssessment {
+/** What is judged before anything is done: the record, and what it names. */
+export interface Preconditions {
   /** Why the record is not changed (pause.ts). */
   readonly paused: string | undefined;
   readonly policy: Entry;
@@ -24,7 +24,8 @@ export interface RecordAssessment {
   readonly asked: AskedAddress;
 }
 
-export interface Assessment extends RecordAssessment {
+/** The preconditions, and what runs after the pass. */
+export interface Assessment extends Preconditions {
   readonly database: Entry;
   readonly redis: Entry;
   readonly workloads: Entry;
@@ -35,8 +36,7 @@ export interface Assessment extends RecordAssessment {
   readonly address: Entry;
 }
 
-/** The record and what it names, as they are when a pass begins. */
-export function assessRecord(observed: Observed, settings: Settings): RecordAssessment {
+export function checkPreconditions(observed: Observed, settings: Settings): Preconditions {
   return {
     paused: pausedBy(observed.record, settings),
     policy: checkPolicy(observed, settings),
@@ -55,14 +55,14 @@ export interface Outcome {
   readonly foreign?: readonly string[];
 }
 
-/** The same, and what of it runs: `observed` is what is there after the pass. */
+/** `observed`: the record and its children after the pass. */
 export function assess(
   observed: Observed,
-  record: RecordAssessment,
+  preconditions: Preconditions,
   { latest, address: outcome, failures, foreign }: Outcome,
 ): Assessment {
   const address = checkAddress(observed, outcome, failures);
-  if (!latest) return { ...record, ...nothingRuns(failures), address };
+  if (!latest) return { ...preconditions, ...nothingRuns(failures), address };
   const storeOf = (part: StorePart, revision: AppRevision): Entry => checkStore(part, observed, revision, failures);
   // The pods of the latest revision wait for its stores alone.
   const awaited = { postgres: storeOf('postgres', latest), redis: storeOf('redis', latest) };
@@ -74,7 +74,7 @@ export function assess(
   };
   const [database, redis] = [serving('postgres'), serving('redis')];
   return {
-    ...record,
+    ...preconditions,
     database,
     redis,
     workloads,
@@ -87,7 +87,7 @@ export function assess(
 
 export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Push one, or set image_uri.';
 
-function nothingRuns([failure]: readonly ActionFailure[]): Omit<Assessment, keyof RecordAssessment | 'address'> {
+function nothingRuns([failure]: readonly ActionFailure[]): Omit<Assessment, keyof Preconditions | 'address'> {
   const waiting = failure ? fail(failure.reason, failure.message) : fail('WaitingForImage', WAITING_FOR_IMAGE);
   return {
     database: waiting,

@@ -18,7 +18,7 @@ import { imageOf } from '../record/revision-image.ts';
 import { autoscaledRoles, followsDepth, raisedMinimums } from '../record/scale.ts';
 import { unfinishedResize } from './database-volume.ts';
 import { type Entry, fail, pass } from './entry.ts';
-import { childOf, type Observed, type ObservedCondition } from './observed.ts';
+import { childOf, type Observed, type ObservedCondition, type ObservedRecord } from './observed.ts';
 
 /** autoscaling/v2 HorizontalPodAutoscaler, as far as it is read. */
 interface Autoscaler extends KubeObject {
@@ -82,7 +82,7 @@ function checkDepth(observed: Observed, byDepth: boolean): Entry {
 const FIELDS_NAMED = 5;
 
 /** What others have added to the children. A pass that did not come to them knows nothing new. */
-function checkModified({ record }: Observed, foreign: readonly string[] | undefined): Entry | undefined {
+function checkModified({ record }: ObservedRecord, foreign: readonly string[] | undefined): Entry | undefined {
   if (foreign === undefined) {
     const before = conditionOf(record.status?.conditions, 'ResourceSpecHonored');
     return before?.reason === 'ChildrenModified' ? fail('ChildrenModified', before.message) : undefined;

@@ -13,10 +13,10 @@ import { quantity } from '../../schema/quantity.ts';
 import {
   type ActionFailure,
   isOurs,
-  type Observed,
+  type ObservedChildren,
   type ObservedCondition,
+  refText,
   refTo,
-  said,
   volumeClaimOf,
 } from './observed.ts';
 
@@ -41,7 +41,7 @@ export const VOLUME_UNUSABLE: ReadonlySet<ActionFailure['reason']> = new Set([
 const GIBIBYTE = 2 ** 30;
 
 /** The claim of the record's own PostgreSQL, undefined where there is none or it is somebody else's. */
-function ownClaim(observed: Observed): Claim | undefined {
+function ownClaim(observed: ObservedChildren): Claim | undefined {
   const claim = volumeClaimOf(observed);
   return claim && isOurs(claim, observed) ? claim : undefined;
 }
@@ -50,7 +50,7 @@ function ownClaim(observed: Observed): Claim | undefined {
  * Is there no volume, though the database of this record had one? A cache may lag, so that who acts on it looks live first.
  * A pass that ended early leaves no volume either: of that there is neither a uid in the status nor a deployed revision.
  */
-export function isVolumeMissing(observed: Observed): boolean {
+export function isVolumeMissing(observed: ObservedChildren): boolean {
   const { record, revisions } = observed;
   if (volumeClaimOf(observed)) return false;
   const isKnown = record.status?.databaseVolumeUid !== undefined;
@@ -60,35 +60,35 @@ export function isVolumeMissing(observed: Observed): boolean {
 }
 
 /** How a person says that the data is given up. The annotation names one volume: it allows nothing when the next is lost. */
-export function startEmpty({ record }: Observed): string {
+export function startEmpty({ record }: ObservedChildren): string {
   const { name, namespace } = record.metadata;
   return `kubectl annotate appd ${name} -n ${namespace} --overwrite ${EMPTY_DATABASE_ANNOTATION}=${givenUp(record)}`;
 }
 
-function givenUp({ status, metadata }: Observed['record']): string {
+function givenUp({ status, metadata }: ObservedChildren['record']): string {
   return status?.databaseVolumeUid ?? metadata.uid ?? '';
 }
 
 /** What to say of a volume that is missing; `found` is a claim of its name that is not known to be it. */
-export function volumeMissing(observed: Observed, found: KubeObject | undefined): ActionFailure {
+export function volumeMissing(observed: ObservedChildren, found: KubeObject | undefined): ActionFailure {
   const { name, namespace, uid } = observed.record.metadata;
   const { postgresClaim } = observed.names;
   const ref = { kind: 'PersistentVolumeClaim', name: postgresClaim };
   const labels = `${DEPLOYMENT_LABEL}=${name} ${COMPONENT_LABEL}=postgres ${DEPLOYMENT_UID_LABEL}=${uid}`;
   const restore = found
-    ? `${said(ref)} does not have the labels of this deployment. If it contains the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
-    : `${said(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Restore the volume from a backup, with the labels ${labels}; the deployment then continues automatically.`;
+    ? `${refText(ref)} does not have the labels of this deployment. If it contains the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
+    : `${refText(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Restore the volume from a backup, with the labels ${labels}; the deployment then continues automatically.`;
   const message = `${restore} To start with an empty database instead: ${startEmpty(observed)}.`;
   return { reason: 'VolumeMissing', ref, message };
 }
 
 /** May an object of the claim's name be taken for it? An apply of it heals its labels then. */
-export function isKnownClaim(found: KubeObject, observed: Observed): boolean {
+export function isKnownClaim(found: KubeObject, observed: ObservedChildren): boolean {
   return isOurs(found, observed) || found.metadata.annotations?.[APPLIED_ANNOTATION] !== undefined;
 }
 
 /** A volume that is there and does not stay: no pod that uses it may be replaced. */
-export function volumeTrouble(observed: Observed): ActionFailure | undefined {
+export function volumeTrouble(observed: ObservedChildren): ActionFailure | undefined {
   const claim = ownClaim(observed);
   if (!claim) return undefined;
   const { name, namespace, deletionTimestamp } = claim.metadata;
@@ -97,26 +97,26 @@ export function volumeTrouble(observed: Observed): ActionFailure | undefined {
     return {
       reason: 'VolumeTerminating',
       ref,
-      message: `${said(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before.`,
+      message: `${refText(ref)} is being deleted, which cannot be undone. Its data is lost when pod ${name}-0 stops. Back up the data now (kubectl exec ${name}-0 -n ${namespace} -- pg_dump -h 127.0.0.1 -U postgres), and do not restart the pod before.`,
     };
   if (claim.status?.phase === 'Lost')
     return {
       reason: 'VolumeLost',
       ref,
-      message: `${said(ref)} has lost its PersistentVolume. Restore that PersistentVolume, or delete the claim and restore both from a backup.`,
+      message: `${refText(ref)} has lost its PersistentVolume. Restore that PersistentVolume, or delete the claim and restore both from a backup.`,
     };
   return undefined;
 }
 
 /** uid of the volume that the database uses or used last; undefined before the first. */
-export function usedVolume(observed: Observed, answers: boolean): string | undefined {
+export function usedVolume(observed: ObservedChildren, answers: boolean): string | undefined {
   const claim = ownClaim(observed);
   const isUsed = claim !== undefined && (answers || claim.status?.phase === 'Bound');
   return isUsed ? claim.metadata.uid : observed.record.status?.databaseVolumeUid;
 }
 
 /** Size in gibibytes of the volume as it is; undefined where there is none yet. */
-export function volumeSizeGi(observed: Observed): number | undefined {
+export function volumeSizeGi(observed: ObservedChildren): number | undefined {
   const claim = ownClaim(observed);
   if (!claim) return undefined;
   const { asked, there } = sizes(claim);
@@ -129,7 +129,7 @@ export interface Resize {
 }
 
 /** The volume is smaller than what is asked of it: it is still being grown, or could not be. */
-export function unfinishedResize(observed: Observed): Resize | undefined {
+export function unfinishedResize(observed: ObservedChildren): Resize | undefined {
   const claim = ownClaim(observed);
   if (!claim) return undefined;
   const { asked, there } = sizes(claim);

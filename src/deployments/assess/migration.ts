@@ -16,8 +16,9 @@ import {
   deploymentOf,
   failureOfKind,
   isOurs,
-  type Observed,
+  type ObservedChildren,
   type ObservedCondition,
+  type ObservedRecord,
   type Pod,
 } from './observed.ts';
 import { podFailure, podsOf } from './pod-failures.ts';
@@ -39,7 +40,7 @@ type Migration =
   | { readonly is: 'lost' }
   | { readonly is: 'failed'; readonly message: string };
 
-export function migrationOf(observed: Observed, revision: AppRevision): Migration {
+export function migrationOf(observed: ObservedChildren, revision: AppRevision): Migration {
   const { requested, id } = revision.spec;
   const latched = revision.status?.migration;
   if (!requested.runtime?.migrate || hasMigrated(revision)) return { is: 'done' };
@@ -56,7 +57,7 @@ export function migrationOf(observed: Observed, revision: AppRevision): Migratio
 }
 
 /** What the status of a revision says of its migration; undefined before its Job is made. */
-export function migrationStatusOf(observed: Observed, revision: AppRevision): MigrationStatus | undefined {
+export function migrationStatusOf(observed: ObservedChildren, revision: AppRevision): MigrationStatus | undefined {
   const before = revision.status?.migration;
   if (before && before.phase !== 'Running') return before;
   const job = jobsOf(observed).find((one) => revisionIdOf(one) === revision.spec.id);
@@ -70,25 +71,25 @@ export function migrationStatusOf(observed: Observed, revision: AppRevision): Mi
 }
 
 /** Another revision whose migration is still running: half of a migration is worse than a late rollout, so it is let finish. */
-export function migratingBefore(observed: Observed, latest: AppRevision): AppRevision | undefined {
+export function migratingBefore(observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
   const jobs = jobsOf(observed).filter((job) => endOf(observed, job) === undefined);
   const running = new Set(jobs.map(revisionIdOf));
   return observed.revisions.find(({ spec }) => spec.id !== latest.spec.id && running.has(spec.id));
 }
 
 /** Whether the rollout may begin: nothing is left to migrate, and nothing migrates. */
-export function isMigrated(observed: Observed, revision: AppRevision): boolean {
+export function isMigrated(observed: ObservedChildren, revision: AppRevision): boolean {
   return mayRun(observed, revision) && !migratingBefore(observed, revision);
 }
 
 /** Whether as many pods of it may run as the scale in force says. */
-export function mayRun(observed: Observed, revision: AppRevision): boolean {
+export function mayRun(observed: ObservedChildren, revision: AppRevision): boolean {
   const { is } = migrationOf(observed, revision);
   return is === 'done' || is === 'asleep';
 }
 
 /** Whether the Job may be made: the revision's own stores answer. An external one is waited for by its pod. */
-export function mayMigrate(observed: Observed, revision: AppRevision): boolean {
+export function mayMigrate(observed: ObservedChildren, revision: AppRevision): boolean {
   return (
     migrationOf(observed, revision).is === 'due' &&
     !migratingBefore(observed, revision) &&
@@ -100,7 +101,7 @@ export function mayMigrate(observed: Observed, revision: AppRevision): boolean {
  * Jobs of earlier revisions that have ended and whose end stands in a status, or whose revision is gone. The latest one's is
  * obsolete too if a sidecar keeps its pod although the migration has succeeded: the Job would fail at its deadline.
  */
-export function obsoleteMigrations(observed: Observed, latest: AppRevision): readonly KubeObject[] {
+export function obsoleteMigrations(observed: ObservedChildren, latest: AppRevision): readonly KubeObject[] {
   return jobsOf(observed).filter((job) => {
     const id = revisionIdOf(job);
     const revision = observed.revisions.find(({ spec }) => spec.id === id);
@@ -116,7 +117,7 @@ export function obsoleteMigrations(observed: Observed, latest: AppRevision): rea
  * What keeps a revision that runs nothing from being one that was deployed: its migration has not run, or that of its image has
  * failed. Undefined if nothing does.
  */
-export function checkUnmigrated(observed: Observed, revision: AppRevision): Entry | undefined {
+export function checkUnmigrated(observed: ObservedChildren, revision: AppRevision): Entry | undefined {
   if (imageOf(revision) === undefined || migrationOf(observed, revision).is !== 'asleep') return undefined;
   const before = observed.revisions.find(({ spec, status }) => spec.id !== revision.spec.id && status?.migration);
   const failed = [revision, before].find((one) => one?.status?.migration?.phase === 'Failed');
@@ -127,7 +128,7 @@ export function checkUnmigrated(observed: Observed, revision: AppRevision): Entr
 
 /** What stands between the revision and its rollout; undefined if nothing does. `failures`: what came of the last try. */
 export function checkMigration(
-  observed: Observed,
+  observed: ObservedChildren,
   revision: AppRevision,
   failures: readonly ActionFailure[],
 ): Entry | undefined {
@@ -156,7 +157,7 @@ export function checkMigration(
 }
 
 /** For a Job that was made and that nobody has any more. */
-export function migrationLost(observed: Observed, { spec: { id } }: AppRevision): ActionFailure {
+export function migrationLost(observed: ObservedRecord, { spec: { id } }: AppRevision): ActionFailure {
   const name = observed.names.migration(id);
   return {
     reason: 'MigrationFailed',
@@ -165,16 +166,16 @@ export function migrationLost(observed: Observed, { spec: { id } }: AppRevision)
   };
 }
 
-function whatServes({ revisions }: Observed): string {
+function whatServes({ revisions }: ObservedRecord): string {
   const hasServed = revisions.some(({ status }) => status?.state === 'DEPLOYED');
   return hasServed ? 'What served goes on serving.' : 'No revision has served yet.';
 }
 
-function follow({ record: { metadata }, names }: Observed, { spec: { id } }: AppRevision): string {
+function follow({ record: { metadata }, names }: ObservedRecord, { spec: { id } }: AppRevision): string {
   return `kubectl logs job/${names.migration(id)} -n ${metadata.namespace} shows how far it is`;
 }
 
-function failureOf(observed: Observed, revision: AppRevision, job: Job): Migration {
+function failureOf(observed: ObservedChildren, revision: AppRevision, job: Job): Migration {
   const todo = 'Correct the cause, then deploy a new revision.';
   const { name, namespace } = job.metadata;
   const meanwhile = `The whole log: kubectl logs job/${name} -n ${namespace}. ${whatServes(observed)} A new revision migrates again.`;
@@ -196,7 +197,7 @@ function failureOf(observed: Observed, revision: AppRevision, job: Job): Migrati
   return { is: 'failed', message: `The migration failed. ${trouble?.message ?? todo} ${meanwhile}` };
 }
 
-function jobsOf(observed: Observed): readonly Job[] {
+function jobsOf(observed: ObservedChildren): readonly Job[] {
   return observed.children.filter(
     (child) =>
       child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === MIGRATION && isOurs(child, observed),
@@ -211,7 +212,7 @@ function revisionIdOf({ metadata }: KubeObject): string | undefined {
  * How the migration ended, undefined while it runs. Davit's own container decides: an injected sidecar that goes on keeps the
  * pod, and with it the Job, until the deadline. A pod that the cluster takes away is replaced.
  */
-function endOf(observed: Observed, job: Job): 'succeeded' | 'failed' | undefined {
+function endOf(observed: Pick<ObservedChildren, 'pods'>, job: Job): 'succeeded' | 'failed' | undefined {
   if (hasEnded(job, 'Complete')) return 'succeeded';
   const pods = podsOf(observed, MIGRATION, revisionIdOf(job));
   const codes = pods.map((pod) => ({ pod, code: exitCodeOf(pod) }));
@@ -221,7 +222,7 @@ function endOf(observed: Observed, job: Job): 'succeeded' | 'failed' | undefined
 }
 
 /** Whether a container beside Davit's own goes on in a pod of the migration. A sidecar of Kubernetes' own is an init container. */
-function isHeld(observed: Observed, revisionId: string): boolean {
+function isHeld(observed: Pick<ObservedChildren, 'pods'>, revisionId: string): boolean {
   return podsOf(observed, MIGRATION, revisionId).some(({ status }) =>
     status?.containerStatuses?.some(({ name, state }) => name !== MIGRATION_CONTAINER && state?.running !== undefined),
   );
@@ -246,7 +247,7 @@ function conditionOf({ status }: Job, type: string): ObservedCondition | undefin
 }
 
 /** At a scale of zero the template is there without its migration, and a person may start pods of it. */
-function isStarted(observed: Observed, revision: AppRevision): boolean {
+function isStarted(observed: ObservedChildren, revision: AppRevision): boolean {
   if (revision.status?.state === 'AWAITING_DEPLOY') return false;
   const { template, replicas = 1 } = deploymentOf(observed, 'server')?.spec ?? {};
   return template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision, 'server') && replicas > 0;

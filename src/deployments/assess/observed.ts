@@ -12,10 +12,35 @@ import type { TracingProject } from '../../schema/tracing-project.ts';
 import type { Names } from '../record/names.ts';
 import type { Patience } from './patience.ts';
 
-export interface Observed {
+/** The record and its revisions. */
+export interface ObservedRecord {
   readonly record: AppDeployment;
   /** Names of the record's children. */
   readonly names: Names;
+  /** This record's revisions, newest first, each at the scale that the record asks for (deployments/record/scaled.ts). */
+  readonly revisions: readonly AppRevision[];
+}
+
+/** The record and what was made for it. */
+export interface ObservedChildren extends ObservedRecord {
+  /** Objects in the namespace labelled with this record's name (Secrets as metadata only), without pods and revisions. */
+  readonly children: readonly KubeObject[];
+  readonly pods: readonly Pod[];
+}
+
+/** The Secrets that the record references. */
+export interface ObservedSecrets {
+  /** The keys of each referenced Secret, or null if the Secret does not exist. */
+  readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
+  /** Secrets that editors may name without the right to read them (deployments/record/names.ts) and that are not Opaque and immutable. */
+  readonly unfixedSecrets: readonly string[];
+  readonly secretsRead: SecretsRead;
+  /** Failures to read existing Secrets, whose keys are therefore unknown. */
+  readonly unread?: readonly ActionFailure[];
+}
+
+/** Everything on which decisions about a record depend. */
+export interface Observed extends ObservedChildren, ObservedSecrets {
   /** uid of the record's namespace; undefined if the namespace is not a tenant. */
   readonly tenantId: string | undefined;
   /** The tenant's annotation with the hosts that it may claim. */
@@ -24,11 +49,6 @@ export interface Observed {
   readonly addressKindMissing: boolean;
   /** The namespace is being deleted. */
   readonly namespaceTerminating: boolean;
-  /** This record's revisions, newest first, each at the scale that the record asks for (deployments/record/scaled.ts). */
-  readonly revisions: readonly AppRevision[];
-  /** Objects in the namespace labelled with this record's name (Secrets as metadata only), without pods and revisions. */
-  readonly children: readonly KubeObject[];
-  readonly pods: readonly Pod[];
   readonly tracingProject: TracingProject | undefined;
   /** The catalogue, for a record of source internal_template; otherwise empty. */
   readonly templates: readonly AppTemplate[];
@@ -36,11 +56,6 @@ export interface Observed {
   readonly listeners: readonly Listener[];
   /** The organization's integrations, for a record of source codehost; otherwise empty. */
   readonly integrations: readonly CodeHostIntegration[];
-  /** The keys of each referenced Secret, or null if the Secret does not exist. */
-  readonly secretKeys: Readonly<Record<string, readonly string[] | null>>;
-  /** Secrets that editors may name without the right to read them (deployments/record/names.ts) and that are not Opaque and immutable. */
-  readonly unfixedSecrets: readonly string[];
-  readonly secretsRead: SecretsRead;
   /** Whether the cluster has KEDA's kinds, and the platform uses them. */
   readonly keda?: boolean;
   /** Whether sources are built here. */
@@ -49,8 +64,6 @@ export interface Observed {
   readonly namedByOthers?: ReadonlySet<string>;
   /** How long something may fail. Absent before the report: no decision on children depends on it. */
   readonly patience?: Patience;
-  /** Failures to read existing Secrets, whose keys are therefore unknown. */
-  readonly unread?: readonly ActionFailure[];
 }
 
 /** The Secret values that the record's pods read when they start. */
@@ -194,8 +207,8 @@ export function refTo({ kind, metadata: { name } }: KubeObject): ChildRef {
   return { kind, name };
 }
 
-/** The reference as text: `Deployment shop`. */
-export function said({ kind, name }: ChildRef): string {
+/** For people: `Deployment shop`. */
+export function refText({ kind, name }: ChildRef): string {
   return `${kind} ${name}`;
 }
 
@@ -209,26 +222,30 @@ export function failureOfKind(kind: string, failures: readonly ActionFailure[]):
   return failures.find(({ ref }) => ref.kind === kind);
 }
 
-export function childOf(observed: Observed, kind: string, name: string): KubeObject | undefined {
+export function childOf(
+  observed: Pick<ObservedChildren, 'children'>,
+  kind: string,
+  name: string,
+): KubeObject | undefined {
   return observed.children.find((child) => child.kind === kind && child.metadata.name === name);
 }
 
 /** The Deployment of a part. */
-export function deploymentOf(observed: Observed, role: Role): Workload | undefined {
+export function deploymentOf(observed: ObservedChildren, role: Role): Workload | undefined {
   return childOf(observed, 'Deployment', observed.names[role]) as Workload | undefined;
 }
 
 /** The StatefulSet of the record's own PostgreSQL or Redis. */
-export function statefulSetOf(observed: Observed, part: StorePart): Workload | undefined {
+export function statefulSetOf(observed: ObservedChildren, part: StorePart): Workload | undefined {
   return childOf(observed, 'StatefulSet', observed.names[part]) as Workload | undefined;
 }
 
 /** The claim with the name of the record's own PostgreSQL, whoever owns it. */
-export function volumeClaimOf(observed: Observed): KubeObject | undefined {
+export function volumeClaimOf(observed: ObservedChildren): KubeObject | undefined {
   return childOf(observed, 'PersistentVolumeClaim', observed.names.postgresClaim);
 }
 
 /** Whether it was created for this record, not for an earlier one of its name or by somebody else. */
-export function isOurs(child: KubeObject, observed: Pick<Observed, 'record'>): boolean {
+export function isOurs(child: KubeObject, observed: Pick<ObservedRecord, 'record'>): boolean {
   return child.metadata.labels?.[DEPLOYMENT_UID_LABEL] === observed.record.metadata.uid;
 }

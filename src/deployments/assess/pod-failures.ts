@@ -4,7 +4,7 @@ import type { Reason } from '../../schema/app-deployment-conditions.ts';
 import { COMPONENT_LABEL, REVISION_LABEL, ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../schema/meta.ts';
 import { quoted, shortened } from '../../schema/text.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
-import type { ContainerStatus, Observed, Pod } from './observed.ts';
+import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { isControlled } from './terminating-pods.ts';
 
 export interface Trouble {
@@ -23,8 +23,12 @@ const CONFIG_REASONS: ReadonlySet<string> = new Set([
 const MAX_QUOTE = 512;
 
 /** The pods of a part, without copies that people made of them. */
-export function podsOf(observed: Observed, component: string, revisionId?: string): readonly Pod[] {
-  return observed.pods.filter(
+export function podsOf(
+  { pods }: Pick<ObservedChildren, 'pods'>,
+  component: string,
+  revisionId?: string,
+): readonly Pod[] {
+  return pods.filter(
     (pod) =>
       isControlled(pod) &&
       pod.metadata.labels?.[COMPONENT_LABEL] === component &&

@@ -1,25 +1,25 @@
 // Is every Secret and key there that the record names? All that is missing is named at once.
 
-import type { SecretReference } from '../../schema/app-deployment.ts';
+import type { AppDeployment, SecretReference } from '../../schema/app-deployment.ts';
 import { listed } from '../../schema/text.ts';
 import { referencesOf } from '../record/secret-references.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
-import { failureAt, type Observed } from './observed.ts';
+import { failureAt, type ObservedRecord, type ObservedSecrets } from './observed.ts';
 
-const CHECKS: readonly ((observed: Observed) => Entry | undefined)[] = [secretNotFixed, somethingMissing, notRead];
+type Seen = ObservedRecord & ObservedSecrets;
 
-export function checkReferences(observed: Observed): Entry {
-  return firstOf(CHECKS, observed) ?? pass('AllResolved', 'Every Secret and key that the record names exists.');
+const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [secretNotFixed, somethingMissing, notRead];
+
+export function checkReferences(seen: Seen): Entry {
+  return firstOf(CHECKS, seen) ?? pass('AllResolved', 'Every Secret and key that the record names exists.');
 }
 
-function secretNotFixed(observed: Observed): Entry | undefined {
-  const [unfixed] = observed.unfixedSecrets;
-  if (unfixed !== undefined) return stalled('SecretNotFixed', notFixed(unfixed, observed));
-  return undefined;
+function secretNotFixed({ unfixedSecrets: [unfixed], record }: Seen): Entry | undefined {
+  return unfixed === undefined ? undefined : stalled('SecretNotFixed', notFixed(unfixed, record));
 }
 
-function somethingMissing(observed: Observed): Entry | undefined {
-  const missing = referencesOf(observed.record.spec).flatMap((reference) => missingOf(reference, observed) ?? []);
+function somethingMissing({ record, ...secrets }: Seen): Entry | undefined {
+  const missing = referencesOf(record.spec).flatMap((reference) => missingOf(reference, secrets) ?? []);
   if (missing.length === 0) return undefined;
   const list = listed([...new Set(missing.map(({ what }) => what))].toSorted());
   return stalled(
@@ -37,7 +37,7 @@ interface Missing {
 /** Undefined also where it is not known: the Secret could not be read. */
 function missingOf(
   { secretName, secretKey }: SecretReference,
-  { secretKeys, unread = [] }: Observed,
+  { secretKeys, unread = [] }: ObservedSecrets,
 ): Missing | undefined {
   if (failureAt({ kind: 'Secret', name: secretName }, unread)) return undefined;
   const keys = Object.hasOwn(secretKeys, secretName) ? secretKeys[secretName] : undefined;
@@ -45,12 +45,11 @@ function missingOf(
   return keys.includes(secretKey) ? undefined : { what: `key ${secretKey} in Secret ${secretName}`, isSecret: false };
 }
 
-function notRead({ unread: [first] = [] }: Observed): Entry | undefined {
+function notRead({ unread: [first] = [] }: ObservedSecrets): Entry | undefined {
   return first && fail(first.reason, first.message);
 }
 
 /** A Secret with such a name could contain anything, including a service account's token, so no pod gets it. */
-function notFixed(secretName: string, { record }: Observed): string {
-  const { name, namespace } = record.metadata;
+function notFixed(secretName: string, { metadata: { name, namespace } }: AppDeployment): string {
   return `Editors may use Secret ${secretName} in this deployment without the right to read it, so it must be of type Opaque and immutable. If it is Opaque and its values are correct: kubectl patch secret ${secretName} -n ${namespace} -p '{"immutable":true}'. Otherwise name a Secret whose name does not begin with ${name}--vars-.`;
 }

@@ -1,6 +1,6 @@
 // How a resize of a running PostgreSQL or Redis is seen (children/store-resize.ts).
 
-import type { Observed, ObservedCondition, Pod, Workload } from './observed.ts';
+import type { ObservedChildren, ObservedCondition, Pod, Workload } from './observed.ts';
 
 /** Whether a StatefulSet keeps its pod of an earlier template, because that pod is being resized. */
 export function isResizing(set: Workload): boolean {
@@ -8,7 +8,7 @@ export function isResizing(set: Workload): boolean {
 }
 
 /** The pod that the StatefulSet has: its own have one. */
-export function podOf({ metadata: { uid } }: Workload, { pods }: Observed): Pod | undefined {
+export function podOf({ metadata: { uid } }: Workload, { pods }: Pick<ObservedChildren, 'pods'>): Pod | undefined {
   return pods.find(
     ({ metadata }) =>
       metadata.deletionTimestamp === undefined &&
@@ -32,7 +32,7 @@ export function resizeCondition(
 /** What the kubelet says of a size for which the node has no room at present. */
 export function resizeDeferred(
   set: Workload,
-  observed: Observed,
+  observed: Pick<ObservedChildren, 'pods'>,
 ): { readonly pod: Pod; readonly words: string } | undefined {
   const pod = podOf(set, observed);
   const pending = pod && resizeCondition(pod, 'PodResizePending');

@@ -24,6 +24,7 @@ import {
   failureAt,
   isOurs,
   type Observed,
+  type ObservedChildren,
   type Pod,
   statefulSetOf,
   volumeClaimOf,
@@ -130,7 +131,7 @@ export function isOwn(part: StorePart, { spec: { resolved } }: AppRevision): boo
 }
 
 /** Whether the record's own store answers, in its newest template. */
-export function ownStoreAnswers(part: StorePart, observed: Observed): boolean {
+export function ownStoreAnswers(part: StorePart, observed: ObservedChildren): boolean {
   const set = statefulSetOf(observed, part);
   return set !== undefined && isReady(set) && !isRolling(set) && !(part === 'postgres' && volumeTrouble(observed));
 }

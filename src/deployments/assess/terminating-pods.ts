@@ -33,7 +33,7 @@ function overdueInMs({ metadata }: Pod, now: Date): number | undefined {
 }
 
 /** `pod shop-1 on node n1`. */
-export function said({ metadata, spec }: Pod): string {
+export function podText({ metadata, spec }: Pod): string {
   return `pod ${metadata.name}${spec?.nodeName === undefined ? '' : ` on node ${spec.nodeName}`}`;
 }
 

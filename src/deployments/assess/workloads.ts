@@ -20,7 +20,15 @@ import { checkBuild } from './build.ts';
 import { type Entry, entryOf, fail, firstOf, firstProblem, pass, stalled } from './entry.ts';
 import { checkMigration, mayRun } from './migration.ts';
 import { withMissingStores } from './missing-stores.ts';
-import { type ActionFailure, deploymentOf, type Observed, statefulSetOf, type Workload } from './observed.ts';
+import {
+  type ActionFailure,
+  deploymentOf,
+  type Observed,
+  type ObservedChildren,
+  type ObservedRecord,
+  statefulSetOf,
+  type Workload,
+} from './observed.ts';
 import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { probeWords } from './probe-failures.ts';
@@ -71,7 +79,7 @@ export function checkWorkloads(
 }
 
 /** What the pods of a revision that shares some do not say: whether its stores are as it wants them, and other parts gone. */
-function checkOthers(observed: Observed, revision: AppRevision, failures: readonly ActionFailure[]): Entry[] {
+function checkOthers(observed: ObservedChildren, revision: AppRevision, failures: readonly ActionFailure[]): Entry[] {
   if (revision.status?.state === 'DEPLOYED') return [];
   const parts = rolesOf(revision.spec.resolved);
   const stores = STORE_PARTS.filter((part) => !isStoreOf(observed, revision, part));
@@ -223,7 +231,7 @@ function hasTemplateOf(workload: Workload | undefined, revision: AppRevision, ro
 }
 
 /** Whether an own store is as the revision wants it, as far as that must be said: pods of its own say the same. */
-function isStoreOf(observed: Observed, revision: AppRevision, part: StorePart): boolean {
+function isStoreOf(observed: ObservedChildren, revision: AppRevision, part: StorePart): boolean {
   const id = storeIdOf(revision, part);
   const set = statefulSetOf(observed, part);
   return id === undefined || set?.metadata.annotations?.[STORE_REVISION_ANNOTATION] === id;
@@ -262,7 +270,7 @@ export function isRolled(observed: Observed, revision: AppRevision): boolean {
  * The revision that the main service was last rolled to, or is being rolled to; undefined before the first. Where
  * several share its pods, it is the newest to whose parts the others are rolled as well.
  */
-export function runningRevision(observed: Observed): AppRevision | undefined {
+export function runningRevision(observed: ObservedChildren): AppRevision | undefined {
   const workload = deploymentOf(observed, 'server');
   return (
     workload &&
@@ -275,7 +283,7 @@ export function runningRevision(observed: Observed): AppRevision | undefined {
 }
 
 /** Whether every part is of the revision, ready or not, and there is no other. One that was deployed has lost or kept a part since. */
-function hasAllParts(observed: Observed, revision: AppRevision): boolean {
+function hasAllParts(observed: ObservedChildren, revision: AppRevision): boolean {
   const { state, failure } = revision.status ?? {};
   const parts = rolesOf(revision.spec.resolved);
   const isRight = (role: Role): boolean => {
@@ -292,7 +300,7 @@ function hasAllParts(observed: Observed, revision: AppRevision): boolean {
  * The revision whose children stay while `latest` cannot be rolled out: the running one or, if a person deleted the main
  * service, the newest that was deployed. Undefined also if the running one is not known any more.
  */
-export function heldRevision(observed: Observed, latest: AppRevision): AppRevision | undefined {
+export function heldRevision(observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
   if (latest.status?.failure) return activeBefore(observed, latest);
   if (deploymentOf(observed, 'server')) {
     const running = runningRevision(observed);
@@ -317,8 +325,11 @@ export function revisionOfStore(part: StorePart, observed: Observed, latest: App
 }
 
 /** The active revision if it is another one, and its pods can be started: the newest that was deployed. */
-export function activeBefore(observed: Observed, latest: AppRevision): AppRevision | undefined {
-  const active = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED');
+export function activeBefore(
+  { revisions }: Pick<ObservedRecord, 'revisions'>,
+  latest: AppRevision,
+): AppRevision | undefined {
+  const active = revisions.find(({ status }) => status?.state === 'DEPLOYED');
   const isOther = active !== undefined && active.spec.id !== latest.spec.id;
   if (!isOther || imageOf(active) === undefined) return undefined;
   // An older Davit deployed a revision that runs nothing without its migration.
@@ -326,12 +337,12 @@ export function activeBefore(observed: Observed, latest: AppRevision): AppRevisi
 }
 
 /** Is the main service available now, by whatever revision's pods? */
-export function isServing(observed: Observed): boolean {
+export function isServing(observed: ObservedChildren): boolean {
   return (deploymentOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
 }
 
 /** Ready and wanted pods of the main service, such as `1/2`; undefined before it is made. */
-export function replicasOf(observed: Observed): string | undefined {
+export function replicasOf(observed: ObservedChildren): string | undefined {
   const workload = deploymentOf(observed, 'server');
   if (!workload) return undefined;
   return `${workload.status?.readyReplicas ?? 0}/${workload.spec?.replicas ?? 1}`;

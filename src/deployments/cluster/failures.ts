@@ -2,7 +2,7 @@
 
 import { Conflict, Forbidden, Invalid, ServerError, Terminal, Unavailable } from '../../lib/errors.ts';
 import { quoted } from '../../schema/text.ts';
-import { type ActionFailure, type ChildRef, said } from '../assess/observed.ts';
+import { type ActionFailure, type ChildRef, refText } from '../assess/observed.ts';
 
 /** A refusal is tried again after a minute at the latest (src/deployments/assess/retry.ts). */
 const CORRECT = 'Correct the cause; the deployment then continues automatically.';
@@ -12,7 +12,7 @@ const CORRECT = 'Correct the cause; the deployment then continues automatically.
  * `cause`, since a retry would not help. Any other failure has the error as its `cause`, which is thrown after the
  * report so that the record is requeued. `object` is the object's name in the message, by default that of `ref`.
  */
-export function failureOf(error: unknown, ref: ChildRef, verb = 'apply', object = said(ref)): ActionFailure {
+export function failureOf(error: unknown, ref: ChildRef, verb = 'apply', object = refText(ref)): ActionFailure {
   if (error instanceof Invalid || error instanceof Forbidden) {
     const what = verb === 'apply' ? object : `to ${verb} ${object}`;
     const words = quoted(error.serverMessage ?? error.message);
@@ -29,8 +29,8 @@ function messageOf(error: unknown, object: string, verb: string): string {
   return `The request to ${verb} ${object} failed: ${words}. Davit retries automatically. If the failure persists, check the API server, or the webhook that the message names.`;
 }
 
-/** Whether every error is a Conflict. Such a reconcile is repeated: by then the caches show the concurrent write. */
-export function areRaces(causes: readonly unknown[]): boolean {
+/** Whether there are errors and every one is a Conflict. Such a reconcile is repeated: by then the caches show the concurrent write. */
+export function areConflicts(causes: readonly unknown[]): boolean {
   return causes.length > 0 && causes.every((cause) => cause instanceof Conflict);
 }
 

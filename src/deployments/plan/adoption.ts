@@ -8,7 +8,15 @@ import {
   DEPLOYMENT_UID_LABEL,
   POSTGRES_IMAGE_ANNOTATION,
 } from '../../schema/meta.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, volumeClaimOf } from '../assess/observed.ts';
+import {
+  type ActionFailure,
+  childOf,
+  isOurs,
+  type ObservedChildren,
+  refText,
+  refTo,
+  volumeClaimOf,
+} from '../assess/observed.ts';
 import type { DataThere } from '../record/wanted-revision.ts';
 import { storageOf } from './plan.ts';
 
@@ -22,7 +30,7 @@ export interface KeptData {
 export const NO_KEPT_DATA: KeptData = { takeUp: [], refusals: [] };
 
 /** The plan for retained data if the record has its own PostgreSQL. */
-export function planAdoption(observed: Observed): KeptData {
+export function planAdoption(observed: ObservedChildren): KeptData {
   const { postgresSecret } = observed.names;
   const secret = childOf(observed, 'Secret', postgresSecret);
   const claim = volumeClaimOf(observed);
@@ -39,13 +47,13 @@ export function planAdoption(observed: Observed): KeptData {
   if (going)
     return refused(
       going,
-      `${said(refTo(going))} is being deleted. The deployment continues automatically when it is gone.`,
+      `${refText(refTo(going))} is being deleted. The deployment continues automatically when it is gone.`,
     );
   return { takeUp: kept as KubeObject[], refusals: [] };
 }
 
 /** Known facts about the volume with this record's name, whether it is this record's or an earlier one's. */
-export function dataThere(observed: Observed): DataThere {
+export function dataThere(observed: ObservedChildren): DataThere {
   const claim = volumeClaimOf(observed);
   if (!claim) return {};
   const image = claim.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION];
@@ -53,7 +61,7 @@ export function dataThere(observed: Observed): DataThere {
 }
 
 /** Whether Davit created it for another record of this name. */
-function isKept(object: KubeObject, observed: Observed): boolean {
+function isKept(object: KubeObject, observed: ObservedChildren): boolean {
   return origin(object) !== undefined && componentOf(object) === 'postgres' && !isOurs(object, observed);
 }
 
@@ -69,20 +77,20 @@ function refused(object: KubeObject, message: string): KeptData {
   return { takeUp: [], refusals: [{ reason: 'DatabaseKept', ref: refTo(object), message }] };
 }
 
-function howToTakeUp(kept: readonly KubeObject[], { record }: Observed, from: string | undefined): string {
+function howToTakeUp(kept: readonly KubeObject[], { record }: ObservedChildren, from: string | undefined): string {
   const { name, namespace } = record.metadata;
-  const what = kept.map(refTo).map(said).join(' and ');
+  const what = kept.map(refTo).map(refText).join(' and ');
   return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To start with an empty database, delete these objects.`;
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {
-  return `${said(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete the volume.`;
+  return `${refText(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete the volume.`;
 }
 
-function lacksVolume(secret: KubeObject, { names }: Observed): string {
-  return `${said(refTo(secret))} is the password of a database of an earlier deployment of this name, but its volume does not exist. Restore PersistentVolumeClaim ${names.postgresClaim} from a backup. To start with an empty database, delete the Secret.`;
+function lacksVolume(secret: KubeObject, { names }: ObservedChildren): string {
+  return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its volume does not exist. Restore PersistentVolumeClaim ${names.postgresClaim} from a backup. To start with an empty database, delete the Secret.`;
 }
 
 function mixed(kept: readonly KubeObject[]): string {
-  return `${kept.map(refTo).map(said).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one, or delete both.`;
+  return `${kept.map(refTo).map(refText).join(' and ')} belong to different deployments, so the password may not open the volume. Restore the matching one, or delete both.`;
 }

@@ -2,10 +2,10 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { ARGO_CD_TRACKING_LABEL, NOT_PRUNED } from '../../schema/meta.ts';
-import { childOf, isOurs, type Observed } from '../assess/observed.ts';
+import { childOf, isOurs, type Observed, type ObservedChildren } from '../assess/observed.ts';
 
 /** The record's objects without an owner that still have the label. Davit creates most of them once and never applies them again. */
-export function prunable(observed: Observed): KubeObject[] {
+export function prunable(observed: ObservedChildren & Pick<Observed, 'tracingProject'>): KubeObject[] {
   const { names, tracingProject } = observed;
   const data = [
     childOf(observed, 'PersistentVolumeClaim', names.postgresClaim),

@@ -3,7 +3,7 @@
 import { isObject } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { APPLIED_ANNOTATION } from '../../schema/meta.ts';
-import { type ActionFailure, refTo, said } from '../assess/observed.ts';
+import { type ActionFailure, refText, refTo } from '../assess/observed.ts';
 import { hasDrifted } from './drift.ts';
 import { elementKey } from './list-map-keys.ts';
 import type { Action } from './plan.ts';
@@ -26,9 +26,11 @@ export function correctionsOf(
     const ref = refTo(object);
     if (failures.some((failure) => failure.ref.kind === ref.kind && failure.ref.name === ref.name)) return [];
     if (observed === undefined)
-      return isDeployed && ALWAYS_THERE.has(ref.kind) ? [`${said(ref)} was missing and has been created again.`] : [];
+      return isDeployed && ALWAYS_THERE.has(ref.kind)
+        ? [`${refText(ref)} was missing and has been created again.`]
+        : [];
     if (digestOf(object) !== digestOf(observed) || !hasDrifted(object, observed)) return [];
-    return [`${said(ref)} was changed and has been put back: ${driftedField(object, observed)}.`];
+    return [`${refText(ref)} was changed and has been put back: ${driftedField(object, observed)}.`];
   });
 }
 

@@ -3,7 +3,7 @@
 
 import { isObject } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
-import { childOf, type Observed } from '../assess/observed.ts';
+import { childOf, type ObservedChildren } from '../assess/observed.ts';
 import { elementKey } from './list-map-keys.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -17,7 +17,10 @@ const POD_NAMES = ['serviceAccountName', 'priorityClassName', 'runtimeClassName'
 const CONTAINER_FIELDS = ['command', 'args', 'envFrom', 'lifecycle', 'livenessProbe', 'startupProbe', 'workingDir'];
 
 /** What is in the cluster and not wanted, in words: `Deployment shop: variable DEBUG of container main`. */
-export function foreignFields(desired: readonly KubeObject[], observed: Observed): readonly string[] {
+export function foreignFields(
+  desired: readonly KubeObject[],
+  observed: Pick<ObservedChildren, 'children'>,
+): readonly string[] {
   return desired.flatMap((wanted) => {
     const { kind } = wanted;
     const { name } = wanted.metadata;

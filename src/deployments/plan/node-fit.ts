@@ -3,7 +3,15 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { quantity } from '../../schema/quantity.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said, type Workload } from '../assess/observed.ts';
+import {
+  type ActionFailure,
+  childOf,
+  isOurs,
+  type ObservedChildren,
+  refText,
+  refTo,
+  type Workload,
+} from '../assess/observed.ts';
 import { hasDrifted } from './drift.ts';
 import type { Action } from './plan.ts';
 
@@ -39,7 +47,7 @@ interface Rendered extends KubeObject {
 const RESOURCES = ['cpu', 'memory'] as const;
 
 /** StatefulSets that would replace a Ready pod by one with other resource requests. */
-export function roomToCheck(actions: readonly Action[], observed: Observed): readonly KubeObject[] {
+export function roomToCheck(actions: readonly Action[], observed: ObservedChildren): readonly KubeObject[] {
   return actions.flatMap(({ do: does, object }) => {
     if (does !== 'apply' || object.kind !== 'StatefulSet') return [];
     const set = childOf(observed, 'StatefulSet', object.metadata.name) as (Workload & Rendered) | undefined;
@@ -66,7 +74,7 @@ export function withoutRoom(sets: readonly KubeObject[], nodes: readonly Cluster
       {
         reason: 'NoNodeFits',
         ref,
-        message: `No node has room for the pod of ${said(ref)}: it requests ${asked}, and ${there}. The running pod is not changed. Lower the request, or add a larger node. The deployment then continues automatically.`,
+        message: `No node has room for the pod of ${refText(ref)}: it requests ${asked}, and ${there}. The running pod is not changed. Lower the request, or add a larger node. The deployment then continues automatically.`,
       },
     ];
   });

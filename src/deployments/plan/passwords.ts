@@ -7,8 +7,8 @@ import {
   type ActionFailure,
   childOf,
   isOurs,
-  type Observed,
-  said,
+  type ObservedChildren,
+  refText,
   statefulSetOf,
   volumeClaimOf,
 } from '../assess/observed.ts';
@@ -19,7 +19,7 @@ import {
  */
 export type PasswordState = 'there' | 'foreign' | 'to make' | 'lost';
 
-export function passwordState(store: StorePart, observed: Observed): PasswordState {
+export function passwordState(store: StorePart, observed: ObservedChildren): PasswordState {
   const secret = childOf(observed, 'Secret', secretName(store, observed));
   if (secret && isOurs(secret, observed)) return 'there';
   // One of its name is not to be deleted where data depends on a password: it may be the one, without a label.
@@ -28,7 +28,11 @@ export function passwordState(store: StorePart, observed: Observed): PasswordSta
 }
 
 /** The failure for a lost password; `found` is an object of its name without the right labels. */
-export function passwordLost(store: StorePart, observed: Observed, found: KubeObject | undefined): ActionFailure {
+export function passwordLost(
+  store: StorePart,
+  observed: ObservedChildren,
+  found: KubeObject | undefined,
+): ActionFailure {
   const { record } = observed;
   const ref = { kind: 'Secret', name: secretName(store, observed) };
   const labels = [
@@ -38,8 +42,8 @@ export function passwordLost(store: StorePart, observed: Observed, found: KubeOb
   ].join(' ');
   const what = WORDS[store];
   const message = found
-    ? `${said(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
-    : `${said(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}; then deploy a new revision, because the running pods have the old password.`;
+    ? `${refText(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
+    : `${refText(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}; then deploy a new revision, because the running pods have the old password.`;
   return { reason: 'PasswordMissing', ref, message };
 }
 
@@ -51,12 +55,12 @@ const WORDS: Readonly<Record<StorePart, { readonly locked: string; readonly give
   redis: { locked: 'the running Redis', giveUp: 'To get a new Redis instead: kubectl delete statefulset' },
 };
 
-function secretName(store: StorePart, { names }: Observed): string {
+function secretName(store: StorePart, { names }: ObservedChildren): string {
   return store === 'postgres' ? names.postgresSecret : names.redisSecret;
 }
 
 /** Whether something exists, or may be restored, that only the existing password opens. The data of a Redis is lost with its pod. */
-function dependsOnPassword(store: StorePart, observed: Observed): boolean {
+function dependsOnPassword(store: StorePart, observed: ObservedChildren): boolean {
   const locked = store === 'postgres' ? volumeClaimOf(observed) : statefulSetOf(observed, 'redis');
   if (store === 'postgres' && isVolumeMissing(observed)) return true;
   return locked !== undefined && isOurs(locked, observed);

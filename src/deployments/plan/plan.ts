@@ -9,7 +9,7 @@ import {
   STORE_PARTS,
 } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
-import { type ActionFailure, childOf, isOurs, type Observed, refTo, said } from '../assess/observed.ts';
+import { type ActionFailure, childOf, isOurs, type ObservedChildren, refText, refTo } from '../assess/observed.ts';
 import { mayStartPods } from '../assess/pod-starts.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { hasDrifted } from './drift.ts';
@@ -57,7 +57,7 @@ export const NOTHING_PRUNED: ReadonlySet<string> = new Set();
  * objects that are being deleted, and reports foreign objects as failures. Unwanted objects are pruned if their kind is in
  * `prunes`; others may still be needed by running pods.
  */
-export function plan(desired: readonly KubeObject[], observed: Observed, prunes = PRUNED_KINDS): Plan {
+export function plan(desired: readonly KubeObject[], observed: ObservedChildren, prunes = PRUNED_KINDS): Plan {
   const actions: Action[] = [];
   const refusals: ActionFailure[] = [];
   for (const wanted of desired) {
@@ -107,7 +107,7 @@ export function plan(desired: readonly KubeObject[], observed: Observed, prunes 
  * The autoscaler by CPU and memory that a ScaledObject replaces. It is deleted first, because KEDA's webhook rejects a second
  * autoscaler of the same pods; until the next pass their number stays.
  */
-function autoscalerBefore({ metadata: { name } }: KubeObject, observed: Observed): KubeObject | undefined {
+function autoscalerBefore({ metadata: { name } }: KubeObject, observed: ObservedChildren): KubeObject | undefined {
   const found = childOf(observed, 'HorizontalPodAutoscaler', name);
   return found && isOurs(found, observed) ? found : undefined;
 }
@@ -141,13 +141,13 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
   return {
     reason: 'NameConflict',
     ref,
-    message: `${said(ref)} exists and does not belong to this deployment. Delete or rename it, or create the deployment with another name.`,
+    message: `${refText(ref)} exists and does not belong to this deployment. Delete or rename it, or create the deployment with another name.`,
   };
 }
 
 // Objects of an own PostgreSQL or Redis are deleted only after the last pod of a revision that uses it has ended: a switch to an
 // external one rolls the pods, and the old pods still need theirs.
-function isStillUsed({ metadata }: KubeObject, { pods, revisions }: Observed): boolean {
+function isStillUsed({ metadata }: KubeObject, { pods, revisions }: ObservedChildren): boolean {
   const store = STORE_PARTS.find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
   if (store === undefined) return false;
   const having = revisions.filter(({ spec }) => spec.resolved[store]);

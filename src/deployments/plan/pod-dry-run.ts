@@ -7,9 +7,9 @@ import {
   type ActionFailure,
   failureAt,
   isOurs,
-  type Observed,
+  type ObservedChildren,
+  refText,
   refTo,
-  said,
   type Workload,
 } from '../assess/observed.ts';
 import { hasDrifted } from './drift.ts';
@@ -42,7 +42,7 @@ const SLOWEST_POD_MS = 10_000;
 export function podsToTry(
   { actions }: Plan,
   desired: readonly KubeObject[],
-  observed: Observed,
+  observed: ObservedChildren,
   now: Date,
 ): PodToTry[] {
   const renewed = actions.flatMap((action) =>
@@ -63,7 +63,7 @@ function hasNewTemplate(wanted: Rendered, actual: Rendered | undefined): boolean
   return hasDrifted(wanted.spec?.template, actual.spec?.template);
 }
 
-function isStuck(wanted: KubeObject, observed: Observed, now: Date): boolean {
+function isStuck(wanted: KubeObject, observed: ObservedChildren, now: Date): boolean {
   if (wanted.kind !== 'StatefulSet') return false;
   const sinceMs = withoutPodForMs(find(wanted, observed), now);
   return sinceMs !== undefined && sinceMs > SLOWEST_POD_MS;
@@ -79,7 +79,7 @@ function withoutPodForMs(set: Workload | undefined, now: Date): number | undefin
 }
 
 /** Milliseconds until the dry run for a StatefulSet without a pod, because no watch reports the cause. Undefined if no pod is missing. */
-export function untilStuckMs(observed: Observed, now: Date): number | undefined {
+export function untilStuckMs(observed: ObservedChildren, now: Date): number | undefined {
   const waits = observed.children.flatMap((child) => {
     const sinceMs = child.kind === 'StatefulSet' && isOurs(child, observed) ? withoutPodForMs(child, now) : undefined;
     // After that time, a retry or the pod's event enqueues the record.
@@ -88,11 +88,11 @@ export function untilStuckMs(observed: Observed, now: Date): number | undefined 
   return waits.length > 0 ? Math.min(...waits) : undefined;
 }
 
-function podsOfSet(wanted: KubeObject, observed: Observed): number {
+function podsOfSet(wanted: KubeObject, observed: ObservedChildren): number {
   return find(wanted, observed)?.status?.replicas ?? 0;
 }
 
-function find({ kind, metadata: { name } }: KubeObject, observed: Observed): Workload | undefined {
+function find({ kind, metadata: { name } }: KubeObject, observed: ObservedChildren): Workload | undefined {
   return observed.children.find(
     (child) => child.kind === kind && child.metadata.name === name && isOurs(child, observed),
   );
@@ -129,6 +129,6 @@ export function podRefused({ workload, replaces }: PodToTry, words: string): Act
   return {
     reason: 'PodsRefused',
     ref,
-    message: `The API server rejects the pods of ${said(ref)}: ${quoted(words)}. Running pods are not changed. Correct the cause; the deployment then continues automatically.`,
+    message: `The API server rejects the pods of ${refText(ref)}: ${quoted(words)}. Running pods are not changed. Correct the cause; the deployment then continues automatically.`,
   };
 }

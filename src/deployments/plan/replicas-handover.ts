@@ -5,7 +5,7 @@
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { AUTOSCALED_ANNOTATION, type Role } from '../../schema/meta.ts';
-import { deploymentOf, isOurs, type Observed, type Workload } from '../assess/observed.ts';
+import { deploymentOf, isOurs, type Observed, type ObservedChildren, type Workload } from '../assess/observed.ts';
 import { autoscaledRoles, followsDepth } from '../record/scale.ts';
 
 interface Autoscaler extends KubeObject {
@@ -18,7 +18,10 @@ const AUTOSCALERS: ReadonlySet<string> = new Set(['HorizontalPodAutoscaler', 'Sc
  * The roles of `revision` whose `replicas` an autoscaler owns. New Deployments are not included: they are created with the
  * minimum and handed over in the next pass.
  */
-export function handedOver(observed: Observed, revision: AppRevision): ReadonlySet<Role> {
+export function handedOver(
+  observed: ObservedChildren & Pick<Observed, 'keda'>,
+  revision: AppRevision,
+): ReadonlySet<Role> {
   return new Set(
     autoscaledRoles(revision.spec.resolved, followsDepth(revision.spec, observed.keda)).filter((role) => {
       const workload = deploymentOf(observed, role);

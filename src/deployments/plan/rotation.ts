@@ -3,7 +3,7 @@
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { REVISION_LABEL, ROLES, type Role, SECRETS_ANNOTATION } from '../../schema/meta.ts';
-import { deploymentOf, type Observed, type Workload } from '../assess/observed.ts';
+import { deploymentOf, type ObservedChildren, type ObservedSecrets, type Workload } from '../assess/observed.ts';
 import { podsOf } from '../assess/pod-failures.ts';
 import type { SecretDigests } from '../children/inputs.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
@@ -18,7 +18,10 @@ export interface Rotation {
 }
 
 /** The wanted digests of the workloads of a revision. */
-export function rotationOf(observed: Observed, revision: Parameters<typeof podsIdOf>[0]): Rotation {
+export function rotationOf(
+  observed: ObservedChildren & ObservedSecrets,
+  revision: Parameters<typeof podsIdOf>[0],
+): Rotation {
   const roles = ROLES.map(
     (role) => [role, digestsOf(deploymentOf(observed, role), observed, podsIdOf(revision, role))] as const,
   );
@@ -30,7 +33,7 @@ export function rotationOf(observed: Observed, revision: Parameters<typeof podsI
 }
 
 /** The current digests of the pods of a revision, which roll nothing: of the workload, or of its pods if it has another template. */
-export function digestsThere(observed: Observed, revision: AppRevision): Rotation['digests'] {
+export function digestsThere(observed: ObservedChildren, revision: AppRevision): Rotation['digests'] {
   return Object.fromEntries(
     ROLES.map((role) => {
       const revisionId = podsIdOf(revision, role);
@@ -54,7 +57,7 @@ interface RoleRotation {
   readonly waitMs?: number;
 }
 
-function digestsOf(workload: Workload | undefined, { secretsRead }: Observed, revisionId: string): RoleRotation {
+function digestsOf(workload: Workload | undefined, { secretsRead }: ObservedSecrets, revisionId: string): RoleRotation {
   if (secretsRead.is === 'nothing') return { digests: {} };
   const there = asTheyAre(workload);
   // Keep running pods instead of starting pods that cannot start.

@@ -11,7 +11,14 @@ import {
   STORE_REVISION_ANNOTATION,
   type StorePart,
 } from '../../schema/meta.ts';
-import { deploymentOf, type Observed, statefulSetOf, type Workload } from '../assess/observed.ts';
+import {
+  deploymentOf,
+  type Observed,
+  type ObservedChildren,
+  type ObservedRecord,
+  statefulSetOf,
+  type Workload,
+} from '../assess/observed.ts';
 import { isReadyPod, podsOf } from '../assess/pod-failures.ts';
 import { isOwn } from '../assess/stores.ts';
 import { isRoleRolled } from '../assess/workloads.ts';
@@ -67,7 +74,7 @@ function isComparable(active: AppRevision, draft: AppRevision): boolean {
   );
 }
 
-function isAskedAgain({ revisions: [newest] }: Observed, { spec }: AppRevision): boolean {
+function isAskedAgain({ revisions: [newest] }: ObservedRecord, { spec }: AppRevision): boolean {
   return spec.rollbackTo === undefined && newest !== undefined && sameRevision(spec.requested, newest.spec.requested);
 }
 
@@ -88,12 +95,12 @@ function isBeingReplaced(observed: Observed, active: AppRevision, role: Role): b
   );
 }
 
-function templateIn(children: readonly KubeObject[], { names }: Observed, role: Role): unknown {
+function templateIn(children: readonly KubeObject[], { names }: ObservedChildren, role: Role): unknown {
   const found = children.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === names[role]);
   return (found as Workload | undefined)?.spec?.template;
 }
 
-function idsOfStores(observed: Observed): Ids {
+function idsOfStores(observed: ObservedChildren): Ids {
   const named = STORE_PARTS.map(
     (part) => [part, statefulSetOf(observed, part)?.metadata.annotations?.[STORE_REVISION_ANNOTATION]] as const,
   );

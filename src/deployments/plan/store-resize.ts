@@ -6,7 +6,14 @@ import { isObject } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { CONTROLLER_REVISION_LABEL } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
-import { childOf, isOurs, type Observed, type Pod, type PodContainer, type Workload } from '../assess/observed.ts';
+import {
+  childOf,
+  isOurs,
+  type ObservedChildren,
+  type Pod,
+  type PodContainer,
+  type Workload,
+} from '../assess/observed.ts';
 import { isReadyPod } from '../assess/pod-failures.ts';
 import { isResizing, podOf, resizeCondition } from '../assess/resizing.ts';
 import { hasDrifted } from './drift.ts';
@@ -25,14 +32,18 @@ export interface ResizeStep {
 const FAILING_MS = 60_000;
 
 /** `children`, of which the StatefulSets keep their pod while it is, or is about to be, resized. */
-export function keepingResized(children: readonly KubeObject[], observed: Observed): readonly KubeObject[] {
+export function keepingResized(children: readonly KubeObject[], observed: ObservedChildren): readonly KubeObject[] {
   return children.map((child) =>
     child.kind === 'StatefulSet' && keepsPod(child, observed) ? withOnDelete(child) : child,
   );
 }
 
 /** The next steps of all pods that are being resized. `changed`: StatefulSets that this pass has changed. */
-export function resizeSteps(observed: Observed, changed: ReadonlySet<string>, now: Date): readonly ResizeStep[] {
+export function resizeSteps(
+  observed: ObservedChildren,
+  changed: ReadonlySet<string>,
+  now: Date,
+): readonly ResizeStep[] {
   return observed.children.filter(isStatefulSet).flatMap((set) => {
     const { metadata, status } = set;
     if (!isOurs(set, observed) || metadata.deletionTimestamp !== undefined || changed.has(metadata.name)) return [];
@@ -43,7 +54,7 @@ export function resizeSteps(observed: Observed, changed: ReadonlySet<string>, no
 }
 
 /** Milliseconds until a resize that fails in its runtime is given up: no watch says so. */
-export function untilGivenUpMs(observed: Observed, now: Date): number | undefined {
+export function untilGivenUpMs(observed: ObservedChildren, now: Date): number | undefined {
   const waits = observed.children.filter(isStatefulSet).flatMap((set) => {
     const pod = isOurs(set, observed) && isResizing(set) ? podOf(set, observed) : undefined;
     const sinceMs = pod && failingForMs(pod, now);
@@ -70,7 +81,7 @@ function stepOf(set: Workload, pod: Pod, now: Date): ResizeStep[] {
   return [{ do: 'note', set, pod, patch: [sameUid(pod), { op: 'replace', path, value: updateRevision }] }];
 }
 
-function keepsPod(wanted: KubeObject, observed: Observed): boolean {
+function keepsPod(wanted: KubeObject, observed: ObservedChildren): boolean {
   const set = childOf(observed, 'StatefulSet', wanted.metadata.name) as Workload | undefined;
   if (!set || !isOurs(set, observed) || set.metadata.deletionTimestamp !== undefined) return false;
   const pod = podOf(set, observed);

@@ -2,7 +2,7 @@
 // it by one of a newer template, so a pod that cannot start stays after its template was corrected.
 
 import { COMPONENT_LABEL, CONTROLLER_REVISION_LABEL } from '../../schema/meta.ts';
-import { isOurs, type Observed, type Pod, type Workload } from '../assess/observed.ts';
+import { isOurs, type ObservedChildren, type Pod, type Workload } from '../assess/observed.ts';
 import { isReadyPod } from '../assess/pod-failures.ts';
 
 /**
@@ -10,7 +10,7 @@ import { isReadyPod } from '../assess/pod-failures.ts';
  * an older template, whose own container does not run: it could be a database in recovery. `changed` are the
  * StatefulSets that this pass has changed: they make pods from a new template first.
  */
-export function stuckPods(observed: Observed, changed: ReadonlySet<string>): readonly Pod[] {
+export function stuckPods(observed: ObservedChildren, changed: ReadonlySet<string>): readonly Pod[] {
   const sets = observed.children.filter(
     (child) =>
       child.kind === 'StatefulSet' &&

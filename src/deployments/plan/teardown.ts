@@ -5,8 +5,8 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { COMPONENT_LABEL, IMAGE_COMPONENTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
-import { isOurs, type Observed, type Pod } from '../assess/observed.ts';
-import { howToRelease, isControlled, said, untilOverdueMs } from '../assess/terminating-pods.ts';
+import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
+import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
 import { names } from '../record/names.ts';
 import { valuesNamed } from './secret-garbage.ts';
 
@@ -41,7 +41,7 @@ export function nextStep(observed: Observed, now: Date): TeardownStep | undefine
 function namesOf(pods: readonly Pod[]): string {
   const [first, ...others] = pods.toSorted((a, b) => rank(a) - rank(b) || (a.metadata.name < b.metadata.name ? -1 : 1));
   if (!first) return '';
-  return ` (${said(first)}${others.length > 0 ? ` and ${others.length} more` : ''})`;
+  return ` (${podText(first)}${others.length > 0 ? ` and ${others.length} more` : ''})`;
 }
 
 function rank({ overdue }: Pod): number {
@@ -51,7 +51,7 @@ function rank({ overdue }: Pod): number {
 function hindranceOf(
   objects: readonly KubeObject[],
   pods: readonly Pod[],
-  { pods: all }: Observed,
+  { pods: all }: Pick<ObservedChildren, 'pods'>,
   now: Date,
 ): string | undefined {
   const overdue = pods.find((pod) => pod.overdue);
@@ -65,7 +65,7 @@ function hindranceOf(
   if (user)
     return user.overdue
       ? howToRelease(user)
-      : `PersistentVolumeClaim ${name} is used by ${said(user)}. Delete that pod.`;
+      : `PersistentVolumeClaim ${name} is used by ${podText(user)}. Delete that pod.`;
   const isLate = now.getTime() - Date.parse(deletionTimestamp) > CLAIM_GOES_WITHIN_MS;
   return isLate
     ? `PersistentVolumeClaim ${name} is held by its finalizers. kubectl describe pvc ${name} -n ${namespace} shows the pods that use it.`
@@ -73,7 +73,7 @@ function hindranceOf(
 }
 
 /** Milliseconds until the cause of a slow step is reported, for which there is no watch event. */
-export function untilHinderedMs(observed: Observed, now: Date): number | undefined {
+export function untilHinderedMs(observed: ObservedChildren, now: Date): number | undefined {
   const claims = observed.children.filter((child) => child.kind === 'PersistentVolumeClaim' && isOurs(child, observed));
   const waits = claims.flatMap(({ metadata: { deletionTimestamp } }) => {
     const wait = Date.parse(deletionTimestamp ?? '') + CLAIM_GOES_WITHIN_MS - now.getTime();
@@ -151,6 +151,6 @@ function hasImage(component: string | undefined): boolean {
   return IMAGE_COMPONENTS.some((one) => one === component);
 }
 
-function podsWith(observed: Observed, component: string): readonly KubeObject[] {
-  return observed.pods.filter((pod) => componentOf(pod) === component && isControlled(pod));
+function podsWith({ pods }: Pick<ObservedChildren, 'pods'>, component: string): readonly KubeObject[] {
+  return pods.filter((pod) => componentOf(pod) === component && isControlled(pod));
 }

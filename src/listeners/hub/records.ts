@@ -1,6 +1,6 @@
 // Reconciles one AppDeployment that a listener's cluster runs: its work on the hub, and its status from what the cluster reports.
 
-import { assessRecord } from '../../deployments/assess/assessment.ts';
+import { checkPreconditions } from '../../deployments/assess/assessment.ts';
 import { type Observed, refTo } from '../../deployments/assess/observed.ts';
 import { pausedBy } from '../../deployments/assess/pause.ts';
 import { makeRevisionOnce } from '../../deployments/cluster/apply.ts';
@@ -8,7 +8,7 @@ import type { Caches } from '../../deployments/cluster/caches.ts';
 import type { Cluster, Clusters } from '../../deployments/cluster/cluster.ts';
 import { causesOf, decisiveOf, failureOf, wasLost } from '../../deployments/cluster/failures.ts';
 import { reportRecord, reportRevision } from '../../deployments/cluster/report.ts';
-import { look } from '../../deployments/observe.ts';
+import { observeCaches } from '../../deployments/observe.ts';
 import { collectRevisions } from '../../deployments/prune-revisions.ts';
 import { runsHere } from '../../deployments/record/listener-assignment.ts';
 import { wantedRevision } from '../../deployments/record/wanted-revision.ts';
@@ -54,13 +54,14 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
       return finalizeRemote({ record, listener, work, paused }, within);
 
     const observed: Observed = {
-      ...look(record, options),
+      ...observeCaches(record, options),
       secretKeys: {},
       unfixedSecrets: [],
       secretsRead: { is: 'nothing' },
     };
     // Without a valid Listener the reports are the local ones. What the cluster runs stays.
-    if (assessRecord(observed, settings).policy.is !== 'pass' || listener === undefined) return local(key, signal, log);
+    if (checkPreconditions(observed, settings).policy.is !== 'pass' || listener === undefined)
+      return local(key, signal, log);
     const failed: unknown[] = [];
     if (paused === undefined) {
       try {
@@ -114,7 +115,7 @@ async function bringRemote(
 async function reportRevisions(seen: Mirrored, options: RemoteRecordsOptions): Promise<void> {
   const { home, events, now } = options;
   if (isSilent(seen.listener)) return;
-  for (const revision of look(seen.record, { ...options, target: home }).revisions) {
+  for (const revision of observeCaches(seen.record, { ...options, target: home }).revisions) {
     const status = mirroredRevision(seen, revision, now());
     // oxlint-disable-next-line no-await-in-loop -- newest first, as the local reconciler does
     if (status !== undefined) await reportRevision(seen.record, revision, status, home, events);

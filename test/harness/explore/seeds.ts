@@ -20,7 +20,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'builds',
     'src/deployments/plan-children.ts',
     "const isWaiting = !isBuilt && (running ?? deploymentOf(observed, 'server')) !== undefined;",
-    'const isWaiting = false; if (!isBuilt) return { ...plan(made(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)), observed), lost: [] };',
+    'const isWaiting = false; if (!isBuilt) return { ...plan(render(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)), observed), lost: [] };',
   ),
   'volumes are pruned': bug(
     'data',
@@ -45,8 +45,8 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'a paused record is reconciled': bug(
     'rollouts',
     'src/deployments/reconcile.ts',
-    "if (assessed.policy.is !== 'pass' || assessed.paused !== undefined || !runsHere(observed.record))",
-    "if (assessed.policy.is !== 'pass' || !runsHere(observed.record))",
+    "if (policy.is !== 'pass' || paused !== undefined || !runsHere(observed.record))",
+    "if (policy.is !== 'pass' || !runsHere(observed.record))",
   ),
   'no build has a turn while another waits': bug(
     'turns',

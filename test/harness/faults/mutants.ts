@@ -241,7 +241,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a failed action prevents the status report': bug(
     'src/deployments/reconcile.ts',
-    'if (wasLost(signal) || isUnsaid(key, causes)) throw',
+    'if (wasLost(signal) || conflicts.isUnreported(key, causes)) throw',
     'if (causes.length > 0) throw',
     'create',
     { kind: 'denied', resource: 'services', status: 500, ms: 4000 },
@@ -290,8 +290,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a ready generation is not reconciled again': bug(
     'src/deployments/reconcile.ts',
-    'const observed = await observe(found, options, contents, signal);',
-    "const observed = await observe(found, options, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
+    'const observed = await observeWithSecrets(found, options, contents, signal);',
+    "const observed = await observeWithSecrets(found, options, contents, signal); const done = (globalThis.done ??= new Set()); if (found.status?.state === 'READY' && !found.metadata.deletionTimestamp) { if (done.has(found.metadata.generation)) return {}; done.add(found.metadata.generation); }",
     'drift',
   ),
   'a failed reconcile is not requeued': bug(
@@ -473,8 +473,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'the status is written before the children': bug(
     'src/deployments/reconcile.ts',
-    'const pass = await attempt(first, assessed, within);',
-    'if (first.revisions[0]) await report(first, first, assessed, { latest: first.revisions[0], refusals: [] }, within); const pass = await attempt(first, assessed, within);',
+    'const pass = await applyRecord(before, preconditions, within)',
+    'if (before.revisions[0]) await reportPass({ before, after: before, preconditions, pass: { latest: before.revisions[0], refusals: [] } }, within); const pass = await applyRecord(before, preconditions, within)',
     'image',
   ),
   'names of revisions are random': bug(
@@ -552,7 +552,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'edit', child: 'Service shop', edit: 'labels' },
   ),
   'a database is created on a foreign volume': bug(
-    'src/deployments/reconcile.ts',
+    'src/deployments/apply-children.ts',
     'executePlan(withoutUnsafe(rest, before), record, target)',
     'executePlan(rest, record, target)',
     'create',

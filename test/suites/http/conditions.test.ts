@@ -1,7 +1,7 @@
 // What kubectl says of a record, the HTTP API says too: for every reason that a condition may have.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { assess, assessRecord, type RecordAssessment } from '../../../src/deployments/assess/assessment.ts';
+import { assess, checkPreconditions, type Preconditions } from '../../../src/deployments/assess/assessment.ts';
 import { stalled } from '../../../src/deployments/assess/entry.ts';
 import type { ActionFailure } from '../../../src/deployments/assess/observed.ts';
 import { latestStatus } from '../../../src/deployments/revision-status.ts';
@@ -26,7 +26,7 @@ const inTenant = { namespace: TENANT.namespace, creationTimestamp: '2026-01-01T0
 
 type Inputs = StatusInputs & { readonly latest: AppRevision };
 
-interface Found extends Partial<RecordAssessment> {
+interface Found extends Partial<Preconditions> {
   readonly refusals?: readonly ActionFailure[];
 }
 
@@ -36,13 +36,13 @@ function inputsOf({ refusals = [], ...found }: Found, state?: 'DEPLOYED'): Input
   const children = [aStore('postgres'), aStore('redis'), aWorkload('server', latest)];
   const observed = anObserved(record, { revisions: [latest], children });
   const address = { is: 'unwanted' } as const;
-  const before = { ...assessRecord(observed, SETTINGS), ...found };
+  const preconditions = { ...checkPreconditions(observed, SETTINGS), ...found };
   return {
     observed,
     latest,
     address,
     refusals,
-    assessment: assess(observed, before, { latest, address, failures: refusals }),
+    assessment: assess(observed, preconditions, { latest, address, failures: refusals }),
   };
 }
 
@@ -67,7 +67,7 @@ async function told(inputs: Inputs): Promise<{
 }
 
 const reasons = Object.keys(REASONS) as Reason[];
-const entryOf = (reason: Reason): RecordAssessment['policy'] => stalled(reason, `What to do about ${reason}.`);
+const entryOf = (reason: Reason): Preconditions['policy'] => stalled(reason, `What to do about ${reason}.`);
 const ways: Record<string, (reason: Reason) => Found> = {
   refusal: (reason) => ({
     refusals: [{ ...entryOf(reason), ref: { kind: 'Deployment', name: 'shop' } } as unknown as ActionFailure],

@@ -1,22 +1,33 @@
-// Performs the steps of a resize (deployments/plan/store-resize.ts) at the API server.
+// Replaces and resizes pods of own stores that their StatefulSet would leave as they are (plan/stuck-pods.ts, plan/store-resize.ts).
 
 import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import { Forbidden, Invalid, NotFound } from '../lib/errors.ts';
 import { PODS } from '../lib/kube/api-resources.ts';
 import { quoted } from '../schema/text.ts';
-import { type ActionFailure, type Pod, refTo, said } from './assess/observed.ts';
+import { type ActionFailure, type ObservedChildren, type Pod, refText, refTo } from './assess/observed.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { removePods } from './cluster/delete.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleAll } from './cluster/settle-all.ts';
-import { hasSizes, type ResizeStep } from './plan/store-resize.ts';
+import type { ReconcilerOptions } from './pass.ts';
+import { hasSizes, type ResizeStep, resizeSteps } from './plan/store-resize.ts';
+import { stuckPods } from './plan/stuck-pods.ts';
 
-/** The steps that failed. A pod that cannot be resized is replaced, as every other change of its template replaces it. */
-export async function takeResizeSteps(steps: readonly ResizeStep[], target: Cluster): Promise<ActionFailure[]> {
-  return (await settleAll(steps.map((step) => take(step, target)))).flat();
+/**
+ * `changed`: names of the StatefulSets that this pass has changed. A pod that cannot be resized is replaced, as every other change of
+ * its template replaces it. Returns the failures.
+ */
+export async function replacePods(
+  observed: ObservedChildren,
+  changed: ReadonlySet<string>,
+  { target, now }: Pick<ReconcilerOptions, 'target' | 'now'>,
+): Promise<readonly ActionFailure[]> {
+  const removed = await removePods(stuckPods(observed, changed), target);
+  const resized = await settleAll(resizeSteps(observed, changed, now()).map((step) => performStep(step, target)));
+  return [...removed, ...resized.flat()];
 }
 
-async function take(step: ResizeStep, target: Cluster): Promise<ActionFailure[]> {
+async function performStep(step: ResizeStep, target: Cluster): Promise<ActionFailure[]> {
   if (step.do === 'replace') return removePods([step.pod], target);
   const { pod, patch, set } = step;
   const writing = step.do === 'resize' ? ({ subresource: 'resize' } as const) : {};
@@ -27,7 +38,7 @@ async function take(step: ResizeStep, target: Cluster): Promise<ActionFailure[]>
     return step.do === 'resize' && !hasSizes(set, written) ? await removePods([written], target) : [];
   } catch (error) {
     if (step.do === 'resize' && isRefused(error)) return overQuota(step, error) ?? (await removePods([pod], target));
-    return [failureOf(error, refTo(set), 'change', `the pod of ${said(refTo(set))}`)];
+    return [failureOf(error, refTo(set), 'change', `the pod of ${refText(refTo(set))}`)];
   }
 }
 

@@ -1,0 +1,83 @@
+// Applies the children of a revision: those with data first, then the others as far as these failures allow.
+
+import type { EventRecorder } from '../lib/controller/events.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import type { ActionFailure, Observed, ObservedRecord } from './assess/observed.ts';
+import { mayStartPods } from './assess/pod-starts.ts';
+import { executePlan, withAppliedDigest } from './cluster/apply.ts';
+import type { EnsuredRevision } from './ensure-revision.ts';
+import { guardStores } from './guard-stores.ts';
+import type { ReconcilerOptions } from './pass.ts';
+import { correctionsOf } from './plan/corrections.ts';
+import { partitionByData, withoutUnsafe } from './plan/plan.ts';
+import { changedSets, childrenOf, planAllowed } from './plan-children.ts';
+
+export interface ChildrenInputs extends EnsuredRevision {
+  /** Whether all Secrets and keys that the pods reference exist. */
+  readonly isComplete: boolean;
+  /** The host of the address object, if there is to be one. */
+  readonly host: string | undefined;
+}
+
+export interface AppliedChildren {
+  /** With those that the pass had before. */
+  readonly failures: readonly ActionFailure[];
+  /** Names of the StatefulSets that were changed. */
+  readonly changed: ReadonlySet<string>;
+  /** Whether the migration of the latest revision has to start. */
+  readonly migrates: boolean;
+  /** Whether pods may be replaced after what has failed. */
+  readonly mayReplacePods: boolean;
+  /** What others have added to the children; absent if that is not known. */
+  readonly foreign?: readonly string[];
+}
+
+export async function applyChildren(
+  observed: Observed,
+  { latest, rotation, dryRuns, failures: earlier, isComplete, host }: ChildrenInputs,
+  options: ReconcilerOptions,
+): Promise<AppliedChildren> {
+  const { record } = observed;
+  const { target } = options;
+  const planned = await planAllowed(
+    {
+      observed,
+      latest,
+      isComplete,
+      guard: (stores) => guardStores(stores, observed, target),
+      digests: rotation.digests,
+      render: (revision, digests) => childrenOf(observed, revision, digests, options, host).map(withAppliedDigest),
+      dryRuns,
+    },
+    options,
+  );
+  const { actions, lost, refusals, foreign } = planned;
+  const [data, rest] = partitionByData(actions);
+  const volumes = lost.length > 0 ? [] : await executePlan(data, record, target);
+  const before = [...earlier, ...lost, ...refusals, ...volumes];
+  const performed = await executePlan(withoutUnsafe(rest, before), record, target);
+  const corrections = correctionsOf(actions, [...volumes, ...performed], isDeployed(observed, latest));
+  recordCorrections(record, corrections, options.events);
+  const changed = changedSets(actions, target);
+  const failures = [...before, ...performed];
+  return {
+    failures,
+    changed,
+    // What stops no rollout stops no migration.
+    migrates: planned.migrates === true && changed.size === 0 && mayStartPods(failures),
+    mayReplacePods: mayStartPods(before),
+    ...(foreign && { foreign }),
+  };
+}
+
+/** Whether the revision was deployed when the pass began, and the record has not changed since. */
+function isDeployed({ record: { metadata, status } }: ObservedRecord, latest: AppRevision): boolean {
+  return latest.status?.state === 'DEPLOYED' && status?.observedGeneration === metadata.generation;
+}
+
+/** Informs people whose change was put back. */
+function recordCorrections(record: AppDeployment, notes: readonly string[], events: EventRecorder): void {
+  for (const note of notes)
+    events.record({ regarding: record, type: 'Normal', reason: 'DriftCorrected', action: 'Repair', note });
+}

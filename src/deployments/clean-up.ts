@@ -1,0 +1,23 @@
+// What a pass removes or relabels after its children are applied. Failures are retried and do not affect the record's conditions.
+
+import type { AppRevision } from '../schema/app-revision.ts';
+import { obsoleteMigrations } from './assess/migration.ts';
+import type { Observed } from './assess/observed.ts';
+import { deleteObjects } from './cluster/delete.ts';
+import { causesOf } from './cluster/failures.ts';
+import { hideFromArgoCd } from './hide-from-argo-cd.ts';
+import type { ReconcilerOptions } from './pass.ts';
+import { collectRevisions } from './prune-revisions.ts';
+
+export async function cleanUp(
+  observed: Observed,
+  latest: AppRevision,
+  options: ReconcilerOptions,
+): Promise<readonly unknown[]> {
+  const { home, target, settings } = options;
+  return [
+    ...(await collectRevisions(observed, settings.revisions.kept, home)),
+    ...causesOf(await deleteObjects(obsoleteMigrations(observed, latest), target)),
+    ...causesOf(await hideFromArgoCd(observed, options)),
+  ];
+}

@@ -1,0 +1,43 @@
+// Whether the record's own stores can be used: their passwords, and the volume of PostgreSQL.
+
+import type { StorePart } from '../schema/meta.ts';
+import { volumeRefusals } from './adopt-database.ts';
+import type { ActionFailure, Observed, ObservedChildren } from './assess/observed.ts';
+import { isOwn } from './assess/stores.ts';
+import { revisionOfStore } from './assess/workloads.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { settleAll } from './cluster/settle-all.ts';
+import type { PassOutcome } from './pass.ts';
+import { ensurePasswords, lostPassword } from './passwords.ts';
+import { planAdoption } from './plan/adoption.ts';
+import { runsHere } from './record/listener-assignment.ts';
+
+/**
+ * What makes these stores unusable. Creates passwords that never existed. Passwords come first: a volume without one means that the
+ * password was lost.
+ */
+export async function guardStores(
+  stores: readonly StorePart[],
+  observed: ObservedChildren,
+  target: Cluster,
+): Promise<readonly ActionFailure[]> {
+  const passwords = await ensurePasswords(observed, stores, target);
+  return [...passwords, ...(stores.includes('postgres') ? await volumeRefusals(observed, target) : [])];
+}
+
+/**
+ * What is lost of the own PostgreSQL if the pass did not guard it: the record is paused, refused, or waits, or only pods that are
+ * being replaced need it. It is reported in DatabaseReady, and Ready keeps its reason.
+ */
+export async function unguardedDataLoss(
+  observed: Observed,
+  { latest, address }: PassOutcome,
+  target: Cluster,
+): Promise<ActionFailure[]> {
+  const revision = latest && revisionOfStore('postgres', observed, latest);
+  const isOwnHere = revision !== undefined && isOwn('postgres', revision) && runsHere(observed.record);
+  const isPlanned = address !== undefined && revision === latest;
+  if (isPlanned || !isOwnHere || planAdoption(observed).refusals.length > 0) return [];
+  const found = await settleAll([lostPassword(observed, target), volumeRefusals(observed, target)]);
+  return found.flat().filter(({ reason }) => reason === 'PasswordMissing' || reason === 'VolumeMissing');
+}

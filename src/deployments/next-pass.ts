@@ -1,0 +1,28 @@
+// When a record is reconciled again although no watch wakes it.
+
+import type { Observed } from './assess/observed.ts';
+import { untilExhaustedMs } from './assess/patience.ts';
+import { recheckAfterMs } from './assess/pod-startup.ts';
+import { retryAfterMs } from './assess/retry.ts';
+import { untilOverdueMs } from './assess/terminating-pods.ts';
+import type { PassOutcome, ReconcilerOptions } from './pass.ts';
+import { untilStuckMs } from './plan/pod-dry-run.ts';
+import { untilGivenUpMs } from './plan/store-resize.ts';
+
+/** Milliseconds until something may change of which no watch informs; undefined for what is not waited for. */
+export function waitsOf(
+  before: Observed,
+  after: Observed,
+  { refusals }: PassOutcome,
+  { settings, now }: Pick<ReconcilerOptions, 'settings' | 'now'>,
+): readonly (number | undefined)[] {
+  const { record, pods } = after;
+  return [
+    retryAfterMs(record, [...refusals, ...(before.unread ?? [])], now()),
+    recheckAfterMs(pods, now()),
+    untilExhaustedMs(record, settings, now()),
+    untilStuckMs(after, now()),
+    untilGivenUpMs(after, now()),
+    untilOverdueMs(pods, now()),
+  ];
+}

@@ -1,0 +1,45 @@
+// One pass of the reconciler over a record: its inputs and its outcome.
+
+import type { EventRecorder } from '../lib/controller/events.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import type { Settings } from '../schema/settings.ts';
+import type { AddressOutcome } from './assess/address.ts';
+import type { ActionFailure } from './assess/observed.ts';
+import type { Vanished } from './bypassed-finalizers.ts';
+import type { PodContracts } from './children/contracts/contract.ts';
+import type { Clusters } from './cluster/cluster.ts';
+import type { HostRegistry } from './host-registry.ts';
+import type { SecretFingerprints } from './secret-fingerprints.ts';
+
+export interface ReconcilerOptions extends Clusters {
+  readonly contents: SecretFingerprints;
+  readonly hosts: HostRegistry;
+  readonly vanished: Vanished;
+  readonly settings: Settings;
+  readonly events: EventRecorder;
+  readonly now: () => Date;
+  /** The commit that the record's branch has now, as far as it was asked for. */
+  readonly pushedCommit: (record: AppDeployment) => string | undefined;
+  /** All known contracts, except in tests. */
+  readonly contracts: PodContracts;
+}
+
+export interface PassOutcome {
+  /** The newest revision; undefined if the record has none (yet). */
+  readonly latest: AppRevision | undefined;
+  readonly refusals: readonly ActionFailure[];
+  /** Absent if nothing could be decided. */
+  readonly address?: AddressOutcome;
+  /** Delay until the next reconcile if nothing changes. */
+  readonly requeueAfterMs?: number;
+  /** Failures that are retried and not reported in the status. */
+  readonly housekeeping?: readonly unknown[];
+  /** What others have added to the children; absent if that is not known. */
+  readonly foreign?: readonly string[];
+}
+
+/** A step after which the pass does nothing more. */
+export interface Ended {
+  readonly ended: PassOutcome;
+}
