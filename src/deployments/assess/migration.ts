@@ -167,7 +167,7 @@ export function migrationLost(observed: Observed, { spec: { id } }: AppRevision)
 
 function whatServes({ revisions }: Observed): string {
   const hasServed = revisions.some(({ status }) => status?.state === 'DEPLOYED');
-  return hasServed ? 'What served goes on serving.' : 'No revision has served yet.';
+  return hasServed ? 'The running pods keep serving.' : 'No revision has served yet.';
 }
 
 function follow({ record: { metadata }, names }: Observed, { spec: { id } }: AppRevision): string {
