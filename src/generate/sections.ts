@@ -1,4 +1,4 @@
-// Documents whose prose is written by hand and whose tables are generated: a table stands between two lines that name its source.
+// Documents with prose by hand and generated tables: a table is between two lines that name its source.
 
 /**
  * `page` with `table` in place of what stands between the lines `<!-- generated from SOURCE: begin -->` and
