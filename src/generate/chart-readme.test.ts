@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { chartReadme } from './chart-readme.ts';
+import { valuesTable } from './chart-readme.ts';
 
 it('has a row for each value, with the comment above it, and for values that are not set', () => {
   const values = [
@@ -17,7 +17,7 @@ it('has a row for each value, with the comment above it, and for values that are
     '  # If absent, the default.',
     '  # className: nginx',
   ];
-  expect(chartReadme(values.join('\n')).split('\n').slice(-7)).toEqual(
+  expect(valuesTable(values.join('\n')).split('\n').slice(-7)).toEqual(
     [
       '| `image.repository` | `davit` | Where it is pulled from. |',
       '| `image.tag` | `""` |  |',
@@ -50,7 +50,7 @@ it('has rows for an example of several lines, and attributes none of them to the
     'revisions:',
     '  kept: 10',
   ];
-  expect(chartReadme(values.join('\n')).split('\n').slice(-11)).toEqual([
+  expect(valuesTable(values.join('\n')).split('\n').slice(-11)).toEqual([
     '|---|---|---|',
     '| `builds.registry` |  | Where images are kept. |',
     '| `builds.registry.host` | (`r.example`) |  |',

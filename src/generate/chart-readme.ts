@@ -1,4 +1,6 @@
-// charts/davit/README.md: the values of the chart as a table, made from the comments of charts/davit/values.yaml.
+// The table of charts/davit/README.md: the values of the chart, from the comments of charts/davit/values.yaml.
+
+import { withTable } from './sections.ts';
 
 interface Row {
   readonly path: string;
@@ -6,23 +8,15 @@ interface Row {
   readonly text: string;
 }
 
-const INTRODUCTION = `# Chart of Davit
+/** charts/davit/README.md with the table regenerated from the text of values.yaml. */
+export function withValuesTable(page: string, values: string): string {
+  return withTable(page, 'charts/davit/values.yaml', valuesTable(values));
+}
 
-Installs the controller, the HTTP API, the CustomResourceDefinitions, roles and admission policies. [install.md](../../docs/install.md) says how to install it,
-[upgrade.md](../../docs/upgrade.md) how to upgrade it, and [air-gapped.md](../../docs/air-gapped.md) how to do both without the internet.
-
-Made from \`values.yaml\` by \`npm run generate\`. A value in parentheses is not set by default. An empty object or list takes what its
-description names. Helm rejects all names that \`values.schema.json\` does not have.
-
-| Value | Default | Description |
-|---|---|---|
-`;
-
-/** The page for the text of values.yaml. */
-export function chartReadme(values: string): string {
+export function valuesTable(values: string): string {
   const rows = rowsOf(values.split('\n'));
   const lines = rows.map(({ path, value, text }) => `| \`${path}\` | ${value} | ${text.replaceAll('|', '\\|')} |\n`);
-  return `${INTRODUCTION}${lines.join('')}`;
+  return `| Value | Default | Description |\n|---|---|---|\n${lines.join('')}`;
 }
 
 /**

@@ -3,24 +3,12 @@
 
 import { CONDITION_TYPES, REASONS } from '../schema/app-deployment-conditions.ts';
 import { BUILD_REASONS } from '../schema/build.ts';
+import { withTable } from './sections.ts';
 
-const BEGIN = '<!-- generated from src/schema/app-deployment-conditions.ts: begin -->';
-const END = '<!-- generated from src/schema/app-deployment-conditions.ts: end -->';
-
-const BUILDS_BEGIN = '<!-- generated from src/schema/build.ts: begin -->';
-const BUILDS_END = '<!-- generated from src/schema/build.ts: end -->';
-
-/** `page` with the tables between its markers regenerated. Throws an Error if a marker is missing. */
+/** The page with its tables regenerated. Throws an Error if a marker is missing. */
 export function withConditionsTable(page: string): string {
-  return between(between(page, BEGIN, conditionsTable(), END), BUILDS_BEGIN, reasonsTable(BUILD_REASONS), BUILDS_END);
-}
-
-function between(page: string, from: string, table: string, to: string): string {
-  const begin = page.indexOf(from);
-  const end = page.indexOf(to);
-  if (begin < 0 || end < begin)
-    throw new Error(`write the conditions table: docs/reference.md needs the lines "${from}" and "${to}"`);
-  return `${page.slice(0, begin + from.length)}\n\n${table}\n${page.slice(end)}`;
+  const withConditions = withTable(page, 'src/schema/app-deployment-conditions.ts', conditionsTable());
+  return withTable(withConditions, 'src/schema/build.ts', reasonsTable(BUILD_REASONS));
 }
 
 function conditionsTable(): string {

@@ -5,13 +5,13 @@ import { parse, stringify } from 'yaml';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../schema/crd.ts';
 import { POD_REACH } from '../schema/pod-reach.ts';
 import { admissionRulesJson } from './admission-rules.ts';
-import { chartReadme } from './chart-readme.ts';
+import { withValuesTable } from './chart-readme.ts';
 import { valuesSchema } from './chart-values.ts';
 import { withConditionsTable } from './conditions-doc.ts';
 import { withDefaults } from './crd-defaults.ts';
 import { dashboardJson } from './dashboard.ts';
-import { resourceSpecPage } from './resource-spec-doc.ts';
-import { runtimePage } from './runtime-doc.ts';
+import { withResourceSpecTables } from './resource-spec-doc.ts';
+import { withRuntimeTable } from './runtime-doc.ts';
 
 const HEADER = '# Generated from src/schema by `npm run generate`. Do not edit.\n';
 
@@ -28,11 +28,11 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['charts/davit/files/pod-reach.json', `${JSON.stringify(POD_REACH, null, 2)}\n`],
     ['charts/davit/files/admission-rules.json', admissionRulesJson()],
     ['charts/davit/files/dashboard.json', dashboardJson()],
-    ['charts/davit/README.md', chartReadme(current('charts/davit/values.yaml'))],
+    ['charts/davit/README.md', withValuesTable(current('charts/davit/README.md'), current('charts/davit/values.yaml'))],
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
     ['docs/reference.md', withConditionsTable(current('docs/reference.md'))],
-    ['docs/resource-spec.md', resourceSpecPage()],
-    ['docs/runtime.md', runtimePage()],
+    ['docs/resource-spec.md', withResourceSpecTables(current('docs/resource-spec.md'))],
+    ['docs/runtime.md', withRuntimeTable(current('docs/runtime.md'))],
   ]);
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, SETTINGS, TENANT } from '../../test/support/builders.ts';
@@ -12,7 +13,7 @@ import { wantedRevision } from '../deployments/record/wanted-revision.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { SourceConfig } from '../schema/app-deployment.ts';
 import { type Measure, NUMBER_FIELDS, ResourceSpec } from '../schema/resource-spec.ts';
-import { Runtime } from '../schema/runtime.ts';
+import { PLATFORM_VALUES, Runtime, SERVER_DRAIN_SECONDS, STOP_SECONDS } from '../schema/runtime.ts';
 import { type StructuralSchema, structuralSchema } from '../schema/structural-schema.ts';
 import { CHANGES, type Consequence, ROWS, type Row } from './resource-spec-doc.ts';
 import { MIGRATION_JOB, RUNTIME_ROWS } from './runtime-doc.ts';
@@ -172,6 +173,16 @@ describe('runtime', () => {
       expectEffects(row, childrenOf({ resourceSpec, runtime: row.given }), withoutRuntime);
     },
   );
+
+  const page = readFileSync(new URL('../../docs/runtime.md', import.meta.url), 'utf8');
+
+  it('docs/runtime.md lists every value of the platform, and the times of a pod that ends', () => {
+    const listed = [...page.matchAll(/^\| `([a-z_]+)` \| [^|]*\|$/gm)].map(([, value]) => value);
+    expect(listed).toEqual(PLATFORM_VALUES);
+    const text = page.replaceAll(/\s+/g, ' ');
+    expect(text).toContain(`a server waits ${SERVER_DRAIN_SECONDS} s before SIGTERM`);
+    expect(text).toContain(`then has ${STOP_SECONDS} s to end`);
+  });
 });
 
 it.each(ROWS.filter(({ example }) => typeof example === 'number'))(

@@ -1,10 +1,11 @@
-// docs/resource-spec.md: what each field of a ResourceSpec becomes in the children of a record. The rows say what is
+// The tables of docs/resource-spec.md: what each field of a ResourceSpec becomes in the children of a record. The rows say what is
 // to be; a test makes the children of each row's record and compares, and finds a field of the schema without a row.
 
 import { effectiveNumbers, resolve } from '../deployments/record/resolve.ts';
 import type { AppDeploymentSpec, DeploymentType } from '../schema/app-deployment.ts';
 import type { ResourceSpec, VolumeMount } from '../schema/resource-spec.ts';
 import { defaultSettings } from '../schema/settings.ts';
+import { withTable } from './sections.ts';
 
 /** One place in a child. */
 interface Effect {
@@ -305,17 +306,12 @@ export const CHANGES: readonly Change[] = [
   { fields: ['dbStorageGi'], larger: 'grow', smaller: 'refused' },
 ];
 
-const INTRODUCTION = `<!-- Generated from src/generate/resource-spec-doc.ts by \`npm run generate\`. Do not edit. -->
-# What each field of resource_spec becomes
-
-The names are those of the HTTP API; in an AppDeployment, under \`spec.sourceConfig.resourceSpec\`, the first word of a
-path is in camel case (\`memory_mb\` is \`memoryMb\`). A record named \`shop\` is meant. What is said of the pods of
-\`Deployment shop\` holds for the queue workers, the orchestrator and the executor alike.
-`;
-
-/** The text of docs/resource-spec.md. */
-export function resourceSpecPage(): string {
-  return [INTRODUCTION, defaultsTable(), changesTable(), fieldsTable()].join('\n');
+/** docs/resource-spec.md with its tables regenerated. */
+export function withResourceSpecTables(page: string): string {
+  const SOURCE = 'src/generate/resource-spec-doc.ts';
+  const withDefaults = withTable(page, `${SOURCE}, defaults`, defaultsTable());
+  const withChanges = withTable(withDefaults, `${SOURCE}, changes`, changesTable());
+  return withTable(withChanges, `${SOURCE}, fields`, `${ROWS.length} fields:\n\n${effectsTable(ROWS, apiName)}`);
 }
 
 /** Values in force of every number, where no size is given. There is an executor only where a size of it is. */
@@ -348,15 +344,7 @@ function defaultsTable(): string {
   const lines = NUMBERS.map(
     ({ field }) => `| \`${apiName(field)}\` | ${none[field] ?? ''} | ${dev[field] ?? ''} | ${prod[field] ?? ''} |\n`,
   );
-  return `## Defaults
-
-By \`deployment_type\`; \`dev_free\` is as \`dev\`, and \`dev_zero\` means \`dev\`. CPU in cores, memory in MiB, storage in
-GiB. The setting \`sizes\` changes them, for new revisions. A request that is given without its limit gets the larger of the
-default limit and twice the request (the memory of Redis: exactly the request). A given limit or maximum lowers the default
-of its request or minimum, a given minimum raises the default maximum. Queue workers take the values of the server. There are queue workers, an orchestrator and an executor where any field of theirs is set. The values in force are
-in \`status.resourceSpec\` of the record and in \`resource_spec\` of the API's answers.
-
-| Field | none | dev | prod |
+  return `| Field | none | dev | prod |
 |---|---|---|---|
 ${lines.join('')}`;
 }
@@ -366,15 +354,9 @@ function changesTable(): string {
     const named = fields.map((field) => `\`${apiName(field)}\``).join(', ');
     return `| ${named} | ${CONSEQUENCES[larger]} | ${CONSEQUENCES[smaller]} |\n`;
   });
-  return `## What a change restarts
-
-| Fields | A larger value | A smaller value |
+  return `| Fields | A larger value | A smaller value |
 |---|---|---|
 ${lines.join('')}| all others | ${CONSEQUENCES.rollout} | |
-
-A limit that is not given follows its request: \`redis_memory_mb\` alone also changes the limit of Redis, of which its maximum memory is made. Every change but one of the
-scale is a revision. What is done in place takes Kubernetes 1.33 or newer; on an older one the pod is replaced once
-([docs/reference.md](reference.md#sizes-of-postgresql-and-redis)).
 `;
 }
 
@@ -389,15 +371,6 @@ export function effectsTable(rows: readonly Row<unknown>[], nameOf: (field: stri
   return `| Field | Example | Object | Path | Value there |
 |---|---|---|---|---|
 ${lines.join('')}`;
-}
-
-function fieldsTable(): string {
-  return `## Fields
-
-${ROWS.length} fields. A sidecar is a native one: an init container that is always started again, that starts before the main
-container and ends after it.
-
-${effectsTable(ROWS, apiName)}`;
 }
 
 /** The first word of a path as the API writes it: below it names are Kubernetes' own. */

@@ -168,7 +168,7 @@ export function migrationLost(observed: ObservedRecord, { spec: { id } }: AppRev
 
 function whatServes({ revisions }: ObservedRecord): string {
   const hasServed = revisions.some(({ status }) => status?.state === 'DEPLOYED');
-  return hasServed ? 'What served goes on serving.' : 'No revision has served yet.';
+  return hasServed ? 'The running pods keep serving.' : 'No revision has served yet.';
 }
 
 function follow({ record: { metadata }, names }: ObservedRecord, { spec: { id } }: AppRevision): string {

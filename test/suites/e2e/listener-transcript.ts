@@ -14,10 +14,12 @@ export interface Typed {
 /** What was measured, with its unit. */
 export type Figures = Readonly<Record<string, string>>;
 
-const INTRODUCTION = `<!-- Written by test/suites/e2e/listener.test.ts, which types these commands. To record them again, run that file with -u. -->
+const INTRODUCTION = `<!-- Written by test/suites/e2e/listener.test.ts, which types these commands. To record them again,
+run that file with -u. -->
 
-Davit runs on the hub with \`settings.listeners.enabled\`, and serves its API at \`$API\`. \`$TOKEN\` is a token of tenant \`team\`, and \`$HUB\` the address of the hub's API server as the other cluster
-reaches it. \`KUBECONFIG\` is that of the hub, and the file \`edge\` that of the other cluster.`;
+Davit runs on the hub with \`settings.listeners.enabled\`, and serves its API at \`$API\`. \`$TOKEN\` is a token of the
+tenant \`team\`. \`$HUB\` is the address of the hub's API server as the other cluster reaches it. \`KUBECONFIG\` names
+the kubeconfig of the hub, and the file \`edge\` is the kubeconfig of the other cluster.`;
 
 export function transcript(typed: readonly Typed[], figures: Figures): string {
   const parts: string[] = [HEADING, '', INTRODUCTION];

@@ -107,14 +107,14 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
 
   it('on a cluster that is enrolled by what join prints', async () => {
     await type('kubectl apply -n team -f edge.yaml', {
-      prose: `The Listener, with the namespaces that deployments may name:\n\n\`\`\`yaml\n${LISTENER}\`\`\``,
+      prose: `Create the Listener, with the namespaces that deployments may name:\n\n\`\`\`yaml\n${LISTENER}\`\`\``,
     });
     await hub.kubectl(['wait', '--for=jsonpath={.status.namespace}', 'lsn/edge', '-n', 'team', '--timeout=60s']);
     namespace = await hub.kubectl(['get', 'lsn', 'edge', '-n', 'team', '-o', 'jsonpath={.status.namespace}']);
     const printed = await type('kubectl davit listener join edge -n team --hub "$HUB" > hub-secret.json');
     const commands = printed.split('\n').flatMap((line) => /^ {2}(\w.*?)(?: +#.*)?$/.exec(line)?.[1] ?? []);
     expect(commands.filter((command) => command.startsWith('helm'))).toHaveLength(1);
-    let prose: string | undefined = 'What it prints, in the other cluster:';
+    let prose: string | undefined = 'Run the printed commands in the other cluster:';
     for (const command of commands.filter((one) => one.startsWith('kubectl'))) {
       const edge = command.replace('kubectl', 'kubectl --kubeconfig=edge').replace('FILE', 'hub-secret.json');
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -133,14 +133,14 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
     });
     agent = await startAgent(remote, [PLACE], await bundledDavit(remote));
     await type('kubectl wait --for=condition=Connected lsn/edge -n team --timeout=2m', {
-      prose: 'After the line with Helm, the cluster is connected:',
+      prose: 'After the Helm command, the cluster is connected:',
     });
     expect(await type('kubectl get lsn -n team')).toMatch(/edge +True +\d/);
   }, 300_000);
 
   it('is READY on the hub when its pods serve there, with the values of the hub', async () => {
     await type('LISTENER=$(kubectl get lsn edge -n team -o jsonpath={.metadata.uid})', {
-      prose: 'A deployment that names it:',
+      prose: 'Create a deployment that names it:',
     });
     const began = performance.now();
     await type(
@@ -173,7 +173,7 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
   it('has its logs read over the hub by who may read logs there; nothing is kept of the request', async () => {
     const printed = await type(
       `curl -s "$API/v1/projects/$ID/deploy_logs" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{"limit": 2, "order": "asc"}' | jq -r '.logs[] | .pod + "  " + .message'`,
-      { prose: 'Its logs, over the hub:', varies: true },
+      { prose: 'Read its logs through the hub:', varies: true },
     );
     expect(printed.trim().split('\n')).toHaveLength(2);
     const path = `/v1/projects/${id}/deploy_logs`;
@@ -223,7 +223,9 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
     expect(await type(`kubectl --kubeconfig=edge get appd shop -n ${PLACE} ${state}`)).toBe('READY\n');
     link.heal();
     const healed = performance.now();
-    await type('kubectl wait --for=condition=Connected lsn/edge -n team --timeout=3m', { prose: 'It is healed:' });
+    await type('kubectl wait --for=condition=Connected lsn/edge -n team --timeout=3m', {
+      prose: 'The link is restored:',
+    });
     const connected = since(healed);
     await type(`kubectl wait --for=jsonpath='{.status.state}'=READY appd/shop -n team --timeout=3m`);
     const ready = since(healed);
@@ -241,7 +243,9 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
   it('leaves neither pods nor data nor values in the cluster when it is deleted on the hub', async () => {
     const began = performance.now();
     expect(
-      await type(ask(` -X DELETE -o /dev/null -w '%{http_code}\\n'`), { prose: 'And it is deleted, on both sides:' }),
+      await type(ask(` -X DELETE -o /dev/null -w '%{http_code}\\n'`), {
+        prose: 'Delete the deployment. It is then deleted on both sides:',
+      }),
     ).toMatch(/^2\d\d\n$/);
     await type('kubectl wait --for=delete appd/shop -n team --timeout=5m');
     figures['DELETE until nothing is left'] = `${since(began).toFixed(0)} s`;

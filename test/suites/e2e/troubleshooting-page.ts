@@ -23,7 +23,7 @@ export interface Seen {
   readonly mended: readonly string[];
 }
 
-/** What the commands of the page need. */
+/** What the commands of the page need. The introduction of the page shows these commands. */
 export const CALL = `call() { curl -sS --fail-with-body -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' "$@"; }`;
 
 export const NEXT = {
@@ -31,56 +31,16 @@ export const NEXT = {
   wait: 'call "$API/v2/deployments/$ID?wait=DEPLOYED&timeout=300"',
 };
 
-const INTRODUCTION = `<!-- Written by test/suites/e2e/troubleshooting.test.ts, which breaks and repairs every one of these deployments on real pods. To change the page,
-change the test and run it with -u. -->
+const REASONS = '\n## Reasons\n';
 
-# Troubleshooting a deployment
-
-This page shows broken deployments as people see them, and the commands that repaired each. The examples are the deployment \`shop\` in the namespace \`team\`. Set \`API\` to the address of
-Davit, \`TOKEN\` to a Kubernetes token for the namespace, and \`ID\` to the deployment's id, which \`$API/v2/deployments?name=shop\` shows. Then:
-
-\`\`\`sh
-${CALL}
-\`\`\`
-
-1. **Ask what is wrong.** \`status_message\` says it, and what to do. The condition Ready has the reason. The page at \`$API/\` shows the same at the top of the deployment, and
-   \`kubectl get appd shop -n team -o wide\` as well.
-
-   \`\`\`sh
-   ${NEXT.ask}
-   \`\`\`
-
-2. **Look the reason up** in the table below. [The reference](reference.md#conditions-and-reasons) lists all reasons.
-3. **Do what the message says.** Most failures need no restart afterwards: Davit continues automatically.
-4. **Wait until the latest revision is deployed.** After each repair on this page the status was READY, the condition Ready was True with reason Serving, and the page said "in order".
-
-   \`\`\`sh
-   ${NEXT.wait}
-   \`\`\`
-
-READY beside a failure means that the earlier revision still serves: users notice nothing yet. If Stalled is True, waiting does not help. A rollout is Stalled after
-\`settings.pods.progressDeadlineSeconds\`, which is 20 s in these examples and 600 s by default.
-
-Each section has an excerpt of the API's answer, and a table of what else shows the failure at the same time:
-
-| Where | What |
-|---|---|
-| Latest revision | its status in \`$API/v2/deployments/$ID/revisions\`; it has the same message |
-| Page | status, summary, and the advice beside the message |
-| Event | type and reason of the event on the AppDeployment (\`kubectl describe appd shop -n team\`) |
-| Log | the controller's line, without its time and its \`message\`, which is that of the condition |
-| Metric | the series in which the deployment is counted; metrics name no deployment |
-| Alerts | those that fire if nobody acts for two hours ([what to do about an alert](monitoring.md#alerts)) |
-
-<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="page/broken-dark.png">
-  <img alt="The page of a deployment whose container crashes: reason, message, parts, revisions and log" src="page/broken.png">
-</picture>
-
-## Reasons
-`;
-
-export function troubleshootingPage(groups: readonly Group[], seen: ReadonlyMap<string, Seen>): string {
+/**
+ * `page` with the sections about `groups` in place of all that follows its introduction. Throws an Error if the introduction lacks a
+ * command that the tests type, or if a failure was not seen.
+ */
+export function troubleshootingPage(page: string, groups: readonly Group[], seen: ReadonlyMap<string, Seen>): string {
+  const introduction = page.slice(0, page.indexOf(REASONS));
+  for (const command of [CALL, NEXT.ask, NEXT.wait])
+    if (!introduction.includes(command)) throw new Error(`docs/troubleshooting.md does not introduce ${command}`);
   const all = groups.flatMap(({ failures }) => failures);
   const contents = all.map(({ reason, title }) => `| ${reason} | [${title}](#${anchorOf(title)}) |`);
   const sections = all.map(({ title, what, reason, alerts, look, note }) => {
@@ -126,7 +86,7 @@ export function troubleshootingPage(groups: readonly Group[], seen: ReadonlyMap<
       '',
     ].join('\n');
   });
-  return [INTRODUCTION, '| Reason | Example |', '|---|---|', ...contents, '', sections.join('\n')].join('\n');
+  return [introduction + REASONS, '| Reason | Example |', '|---|---|', ...contents, '', sections.join('\n')].join('\n');
 }
 
 /** A line for each field and each condition. */

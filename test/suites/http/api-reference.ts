@@ -1,13 +1,12 @@
-// The reference part of docs/api.md, out of the OpenAPI document that the facade itself serves. `npm run generate`
-// writes it; suites/hygiene/documents.test.ts says when it is not current.
+// The reference part of docs/api.md, from the OpenAPI document that the facade serves. `npm run generate` writes it;
+// suites/hygiene/documents.test.ts fails if it is not current.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withTable } from '../../../src/generate/sections.ts';
 import { UUID_PATTERN } from '../../../src/schema/primitives.ts';
 import { makeFacade } from './facade.ts';
 
-const BEGIN = '<!-- generated from the OpenAPI document by `npm run generate`: begin -->';
-const END = '<!-- generated: end -->';
 const file = join(import.meta.dirname, '../../../docs/api.md');
 
 interface Schema {
@@ -64,15 +63,12 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-/** docs/api.md as it should be: what people wrote, and between the marks what the document says. */
+/** docs/api.md with the reference regenerated. Throws an Error if a marker is missing. */
 export async function apiPage(): Promise<string> {
   const facade = await makeFacade();
   const document = (await facade.app.inject('/openapi.json')).json<Document>();
   await facade.app.close();
-  const page = readFileSync(file, 'utf8');
-  const [before, rest = ''] = page.split(BEGIN);
-  const [, after = ''] = rest.split(END);
-  return `${before}${BEGIN}\n\n${reference(document)}\n${END}${after}`;
+  return withTable(readFileSync(file, 'utf8'), 'the OpenAPI document', reference(document));
 }
 
 function reference({ tags, paths, components }: Document): string {
