@@ -1,14 +1,11 @@
 // The routes of /v1/projects/{id}/…: logs of a deployment's pods and builds.
 
 import type { FastifyReply } from 'fastify';
-import type { BuildPlatform } from '../builds/http/registry/platform.ts';
-import type { Deployments } from '../deployments/http/repository.ts';
+import type { BuildContext } from '../builds/http/registry/platform.ts';
 import { presentRevisions } from '../deployments/http/revisions/presenter.ts';
 import { HttpError, tooManyLogs } from '../lib/http/http-error.ts';
-import type { KubeClient } from '../lib/kube/client.ts';
 import type { Listeners } from '../listeners/http/repository.ts';
-import type { Auth, RequestContext } from '../organization/facade/auth.ts';
-import type { EventStreams } from '../organization/facade/event-streams.ts';
+import type { RequestContext } from '../organization/facade/auth.ts';
 import { failures } from '../organization/facade/openapi.ts';
 import type { App } from '../organization/facade/validation.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
@@ -22,20 +19,12 @@ import { podIdsIn, podsOf, readLogs } from './pods.ts';
 import { readRemoteLogs } from './remote.ts';
 import { BUILD_LOG_EVENTS, LOG_EVENTS, makeLogStreams } from './streams.ts';
 
-export interface LogRoutesOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
+export interface LogNeeds extends BuildContext {
   readonly listeners: Listeners;
-  /** The facade's own credentials, for the pods of builds and the clusters of listeners. */
-  readonly kube: KubeClient;
-  readonly platform: BuildPlatform;
-  readonly streams: EventStreams;
 }
 
-export function registerLogs(
-  app: App,
-  { auth, deployments, listeners, kube, platform, streams }: LogRoutesOptions,
-): void {
+export function registerLogs(app: App, context: LogNeeds): void {
+  const { auth, deployments, listeners, kube, platform, streams } = context;
   const body = DeployLogsQuery.prefault({});
   const response = { 200: DeployLogs, ...failures(400, 401, 403, 404, 413, 415, 422, 502, 504) };
 

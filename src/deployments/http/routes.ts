@@ -4,16 +4,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { deploymentNotFound, HttpError } from '../../lib/http/http-error.ts';
 import { etagOf, ifMatch } from '../../lib/http/preconditions.ts';
-import type { Auth } from '../../organization/facade/auth.ts';
 import type { Tenant } from '../../organization/facade/authorization.ts';
-import type { EventStreams } from '../../organization/facade/event-streams.ts';
+import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { addWarnings } from '../../organization/facade/field-validation.ts';
 import { followState, stateEvents } from '../../organization/facade/followed-state.ts';
 import { failures } from '../../organization/facade/openapi.ts';
 import { noteHeld } from '../../organization/facade/request-log.ts';
 import { type App, JsonText } from '../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import type { Settings } from '../../schema/settings.ts';
 import { readAliases } from './aliases.ts';
 import { listOf, makeListedTexts } from './list-response-cache.ts';
 import {
@@ -35,11 +33,8 @@ import { registerRevisions } from './revisions/routes.ts';
 import { registerSecrets } from './secret-routes.ts';
 import type { Changed } from './update.ts';
 
-export interface DeploymentRoutesOptions {
-  readonly auth: Auth;
+export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'streams'> {
   readonly deployments: Deployments;
-  readonly settings: Settings;
-  readonly streams: EventStreams;
 }
 
 /** Bytes of a page with more than one record. A record has a megabyte at most, and commonly a few kilobytes. */
@@ -47,7 +42,7 @@ const MOST_BYTES_OF_PAGE = 8 * 1024 * 1024;
 /** Shortest time between two events of a list, in milliseconds: each is a whole page. */
 const LIST_EVERY_MS = 1000;
 
-export function registerDeployments(app: App, { auth, deployments, settings, streams }: DeploymentRoutesOptions): void {
+export function registerDeployments(app: App, { auth, deployments, settings, streams }: DeploymentNeeds): void {
   const tags = ['deployments'];
   const present = (record: AppDeployment, tenant: Tenant, values?: ReadonlyMap<string, string>): Deployment =>
     presentDeployment(record, {

@@ -3,26 +3,17 @@
 
 import { namesListener } from '../../deployments/record/listener-assignment.ts';
 import { AlreadyExists, Conflict, NotFound } from '../../lib/errors.ts';
-import type { FreshList } from '../../lib/http/coalesced-list.ts';
 import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
 import { changedMeanwhile, patchTo, retryOnConflict } from '../../lib/http/merge-patch.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
 import type { Tenant } from '../../organization/facade/authorization.ts';
-import { type FacadeCaches, synced } from '../../organization/facade/caches.ts';
+import { synced } from '../../organization/facade/caches.ts';
+import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { LISTENERS, type Listener } from '../../schema/listener.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
 import type { CreateListener, PatchListener } from './payloads.ts';
-
-export interface ListenersOptions extends Pick<FacadeCaches, 'listeners' | 'records'> {
-  readonly remember: (object: KubeObject) => void;
-  readonly forget: (uid: string) => void;
-  readonly freshList: FreshList;
-  /** Maximum number of Listeners in a tenant. */
-  readonly perTenant: number;
-}
 
 export interface Listeners {
   /** Those of the tenant: created last, first; then by id. */
@@ -40,13 +31,14 @@ const WRITING = { fieldManager: FACADE_FIELD_MANAGER };
 const NAMED = 5;
 
 export function makeListeners({
-  listeners,
-  records,
+  caches: { listeners, records },
   remember,
   forget,
   freshList,
-  perTenant,
-}: ListenersOptions): Listeners {
+  settings,
+}: Pick<FacadeContext, 'caches' | 'remember' | 'forget' | 'freshList' | 'settings'>): Listeners {
+  const { perTenant } = settings.listeners;
+
   async function find({ caller, tenant: { namespace } }: RequestContext, id: string): Promise<Listener> {
     const uid = id.toLowerCase();
     const cached = synced(listeners, 'listeners').byUid(uid);

@@ -16,12 +16,10 @@ import {
 import { presentListener } from './presenter.ts';
 import type { Listeners } from './repository.ts';
 
-export interface ListenerRoutesOptions {
-  readonly auth: Auth;
-  readonly listeners: Listeners;
-}
-
-export function registerListeners(app: App, { auth, listeners }: ListenerRoutesOptions): void {
+export function registerListeners(
+  app: App,
+  { auth, listeners }: { readonly auth: Auth; readonly listeners: Listeners },
+): void {
   const tags = ['listeners'];
   const path = '/v2/listeners';
 

@@ -1,17 +1,15 @@
 // Reads a tenant's integrations from the watch cache, and the repositories of an integration from its code host.
 
-import type { Store } from '../../../lib/controller/store.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import type { Tenant } from '../../../organization/facade/authorization.ts';
 import { synced } from '../../../organization/facade/caches.ts';
-import { type OrganizationSecrets, textOf } from '../../../organization/facade/organization-secrets.ts';
+import type { FacadeContext } from '../../../organization/facade/collection.ts';
+import { textOf } from '../../../organization/facade/organization-secrets.ts';
 import type { CodeHostIntegration } from '../../../schema/code-host-integration.ts';
 import type { CodeHosts } from '../../codehost/code-hosts.ts';
 import type { Repository } from '../../codehost/repositories.ts';
 
-export interface IntegrationsOptions {
-  readonly integrations: Store<CodeHostIntegration>;
-  readonly secrets: OrganizationSecrets;
+export interface IntegrationsOptions extends Pick<FacadeContext, 'caches' | 'secrets'> {
   readonly codeHosts: Pick<CodeHosts, 'repositories'>;
 }
 
@@ -22,9 +20,9 @@ export interface Integrations {
   repositories(tenant: Tenant, integrationId: string): Promise<readonly Repository[]>;
 }
 
-export function makeIntegrations({ integrations, secrets, codeHosts }: IntegrationsOptions): Integrations {
+export function makeIntegrations({ caches, secrets, codeHosts }: IntegrationsOptions): Integrations {
   function list(tenant: Tenant): readonly CodeHostIntegration[] {
-    return synced(integrations, 'integrations')
+    return synced(caches.integrations, 'integrations')
       .list(secrets.namespace)
       .filter(({ spec }) => spec.tenants.includes(tenant.namespace))
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));

@@ -8,12 +8,10 @@ import type { App } from '../../../organization/facade/validation.ts';
 import { IntegrationPath, IntegrationResponse, RepositoryResponse } from './payloads.ts';
 import type { Integrations } from './repository.ts';
 
-export interface RepositoryRoutesOptions {
-  readonly auth: Auth;
-  readonly integrations: Integrations;
-}
-
-export function registerRepositories(app: App, { auth, integrations }: RepositoryRoutesOptions): void {
+export function registerRepositories(
+  app: App,
+  { auth, integrations }: { readonly auth: Auth; readonly integrations: Integrations },
+): void {
   const tags = ['repositories'];
   const path = '/v1/integrations/forge/codehost';
 

@@ -5,6 +5,7 @@ import type { Deployments } from '../../../deployments/http/repository.ts';
 import { imageRepository, type RegistrySettings, repositoryOf } from '../../../deployments/record/registry-names.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import type { RequestContext } from '../../../organization/facade/auth.ts';
+import type { FacadeContext } from '../../../organization/facade/collection.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
 import type { Settings } from '../../../schema/settings.ts';
 import type { Source } from '../../../schema/source-rules.ts';
@@ -23,6 +24,12 @@ export interface Place {
 export interface BuildPlatform {
   readonly settings: Settings;
   readonly registry: PlatformRegistry | undefined;
+}
+
+/** What the collections of builds need besides what all share. */
+export interface BuildContext extends FacadeContext {
+  readonly deployments: Deployments;
+  readonly platform: BuildPlatform;
 }
 
 /** Throws HttpError 409 if the platform has no registry. `tenantId` is the uid of the record's namespace. */

@@ -3,10 +3,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DeploymentPath } from '../../../deployments/http/payloads.ts';
-import type { Deployments } from '../../../deployments/http/repository.ts';
 import { tenantRepositories } from '../../../deployments/record/registry-names.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
-import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import { time } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
@@ -19,16 +17,7 @@ import {
   registryPassword,
 } from '../../registry/registry-grant.ts';
 import { type Action, grantsFor, issueToken, TOKEN_SERVICE, type TokenAnswer } from '../../registry/tokens.ts';
-import { type BuildPlatform, changeableOf, placeOf } from './platform.ts';
-
-export interface RegistryRoutesOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  readonly platform: BuildPlatform;
-  readonly now: () => Date;
-  /** A unique id of a token. */
-  readonly randomId: () => string;
-}
+import { type BuildContext, changeableOf, placeOf } from './platform.ts';
 
 const PUSH_SECONDS = 3600;
 
@@ -62,10 +51,7 @@ const PushToken = z
     ],
   });
 
-export function registerRegistry(
-  app: App,
-  { auth, deployments, platform, now, randomId }: RegistryRoutesOptions,
-): void {
+export function registerRegistry(app: App, { auth, deployments, platform, now, randomId }: BuildContext): void {
   app.post('/v2/deployments/:deployment_id/push-token', {
     onRequest: auth.as('patch'),
     schema: {

@@ -4,33 +4,16 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DeploymentPath } from '../../../deployments/http/payloads.ts';
-import type { Deployments } from '../../../deployments/http/repository.ts';
 import { uploadTag } from '../../../deployments/record/registry-names.ts';
 import { makeFairLimiter } from '../../../lib/controller/fair-limiter.ts';
-import type { Store } from '../../../lib/controller/store.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import { allowSlowBody } from '../../../lib/http/slow-bodies.ts';
-import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import { time } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
-import type { AppDeployment } from '../../../schema/app-deployment.ts';
-import { type BuildPlatform, changeableOf, type Place, placeOf } from '../registry/platform.ts';
+import { type BuildContext, changeableOf, type Place, placeOf } from '../registry/platform.ts';
 import { gzipContent } from './content.ts';
 import { isSigned, type Upload, uploadSignature } from './upload-url.ts';
-
-export interface UploadRoutesOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  readonly records: Store<AppDeployment>;
-  readonly tenants: Store;
-  readonly platform: BuildPlatform;
-  readonly now: () => Date;
-  /** 32 random hexadecimal digits. */
-  readonly randomId: () => string;
-  /** Base path of the API. */
-  readonly prefix: string;
-}
 
 const MEBIBYTE = 1024 * 1024;
 /** Time limit for the start of an upload, and again for its duration. */
@@ -69,8 +52,8 @@ const UploadUrl = z
     ],
   });
 
-export function registerUploads(app: App, options: UploadRoutesOptions): void {
-  const { auth, deployments, platform, now, randomId, prefix } = options;
+export function registerUploads(app: App, context: BuildContext, prefix: string): void {
+  const { auth, deployments, platform, now, randomId } = context;
 
   app.post('/v2/deployments/:deployment_id/upload-url', {
     onRequest: auth.as('patch'),
@@ -102,7 +85,7 @@ export function registerUploads(app: App, options: UploadRoutesOptions): void {
   });
 
   // A separate scope, because only this route accepts a body that is not JSON.
-  void app.register(async (scope) => registerPut(scope, options));
+  void app.register(async (scope) => registerPut(scope, context));
 }
 
 /** The origin that the caller used. Only the caller receives it, so a forged header misleads nobody else. */
@@ -120,7 +103,8 @@ interface Begun {
   readonly place: Place;
 }
 
-function registerPut(app: FastifyInstance, { records, tenants, platform, now }: UploadRoutesOptions): void {
+function registerPut(app: FastifyInstance, { caches, platform, now }: BuildContext): void {
+  const { records, tenants } = caches;
   const slots = makeFairLimiter(SLOTS);
   const underWay = new Set<string>();
   app.removeAllContentTypeParsers();

@@ -5,13 +5,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LruMap } from 'toad-cache';
 import { repositoryOfUrl } from '../../../deployments/record/code-host.ts';
 import { makeFairLimiter } from '../../../lib/controller/fair-limiter.ts';
-import type { Store } from '../../../lib/controller/store.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import { retryOnConflict } from '../../../lib/http/merge-patch.ts';
 import { turns } from '../../../lib/http/turns.ts';
-import type { KubeClient } from '../../../lib/kube/client.ts';
-import { type OrganizationSecrets, textOf } from '../../../organization/facade/organization-secrets.ts';
-import type { AppDeployment } from '../../../schema/app-deployment.ts';
+import type { FacadeContext } from '../../../organization/facade/collection.ts';
+import { textOf } from '../../../organization/facade/organization-secrets.ts';
 import {
   CODE_HOST_INTEGRATIONS,
   type CodeHostIntegration,
@@ -19,17 +17,6 @@ import {
 } from '../../../schema/code-host-integration.ts';
 import { UUID_PATTERN } from '../../../schema/primitives.ts';
 import { isPush, isSignedBy, repositoryPushed, signatureIn } from './push.ts';
-
-export interface WebhookRoutesOptions {
-  /** The facade's own credentials. */
-  readonly kube: KubeClient;
-  readonly integrations: Store<CodeHostIntegration>;
-  readonly records: Store<AppDeployment>;
-  readonly secrets: OrganizationSecrets;
-  readonly now: () => Date;
-  /** Counts a request of a caller, by default of its address. Throws HttpError 429. */
-  readonly count: (request: FastifyRequest, caller?: string) => Promise<void>;
-}
 
 /** GitHub sends at most 25 MB. A push of two thousand commits needs one or two. */
 const LARGEST_BODY = 10 * 1024 * 1024;
@@ -59,9 +46,9 @@ declare module 'fastify' {
   }
 }
 
-export function registerWebhooks(app: FastifyInstance, options: WebhookRoutesOptions): void {
+export function registerWebhooks(app: FastifyInstance, context: FacadeContext): void {
   // A separate scope without a JSON parser, because the signature covers the body's bytes.
-  void app.register(async (scope) => registerPost(scope, options));
+  void app.register(async (scope) => registerPost(scope, context));
 }
 
 interface KnownSecret {
@@ -70,10 +57,8 @@ interface KnownSecret {
   readonly secret: Promise<string | undefined>;
 }
 
-function registerPost(
-  app: FastifyInstance,
-  { kube, integrations, records, secrets, now, count }: WebhookRoutesOptions,
-): void {
+function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count }: FacadeContext): void {
+  const { integrations, records } = caches;
   const known = new LruMap<KnownSecret>(1000);
   const slots = makeFairLimiter(SLOTS);
   app.decorateRequest(SLOT, undefined);

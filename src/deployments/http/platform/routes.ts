@@ -1,26 +1,21 @@
 // GET /v2/platform, for whoever may list deployments in the tenant.
 
-import type { Auth } from '../../../organization/facade/auth.ts';
 import type { Tenant } from '../../../organization/facade/authorization.ts';
-import { type FacadeCaches, synced } from '../../../organization/facade/caches.ts';
+import { synced } from '../../../organization/facade/caches.ts';
+import type { FacadeContext } from '../../../organization/facade/collection.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import type { CodeHostIntegration } from '../../../schema/code-host-integration.ts';
-import type { Settings } from '../../../schema/settings.ts';
 import { Platform } from './payloads.ts';
 import { presentPlatform } from './presenter.ts';
 
-export interface PlatformRouteOptions extends Pick<FacadeCaches, 'tenants' | 'listeners' | 'templates'> {
-  readonly auth: Auth;
-  readonly settings: Settings;
+export interface PlatformNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'caches'> {
   /** The integrations that a tenant may use. */
   readonly integrations: { list(tenant: Tenant): readonly CodeHostIntegration[] };
 }
 
-export function registerPlatform(
-  app: App,
-  { auth, settings, integrations, tenants, listeners, templates }: PlatformRouteOptions,
-): void {
+export function registerPlatform(app: App, { auth, settings, integrations, caches }: PlatformNeeds): void {
+  const { tenants, listeners, templates } = caches;
   app.get('/v2/platform', {
     onRequest: auth.as('list'),
     schema: {

@@ -2,12 +2,11 @@
 // which the facade's own account creates after a dry run of the provider with the caller's token. The controller collects Secrets
 // that no provider names.
 
-import type { Store } from '../../../lib/controller/store.ts';
 import { AlreadyExists, Conflict, Forbidden, NotFound } from '../../../lib/errors.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import { changedMeanwhile, patchTo, retryOnConflict } from '../../../lib/http/merge-patch.ts';
 import { SECRETS } from '../../../lib/kube/api-resources.ts';
-import type { KubeObject, SecretObject } from '../../../lib/kube/client.ts';
+import type { SecretObject } from '../../../lib/kube/client.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER, PROVIDER_LABEL, SENT_TO_ANNOTATION } from '../../../schema/meta.ts';
 import {
   CLIENT_SECRET_KEY,
@@ -18,18 +17,11 @@ import {
 } from '../../../schema/oauth-provider.ts';
 import type { Caller } from '../../facade/authorization.ts';
 import { synced } from '../../facade/caches.ts';
-import { type OrganizationSecrets, textOf } from '../../facade/organization-secrets.ts';
+import type { FacadeContext } from '../../facade/collection.ts';
+import { textOf } from '../../facade/organization-secrets.ts';
 import { undefinedIfHidden } from '../../facade/undefined-if-hidden.ts';
 import { patchedSpec, patchFindings, specOf } from './patch.ts';
 import type { CreateProvider, PatchProvider } from './payloads.ts';
-
-export interface ProvidersOptions {
-  readonly providers: Store<OAuthProvider>;
-  readonly secrets: OrganizationSecrets;
-  readonly remember: (object: KubeObject) => void;
-  readonly forget: (uid: string) => void;
-  readonly randomSuffix: () => string;
-}
 
 export interface Providers {
   /** All providers, by id. */
@@ -43,7 +35,13 @@ export interface Providers {
 
 const WRITING = { fieldManager: FACADE_FIELD_MANAGER };
 
-export function makeProviders({ providers, secrets, remember, forget, randomSuffix }: ProvidersOptions): Providers {
+export function makeProviders({
+  caches: { providers },
+  secrets,
+  remember,
+  forget,
+  randomSuffix,
+}: Pick<FacadeContext, 'caches' | 'secrets' | 'remember' | 'forget' | 'randomSuffix'>): Providers {
   const { namespace } = secrets;
   const secretNameFor = (id: string): string => `${id}--client-${randomSuffix()}`;
 

@@ -1,26 +1,24 @@
 // The routes of /v2/auth/providers.
 
 import { z } from 'zod';
+import type { Store } from '../../../lib/controller/store.ts';
+import { Unavailable } from '../../../lib/errors.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../schema/oauth-provider.ts';
-import type { Auth } from '../../facade/auth.ts';
+import type { FacadeContext } from '../../facade/collection.ts';
 import { failures } from '../../facade/openapi.ts';
 import { NoParameters } from '../../facade/payload-fields.ts';
 import type { App } from '../../facade/validation.ts';
 import { CreateProvider, OAuthProviderResponse, PatchProvider, ProviderDeleted, ProviderPath } from './payloads.ts';
 import { presentProvider } from './presenter.ts';
-import type { Providers } from './repository.ts';
+import { makeProviders } from './repository.ts';
 
-export interface ProviderRoutesOptions {
-  readonly auth: Auth;
-  readonly providers: Providers;
-  /** The uid of the organization's namespace. */
-  readonly organizationId: () => string;
-}
-
-export function registerProviders(app: App, { auth, providers, organizationId }: ProviderRoutesOptions): void {
+export function registerProviders(app: App, context: FacadeContext): void {
+  const { auth, caches, secrets } = context;
+  const providers = makeProviders(context);
   const tags = ['providers'];
   const path = '/v2/auth/providers';
-  const present = (provider: OAuthProvider): OAuthProviderResponse => presentProvider(provider, organizationId());
+  const present = (provider: OAuthProvider): OAuthProviderResponse =>
+    presentProvider(provider, uidOf(secrets.namespace, caches.tenants));
 
   app.get(path, {
     onRequest: auth.inOrganization('list', OAUTH_PROVIDERS),
@@ -87,4 +85,11 @@ export function registerProviders(app: App, { auth, providers, organizationId }:
       return { message: `OAuth provider "${id}" was deleted.` };
     },
   });
+}
+
+function uidOf(namespace: string, namespaces: Store): string {
+  const uid = namespaces.get({ name: namespace })?.metadata.uid;
+  if (uid === undefined)
+    throw new Unavailable(`read namespace ${namespace}: it does not exist`, { retryAfterMs: 1000 });
+  return uid;
 }

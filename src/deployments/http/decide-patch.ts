@@ -1,0 +1,57 @@
+// What a PATCH makes of the current record: its new spec, after all checks.
+
+import { HttpError } from '../../lib/http/http-error.ts';
+import type { RequestContext } from '../../organization/facade/auth.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { followsUnseen, needsRevision } from '../record/needs-revision.ts';
+import { effectiveNumbers, resolve } from '../record/resolve.ts';
+import { askingForRevision } from '../record/revision-request.ts';
+import { awaitsSource } from '../record/wanted-revision.ts';
+import { applyPatch, type Patch, patchFindings } from './patch.ts';
+import { type Checking, findingsOfChange } from './platform-checks.ts';
+import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
+import { revisionsOf } from './reading.ts';
+import { readSecretValues } from './secret-values.ts';
+import type { Decide } from './update.ts';
+
+/** `revision: 'always'` requests a new revision even if nothing changes. */
+export function decidePatch(
+  checking: Checking,
+  { caller, tenant }: RequestContext,
+  patch: Patch,
+  revision: 'if needed' | 'always',
+): Decide {
+  const { settings } = checking;
+  // Values are read only if a sent value must be compared.
+  const { variable, secrets = [] } = patch;
+  const compares =
+    typeof variable?.value === 'string' || (secrets ?? []).some(({ value }) => value !== '' && value !== null);
+  return async (record, secretName) => {
+    const made = revisionsOf(checking, record);
+    const inForce = {
+      resourceSpec: resourceSpecInForce(record, made, settings),
+      sourceRevisionConfig: shownRevisionConfig(record, made),
+      url: urlOf(record),
+      numbersOf: (spec: AppDeploymentSpec) => effectiveNumbers(resolve(spec, settings)),
+      values: compares ? await readSecretValues(caller, record) : new Map<string, string>(),
+    };
+    const changed = applyPatch(record, patch, inForce, secretName);
+    const { spec } = changed;
+    const findings = [
+      ...patchFindings(record, patch, changed, { settings, known: inForce.values }),
+      ...(await findingsOfChange(checking, record, spec, tenant.id)),
+    ];
+    if (findings.length > 0) throw new HttpError(422, findings);
+    if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
+    const asks = revision === 'always' || needsRevision(record.spec, spec);
+    const isPending = revision !== 'always' && followsUnseen(record.spec, spec, made);
+    return { ...changed, spec: asks ? askingForRevision(record.spec, spec, isPending) : spec };
+  };
+}
+
+function nothingToDeploy(): HttpError {
+  return new HttpError(
+    409,
+    'The deployment has no image or source yet, so there is nothing to deploy. Push an image or upload a source first.',
+  );
+}

@@ -1,0 +1,54 @@
+// Reads records: from the watch cache, and from the API server where another replica may have just created one.
+
+import { deploymentNotFound, HttpError } from '../../lib/http/http-error.ts';
+import type { RequestContext } from '../../organization/facade/auth.ts';
+import type { Tenant } from '../../organization/facade/authorization.ts';
+import { synced } from '../../organization/facade/caches.ts';
+import type { FacadeContext } from '../../organization/facade/collection.ts';
+import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
+
+export type Reading = Pick<FacadeContext, 'caches' | 'remember' | 'freshList'>;
+
+export function revisionsOf({ caches }: Pick<Reading, 'caches'>, { metadata }: AppDeployment): readonly AppRevision[] {
+  return caches.revisions.byLabel(metadata.namespace ?? '', DEPLOYMENT_LABEL, metadata.name);
+}
+
+export function needCaches({ caches: { records, revisions } }: Reading): void {
+  synced(records, 'deployments');
+  synced(revisions, 'revisions');
+}
+
+export function inCache({ caches }: Reading, { namespace }: Tenant, id: string): AppDeployment | undefined {
+  const record = caches.records.byUid(id.toLowerCase());
+  return record?.metadata.namespace === namespace ? record : undefined;
+}
+
+/** Throws the same HttpError 404 for a missing deployment and another tenant's. */
+export async function findRecord(
+  reading: Reading,
+  { caller, tenant }: RequestContext,
+  id: string,
+): Promise<AppDeployment> {
+  needCaches(reading);
+  const known = inCache(reading, tenant, id);
+  if (known !== undefined) return known;
+  const uid = id.toLowerCase();
+  const found = await undefinedIfHidden(async () => {
+    const { namespace } = tenant;
+    const all = await reading.freshList(`${caller.hash} ${namespace}`, () =>
+      caller.kube.listAll(APP_DEPLOYMENTS, { namespace, metadataOnly: true }),
+    );
+    const name = all.items.find(({ metadata }) => metadata.uid === uid)?.metadata.name;
+    return name === undefined ? undefined : caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name });
+  });
+  if (found?.metadata.uid !== uid) throw notFound(id);
+  reading.remember(found);
+  return found;
+}
+
+export function notFound(id: string): HttpError {
+  return new HttpError(404, deploymentNotFound(id));
+}

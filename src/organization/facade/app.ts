@@ -1,0 +1,43 @@
+// Fastify as the facade uses it: bodies are JSON, schemas are zod, errors have the facade's form.
+
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import { HttpError } from '../../lib/http/http-error.ts';
+import { parseBody } from '../../lib/http/strict-json.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { answerError } from './errors.ts';
+import { requestIdOf } from './request-log.ts';
+import { type App, serializerCompiler, validatorCompiler, type ZodTypeProvider } from './validation.ts';
+
+const BODY_LIMIT = 1024 * 1024;
+/** The parsed value of a body `null`. Fastify treats null as a missing body, which some routes allow. */
+const JSON_NULL = Symbol('null');
+
+/** An app without hooks and routes. */
+export function makeApp(log: FastifyBaseLogger, { trustedProxies }: Settings['http']): App {
+  const app = Fastify({
+    loggerInstance: log,
+    // request-log.ts logs requests.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: requestIdOf,
+    bodyLimit: BODY_LIMIT,
+    trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },
+    frameworkErrors: answerError,
+  }).withTypeProvider<ZodTypeProvider>();
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  parseJson(app);
+  return app;
+}
+
+/** Accepts only JSON. A request with Content-Type application/json may have no body, as clients send with DELETE. */
+function parseJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    if (body.length === 0) return undefined;
+    // RFC 9110, 8.4. A small compressed body could have an unlimited size.
+    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+      throw new HttpError(415, 'Send the body as it is, without Content-Encoding.');
+    return parseBody(body) ?? JSON_NULL;
+  });
+}

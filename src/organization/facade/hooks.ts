@@ -1,0 +1,118 @@
+// What happens to every request around its handler: its span, time limit, log line, headers, caller, limits, and the findings of its
+// validation. Hooks run in the order in which they are registered.
+
+import type { FastifyInstance } from 'fastify';
+import type { Store } from '../../lib/controller/store.ts';
+import type { Tracer } from '../../lib/controller/tracer.ts';
+import { registerTimeLimit } from '../../lib/http/handler-timeout.ts';
+import { UNREAD_LIMITS, type UnreadLimits } from '../../lib/http/unread-answers.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import { LISTENERS } from '../../schema/listener.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { type Auth, registerAuth } from './auth.ts';
+import { makeAuthentication } from './authentication.ts';
+import { makeIdentity } from './authorization.ts';
+import type { FacadeCaches } from './caches.ts';
+import { registerCallers } from './callers.ts';
+import { registerErrors, registerNotFound } from './errors.ts';
+import {
+  type EventStreams,
+  type LimitedBy,
+  makeEventStreams,
+  STREAM_LIMITS,
+  type StreamKind,
+  type StreamLimits,
+} from './event-streams.ts';
+import { registerFieldValidation } from './field-validation.ts';
+import { registerOpenApi } from './openapi.ts';
+import { type RateLimit, registerRateLimit } from './rate-limit.ts';
+import { type AnswerReport, registerRequestLog } from './request-log.ts';
+import { registerTracing } from './tracing.ts';
+import { registerUnreadLimit } from './unread-limit.ts';
+import { refuseFindings } from './validation.ts';
+
+export interface HookOptions {
+  /** The facade's own credentials, for the readiness of the API server and the organization's Secrets. */
+  readonly kube: KubeClient;
+  readonly caches: FacadeCaches;
+  readonly settings: Settings;
+  readonly now: () => Date;
+  /** Called once for each answer. */
+  readonly onAnswer?: (report: AnswerReport) => void;
+  /** Absent where Davit's own spans go nowhere. */
+  readonly tracer?: Tracer | undefined;
+  /** Time limit of one request; for tests. */
+  readonly timeLimitMs?: number;
+  /** Called for each event stream that is opened (1) or has ended (-1). */
+  readonly onStream?: (kind: StreamKind, change: 1 | -1) => void;
+  /** Called for each event stream that a limit refuses. */
+  readonly onStreamRefused?: (limit: LimitedBy) => void;
+  /** Limits for unread answers; for tests. */
+  readonly unreadLimits?: UnreadLimits;
+  /** Limits for event streams; for tests. */
+  readonly streamLimits?: Partial<StreamLimits>;
+}
+
+/** What the handlers need of the hooks. */
+export interface Hooks {
+  readonly auth: Auth;
+  readonly streams: EventStreams;
+  readonly count: RateLimit['count'];
+}
+
+/** Longer than the time limit of requests to the API server, so that the answer has the API server's error. */
+const TIME_LIMIT_MS = 60_000;
+
+const SECURITY_HEADERS = {
+  // Answers contain secrets.
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+} as const;
+
+export async function registerHooks(app: FastifyInstance, options: HookOptions): Promise<Hooks> {
+  const { kube, caches, settings, now, tracer } = options;
+  const { basePath, requestsPerMinute } = settings.http;
+  const identity = makeIdentity({ kube, tenants: caches.tenants, settings, now });
+  const authentication = makeAuthentication({ clientOf: (sender) => identity.callerOf(sender).kube, now });
+  let limit: RateLimit | undefined;
+  const auth = registerAuth(app, {
+    identity,
+    authentication,
+    nameOf(resource, namespace, id) {
+      const store: Store = resource === LISTENERS ? caches.listeners : caches.records;
+      const object = store.byUid(id.toLowerCase());
+      return object?.metadata.namespace === namespace ? object.metadata.name : undefined;
+    },
+    count: async (request, username) => limit?.count(request, `user ${username}`),
+  });
+  registerErrors(app);
+  if (tracer) registerTracing(app, tracer, basePath);
+  const takeTimeLimit = registerTimeLimit(app, options.timeLimitMs ?? TIME_LIMIT_MS);
+  registerRequestLog(app, {
+    subjectOf: (request) => ({ ...auth.subjectOf(request), ...streams.summaryOf(request) }),
+    basePath,
+    onAnswer: options.onAnswer ?? (() => undefined),
+  });
+  app.addHook('onRequest', (_request, reply, done) => {
+    void reply.headers(SECURITY_HEADERS);
+    done();
+  });
+  const callers = registerCallers(app, authentication.remembered);
+  limit = await registerRateLimit(app, requestsPerMinute, callers);
+  const unread = registerUnreadLimit(app, options.unreadLimits ?? UNREAD_LIMITS, callers);
+  const streams = makeEventStreams({
+    auth,
+    limits: { ...STREAM_LIMITS, ...options.streamLimits },
+    onStream: options.onStream ?? (() => undefined),
+    onRefused: options.onStreamRefused ?? (() => undefined),
+    onBegun: takeTimeLimit,
+    unread,
+  });
+  registerNotFound(app);
+  registerFieldValidation(app);
+  app.addHook('preHandler', refuseFindings);
+  await registerOpenApi(app, basePath);
+  return { auth, streams, count: limit.count };
+}
