@@ -2,9 +2,11 @@
 
 import { type BuildCaches, makeBuildCaches } from '../builds/caches.ts';
 import { type CacheOptions, type Caches, makeCaches } from '../deployments/cluster/caches.ts';
+import { canBuild } from '../deployments/record/build-source.ts';
 import type { Reflector } from '../lib/controller/reflector.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { type ListenerCaches, makeListenerCaches } from '../listeners/hub/caches.ts';
+import type { Settings } from '../schema/settings.ts';
 
 export interface ControllerCaches extends Caches {
   /** Undefined if builds are not configured. */
@@ -13,23 +15,23 @@ export interface ControllerCaches extends Caches {
   readonly listening: ListenerCaches | undefined;
 }
 
-export interface ControllerCacheOptions extends CacheOptions {
-  /** Absent if builds are not configured. */
-  readonly buildsNamespace?: string | undefined;
-  /** Whether deployments run on further clusters. */
-  readonly withListeners?: boolean;
+export interface ControllerCacheOptions extends Pick<CacheOptions, 'client' | 'log' | 'metrics' | 'onRewound'> {
+  readonly settings: Settings;
 }
 
-export function makeControllerCaches({
-  buildsNamespace,
-  withListeners,
-  ...options
-}: ControllerCacheOptions): ControllerCaches {
-  const caches = makeCaches(options);
-  const { client, log, metrics, onRewound } = options;
+/** Those that the settings ask for. None runs yet. */
+export function makeControllerCaches(options: ControllerCacheOptions): ControllerCaches {
+  const { client, log, metrics, onRewound, settings } = options;
   const whole = { client, log, metrics, ...(onRewound && { onRewound }) };
-  const builds = buildsNamespace === undefined ? undefined : makeBuildCaches(whole, buildsNamespace);
-  const listening = withListeners === true ? makeListenerCaches(whole) : undefined;
+  const caches = makeCaches({
+    ...whole,
+    namespaces: settings.namespaces,
+    organizationNamespace: settings.organizationNamespace,
+    addressKind: settings.address.kind,
+    keda: settings.keda.enabled,
+  });
+  const builds = canBuild(settings) ? makeBuildCaches(whole, settings.builds.namespace) : undefined;
+  const listening = settings.listeners.enabled ? makeListenerCaches(whole) : undefined;
   const all = [
     ...caches.all,
     ...(builds ? [builds.jobs, builds.pods] : []),

@@ -6,7 +6,6 @@ import { type BuildContext, builds, pullSecrets, pushes, registryUpkeep } from '
 import { type KnownCommits, pushedCommit } from '../builds/pushes.ts';
 import { waitForFreshCaches } from '../deployments/cluster/cache-barrier.ts';
 import { clientSecrets, deployments, secrets } from '../deployments/controller.ts';
-import { canBuild } from '../deployments/record/build-source.ts';
 import { fairClient } from '../lib/controller/clients/fair.ts';
 import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
 import { systemClock } from '../lib/controller/clock.ts';
@@ -32,7 +31,7 @@ import type { Settings } from '../schema/settings.ts';
 import { type ControllerCaches, makeControllerCaches } from './caches.ts';
 
 /** All controllers of the process. Each says in its own folder what wakes it and what it does. */
-const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerContext>[] = [
+export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerContext>[] = [
   onAllClusters(deployments),
   secrets,
   clientSecrets,
@@ -71,20 +70,9 @@ export interface RunningController {
 
 /** Starts the watches immediately, and reconciling when this process becomes the leader. */
 export function runController(options: ControllerOptions): RunningController {
-  const { client, settings, log, metrics, signal, onRewound } = options;
+  const { log, signal } = options;
   const watching = new AbortController();
-  const caches = makeControllerCaches({
-    client,
-    log,
-    metrics,
-    onRewound,
-    namespaces: settings.namespaces,
-    organizationNamespace: settings.organizationNamespace,
-    addressKind: settings.address.kind,
-    keda: settings.keda.enabled,
-    buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
-    withListeners: settings.listeners.enabled,
-  });
+  const caches = makeControllerCaches(options);
   const watches = caches.all.map((cache) => cache.run(watching.signal));
   const begin = (leading: AbortSignal, holds: () => boolean): Pick<Controller, 'stop' | 'abort'> =>
     startReconciling(options, caches, leading, holds);

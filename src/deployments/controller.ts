@@ -7,6 +7,7 @@ import { endAll } from '../lib/controller/store.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { Settings } from '../schema/settings.ts';
 import { makeVanished } from './bypassed-finalizers.ts';
+import type { PodContracts } from './children/contracts/contract.ts';
 import { POD_CONTRACTS } from './children/contracts.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { makeDigestKey } from './hmac-key.ts';
@@ -36,6 +37,8 @@ export interface DeploymentContext {
   readonly workers: number;
   /** The latest commit of the branch of a record with build_on_push, if it is known. */
   readonly pushedCommit: (record: AppDeployment) => string | undefined;
+  /** The pod contracts that revisions may name; those of this version if absent. */
+  readonly contracts?: PodContracts;
 }
 
 /** From this number of workers on, one is reserved for other tenants: a tenant with few keys does not wait for one with many. */
@@ -45,7 +48,7 @@ export const deployments: ControllerDefinition<DeploymentContext> = {
   name: 'appdeployments',
   workers: ({ workers }) => workers,
   workersForNewGroups: ({ workers }) => (workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0),
-  begin({ home, settings, namespace, events, now, elapsed, leading, pushedCommit }, queue) {
+  begin({ home, settings, namespace, events, now, elapsed, leading, pushedCommit, contracts }, queue) {
     const { client, caches } = home;
     const hosts = makeHostRegistry(caches, settings.address);
     const vanished = makeVanished({ home, target: home }, elapsed);
@@ -60,7 +63,7 @@ export const deployments: ControllerDefinition<DeploymentContext> = {
         settings,
         events,
         now,
-        contracts: POD_CONTRACTS,
+        contracts: contracts ?? POD_CONTRACTS,
         pushedCommit,
       }),
       wake() {

@@ -20,6 +20,8 @@ const root = join(import.meta.dirname, '../..');
 /** What the platform needs of a cluster; the embedded one and one's own both have it. */
 export type Target = Pick<Cluster, 'server' | 'caData' | 'runDir' | 'logsDir' | 'kubectl' | 'tokenFor'>;
 type Helm = Pick<Cluster, 'helm'>;
+/** How a process gets to it. */
+type Reached = Omit<Target, 'kubectl'>;
 
 /** `--set-json`-like values of the chart, by dotted path. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -153,6 +155,17 @@ export async function startAgent(target: Target, namespaces: readonly string[], 
   return (await startPart('listener', target, {}, { env, source: root, main })).supervised;
 }
 
+/** Starts one more `davit api` with these settings, in YAML. Resolves when it has started. */
+export async function startApi(target: Reached, settings: string): Promise<{ url: string; supervised: Supervised }> {
+  const { url = '', supervised } = await startPart(
+    'api',
+    target,
+    { 'settings.yaml': settings },
+    { env: {}, source: root },
+  );
+  return { url, supervised };
+}
+
 interface Started {
   readonly supervised: Supervised;
   readonly url: string | undefined;
@@ -161,7 +174,7 @@ interface Started {
 
 async function startPart(
   part: Part | 'listener',
-  target: Target,
+  target: Reached,
   documents: Documents,
   {
     env,
@@ -287,7 +300,11 @@ export function supervise({ args, env, log, onLine }: SuperviseOptions): Supervi
 }
 
 /** A kubeconfig that is this ServiceAccount and nobody else. */
-export async function kubeconfigFor(target: Target, namespace: string, serviceAccount: string): Promise<string> {
+export async function kubeconfigFor(
+  target: Pick<Target, 'server' | 'caData' | 'tokenFor'>,
+  namespace: string,
+  serviceAccount: string,
+): Promise<string> {
   const token = await target.tokenFor(namespace, serviceAccount, { seconds: 12 * 3600 });
   return JSON.stringify({
     apiVersion: 'v1',

@@ -9,7 +9,7 @@ export type Absolutes = Readonly<Record<string, number | string>>;
 export type Figure = Taken | NotTaken;
 
 export interface Taken {
-  /** `P1`, or `P3.wall` where a measure has several. */
+  /** `P1`, or `P14.rest` where a measure has several. */
   readonly key: string;
   readonly goal: Goal;
   /** One for each repeat; not empty. */

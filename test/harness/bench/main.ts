@@ -18,7 +18,7 @@ import { jsonOf, startServer } from './server.ts';
 
 const USAGE = `npm run bench -- [options]
 
-  --only P1,P4    these measures; P3 means all of P3.wall, P3.rss, ...
+  --only P1,P4    these measures; P14 means all of P14.change, P14.rest
   --quick         small sizes, one repeat, under five minutes
   --records N     instead of 1,000
   --repeats N     instead of 5

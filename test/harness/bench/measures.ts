@@ -10,7 +10,7 @@ import { fairness } from './measures/fairness.ts';
 import { floor, growth } from './measures/floor.ts';
 import { handOver } from './measures/hand-over.ts';
 import { listeners } from './measures/listeners.ts';
-import { controllerRuntimePeer, slowPeers } from './measures/peers.ts';
+import { controllerRuntimePeer } from './measures/peers.ts';
 import { memory, restart } from './measures/restart.ts';
 import { small } from './measures/small.ts';
 import { writes } from './measures/writes.ts';
@@ -18,7 +18,6 @@ import { writes } from './measures/writes.ts';
 export const MEASURES: readonly Measure[] = [
   floor,
   controllerRuntimePeer,
-  slowPeers,
   small,
   writes,
   changes,

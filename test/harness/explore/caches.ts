@@ -1,7 +1,6 @@
 // The controller's real caches over a scene: a cache is filled when it is first read, so that only what is read counts.
 
 import { type ControllerCaches, makeControllerCaches } from '../../../src/app/caches.ts';
-import { canBuild } from '../../../src/deployments/record/build-source.ts';
 import type { RuntimeMetrics } from '../../../src/lib/controller/metrics.ts';
 import type { Reflector } from '../../../src/lib/controller/reflector.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
@@ -40,12 +39,7 @@ const WHOLE: ReadonlySet<string> = new Set([
 export function openCaches(scene: Scene, settings: Settings, namespaces: readonly string[]): ControllerCaches {
   const caches = makeControllerCaches({
     client: scene.kube,
-    namespaces: [],
-    organizationNamespace: settings.organizationNamespace,
-    addressKind: settings.address.kind,
-    keda: settings.keda.enabled,
-    buildsNamespace: canBuild(settings) ? settings.builds.namespace : undefined,
-    withListeners: settings.listeners.enabled,
+    settings,
     log: SILENT,
     metrics: METRICS,
   });

@@ -3,10 +3,9 @@
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { startCluster } from '../../cluster/cluster.ts';
 import { ensurePython } from '../../cluster/python.ts';
+import { startDavit } from '../../kit/davit.ts';
 import { optionsOf } from '../../support/options.ts';
-import { startPlatform } from '../../support/platform.ts';
 
 /** What every answer is held against. Left out: `positive_data_acceptance` (a JSON Schema can't say which source goes with which field). */
 const CHECKS = [
@@ -42,21 +41,17 @@ function say(line: string): void {
 
 const requirements = join(import.meta.dirname, 'requirements.txt');
 const program = await ensurePython('schemathesis', requirements, say);
-const cluster = await startCluster({ pods: 'off', progress: say });
+const davit = await startDavit('apiserver', { progress: say, values: { 'settings.http.requestsPerMinute': 0 } });
 let code = 1;
 try {
-  const platform = await startPlatform(cluster, {
-    progress: say,
-    values: { 'settings.http.requestsPerMinute': 0 },
-  });
-  const tenant = await platform.makeTenant('fuzz');
+  const tenant = await davit.makeTenant('fuzz');
   say(`seed ${values.seed}`);
   const child = spawn(
     program,
     [
       'run',
-      `${platform.apiUrl}/openapi.json`,
-      `--url=${platform.apiUrl}`,
+      `${davit.apiUrl}/openapi.json`,
+      `--url=${davit.apiUrl}`,
       `--header=Authorization: Bearer ${tenant.token}`,
       `--header=X-Tenant-Id: ${tenant.id}`,
       `--checks=${CHECKS.join(',')}`,
@@ -68,11 +63,10 @@ try {
       '--output-sanitize=true',
       '--no-color',
     ],
-    { stdio: 'inherit', cwd: cluster.runDir },
+    { stdio: 'inherit', cwd: davit.cluster.runDir },
   );
   code = await new Promise<number>((resolve) => child.on('exit', (exit) => resolve(exit ?? 1)));
-  await platform.stop();
 } finally {
-  await cluster.stop();
+  await davit.stop();
 }
 process.exit(code);

@@ -8,7 +8,9 @@ import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
 import { Settings } from '../../../src/schema/settings.ts';
-import { aController, aServer, converge, type Harness, putRecord } from '../../suites/reconcile/harness.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, putRecord } from '../../kit/memory/record.ts';
+import { converge } from '../../suites/reconcile/harness.ts';
 import { aSpec } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aChange, type Change, changed, FIELDS, NAMED } from './changes.ts';
@@ -48,7 +50,7 @@ function aPlace(): FakeKube {
   return kube;
 }
 
-async function put(controller: Harness, spec: AppDeployment['spec']): Promise<void> {
+async function put(controller: MemoryController, spec: AppDeployment['spec']): Promise<void> {
   const { kube } = controller;
   const before = kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0];
   if (before) await kube.replace(APP_DEPLOYMENTS, { ...before, spec }, { fieldManager: 'person' });
@@ -74,7 +76,7 @@ async function freshPicture(spec: AppDeployment['spec'], platform: Settings): Pr
   }
 }
 
-function childrenIn({ kube, caches }: Harness): KubeObject[] {
+function childrenIn({ kube, caches }: MemoryController): KubeObject[] {
   return [...caches.children.values()].flatMap((cache) => kube.objects(cache.resource));
 }
 

@@ -5,10 +5,11 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
 import { ensureImages } from '../../cluster/images/build.ts';
 import { realPods } from '../../cluster/machine.ts';
-import { type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
+import { type Davit, startDavit } from '../../kit/davit.ts';
+import type { Tenant } from '../../support/platform.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { plotOf, type Sample } from './plot.ts';
 import { ensureScalingImages, installKeda, installMetricsServer, type ScalingImages } from './scaling-systems.ts';
@@ -82,7 +83,7 @@ interface Answer {
 
 describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
   let cluster: Cluster;
-  let platform: Platform | undefined;
+  let platform: Davit | undefined;
   let images: ScalingImages;
   let tenant: Tenant;
   let sample = '';
@@ -131,12 +132,9 @@ describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
     images = await ensureScalingImages(say);
     const { postgres, redis, sample: own } = await ensureImages(say);
     sample = own.name;
-    cluster = await startCluster({
-      pods: 'on',
+    platform = await startDavit('pods', {
       images: [images.keda, images.metricsServer, postgres, redis, own],
       progress: say,
-    });
-    platform = await startPlatform(cluster, {
       values: {
         'settings.images.postgres': postgres.name,
         'settings.images.redis': redis.name,
@@ -144,14 +142,12 @@ describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
         'settings.autoscaling.scaleDownWindowSeconds': 20,
         'settings.autoscaling.cpuPercent': 60,
       },
-      progress: say,
     });
-    tenant = await platform.makeTenant('scaled');
-    await eventually(async () => expect((await call('GET', '/v2/deployments')).status).toBe(200));
+    ({ cluster } = platform);
+    tenant = await platform.knownTenant('scaled');
   });
   afterAll(async () => {
     await platform?.stop();
-    await cluster?.stop();
   });
 
   it("without KEDA's kinds one worker runs, and the condition says what is missing", async () => {

@@ -15,7 +15,7 @@ import { type Platform, startPlatform, type Tenant } from '../../support/platfor
 import { eventually } from '../../support/running-davit.ts';
 import { type Gitea, startGitea } from './gitea.ts';
 import { type Registry, startRegistry } from './registry.ts';
-import { builtRecord, pythonServer } from './sample.ts';
+import { builtRecord, pythonServer, SMALL } from './sample.ts';
 import { authority } from './servers.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
@@ -280,17 +280,7 @@ describe.skipIf(!machine.ok)('deployments that are built', () => {
       metadata: { name: 'shop' },
       spec: {
         source: 'internal_source',
-        sourceConfig: {
-          resourceSpec: {
-            cpu: 0.1,
-            memoryMb: 128,
-            dbCpu: 0.1,
-            dbMemoryMb: 256,
-            dbStorageGi: 1,
-            redisCpu: 0.05,
-            redisMemoryMb: 64,
-          },
-        },
+        sourceConfig: { resourceSpec: SMALL },
         sourceRevisionConfig: { sourceTarballPath: `uploads/${id}`, workflowConfigPath: 'davit.json' },
       },
     });

@@ -13,6 +13,7 @@ import type { BuildPlatform } from '../../support/build-platform.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { startBuilding } from './ground.ts';
+import { builtRecord } from './sample.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
@@ -160,25 +161,7 @@ describe.skipIf(!machine.ok)('hostile builds', () => {
     const repoUrl = (await builds.gitea.makeRepository(name)).replace(/\.git$/, '');
     const dockerfile = `FROM ${builds.baseImages.python}\n${steps}\nUSER 65532:65532\nCMD ["python", "/app.py"]\n`;
     await builds.gitea.commit(name, { 'app.py': APP, Dockerfile: dockerfile, ...files });
-    const resourceSpec = {
-      cpu: 0.1,
-      memoryMb: 128,
-      dbCpu: 0.1,
-      dbMemoryMb: 256,
-      dbStorageGi: 1,
-      redisCpu: 0.05,
-      redisMemoryMb: 64,
-    };
-    const record = {
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'AppDeployment',
-      metadata: { name },
-      spec: {
-        source: 'codehost',
-        sourceConfig: { integrationId: builds.integrationId, repoUrl, resourceSpec },
-        sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'Dockerfile' },
-      },
-    };
+    const record = builtRecord(name, { integrationId: builds.integrationId, repoUrl });
     await cluster.kubectl(['apply', '-n', 'team', '-f', '-'], { input: JSON.stringify(record) });
   }
 

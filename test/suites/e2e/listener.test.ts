@@ -5,14 +5,15 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
 import { ensureProgram, realPods } from '../../cluster/machine.ts';
 import { bundledDavit } from '../../harness/faults/bundle.ts';
+import { type Davit, startDavit } from '../../kit/davit.ts';
 import { writesOf } from '../../support/audited-rights.ts';
 import { openShell, type Shell, textOf } from '../../support/documents/documented.ts';
 import { type Platform, type Supervised, startAgent, startPlatform, type Tenant } from '../../support/platform.ts';
 import { writePlugin } from '../../support/plugin.ts';
-import { type Attached, callsTo, eventually } from '../../support/running-davit.ts';
+import { type Attached, eventually } from '../../support/running-davit.ts';
 import { startSampleCluster } from '../../support/sample-cluster.ts';
 import { openLink, type TcpLink } from '../../support/tcp-link.ts';
 import { type Typed, timeless, withTranscript } from './listener-transcript.ts';
@@ -40,7 +41,7 @@ const BODY = `{"name": "shop", "source": "external_docker",
 describe.skipIf(!machine.ok)('a deployment of a listener', () => {
   let hub: Cluster;
   let remote: Cluster;
-  let hubDavit: Platform;
+  let hubDavit: Davit;
   let remoteDavit: Platform;
   let agent: Supervised;
   let link: TcpLink;
@@ -54,12 +55,11 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
   const figures: Record<string, string> = {};
 
   beforeAll(async () => {
-    hub = await startCluster({ pods: 'off', auditLog: true });
+    hubDavit = await startDavit('apiserver', { auditLog: true, values: { 'settings.listeners.enabled': true } });
+    ({ cluster: hub, call } = hubDavit);
     const started = await startSampleCluster({ pods: 'auto', auditLog: true, progress: () => undefined });
     ({ cluster: remote, images } = started);
     link = await openLink(hub.server);
-    hubDavit = await startPlatform(hub, { values: { 'settings.listeners.enabled': true } });
-    call = callsTo(hubDavit.apiUrl);
     tenant = await hubDavit.makeTenant('team');
     shell = await openShell(
       hub.kubeconfig,
@@ -74,10 +74,9 @@ describe.skipIf(!machine.ok)('a deployment of a listener', () => {
     await shell?.close();
     await agent?.stop();
     await remoteDavit?.stop();
-    await hubDavit?.stop();
     await link?.close();
     await remote?.stop();
-    await hub?.stop();
+    await hubDavit?.stop();
   }, 60_000);
 
   const there = (...args: readonly string[]): Promise<string> => remote.kubectl(['-n', PLACE, ...args]);

@@ -2,57 +2,19 @@
 // no room for them.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Tenant } from '../../support/platform.ts';
-import { type Attached, attach, eventually } from '../../support/running-davit.ts';
+import { type Attached, attach } from '../../support/running-davit.ts';
+import { sizedRecord } from './sized.ts';
 
 const davit: Attached = attach(inject('davit'));
 const withPods = describe.skipIf(davit.node !== 'real');
 
-const SIZES = {
-  cpu: 0.1,
-  memoryMb: 128,
-  dbCpu: 0.1,
-  dbCpuLimit: 1,
-  dbMemoryMb: 256,
-  dbMemoryLimitMb: 1024,
-  dbStorageGi: 1,
-  redisCpu: 0.1,
-  redisCpuLimit: 0.5,
-  redisMemoryMb: 64,
-};
+const LIMITS = { dbCpuLimit: 1, dbMemoryLimitMb: 1024, redisCpuLimit: 0.5 };
+const { inTenant, says, sql, apply: applySizes } = sizedRecord(davit, 'store-sizes');
+const apply = (more: object = {}): Promise<void> => applySizes({ ...LIMITS, ...more });
 
-let tenant: Tenant;
 beforeAll(async () => {
-  if (davit.node === 'real') tenant = await davit.tenant('store-sizes');
+  if (davit.node === 'real') await davit.tenant('store-sizes');
 });
-
-function inTenant(...args: readonly string[]): Promise<string> {
-  return davit.kubectl(['-n', tenant.namespace, ...args]);
-}
-
-async function apply(more: object = {}): Promise<void> {
-  await davit.kubectl(['apply', '-f', '-'], {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name: 'sized', namespace: tenant.namespace },
-    spec: {
-      source: 'external_docker',
-      sourceRevisionConfig: { imageUri: davit.images.sample },
-      sourceConfig: { resourceSpec: { ...SIZES, ...more } },
-    },
-  });
-}
-
-async function says(type: string, wanted: object): Promise<void> {
-  await eventually(async () => {
-    const { metadata, status } = await davit.kubectlJson<{
-      metadata: { generation: number };
-      status?: { observedGeneration: number; conditions: { type: string; status: string; reason: string }[] };
-    }>(['get', 'appd', 'sized', '-n', tenant.namespace]);
-    expect(status?.observedGeneration).toBe(metadata.generation);
-    expect(status?.conditions.find((condition) => condition.type === type)).toMatchObject(wanted);
-  }, 120_000);
-}
 
 async function newestState(): Promise<string | undefined> {
   const inOrder = ['--sort-by=.spec.deploymentGeneration', '-o', 'jsonpath={.items[*].status.state}'];
@@ -74,7 +36,7 @@ interface StorePod {
 }
 
 async function podOf(part: 'postgres' | 'redis'): Promise<StorePod> {
-  const of = ['-n', tenant.namespace];
+  const of = ['-n', 'store-sizes'];
   const { metadata, status } = await davit.kubectlJson<{
     metadata: { uid: string; labels: Record<string, string> };
     status: { containerStatuses: { restartCount: number; resources: unknown }[] };
@@ -107,10 +69,6 @@ async function inForce(part: 'postgres' | 'redis'): Promise<{ memory: number; cp
   );
   const [memory = 0, quota = 0, period = 1] = words.trim().split(/\s+/).map(Number);
   return { memory, cpu: quota / period };
-}
-
-function sql(statement: string): Promise<string> {
-  return inTenant('exec', 'sized--postgres-0', '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', statement);
 }
 
 const MI = 2 ** 20;

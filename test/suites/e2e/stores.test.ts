@@ -1,67 +1,26 @@
 // A PostgreSQL that really runs, asked for sizes that no node has or has room for, and robbed of its volume.
 
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Tenant } from '../../support/platform.ts';
-import { type Attached, attach, eventually } from '../../support/running-davit.ts';
+import { type Attached, attach } from '../../support/running-davit.ts';
+import { sizedRecord } from './sized.ts';
 
 const davit: Attached = attach(inject('davit'));
 // Without a kubelet no pod starts or fails; `node` says so in the run's first lines.
 const withPods = describe.skipIf(davit.node !== 'real');
 
-let tenant: Tenant;
-beforeAll(async () => {
-  if (davit.node === 'real') tenant = await davit.tenant('stores');
-});
-
-function inTenant(...args: readonly string[]): Promise<string> {
-  return davit.kubectl(['-n', tenant.namespace, ...args]);
-}
-
+const { inTenant, says, sql, apply: applySizes } = sizedRecord(davit, 'stores');
 /** With other connections, PostgreSQL needs another pod; other sizes alone are given to the one that runs. */
-async function apply(dbCpu: number, dbMaxConnections = 100): Promise<void> {
-  await davit.kubectl(['apply', '-f', '-'], {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'AppDeployment',
-    metadata: { name: 'sized', namespace: tenant.namespace },
-    spec: {
-      source: 'external_docker',
-      sourceRevisionConfig: { imageUri: davit.images.sample },
-      sourceConfig: {
-        resourceSpec: {
-          cpu: 0.1,
-          memoryMb: 128,
-          dbCpu,
-          dbCpuLimit: 64,
-          dbMaxConnections,
-          dbMemoryMb: 256,
-          dbStorageGi: 1,
-          redisCpu: 0.1,
-          redisMemoryMb: 64,
-        },
-      },
-    },
-  });
-}
+const apply = (dbCpu: number, dbMaxConnections = 100): Promise<void> =>
+  applySizes({ dbCpu, dbCpuLimit: 64, dbMaxConnections });
 
-async function says(type: string, wanted: object): Promise<void> {
-  await eventually(async () => {
-    const { metadata, status } = await davit.kubectlJson<{
-      metadata: { generation: number };
-      status?: { observedGeneration: number; conditions: { type: string; status: string; reason: string }[] };
-    }>(['get', 'appd', 'sized', '-n', tenant.namespace]);
-    expect(status?.observedGeneration).toBe(metadata.generation);
-    expect(status?.conditions.find((condition) => condition.type === type)).toMatchObject(wanted);
-  }, 120_000);
-}
+beforeAll(async () => {
+  if (davit.node === 'real') await davit.tenant('stores');
+});
 
 const READY = { status: 'True', reason: 'Serving' };
 
 function podUid(): Promise<string> {
   return inTenant('get', 'pod', 'sized--postgres-0', '-o', 'jsonpath={.metadata.uid}');
-}
-
-function sql(statement: string): Promise<string> {
-  return inTenant('exec', 'sized--postgres-0', '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', statement);
 }
 
 withPods('a PostgreSQL that runs', () => {

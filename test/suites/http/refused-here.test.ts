@@ -5,18 +5,11 @@ import { describe, expect, it } from 'vitest';
 import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { Settings } from '../../../src/schema/settings.ts';
+import { aController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, edit, putRecord, says } from '../../kit/memory/record.ts';
 import { hostile, payloadSpec, refused, refusedHere, refusedRuntimes } from '../../support/bad-records.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aConverged,
-  aServer,
-  conditionIn,
-  converge,
-  edit,
-  putRecord,
-  says,
-} from '../reconcile/harness.ts';
+import { aConverged, converge } from '../reconcile/harness.ts';
 import { aBody, makeFacade } from './facade.ts';
 
 describe.each([...refusedHere, ...hostile.map((row) => ({ ...row, settings: {}, says: undefined }))])(

@@ -1,27 +1,25 @@
 // The four sources of hosting mode cloud at both doors, on a cluster of their own: the mode is one for a whole cluster.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Cluster, startCluster } from '../../cluster/cluster.ts';
-import { ORGANIZATION_NAMESPACE, type Platform, startPlatform, type Tenant } from '../../support/platform.ts';
-import { type Attached, callsTo, eventually } from '../../support/running-davit.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
+import { type Davit, startDavit } from '../../kit/davit.ts';
+import { ORGANIZATION_NAMESPACE, type Tenant } from '../../support/platform.ts';
+import { type Attached, eventually } from '../../support/running-davit.ts';
 
+let davit: Davit;
 let cluster: Cluster;
-let platform: Platform;
 let tenant: Tenant;
 let call: Attached['call'];
 /** Id of an integration that lists the tenant. */
 let integration: string;
 beforeAll(async () => {
-  cluster = await startCluster({ pods: 'off' });
-  platform = await startPlatform(cluster, { values: { 'settings.hosting': 'cloud' } });
-  tenant = await platform.makeTenant('cloud');
-  call = callsTo(platform.apiUrl);
-  await eventually(async () => expect((await get('')).status).toBe(200));
+  davit = await startDavit('apiserver', { values: { 'settings.hosting': 'cloud' } });
+  ({ cluster, call } = davit);
+  tenant = await davit.knownTenant('cloud');
   integration = await integrate('code');
 }, 900_000);
 afterAll(async () => {
-  await platform?.stop();
-  await cluster?.stop();
+  await davit?.stop();
 }, 60_000);
 
 type Call = ReturnType<Attached['call']>;

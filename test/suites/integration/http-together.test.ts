@@ -1,12 +1,12 @@
 // Many at once, at two replicas of the facade, the second of which can be cut off from the API server.
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { aPayload } from '../../support/builders.ts';
-import { DAVIT_NAMESPACE, type Supervised, supervise, type Tenant } from '../../support/platform.ts';
+import { DAVIT_NAMESPACE, type Supervised, startApi, type Tenant } from '../../support/platform.ts';
 import { type Answer, type Attached, attach, eventually } from '../../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -78,8 +78,7 @@ async function layWire({ hostname, port }: URL): Promise<Wire> {
 }
 
 /** One more `davit api`, as the chart's own ServiceAccount, with the settings that the others have. */
-async function startFacade(port: number): Promise<{ url: string; supervised: Supervised }> {
-  const token = (await davit.kubectl(['create', 'token', 'davit-api', '-n', DAVIT_NAMESPACE])).trim();
+async function startFacade(port: number): ReturnType<typeof startApi> {
   const settings = await davit.kubectl([
     'get',
     'configmap',
@@ -89,41 +88,15 @@ async function startFacade(port: number): Promise<{ url: string; supervised: Sup
     '-o',
     String.raw`jsonpath={.data.settings\.yaml}`,
   ]);
-  const cluster = {
+  const target = {
     server: `https://127.0.0.1:${port}`,
-    'certificate-authority-data': Buffer.from(davit.ca).toString('base64'),
+    caData: Buffer.from(davit.ca).toString('base64'),
+    runDir: folder,
+    logsDir: folder,
+    tokenFor: async (namespace: string, account: string) =>
+      (await davit.kubectl(['create', 'token', account, '-n', namespace])).trim(),
   };
-  const kubeconfig = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'c', cluster }],
-    users: [{ name: 'u', user: { token } }],
-    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u', namespace: DAVIT_NAMESPACE } }],
-    'current-context': 'c',
-  };
-  await writeFile(join(folder, 'kubeconfig'), JSON.stringify(kubeconfig), { mode: 0o600 });
-  await writeFile(join(folder, 'settings.yaml'), settings);
-  let supervised: Supervised | undefined;
-  const url = await new Promise<string>((resolve) => {
-    supervised = supervise({
-      args: [join(import.meta.dirname, '../../../src/main.ts'), 'api'],
-      env: {
-        DAVIT_KUBECONFIG: join(folder, 'kubeconfig'),
-        DAVIT_SETTINGS: join(folder, 'settings.yaml'),
-        DAVIT_NAMESPACE,
-        DAVIT_HTTP_PORT: '0',
-        DAVIT_HEALTH_PORT: '0',
-      },
-      log: join(folder, 'api.log'),
-      onLine: (line) => {
-        const said = JSON.parse(line) as { msg?: string; url?: string };
-        if (said.msg === 'Serving the HTTP API' && said.url !== undefined) resolve(said.url);
-        return {};
-      },
-    });
-  });
-  if (!supervised) throw new Error('not started');
-  return { url, supervised };
+  return startApi(target, settings);
 }
 
 function body(name: string, more: object = {}): object {

@@ -10,11 +10,12 @@ import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { ensureTools, toolPath } from '../../cluster/tools.ts';
+import { type Davit, startDavit } from '../../kit/davit.ts';
 import { asked, granted, idle } from '../../support/audited-rights.ts';
 import { aPayload } from '../../support/builders.ts';
 import { type Platform, type Supervised, startAgent, startPlatform, type Tenant } from '../../support/platform.ts';
 import { writePlugin } from '../../support/plugin.ts';
-import { type Answer, type Attached, callsTo, eventually } from '../../support/running-davit.ts';
+import { type Answer, type Attached, eventually } from '../../support/running-davit.ts';
 import { openLink, type TcpLink } from '../../support/tcp-link.ts';
 
 /** The least that the setting allows. */
@@ -24,7 +25,7 @@ const PLACE = 'shops';
 
 let hub: Cluster;
 let remote: Cluster;
-let hubDavit: Platform;
+let hubDavit: Davit;
 let remoteDavit: Platform;
 let agent: Supervised;
 let link: TcpLink;
@@ -38,15 +39,15 @@ let namespace: string;
 let id: string;
 
 beforeAll(async () => {
-  [hub, remote] = (await Promise.all([1, 2].map(() => startCluster({ pods: 'off', auditLog: true })))) as unknown as [
-    Cluster,
-    Cluster,
-  ];
+  [hubDavit, remote] = await Promise.all([
+    startDavit('apiserver', {
+      auditLog: true,
+      values: { 'settings.listeners.enabled': true, 'settings.listeners.silentAfterSeconds': SILENT_AFTER_S },
+    }),
+    startCluster({ pods: 'off', auditLog: true }),
+  ]);
+  ({ cluster: hub, call } = hubDavit);
   link = await openLink(hub.server);
-  hubDavit = await startPlatform(hub, {
-    values: { 'settings.listeners.enabled': true, 'settings.listeners.silentAfterSeconds': SILENT_AFTER_S },
-  });
-  call = callsTo(hubDavit.apiUrl);
   tenant = await hubDavit.makeTenant('team');
   folder = await mkdtemp(join(tmpdir(), 'davit-two-'));
   await writePlugin(folder);
@@ -63,9 +64,9 @@ beforeAll(async () => {
 }, 900_000);
 afterAll(async () => {
   await agent?.stop();
-  await Promise.all([hubDavit?.stop(), remoteDavit?.stop()]);
+  await remoteDavit?.stop();
   await link?.close();
-  await Promise.all([hub?.stop(), remote?.stop()]);
+  await Promise.all([hubDavit?.stop(), remote?.stop()]);
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 }, 60_000);
 

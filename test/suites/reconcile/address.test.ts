@@ -1,28 +1,16 @@
 // Addresses and hosts over the in-memory API server: who gets a host, who waits, and who gets it next.
 
 import { describe, expect, it } from 'vitest';
-import { enqueueOnChange } from '../../../src/deployments/watches.ts';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { NotFound, Unavailable } from '../../../src/lib/errors.ts';
 import { HTTP_ROUTES, INGRESSES, NAMESPACES, SERVICES } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { type Settings, Settings as SettingsSchema } from '../../../src/schema/settings.ts';
+import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, edit, putRecord, record, says as statusAndReason } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aServer,
-  converge,
-  crashed,
-  edit,
-  type Harness,
-  KEY,
-  makeReady,
-  putRecord,
-  record,
-  says as statusAndReason,
-} from './harness.ts';
+import { converge, crashed } from './harness.ts';
 
 const INGRESS = SettingsSchema.parse({ address: { kind: 'ingress', baseDomain: 'apps.example' } });
 const GATEWAY = SettingsSchema.parse({
@@ -30,7 +18,7 @@ const GATEWAY = SettingsSchema.parse({
 });
 const NONE = SettingsSchema.parse({});
 
-function started(kube: FakeKube, settings: Settings = INGRESS): Promise<Harness> {
+function started(kube: FakeKube, settings: Settings = INGRESS): Promise<MemoryController> {
   return aController(kube, settings);
 }
 
@@ -62,7 +50,7 @@ function addresses(kube: FakeKube, resource = INGRESSES): string[] {
     );
 }
 
-async function rest(controller: Harness, ...keys: readonly string[]): Promise<void> {
+async function rest(controller: MemoryController, ...keys: readonly string[]): Promise<void> {
   for (let pass = 0; pass < 4; pass += 1) {
     for (const key of keys) {
       // oxlint-disable-next-line no-await-in-loop -- passes follow one another
@@ -75,7 +63,7 @@ async function rest(controller: Harness, ...keys: readonly string[]): Promise<vo
 }
 
 /** Two tenants that may have the same host, each with a record that asks for it. */
-async function contended(): Promise<Harness> {
+async function contended(): Promise<MemoryController> {
   const kube = aServer();
   tenant(kube, 'team', 'a.example.com b.example.com');
   tenant(kube, 'other', '*.example.com');
@@ -300,14 +288,15 @@ describe('one host, one owner', () => {
   ])('goes to who waits when $how', async ({ letGo, left }) => {
     const controller = await contended();
     const { kube } = controller;
-    await controller.freed();
+    const woken = controller.wake();
     await letGo(kube);
     await controller.reconcile('other/shop');
+    await woken.take();
     // Not before it is really let go.
     expect(addresses(kube)).toEqual(['team/shop a.example.com']);
     await controller.reconcile();
     await controller.reconcile();
-    expect(await controller.freed()).toContain('other/shop');
+    expect(await woken.take()).toContain('other/shop');
     await rest(controller, 'other/shop');
     expect(addresses(kube)).toEqual(['other/shop a.example.com', ...left]);
     expect(says(kube, 'other')).toBe('Unknown AddressPending');
@@ -374,15 +363,13 @@ describe('one host, one owner', () => {
 it('a changed annotation of its namespace wakes a record, as does a host that is let go', async () => {
   const controller = await contended();
   const { kube } = controller;
-  const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-  const sleepAgain = enqueueOnChange(controller.caches, queue, controller.hosts);
+  const woken = controller.wake();
+  await woken.take();
   const hosts = { metadata: { annotations: { 'davit.dev/hosts': 'b.example.com' } } };
   await kube.mergePatch(NAMESPACES, { name: 'team' }, hosts, { fieldManager: 'admin' });
-  expect(await queue.take()).toBe(KEY);
-  queue.done(KEY);
+  expect(await woken.take()).toEqual([KEY]);
   kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
-  expect(new Set([await queue.take(), await queue.take()])).toEqual(new Set([KEY, 'other/shop']));
-  sleepAgain();
+  expect(new Set(await woken.take())).toEqual(new Set([KEY, 'other/shop']));
 });
 
 describe('a crash at any write of a record that changes its host', () => {

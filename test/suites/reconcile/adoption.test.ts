@@ -5,8 +5,10 @@ import { expect, it } from 'vitest';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { aController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, edit, putRecord, putSecret, record } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, conditionIn, converge, crashed, edit, putRecord, putSecret, record } from './harness.ts';
+import { converge, crashed } from './harness.ts';
 
 const EARLIER = '99999999-9999-4999-8999-999999999999';
 

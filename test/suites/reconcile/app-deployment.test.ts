@@ -15,14 +15,10 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
-import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController } from '../../kit/memory/controller.ts';
 import {
-  aController,
-  aConverged,
   aServer,
   conditionIn,
-  converge,
-  crashed,
   deleteNamespace,
   deleteRecord,
   edit,
@@ -30,8 +26,9 @@ import {
   putRecord,
   putSecret,
   record,
-  takeDown,
-} from './harness.ts';
+} from '../../kit/memory/record.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aConverged, converge, crashed, takeDown } from './harness.ts';
 
 /** Everything that Davit made, without what is random or a matter of order. */
 function picture(kube: FakeKube): string[] {

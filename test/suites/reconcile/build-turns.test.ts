@@ -1,14 +1,8 @@
 // Who builds next, on a platform with several tenants. Builds are reconciled only when the watches wake them: nothing here looks
 // at a build without a cause.
 
-import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { makeBuildReconciler } from '../../../src/builds/reconciler.ts';
-import { makeRegistryAccess } from '../../../src/builds/registry/access.ts';
-import { makeSourceAccess } from '../../../src/builds/source-access.ts';
-import { wakeBuilds } from '../../../src/builds/watches.ts';
 import { requestedOf } from '../../../src/deployments/record/wanted-revision.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { CodeHostFailed } from '../../../src/lib/errors.ts';
 import { JOBS, NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
@@ -16,9 +10,10 @@ import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
 import { Settings } from '../../../src/schema/settings.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, putRecord, record } from '../../kit/memory/record.ts';
 import { aRevision } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, type Harness, putRecord, record } from './harness.ts';
 
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const TENANTS = ['one', 'two', 'three'] as const;
@@ -32,7 +27,7 @@ const SETTINGS = Settings.parse({
   },
 });
 
-interface Turns extends Harness {
+interface Turns extends MemoryController {
   /** Whether the code host answers, and whether it hands out tokens. */
   readonly host: { commits: boolean; tokens: boolean };
   /** Reconciles what is woken until nothing is. */
@@ -92,50 +87,26 @@ function put(
 }
 
 async function turns(kube: FakeKube, settings = SETTINGS): Promise<Turns> {
-  const harness = await aController(kube, settings);
-  const { caches, shell, clock } = harness;
-  const { registry } = settings.builds;
-  if (!registry || !caches.builds) throw new Error('nothing is built');
   const host: Turns['host'] = { commits: true, tokens: true };
-  const now = (): Date => new Date(clock.ms);
   const down = (): Promise<never> => Promise.reject(new CodeHostFailed('unreachable', 'It does not answer.'));
-  const reconcile = makeBuildReconciler({
-    shell,
-    settings,
-    registry,
-    registryAccess: makeRegistryAccess({
-      client: kube,
-      namespace: 'davit-system',
-      registry,
-      builds: settings.builds,
-      now,
-    }),
-    authorities: undefined,
-    sources: makeSourceAccess({
-      client: kube,
-      caches,
-      settings,
-      codeHosts: {
-        commit: () => (host.commits ? Promise.resolve('c'.repeat(40)) : down()),
-        token: () => (host.tokens ? Promise.resolve('token') : down()),
-      },
-    }),
-    builds: caches.builds,
-    events: { record: () => undefined, flush: () => Promise.resolve() },
-    now,
+  const harness = await aController(kube, settings, {
+    codeHosts: {
+      commit: () => (host.commits ? Promise.resolve('c'.repeat(40)) : down()),
+      token: () => (host.tokens ? Promise.resolve('token') : down()),
+    },
   });
+  const { clock } = harness;
+  const watches = harness.wake('builds');
   const woken = new Set<string>();
   const again = new Set<string>();
-  const queue = { ...makeWorkQueue({ name: 'builds' }), add: (key: string) => void woken.add(key) };
-  wakeBuilds(caches, caches.builds, { queue, settings });
   async function settle(): Promise<void> {
     for (let steps = 0; steps < 400; steps += 1) {
       /* oxlint-disable no-await-in-loop -- one worker */
-      if (woken.size === 0) await harness.reconcile('none/none');
+      if (woken.size === 0) for (const key of await watches.take()) woken.add(key);
       const [key] = woken;
       if (key === undefined) return;
       woken.delete(key);
-      const { requeueAfterMs } = await reconcile(key, new AbortController().signal, pino({ level: 'silent' }));
+      const { requeueAfterMs } = await harness.pass(key, 'builds');
       if (requeueAfterMs === 1) woken.add(key);
       else if (requeueAfterMs !== undefined) again.add(key);
       /* oxlint-enable no-await-in-loop */

@@ -1,17 +1,10 @@
 // Builds on the in-memory API server: runs the reconcilers of records and builds in turn, and simulates the Job
 // controller and the kubelet.
 
-import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { makePullSecretReconciler } from '../../../src/builds/pull-secrets.ts';
-import { type KnownCommits, makePushWatch, pushedCommit } from '../../../src/builds/pushes.ts';
-import { makeBuildReconciler } from '../../../src/builds/reconciler.ts';
-import { makeRegistryAccess } from '../../../src/builds/registry/access.ts';
 import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/builds/registry/docker-config.ts';
 import { registryGrant } from '../../../src/builds/registry/registry-grant.ts';
-import { makeSourceAccess } from '../../../src/builds/source-access.ts';
 import { presentRevisions } from '../../../src/deployments/http/revisions/presenter.ts';
-import type { Reconcile } from '../../../src/lib/controller/controller.ts';
 import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/lib/errors.ts';
 import {
   DEPLOYMENTS,
@@ -29,21 +22,11 @@ import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-templat
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
 import { Settings } from '../../../src/schema/settings.ts';
+import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, deleteRecord, edit, putRecord, putSecret, record } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aServer,
-  conditionIn,
-  converge,
-  deleteRecord,
-  edit,
-  type Harness,
-  KEY,
-  makeReady,
-  putRecord,
-  putSecret,
-  record,
-} from './harness.ts';
+import { converge } from './harness.ts';
 
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const A = 'a'.repeat(40);
@@ -74,7 +57,7 @@ function putRegistrySecret(kube: FakeKube, config: string): void {
   } as KubeObject);
 }
 
-interface Builds extends Harness {
+interface Builds extends MemoryController {
   /** The fake code host: the commit or failure that it returns, and the number of requests. */
   readonly host: { commit: string; failure: CodeHostFailed | undefined; asked: number };
   /** Reconciles the build of the newest revision or of revision `id` once. */
@@ -123,53 +106,16 @@ function fromRepository(
 }
 
 async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities?: string): Promise<Builds> {
-  const harness = await aController(kube, settings);
-  const { caches, shell, clock } = harness;
-  const { registry } = settings.builds;
-  if (!registry || !caches.builds) throw new Error('nothing is built');
   const host: Builds['host'] = { commit: A, failure: undefined, asked: 0 };
   const answer = <Value>(value: Value): Promise<Value> => {
     host.asked += 1;
     return host.failure ? Promise.reject(host.failure) : Promise.resolve(value);
   };
-  const now = (): Date => new Date(clock.ms);
-  const registryAccess = makeRegistryAccess({
-    client: kube,
-    namespace: 'davit-system',
-    registry,
-    builds: settings.builds,
-    now,
-  });
-  const sources = makeSourceAccess({
-    client: kube,
-    caches,
-    settings,
+  const harness = await aController(kube, settings, {
+    authorities,
     codeHosts: { commit: () => answer(host.commit), token: ({ credential }) => answer(credential('token') ?? '') },
   });
-  const events = {
-    record: ({ type, reason }: { type: string; reason: string }) => void harness.events.push(`${type} ${reason}`),
-    flush: () => Promise.resolve(),
-  };
-  const build = makeBuildReconciler({
-    shell,
-    settings,
-    registry,
-    registryAccess,
-    sources,
-    authorities,
-    builds: caches.builds,
-    events,
-    now,
-  });
-  const pullSecret = makePullSecretReconciler({ shell, settings, registry, registryAccess, now });
-  const known: KnownCommits = new Map();
-  const pushes = makePushWatch({ known, caches, sources, settings, elapsed: () => clock.ms, onPush: () => undefined });
-  const run = async (reconcile: Reconcile, key: string): Promise<void> => {
-    // A reconcile of a missing record makes the harness wait for the caches.
-    await harness.reconcile('team/none');
-    await reconcile(key, new AbortController().signal, pino({ level: 'silent' }));
-    await harness.reconcile('team/none');
-  };
+  const build = async (id: string): Promise<void> => void (await harness.reconcile(`team/${id}`, 'builds'));
   const newest = (): AppRevision => {
     const [found] = kube
       .objects<AppRevision>(APP_REVISIONS)
@@ -185,12 +131,9 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
   const built: Builds = {
     ...harness,
     host,
-    build: (id = newest().spec.id) => run(build, `team/${id}`),
-    pullSecret: () => run(pullSecret, 'team'),
-    push: async () => {
-      await run(pushes, KEY);
-      harness.pushed.commit = pushedCommit(known, record(kube));
-    },
+    build: (id = newest().spec.id) => build(id),
+    pullSecret: async () => void (await harness.reconcile('team', 'pull-secrets')),
+    push: async () => void (await harness.reconcile(KEY, 'pushes')),
     newest,
     settle: async (podRuns = succeed, passes = 9) => {
       let before: string | undefined;
@@ -198,7 +141,7 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
         /* oxlint-disable no-await-in-loop -- sequential */
         await harness.reconcile();
         await makeReady(kube);
-        for (const { spec } of kube.objects<AppRevision>(APP_REVISIONS)) await run(build, `team/${spec.id}`);
+        for (const { spec } of kube.objects<AppRevision>(APP_REVISIONS)) await build(spec.id);
         podRuns(kube);
         const version = kube.resourceVersion();
         if (version === before) return;

@@ -8,12 +8,14 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
 import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
-import { aController, aServer, converge, edit, type Harness, KEY, putRecord, record, SHOP } from './harness.ts';
+import { aController, KEY, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
+import { aServer, edit, putRecord, record } from '../../kit/memory/record.ts';
+import { converge } from './harness.ts';
 
 const OF_A_RECORD = [...BUILT_IN_RESOURCES, APP_REVISIONS, TRACING_PROJECTS].filter((one) => one !== NAMESPACES);
 
 /** The first pass over a record that goes, finalizer and all, as soon as the first of its objects has been made. */
-async function vanished(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
+async function vanished(spec: Partial<AppDeployment['spec']> = {}): Promise<MemoryController> {
   const kube = aServer();
   putRecord(kube, spec);
   const controller = await aController(kube);
@@ -27,7 +29,7 @@ async function vanished(spec: Partial<AppDeployment['spec']> = {}): Promise<Harn
   return controller;
 }
 
-function left({ kube }: Harness): string[] {
+function left({ kube }: MemoryController): string[] {
   kube.collectGarbage();
   return OF_A_RECORD.flatMap((resource) => kube.objects(resource))
     .map(({ kind, metadata }) => `${kind} ${metadata.name}`)

@@ -1,15 +1,14 @@
 // A record of source codehost, made with kubectl: its integration must list the tenant, its repository be of that host.
 
 import { expect, it } from 'vitest';
-import { enqueueOnChange } from '../../../src/deployments/watches.ts';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
+import { aController, KEY } from '../../kit/memory/controller.ts';
+import { aServer, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, KEY, putRecord } from './harness.ts';
+import { converge } from './harness.ts';
 
 const UID = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 
@@ -49,11 +48,11 @@ it("is told of an integration that is not there or not the tenant's, is woken by
   await converge(controller);
   expect(said(kube)).toEqual(['UNKNOWN', 'IntegrationNotFound']);
 
-  const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-  const sleepAgain = enqueueOnChange(controller.caches, queue, controller.hosts);
+  const woken = controller.wake();
+  await woken.take();
   integrate(kube, ['team']);
-  expect(await queue.take()).toBe(KEY);
-  sleepAgain();
+  expect(await woken.take()).toEqual([KEY]);
+  woken.stop();
   await converge(controller);
   expect([said(kube)[1], revisions(kube)]).toEqual(['Accepted', 1]);
 

@@ -10,19 +10,11 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, deleteRecord, putRecord, record, says } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aServer,
-  conditionIn,
-  converge,
-  deleteRecord,
-  type Harness,
-  makeReady,
-  putRecord,
-  record,
-  says,
-} from './harness.ts';
+import { converge } from './harness.ts';
 
 const NEXT = newestOf(POD_CONTRACTS) + 1;
 const UPGRADED: PodContracts = new Map([
@@ -67,10 +59,10 @@ function revisions(kube: FakeKube): readonly AppRevision[] {
 async function during<T>(
   kube: FakeKube,
   contracts: PodContracts,
-  work: (controller: Harness) => Promise<T>,
+  work: (controller: MemoryController) => Promise<T>,
   settings = defaultSettings(),
 ): Promise<T> {
-  const controller = await aController(kube, settings, contracts);
+  const controller = await aController(kube, settings, { contracts });
   try {
     return await work(controller);
   } finally {

@@ -4,8 +4,9 @@
 import { describe, expect, it } from 'vitest';
 import { NAMESPACES, PERSISTENT_VOLUME_CLAIMS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import { censusOf } from '../../../src/monitoring/census.ts';
+import { edit, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, converge, edit, record, says } from './harness.ts';
+import { aConverged, converge } from './harness.ts';
 
 const DATABASE = { namespace: 'team', name: 'shop--postgres' };
 

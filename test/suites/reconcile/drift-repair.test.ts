@@ -5,13 +5,15 @@ import { Invalid } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, SERVICES } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { aController, aServer, conditionIn, converge, type Harness, putRecord, says } from './harness.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, putRecord, says } from '../../kit/memory/record.ts';
+import { converge } from './harness.ts';
 
 const REF = { namespace: 'team', name: 'shop' };
-let controller: Harness;
+let controller: MemoryController;
 afterEach(() => controller.stop());
 
-async function converged(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
+async function converged(spec: Partial<AppDeployment['spec']> = {}): Promise<MemoryController> {
   const kube = aServer();
   putRecord(kube, spec);
   controller = await aController(kube);
@@ -26,7 +28,9 @@ interface Child extends KubeObject {
   };
 }
 
-async function initContainers({ kube }: Harness): Promise<Child['spec']['template']['spec']['initContainers']> {
+async function initContainers({
+  kube,
+}: MemoryController): Promise<Child['spec']['template']['spec']['initContainers']> {
   return (await kube.get<Child>(DEPLOYMENTS, REF)).spec.template.spec.initContainers;
 }
 

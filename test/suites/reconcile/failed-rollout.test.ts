@@ -2,31 +2,27 @@
 // served and has no ready pod for too long.
 
 import { expect, it } from 'vitest';
-import type { ContainerStatus, Pod, Workload } from '../../../src/deployments/assess/observed.ts';
+import type { ContainerStatus, Workload } from '../../../src/deployments/assess/observed.ts';
 import { Invalid } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
-import { CONTROLLER } from '../../support/builders.ts';
-import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import {
-  aController,
-  aConverged,
   aServer,
   conditionIn,
-  converge,
   deleteNamespace,
   edit,
-  type Harness,
-  makeReady,
   newestRevision,
   putRecord,
   putSecret,
   record,
-  SHOP,
   says,
-} from './harness.ts';
+} from '../../kit/memory/record.ts';
+import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';
+import { CONTROLLER } from '../../support/builders.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aConverged, converge } from './harness.ts';
 
 const TWO = { sourceConfig: { resourceSpec: { queueMaxScale: 1 } } };
 
@@ -43,32 +39,11 @@ async function change(kube: FakeKube, imageUri: string, more: object = {}): Prom
 }
 
 /** A pod of the newest revision, whose container has this status. */
-function putPod(kube: FakeKube, status: Partial<ContainerStatus>, role = 'server'): void {
-  const pod: Pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: `shop-${role}-new`,
-      namespace: 'team',
-      labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: role, [REVISION_LABEL]: newestRevision(kube).spec.id },
-      ownerReferences: [CONTROLLER],
-    },
-    status: { phase: 'Running', containerStatuses: [{ name: role, ...status }] },
-  };
-  removePod(kube, role);
-  kube.seed(PODS, pod);
+function putNew(kube: FakeKube, status: Partial<ContainerStatus>, role = 'server'): void {
+  putPod(kube, role, newestRevision(kube).spec.id, status);
 }
-
-function removePod(kube: FakeKube, role = 'server'): void {
-  const name = `shop-${role}-new`;
-  if (kube.objects(PODS).some(({ metadata }) => metadata.name === name)) kube.erase(PODS, { namespace: 'team', name });
-}
-
-const crashing = (restartCount: number): Partial<ContainerStatus> => ({
-  restartCount,
-  state: { waiting: { reason: 'CrashLoopBackOff' } },
-  lastState: { terminated: { exitCode: 1, reason: 'Error', message: 'Traceback\nModuleNotFoundError: shop' } },
-});
+const failing = (restartCount: number): Partial<ContainerStatus> =>
+  crashing(restartCount, 'Traceback\nModuleNotFoundError: shop');
 
 /** The Deployments of the newest revision have these numbers of ready pods. */
 async function setReady(kube: FakeKube, readyReplicas: number, updatedReplicas = 1): Promise<void> {
@@ -86,7 +61,7 @@ async function setReady(kube: FakeKube, readyReplicas: number, updatedReplicas =
   }
 }
 
-async function passes({ reconcile }: Harness, count = 3): Promise<void> {
+async function passes({ reconcile }: MemoryController, count = 3): Promise<void> {
   for (let pass = 0; pass < count; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await reconcile();
@@ -103,11 +78,11 @@ it('the failed pods go, the active revision serves, and a newer revision rolls a
   });
   await controller.reconcile();
   await setReady(kube, 1);
-  putPod(kube, crashing(1), 'queue');
+  putNew(kube, failing(1), 'queue');
   await passes(controller);
   expect([says(kube, 'Ready'), newestRevision(kube).status?.state]).toEqual(['False ContainerCrashed', 'DEPLOYING']);
   expect(templates(kube)).not.toEqual(before);
-  putPod(kube, crashing(2), 'queue');
+  putNew(kube, failing(2), 'queue');
   await passes(controller);
   expect(newestRevision(kube).status).toMatchObject({
     state: 'DEPLOY_FAILED',
@@ -142,7 +117,7 @@ it('a part that only the failed revision has goes with it, and a full quota is i
   await change(kube, 'registry.example/shop:2', TWO);
   await controller.reconcile();
   await setReady(kube, 1);
-  putPod(kube, crashing(3));
+  putNew(kube, failing(3));
   await controller.reconcile();
   kube.failOn(({ kind, dryRun }) => (kind === 'Pod' && dryRun ? new Invalid('exceeded quota', []) : undefined));
   await passes(controller);
@@ -174,7 +149,7 @@ it('the pods of the active revision keep the digest of the values that they have
   });
   await controller.reconcile();
   await setReady(kube, 1);
-  putPod(kube, crashing(2));
+  putNew(kube, failing(2));
   await passes(controller, 4);
   expect(newestRevision(kube).status?.state).toBe('DEPLOY_FAILED');
   expect(templates(kube)).toEqual(before);
@@ -188,7 +163,7 @@ it('without an active revision the pods stay, and the revision is DEPLOYED if th
   await makeReady(kube);
   await setReady(kube, 0);
   await controller.reconcile();
-  putPod(kube, crashing(4));
+  putNew(kube, failing(4));
   await passes(controller);
   expect([says(kube, 'Stalled'), newestRevision(kube).status?.state]).toEqual([
     'True ContainerCrashed',
@@ -196,7 +171,7 @@ it('without an active revision the pods stay, and the revision is DEPLOYED if th
   ]);
   expect(conditionIn(kube, 'Ready')?.message).toContain('No earlier revision serves, so its pods stay');
   expect(newestRevision(kube).status?.failure).toBeUndefined();
-  removePod(kube);
+  removePod(kube, 'server');
   await converge(controller);
   expect([says(kube, 'Ready'), newestRevision(kube).status?.state]).toEqual(['True Serving', 'DEPLOYED']);
 });
@@ -213,7 +188,7 @@ it('no ready pod for five minutes: Stalled, whatever Progressing says, and no lo
     await kube.mergePatch(DEPLOYMENTS, SHOP, { status }, { fieldManager: 'k', subresource: 'status' });
   };
   await dead();
-  putPod(kube, crashing(9));
+  putNew(kube, failing(9));
   await controller.reconcile();
   const { requeueAfterMs } = await controller.reconcile();
   expect([says(kube, 'Ready'), says(kube, 'Stalled'), requeueAfterMs]).toEqual([
@@ -234,7 +209,7 @@ it('no ready pod for five minutes: Stalled, whatever Progressing says, and no lo
   controller.writes();
   expect(await controller.reconcile()).toEqual({});
   expect(controller.writes()).toEqual([]);
-  removePod(kube);
+  removePod(kube, 'server');
   await passes(controller);
   expect(says(kube, 'Stalled')).toBe('True NoReadyPod');
   await converge(controller);
@@ -249,7 +224,7 @@ it('a health check that fails is said within seconds, from the events of its pod
   await controller.reconcile();
   await setReady(kube, 1);
   const startedAt = new Date(clock.ms).toISOString();
-  putPod(kube, { ready: false, restartCount: 0, state: { running: { startedAt } } });
+  putNew(kube, { ready: false, restartCount: 0, state: { running: { startedAt } } });
   const uid = kube.objects(PODS)[0]?.metadata.uid;
   const said = (note: string, at: number): void =>
     void kube.seed(EVENTS, {
@@ -288,9 +263,9 @@ it('what serves after a failed revision stops and serves again: both are events'
   await change(kube, 'registry.example/shop:2');
   await controller.reconcile();
   await setReady(kube, 1);
-  putPod(kube, crashing(2));
+  putNew(kube, failing(2));
   await passes(controller);
-  removePod(kube);
+  removePod(kube, 'server');
   await makeReady(kube);
   await passes(controller);
   events.length = 0;

@@ -8,20 +8,11 @@ import { Conflict, Forbidden, Terminal, Unavailable } from '../../../src/lib/err
 import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
+import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, deleteRecord, edit, putRecord, putSecret, record } from '../../kit/memory/record.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';
 import type { FakeKube, FakeRequest } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aServer,
-  converge,
-  deleteRecord,
-  edit,
-  type Harness,
-  KEY,
-  putRecord,
-  putSecret,
-  record,
-} from './harness.ts';
+import { converge } from './harness.ts';
 
 const WEBHOOK = 'Internal error occurred: failed calling webhook "guard.example": the server says 500';
 
@@ -44,7 +35,7 @@ function said(kube: FakeKube, type = 'Ready'): { is: string; message: string | u
 
 const FAILED = { is: 'False RequestFailed', message: expect.stringContaining(WEBHOOK), current: true };
 
-async function started(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
+async function started(spec: Partial<AppDeployment['spec']> = {}): Promise<MemoryController> {
   const kube = aServer();
   putRecord(kube, spec);
   return aController(kube);
@@ -265,7 +256,7 @@ it('a reconcile that takes too long is given up, and says so: its requests end w
     clock,
     workers: 1,
     log: pino({ level: 'silent' }),
-    reconcile: controller.reconcileWith,
+    reconcile: controller.reconciler(),
   });
   onTestFinished(() => running.stop());
   queue.add(KEY);

@@ -9,9 +9,10 @@ import { wakeWorks } from '../../../src/listeners/agent/works.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
+import { KEY, SHOP } from '../../kit/memory/controller.ts';
+import { putRecord } from '../../kit/memory/record.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { KEY, putRecord, SHOP } from './harness.ts';
 import { anAgent, aPair, EDGE, HUB, LISTENER, type Pair, THERE } from './listener-pair.ts';
 
 let pair: Pair;
@@ -61,11 +62,11 @@ describe('a deployment', () => {
 
   it('at rest nothing is written on either side', async () => {
     await run();
-    await pair.hubController.reconcileListener(EDGE);
+    await pair.hubController.reconcile(EDGE, 'listeners');
     hub.clearWrites();
     remote.clearWrites();
     await run();
-    await pair.hubController.reconcileListener(EDGE);
+    await pair.hubController.reconcile(EDGE, 'listeners');
     expect([hub.writes, remote.writes]).toEqual([[], []]);
   });
 
@@ -299,7 +300,7 @@ describe('the agent', () => {
       await remotePass();
       remote.collectGarbage();
       await pair.hubController.reconcile(KEY);
-      await pair.hubController.reconcileListener(EDGE);
+      await pair.hubController.reconcile(EDGE, 'listeners');
     }
     expect([told(), copy()?.metadata.annotations?.['davit.dev/origin-id'], hub.objects(LISTENER_WORKS).length]).toEqual(
       ['READY Serving', onHub()?.metadata.uid, 1],

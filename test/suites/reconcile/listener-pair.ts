@@ -14,8 +14,10 @@ import { conditionOf } from '../../../src/schema/conditions.ts';
 import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../../src/schema/listener-work.ts';
 import { Settings } from '../../../src/schema/settings.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, putRecord } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, type Harness, makeReady, putRecord } from './harness.ts';
 
 export const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
 /** Namespace of the Listener on the hub, and the Listener. */
@@ -114,8 +116,8 @@ export async function anAgent(
 export interface Pair {
   hub: FakeKube;
   remote: FakeKube;
-  hubController: Harness;
-  remoteController: Harness;
+  hubController: MemoryController;
+  remoteController: MemoryController;
   agent: Agent;
   /** The record on the hub, its copy in the cluster, and its work. */
   onHub(): AppDeployment | undefined;
@@ -196,9 +198,9 @@ export async function aPair(): Promise<Pair> {
     },
   };
   pair.consent();
-  await pair.hubController.reconcileListener(EDGE);
+  await pair.hubController.reconcile(EDGE, 'listeners');
   pair.agent = await anAgent(hub, remote);
-  await pair.hubController.reconcileListener(EDGE);
+  await pair.hubController.reconcile(EDGE, 'listeners');
   putRecord(hub, SPEC);
   return pair;
 }

@@ -9,9 +9,10 @@ import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revisio
 import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
 import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
 import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
+import { aController, KEY, SHOP } from '../../kit/memory/controller.ts';
+import { putRecord } from '../../kit/memory/record.ts';
 import { makeFakeClock } from '../../support/fake-clock.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, KEY, putRecord, SHOP } from './harness.ts';
 import { anAgent, aPair, EDGE, ENABLED, HUB, type Pair, SPEC, THERE } from './listener-pair.ts';
 
 let pair: Pair;
@@ -46,9 +47,9 @@ async function restore(backup: Backup): Promise<void> {
   pair.hub = makeFakeKube();
   for (const [resource, object] of backup) pair.hub.seed(resource, object);
   pair.hubController = await aController(pair.hub, ENABLED);
-  await pair.hubController.reconcileListener(EDGE);
+  await pair.hubController.reconcile(EDGE, 'listeners');
   pair.agent = await anAgent(pair.hub, pair.remote);
-  await pair.hubController.reconcileListener(EDGE);
+  await pair.hubController.reconcile(EDGE, 'listeners');
 }
 
 async function deploy(image: string, revisionSerial: number): Promise<void> {
@@ -139,14 +140,14 @@ describe('clocks that are ten minutes apart', () => {
       const agentClock = makeFakeClock(clock.ms + ms);
       pair.agent = await anAgent(pair.hub, pair.remote, { clock: agentClock });
       await pair.run();
-      await pair.hubController.reconcileListener(EDGE);
+      await pair.hubController.reconcile(EDGE, 'listeners');
       pair.hub.clearWrites();
       // Six renewals, by a clock that goes as fast as the hub's.
       for (let renewal = 0; renewal < 6; renewal += 1) {
         clock.ms += 10_000;
         pair.remoteController.clock.ms += 10_000;
         await agentClock.advance(10_000);
-        await pair.hubController.reconcileListener(EDGE);
+        await pair.hubController.reconcile(EDGE, 'listeners');
         await pair.run();
         expect(pair.told()).toBe('READY Serving');
       }
@@ -161,7 +162,7 @@ describe('clocks that are ten minutes apart', () => {
       for (const time of times) expect(Math.abs(time - clock.ms)).toBeLessThanOrEqual(60_000);
       pair.agent.stop();
       clock.ms += 60_000;
-      await pair.hubController.reconcileListener(EDGE);
+      await pair.hubController.reconcile(EDGE, 'listeners');
       await pair.hubController.reconcile(KEY);
       expect(pair.told()).toBe('UNKNOWN ListenerSilent');
     },

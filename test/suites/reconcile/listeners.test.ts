@@ -3,9 +3,6 @@
 
 import { describe, expect, it } from 'vitest';
 import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
-import { enqueueOnChange } from '../../../src/deployments/watches.ts';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import {
   DEPLOYMENTS,
@@ -23,8 +20,10 @@ import { LISTENER_WORKS, type ListenerWork } from '../../../src/schema/listener-
 import { ABANDON_ANNOTATION, AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION } from '../../../src/schema/meta.ts';
 import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
 import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
+import { aController, KEY, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
+import { aServer, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, type Harness, KEY, putRecord, SHOP } from './harness.ts';
+import { converge, crashed } from './harness.ts';
 
 const UID = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
 function listen(kube: FakeKube, namespaces: string[], namespace = 'team'): void {
@@ -51,11 +50,11 @@ it("is told of a Listener that is not there, not the tenant's, or does not list 
   expect(said(kube)).toEqual(['UNKNOWN', 'ListenerNotFound', 'ListenerNotFound']);
   kube.erase(LISTENERS, { namespace: 'another-team', name: 'edge' });
 
-  const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-  const sleepAgain = enqueueOnChange(controller.caches, queue, controller.hosts);
+  const woken = controller.wake();
+  await woken.take();
   listen(kube, ['tools']);
-  expect(await queue.take()).toBe(KEY);
-  sleepAgain();
+  expect(await woken.take()).toEqual([KEY]);
+  woken.stop();
   await converge(controller);
   expect(said(kube)).toEqual(['UNKNOWN', 'ListenerNotFound', 'ListenerNotFound']);
 
@@ -121,12 +120,12 @@ describe('where settings enable listeners', () => {
       { subresource: 'status' },
     );
   }
-  async function enrolled(): Promise<Harness> {
+  async function enrolled(): Promise<MemoryController> {
     const kube = aHub();
     const controller = await aController(kube, ENABLED);
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     await renew(kube);
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     putRecord(kube, SPEC);
     await controller.reconcile();
     controller.writes();
@@ -152,16 +151,16 @@ describe('where settings enable listeners', () => {
     const reasonOf = (name: string): string | undefined =>
       kube.objects<Listener>(LISTENERS).find(({ metadata }) => metadata.name === name)?.status?.conditions?.[0]?.reason;
     // The last one asks first.
-    expect((await controller.reconcileListener('team/third')).requeueAfterMs).toBe(60_000);
+    expect((await controller.reconcile('team/third', 'listeners')).requeueAfterMs).toBe(60_000);
     // oxlint-disable-next-line no-await-in-loop -- one after the other
-    for (const name of ['edge', 'second', 'third']) await controller.reconcileListener(`team/${name}`);
+    for (const name of ['edge', 'second', 'third']) await controller.reconcile(`team/${name}`, 'listeners');
     expect(hubs()).toEqual([HUB, 'davit-lsn-5f1c1a52']);
     expect([reasonOf('second'), reasonOf('third')]).toEqual(['NeverConnected', 'TooManyListeners']);
     controller.writes();
-    await controller.reconcileListener('team/third');
+    await controller.reconcile('team/third', 'listeners');
     expect(controller.writes()).toEqual([]);
     kube.erase(LISTENERS, { namespace: 'team', name: 'second' });
-    await controller.reconcileListener('team/third');
+    await controller.reconcile('team/third', 'listeners');
     expect(hubs()).toContain('davit-lsn-6f1c1a52');
     expect(reasonOf('third')).toBe('NeverConnected');
   });
@@ -169,7 +168,7 @@ describe('where settings enable listeners', () => {
   it('a Listener gets a namespace with an account, its rights and a Lease, once', async () => {
     const kube = aHub();
     const controller = await aController(kube, ENABLED);
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     expect(controller.writes()).toEqual([
       'patch Listener edge',
       `apply Namespace ${HUB}`,
@@ -180,9 +179,9 @@ describe('where settings enable listeners', () => {
       'apply Listener edge/status',
     ]);
     expect([connected(kube), listener(kube)?.status?.namespace]).toEqual(['NeverConnected', HUB]);
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     controller.clock.ms += 3_600_000;
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     expect(controller.writes()).toEqual([]);
   });
 
@@ -197,11 +196,11 @@ describe('where settings enable listeners', () => {
           writes += 1;
           return writes >= at ? new Unavailable('gone') : undefined;
         });
-        await dying.reconcileListener(EDGE).catch(() => undefined);
+        await dying.reconcile(EDGE, 'listeners').catch(() => undefined);
         dying.stop();
         kube[when](undefined);
         const next = await aController(kube, ENABLED);
-        await next.reconcileListener(EDGE);
+        await next.reconcile(EDGE, 'listeners');
         expect(
           kube.objects(ROLE_BINDINGS).length + kube.objects(SERVICE_ACCOUNTS).length + kube.objects(LEASES).length,
         ).toBe(4);
@@ -215,7 +214,7 @@ describe('where settings enable listeners', () => {
     const kube = aHub();
     kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: HUB } });
     const controller = await aController(kube, ENABLED);
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     expect([connected(kube), kube.objects(LEASES).length]).toEqual(['NameConflict', 0]);
   });
 
@@ -223,7 +222,7 @@ describe('where settings enable listeners', () => {
     const kube = aHub();
     putRecord(kube, SPEC);
     const controller = await aController(kube, ENABLED);
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     await controller.reconcile();
     expect([work(kube), copies(kube), said(kube)]).toEqual([undefined, [], ['UNKNOWN', undefined, 'ListenerSilent']]);
     expect(kube.objects(APP_DEPLOYMENTS)[0]?.metadata.finalizers ?? []).toEqual([]);
@@ -288,9 +287,9 @@ describe('where settings enable listeners', () => {
       data: { token: 'c2VjcmV0' },
     } as KubeObject);
     const controller = await aController(kube, ENABLED);
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     await renew(kube);
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     putRecord(kube, SPEC);
     await expect(controller.reconcile()).rejects.toThrow('is Opaque');
     expect([copies(kube), work(kube)]).toEqual([[], undefined]);
@@ -335,14 +334,14 @@ describe('where settings enable listeners', () => {
     await says(kube, { deployment: { state: 'READY', conditions } });
     await controller.reconcile();
     clock.ms += 59_000;
-    expect((await controller.reconcileListener(EDGE)).requeueAfterMs).toBe(1000);
+    expect((await controller.reconcile(EDGE, 'listeners')).requeueAfterMs).toBe(1000);
     expect(connected(kube)).toBe('Reporting');
     clock.ms += 1000;
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     await controller.reconcile();
     expect([connected(kube), ...said(kube)]).toEqual(['Silent', 'UNKNOWN', undefined, 'ListenerSilent']);
     await renew(kube);
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     await controller.reconcile();
     expect([connected(kube), said(kube)[0]]).toEqual(['Reporting', 'READY']);
   });
@@ -351,10 +350,10 @@ describe('where settings enable listeners', () => {
     const { kube, stop } = await enrolled();
     stop();
     const next = await aController(kube, ENABLED);
-    await next.reconcileListener(EDGE);
+    await next.reconcile(EDGE, 'listeners');
     expect(connected(kube)).toBe('Reporting');
     next.clock.ms += 60_000;
-    await next.reconcileListener(EDGE);
+    await next.reconcile(EDGE, 'listeners');
     expect(connected(kube)).toBe('Silent');
   });
 
@@ -362,7 +361,7 @@ describe('where settings enable listeners', () => {
     const controller = await enrolled();
     const { kube } = controller;
     await renew(kube, 'cluster-2');
-    await controller.reconcileListener(EDGE);
+    await controller.reconcile(EDGE, 'listeners');
     expect([connected(kube), listener(kube)?.status?.clusterId]).toEqual(['AnotherCluster', 'cluster-1']);
   });
 
@@ -376,7 +375,7 @@ describe('where settings enable listeners', () => {
         clock.ms += everyMs;
         epoch += 1;
         await renew(kube, 'cluster-1', epoch);
-        await controller.reconcileListener(EDGE);
+        await controller.reconcile(EDGE, 'listeners');
         seen.push(connected(kube) ?? '');
       }
       return seen;
@@ -388,7 +387,7 @@ describe('where settings enable listeners', () => {
     for (let time = 0; time < 3; time += 1) {
       clock.ms += 10_000;
       await renew(kube, 'cluster-1', epoch);
-      await controller.reconcileListener(EDGE);
+      await controller.reconcile(EDGE, 'listeners');
     }
     expect(connected(kube)).toBe('Reporting');
   });
@@ -419,7 +418,7 @@ describe('where settings enable listeners', () => {
       const controller = await enrolled();
       const { kube, clock } = controller;
       clock.ms += 60_000;
-      await controller.reconcileListener(EDGE);
+      await controller.reconcile(EDGE, 'listeners');
       await remove(kube);
       await controller.reconcile();
       expect(said(kube)).toEqual(['AWAITING_DELETE', undefined, 'ListenerSilent']);
@@ -438,13 +437,13 @@ describe('where settings enable listeners', () => {
       expect([kube.objects(APP_DEPLOYMENTS), work(kube)?.metadata.name]).toEqual([[], uid]);
 
       await kube.remove(LISTENERS, { namespace: 'team', name: 'edge' }, { uid: UID });
-      await controller.reconcileListener(EDGE);
+      await controller.reconcile(EDGE, 'listeners');
       expect([listener(kube) !== undefined, work(kube)?.metadata.name]).toEqual([true, uid]);
       await says(kube, { gone: true });
-      await controller.reconcileListener(EDGE);
+      await controller.reconcile(EDGE, 'listeners');
       expect([work(kube), copies(kube)]).toEqual([undefined, []]);
-      await controller.reconcileListener(EDGE);
-      await controller.reconcileListener(EDGE);
+      await controller.reconcile(EDGE, 'listeners');
+      await controller.reconcile(EDGE, 'listeners');
       expect([listener(kube), kube.objects(NAMESPACES).some(({ metadata }) => metadata.name === HUB)]).toEqual([
         undefined,
         false,
@@ -466,7 +465,7 @@ describe('where settings enable listeners', () => {
           await crashed(next, { when, at });
           next = await aController(kube, ENABLED);
           await next.reconcile();
-          await next.reconcileListener(EDGE);
+          await next.reconcile(EDGE, 'listeners');
           expect([kube.objects(APP_DEPLOYMENTS), work(kube), copies(kube)]).toEqual([[], undefined, []]);
           next.stop();
         }

@@ -9,21 +9,11 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-dep
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
 import { REVISION_LABEL } from '../../../src/schema/meta.ts';
+import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
+import { aServer, putRecord, record, says } from '../../kit/memory/record.ts';
+import { endJobs, makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aConverged,
-  aServer,
-  converge,
-  crashed,
-  endJobs,
-  type Harness,
-  makeReady,
-  putRecord,
-  record,
-  SHOP,
-  says,
-} from './harness.ts';
+import { aConverged, converge, crashed } from './harness.ts';
 
 const MIGRATING: Partial<AppDeployment['spec']> = { sourceConfig: { runtime: { migrate: { command: ['up'] } } } };
 
@@ -47,7 +37,7 @@ async function storesReady(kube: FakeKube): Promise<void> {
 }
 
 /** Passes, in which Jobs that have not ended do not end. */
-async function passes(controller: Harness, count = 5): Promise<void> {
+async function passes(controller: MemoryController, count = 5): Promise<void> {
   for (let pass = 0; pass < count; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();

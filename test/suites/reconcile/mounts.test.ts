@@ -9,11 +9,13 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-dep
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, putRecord } from '../../kit/memory/record.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, type Harness, putRecord } from './harness.ts';
+import { converge } from './harness.ts';
 
-let controller: Harness;
+let controller: MemoryController;
 afterEach(() => controller.stop());
 
 /** A record whose pod is on a node since the harness's time. */

@@ -8,8 +8,10 @@ import {
   SERVICES,
   STATEFUL_SETS,
 } from '../../../src/lib/kube/api-resources.ts';
+import { aController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, aServer, conditionIn, converge, edit, putRecord, record, says } from './harness.ts';
+import { aConverged, converge } from './harness.ts';
 
 const NONE = { database: 'none', redis: 'none' } as const;
 const set = (kube: FakeKube, runtime: object | null): Promise<void> =>

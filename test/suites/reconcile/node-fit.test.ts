@@ -6,10 +6,13 @@ import { NODES, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
+import { type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, edit, record, says } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, aServer, converge, edit, type Harness, makeReady, record, says } from './harness.ts';
+import { aConverged, converge } from './harness.ts';
 
-async function converged(settings = defaultSettings()): Promise<Harness> {
+async function converged(settings = defaultSettings()): Promise<MemoryController> {
   const kube = aServer();
   kube.seed(NODES, aNode('4'));
   return aConverged({}, kube, settings);
@@ -25,7 +28,7 @@ async function ask(kube: FakeKube, dbCpu: number): Promise<void> {
 }
 
 /** Refused, the pods are tried again in every pass: it never ends without a write. */
-async function threePasses(controller: Harness): Promise<void> {
+async function threePasses(controller: MemoryController): Promise<void> {
   for (let pass = 0; pass < 3; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();

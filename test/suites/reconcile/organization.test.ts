@@ -1,16 +1,11 @@
 // What is said of OAuth providers and integrations, over the in-memory API server.
 
-import { pino } from 'pino';
-import { expect, it, onTestFinished } from 'vitest';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/lib/kube/api-resources.ts';
-import { makeOrganizationReconciler, wakeOrganization } from '../../../src/organization/reconciler.ts';
-import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
+import { expect, it } from 'vitest';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { aController } from '../../kit/memory/controller.ts';
+import { aServer } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer } from './harness.ts';
 
 const NAMESPACE = 'davit-org';
 const SECRET = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'client', namespace: NAMESPACE } };
@@ -24,31 +19,17 @@ async function organization(): Promise<{ kube: FakeKube; pass: () => Promise<str
     spec: { clientSecretRef: { name: 'client', key: 'client-secret' } },
   } as OAuthProvider);
   const controller = await aController(kube);
-  const { caches } = controller;
-  const registry = makeResourceRegistry([...BUILT_IN_RESOURCES, OAUTH_PROVIDERS, CODE_HOST_INTEGRATIONS]);
-  const log = pino({ level: 'silent' });
-  const queue = makeWorkQueue({ name: 'organization', metrics: makeMetrics() });
-  onTestFinished(wakeOrganization(caches, queue));
-  const reconcile = makeOrganizationReconciler(
-    { client: kube, caches, registry },
-    defaultSettings(),
-    () => new Date(0),
-  );
-  // The harness waits until its caches have seen what the server has.
-  const seen = async (): Promise<void> => void (await controller.reconcile('team/nothing'));
+  const woken = controller.wake('organization');
   return {
     kube,
     pass: async () => {
-      await seen();
+      let keys = await woken.take();
       controller.writes();
-      while (queue.length > 0) {
+      while (keys.length > 0) {
         // oxlint-disable-next-line no-await-in-loop -- one after another
-        const key = (await queue.take()) ?? '';
+        for (const key of keys) await controller.reconcile(key, 'organization');
         // oxlint-disable-next-line no-await-in-loop -- as above
-        await reconcile(key, new AbortController().signal, log);
-        queue.done(key);
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        await seen();
+        keys = await woken.take();
       }
       return controller.writes();
     },

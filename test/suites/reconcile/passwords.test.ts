@@ -2,25 +2,13 @@
 // that would not open the data, what runs goes on, and the password that comes back heals it.
 
 import { describe, expect, it } from 'vitest';
-import { enqueueOnChange } from '../../../src/deployments/watches.ts';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { Forbidden } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { aController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aConverged,
-  aServer,
-  conditionIn,
-  converge,
-  crashed,
-  edit,
-  putRecord,
-  record,
-  says,
-} from './harness.ts';
+import { aConverged, converge, crashed } from './harness.ts';
 
 const POSTGRES = { namespace: 'team', name: 'shop--postgres' };
 const REDIS = { namespace: 'team', name: 'shop--redis' };
@@ -60,13 +48,11 @@ describe.each([
 
   it('stripped of its labels: its record is woken, though nothing on it says whose it was', async () => {
     const controller = await aConverged();
-    const { kube, caches, hosts } = controller;
-    const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-    const sleepAgain = enqueueOnChange(caches, queue, hosts);
+    const { kube } = controller;
+    const woken = controller.wake();
+    await woken.take();
     await kube.mergePatch(SECRETS, ref, { metadata: { labels: null } });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(queue.length).toBe(1);
-    sleepAgain();
+    expect(await woken.take()).toEqual([KEY]);
   });
 
   it('deleted: no pod is rolled, for it would wait for the Secret', async () => {

@@ -4,21 +4,18 @@ import { describe, expect, it } from 'vitest';
 import { DEPLOYMENTS, SERVICES } from '../../../src/lib/kube/api-resources.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { Settings } from '../../../src/schema/settings.ts';
-import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import {
-  aController,
-  aConverged,
   aServer,
   conditionIn,
   deleteNamespace,
   deleteRecord,
   edit,
-  type Harness,
   putRecord,
   record,
-  SHOP,
-  takeDown,
-} from './harness.ts';
+} from '../../kit/memory/record.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aConverged, takeDown } from './harness.ts';
 
 const PAUSED = Settings.parse({ paused: true });
 
@@ -36,7 +33,7 @@ describe.each([
   { by: 'annotation', settings: undefined },
   { by: 'setting', settings: PAUSED },
 ])('paused by $by', ({ by, settings }) => {
-  async function paused(kube: FakeKube): Promise<Harness> {
+  async function paused(kube: FakeKube): Promise<MemoryController> {
     if (by === 'annotation') await pause(kube);
     return aController(kube, settings);
   }

@@ -7,8 +7,10 @@ import { DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS } from '../../.
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { Settings } from '../../../src/schema/settings.ts';
+import { type MemoryController, SHOP } from '../../kit/memory/controller.ts';
+import { aServer, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, aServer, converge, type Harness, record, SHOP, says } from './harness.ts';
+import { aConverged, converge } from './harness.ts';
 
 const FORBIDDEN = Settings.parse({ keda: { enabled: false } });
 const resourceSpec = { queueMinScale: 0, queueMaxScale: 4 };
@@ -43,7 +45,7 @@ async function scale(kube: FakeKube, to: number): Promise<void> {
   const place = { namespace: 'team', name: 'shop--queue' };
   await kube.mergePatch(DEPLOYMENTS, place, { spec: { replicas: to } }, { fieldManager: 'keda' });
 }
-async function change({ kube }: Harness, sourceConfig: object): Promise<void> {
+async function change({ kube }: MemoryController, sourceConfig: object): Promise<void> {
   const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
   await kube.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceConfig, revisionSerial } }, { fieldManager: 'person' });
 }

@@ -13,9 +13,10 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { Settings } from '../../../src/schema/settings.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, putRecord, record } from '../../kit/memory/record.ts';
 import { aRevision } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, type Harness, putRecord, record } from './harness.ts';
 
 const HOST = 'registry.example.com';
 const SETTINGS = Settings.parse({
@@ -87,7 +88,7 @@ class Registry implements Pick<RegistryClient, 'repositories' | 'tags' | 'tag' |
 }
 
 interface Running {
-  readonly harness: Harness;
+  readonly harness: MemoryController;
   readonly keys: Set<string>;
   /** Delays that the reconciles asked for, by key. */
   readonly delays: Map<string, (number | undefined)[]>;
@@ -138,7 +139,7 @@ async function start(settings = SETTINGS): Promise<Running> {
   const keys = new Set<string>();
   const delays: Running['delays'] = new Map();
   const upkeep: RegistryUpkeep = makeRegistryUpkeep({
-    shell: harness.shell,
+    shell: harness.home,
     settings,
     registry: where,
     upkeep: where.upkeep,

@@ -10,9 +10,12 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
+import { aController } from '../../kit/memory/controller.ts';
+import { aServer, edit, putRecord, record, says } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import { aPod } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, crashed, edit, makeReady, putRecord, record, says } from './harness.ts';
+import { converge, crashed } from './harness.ts';
 
 interface WithProbes extends KubeObject {
   readonly spec: {

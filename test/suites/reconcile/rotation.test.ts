@@ -8,19 +8,11 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { SECRETS_ANNOTATION } from '../../../src/schema/meta.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, edit, putRecord } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aConverged,
-  aServer,
-  conditionIn,
-  converge,
-  crashed,
-  edit,
-  type Harness,
-  makeReady,
-  putRecord,
-} from './harness.ts';
+import { aConverged, converge, crashed } from './harness.ts';
 
 function putSecret(kube: FakeKube, data: Record<string, string>, name = 'mine'): void {
   const metadata = { name, namespace: 'team' };
@@ -34,7 +26,7 @@ const REFERENCES: Partial<AppDeployment['spec']> = {
   ],
 };
 
-async function converged(spec: Partial<AppDeployment['spec']> = REFERENCES): Promise<Harness> {
+async function converged(spec: Partial<AppDeployment['spec']> = REFERENCES): Promise<MemoryController> {
   const kube = aServer();
   putSecret(kube, { token: 'b25l', unused: 'eA==' });
   putSecret(kube, { key: 'MQ==' }, 'other');
@@ -51,7 +43,7 @@ function podsOf(kube: FakeKube): string {
   return JSON.stringify(server(kube).spec?.template);
 }
 /** Lets the time pass in which more may be rotated, and comes to rest. */
-async function later(controller: Harness): Promise<void> {
+async function later(controller: MemoryController): Promise<void> {
   await controller.reconcile();
   controller.clock.ms += 3000;
   await converge(controller);

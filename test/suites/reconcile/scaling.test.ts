@@ -17,24 +17,14 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
 import type { ResourceSpec } from '../../../src/schema/resource-spec.ts';
+import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
+import { aServer, edit, putRecord, putSecret, record, says } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aConverged,
-  aServer,
-  converge,
-  crashed,
-  edit,
-  type Harness,
-  makeReady,
-  putRecord,
-  putSecret,
-  record,
-  SHOP,
-  says,
-} from './harness.ts';
+import { aConverged, converge, crashed } from './harness.ts';
 
-const scaled = (resourceSpec: ResourceSpec): Promise<Harness> => aConverged({ sourceConfig: { resourceSpec } });
+const scaled = (resourceSpec: ResourceSpec): Promise<MemoryController> =>
+  aConverged({ sourceConfig: { resourceSpec } });
 
 async function scaleTo(kube: FakeKube, resourceSpec: ResourceSpec): Promise<void> {
   await edit(kube, { spec: { sourceConfig: { resourceSpec } } });

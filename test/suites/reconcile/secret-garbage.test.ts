@@ -1,20 +1,16 @@
 // The collector over the in-memory API server: what it deletes, and what a live look keeps it from deleting.
 
 import { describe, expect, it } from 'vitest';
-import {
-  makeClientSecretCollector,
-  makeSecretCollector,
-  wakeClientSecretCollector,
-} from '../../../src/deployments/secret-collector.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { makeLogger } from '../../../src/lib/logger.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { PROVIDER_LABEL } from '../../../src/schema/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { aController } from '../../kit/memory/controller.ts';
+import { aServer, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, putRecord } from './harness.ts';
+
+const SECRET = 'team/shop--vars-1';
 
 function putSecret(kube: FakeKube, creationTimestamp = '2026-01-01T00:00:00Z'): void {
   const metadata = {
@@ -28,15 +24,11 @@ function putSecret(kube: FakeKube, creationTimestamp = '2026-01-01T00:00:00Z'): 
 
 async function collect(kube: FakeKube, beforeLooking: () => void = () => undefined): Promise<string[]> {
   const controller = await aController(kube);
-  const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
-  let elapsed = 0;
-  const collector = makeSecretCollector(shell, () => elapsed);
-  const look = async (): Promise<number | undefined> =>
-    (await collector('team/shop--vars-1', new AbortController().signal, makeLogger('silent'))).requeueAfterMs;
-  expect([undefined, 60_000]).toContain(await look());
-  elapsed = 60_000;
+  const { requeueAfterMs } = await controller.pass(SECRET, 'secrets');
+  expect([undefined, 60_000]).toContain(requeueAfterMs);
+  controller.clock.ms += 60_000;
   beforeLooking();
-  await look();
+  await controller.pass(SECRET, 'secrets');
   return controller.writes();
 }
 
@@ -51,10 +43,7 @@ it('one that has just been seen stays, however long ago its maker says that it w
   const kube = aServer();
   putSecret(kube, '1970-01-01T00:00:00Z');
   const controller = await aController(kube);
-  const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
-  const collector = makeSecretCollector(shell, () => 0);
-  const looked = await collector('team/shop--vars-1', new AbortController().signal, makeLogger('silent'));
-  expect(looked).toEqual({ requeueAfterMs: 60_000 });
+  expect(await controller.pass(SECRET, 'secrets')).toEqual({ requeueAfterMs: 60_000 });
   expect(controller.writes()).toEqual([]);
 });
 
@@ -78,17 +67,14 @@ it('one that was named until now stays for a minute more: a rollback may be on i
   putSecret(kube);
   putRecord(kube, { secrets: [{ name: 'A', secretName: 'shop--vars-1', secretKey: 'A' }] });
   const controller = await aController(kube);
-  const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
-  let ms = 0;
-  const reconcile = makeSecretCollector(shell, () => ms);
-  const collectAgain = (): Promise<unknown> =>
-    reconcile('team/shop--vars-1', new AbortController().signal, makeLogger('silent'));
+  const { clock } = controller;
+  const collectAgain = (): Promise<unknown> => controller.pass(SECRET, 'secrets');
   expect(await collectAgain()).toEqual({});
   kube.erase(APP_DEPLOYMENTS, { namespace: 'team', name: 'shop' });
   await controller.reconcile();
-  ms += 3_600_000;
+  clock.ms += 3_600_000;
   expect(await collectAgain()).toEqual({ requeueAfterMs: 60_000 });
-  ms += 60_000;
+  clock.ms += 60_000;
   expect(kube.objects(SECRETS)).toHaveLength(1);
   expect(await collectAgain()).toEqual({});
   expect(kube.objects(SECRETS)).toEqual([]);
@@ -123,15 +109,10 @@ describe('a client secret', () => {
     at = 60_000,
   ): Promise<string[]> {
     const controller = await aController(kube);
-    const shell = { client: kube, caches: controller.caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
-    let elapsed = 0;
-    const collector = makeClientSecretCollector(shell, () => elapsed);
-    const look = (): Promise<unknown> =>
-      collector(`davit-org/${name}`, new AbortController().signal, makeLogger('silent'));
-    await look();
-    elapsed = at;
+    await controller.pass(`davit-org/${name}`, 'client-secrets');
+    controller.clock.ms += at;
     beforeLooking();
-    await look();
+    await controller.pass(`davit-org/${name}`, 'client-secrets');
     return controller.writes();
   }
 
@@ -162,16 +143,11 @@ describe('a client secret', () => {
     putClientSecret(kube);
     putProvider(kube);
     const controller = await aController(kube);
-    const queue = makeWorkQueue({ name: 'test', baseDelayMs: 1, groupOf: () => '' });
-    const added: string[] = [];
-    const stop = wakeClientSecretCollector(controller.caches, { ...queue, add: (key: string) => void added.push(key) });
-    expect(added.splice(0)).toEqual([`davit-org/${name}`]);
+    const woken = controller.wake('client-secrets');
+    expect(await woken.take()).toEqual([`davit-org/${name}`]);
     putProvider(kube, 'another');
-    await controller.reconcile();
-    expect(added.splice(0)).toEqual([`davit-org/${name}`]);
+    expect(await woken.take()).toEqual([`davit-org/${name}`]);
     kube.erase(OAUTH_PROVIDERS, { namespace: 'davit-org', name: 'tracker' });
-    await controller.reconcile();
-    expect(added.splice(0)).toEqual([`davit-org/${name}`]);
-    stop();
+    expect(await woken.take()).toEqual([`davit-org/${name}`]);
   });
 });

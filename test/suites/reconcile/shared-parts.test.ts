@@ -1,16 +1,18 @@
 // A revision replaces the pods of the parts whose template it changes, and of no other.
 
 import { describe, expect, it } from 'vitest';
-import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
 import { Forbidden } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/schema/meta.ts';
+import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/schema/meta.ts';
 import type { ResourceSpec } from '../../../src/schema/resource-spec.ts';
-import { CONTROLLER } from '../../support/builders.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { edit, record, says } from '../../kit/memory/record.ts';
+import { crashing, makeReady, putPod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, converge, crashed, edit, type Harness, makeReady, record, says } from './harness.ts';
+import { aConverged, converge, crashed } from './harness.ts';
 
 const SIZES: ResourceSpec = {
   cpu: 0.5,
@@ -50,7 +52,7 @@ async function rollBack(kube: FakeKube, number: number): Promise<void> {
   await edit(kube, { spec: rollingBack(record(kube).spec, revision.spec) });
 }
 /** It comes to rest, and another controller has nothing to do either. Returns what was written of workloads and Jobs. */
-async function atRest(controller: Harness): Promise<string[]> {
+async function atRest(controller: MemoryController): Promise<string[]> {
   const written: string[] = [];
   for (let pass = 0; pass < 12; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
@@ -73,31 +75,6 @@ function expectActive(kube: FakeKube): void {
   expect([states(kube).at(-1), says(kube, 'Ready')]).toEqual(['DEPLOYED', 'True Serving']);
 }
 
-/** A pod of a part of a revision that exits again and again. */
-function putCrashing(kube: FakeKube, role: string, id: string): void {
-  const pod: Pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: `shop-${role}-new`,
-      namespace: 'team',
-      labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: role, [REVISION_LABEL]: id },
-      ownerReferences: [CONTROLLER],
-    },
-    status: {
-      phase: 'Running',
-      containerStatuses: [
-        {
-          name: role,
-          restartCount: 9,
-          state: { waiting: { reason: 'CrashLoopBackOff' } },
-          lastState: { terminated: { exitCode: 1, reason: 'Error' } },
-        },
-      ],
-    },
-  };
-  kube.seed(PODS, pod);
-}
 async function setAvailable(kube: FakeKube, name: string, ready: number): Promise<void> {
   const { metadata } = kube.objects(DEPLOYMENTS).find((one) => one.metadata.name === name) ?? {};
   const counts = { replicas: 2, updatedReplicas: 1, readyReplicas: ready, availableReplicas: ready };
@@ -209,12 +186,12 @@ it('a queue that fails gives way, and the server is not touched', async () => {
   await controller.reconcile();
   await setAvailable(kube, 'shop--queue', 1);
   // Exits of what served before prove nothing about the new revision.
-  putCrashing(kube, 'server', first?.spec.id ?? '');
+  putPod(kube, 'server', first?.spec.id ?? '', crashing(9));
   await controller.reconcile();
   await controller.reconcile();
   expect(revisions(kube)[1]?.status).toMatchObject({ state: 'DEPLOYING' });
   kube.erase(PODS, { namespace: 'team', name: 'shop-server-new' });
-  putCrashing(kube, 'queue', revisions(kube)[1]?.spec.id ?? '');
+  putPod(kube, 'queue', revisions(kube)[1]?.spec.id ?? '', crashing(9));
   const written: string[] = [];
   for (let pass = 0; pass < 4; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
@@ -249,7 +226,7 @@ it('what a failed revision left in a store does not hide which revision runs', a
   await controller.reconcile();
   await makeReady(kube);
   await setAvailable(kube, 'shop--queue', 1);
-  putCrashing(kube, 'queue', revisions(kube)[3]?.spec.id ?? '');
+  putPod(kube, 'queue', revisions(kube)[3]?.spec.id ?? '', crashing(9));
   for (let pass = 0; pass < 3; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await controller.reconcile();

@@ -7,8 +7,11 @@ import { Forbidden } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import type { ResourceSpec } from '../../../src/schema/resource-spec.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { edit, record, says } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aConverged, converge, edit, type Harness, makeReady, record, says } from './harness.ts';
+import { aConverged, converge } from './harness.ts';
 
 const SPEC = {
   sourceConfig: {
@@ -41,7 +44,7 @@ async function rollBack(kube: FakeKube, number: number): Promise<void> {
   await edit(kube, { spec: rollingBack(spec, revision.spec) });
 }
 /** It is at rest, and another controller has nothing to do either. */
-async function atRest(controller: Harness): Promise<void> {
+async function atRest(controller: MemoryController): Promise<void> {
   await converge(controller);
   controller.writes();
   await controller.reconcile();

@@ -6,11 +6,13 @@ import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
 import { followStatuses } from '../../../src/monitoring/statuses.ts';
+import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
+import { aServer, deleteRecord, putRecord } from '../../kit/memory/record.ts';
 import { type FakeClock, makeFakeClock } from '../../support/fake-clock.ts';
-import { aController, aServer, converge, deleteRecord, type Harness, putRecord, SHOP, takeDown } from './harness.ts';
+import { converge, takeDown } from './harness.ts';
 
 interface Followed {
-  readonly controller: Harness;
+  readonly controller: MemoryController;
   /** `Condition Ready changed team/shop False Progressing` of each line since the last call. */
   lines(): string[];
   /** Everything that was logged, as it was. */
@@ -20,7 +22,7 @@ interface Followed {
   stop(): void;
 }
 
-async function follow(controller: Harness): Promise<Followed> {
+async function follow(controller: MemoryController): Promise<Followed> {
   const all: string[] = [];
   let told = 0;
   const log = pino({ base: null }, { write: (line: string) => void all.push(line) });

@@ -6,19 +6,11 @@ import { expect, it } from 'vitest';
 import type { Pod, Resources, Workload } from '../../../src/deployments/assess/observed.ts';
 import { Forbidden, Invalid, NotFound, Unavailable } from '../../../src/lib/errors.ts';
 import { PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { conditionIn, edit, newestRevision, record, says } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aConverged,
-  conditionIn,
-  crashed,
-  edit,
-  type Harness,
-  makeReady,
-  newestRevision,
-  record,
-  says,
-} from './harness.ts';
+import { aConverged, crashed } from './harness.ts';
 
 const SET = { namespace: 'team', name: 'shop--postgres' };
 const POD = { namespace: 'team', name: 'shop--postgres-0' };
@@ -98,7 +90,7 @@ function aPodOf(kube: FakeKube, hash: string): Pod {
 }
 
 /** Until a pass writes nothing. */
-async function settle(controller: Harness, room: 'there' | 'none' = 'there'): Promise<string[]> {
+async function settle(controller: MemoryController, room: 'there' | 'none' = 'there'): Promise<string[]> {
   const all: string[] = [];
   for (let pass = 0; pass < 25; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
@@ -114,7 +106,7 @@ async function settle(controller: Harness, room: 'there' | 'none' = 'there'): Pr
   throw new Error('It does not come to rest.');
 }
 
-async function running(): Promise<Harness> {
+async function running(): Promise<MemoryController> {
   const controller = await aConverged({ sourceConfig: { resourceSpec: { dbMemoryLimitMb: 1024 } } });
   await world(controller.kube);
   await settle(controller);

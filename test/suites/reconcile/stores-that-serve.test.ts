@@ -12,9 +12,12 @@ import {
 } from '../../../src/lib/kube/api-resources.ts';
 import { censusOf } from '../../../src/monitoring/census.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
+import { type MemoryController, SHOP } from '../../kit/memory/controller.ts';
+import { edit, newestRevision, record, says } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, edit, type Harness, makeReady, newestRevision, record, SHOP, says } from './harness.ts';
+import { aConverged } from './harness.ts';
 
 const NONE = { database: 'none', redis: 'none' } as const;
 const WRITING = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
@@ -26,7 +29,7 @@ async function change(kube: FakeKube, spec: object): Promise<void> {
   });
 }
 
-async function passes({ reconcile }: Harness): Promise<void> {
+async function passes({ reconcile }: MemoryController): Promise<void> {
   for (let pass = 0; pass < 4; pass += 1) {
     // oxlint-disable-next-line no-await-in-loop -- passes follow one another
     await reconcile();
@@ -34,7 +37,7 @@ async function passes({ reconcile }: Harness): Promise<void> {
 }
 
 /** One pod of the newest revision is there, not ready, beside the one that serves. */
-async function begin({ kube, reconcile }: Harness, conditions: readonly object[] = []): Promise<void> {
+async function begin({ kube, reconcile }: MemoryController, conditions: readonly object[] = []): Promise<void> {
   await reconcile();
   const [server] = kube.objects(DEPLOYMENTS);
   const observedGeneration = server?.metadata.generation;
@@ -43,7 +46,7 @@ async function begin({ kube, reconcile }: Harness, conditions: readonly object[]
 }
 
 /** The container of the newest revision exits until Davit gives it up. */
-async function fail(controller: Harness): Promise<void> {
+async function fail(controller: MemoryController): Promise<void> {
   const { kube } = controller;
   await begin(controller);
   const pod: Pod = {
@@ -79,7 +82,7 @@ async function fail(controller: Harness): Promise<void> {
 }
 
 /** What keeps the newest revision from serving. */
-const BEHIND: Readonly<Record<string, (controller: Harness) => Promise<void>>> = {
+const BEHIND: Readonly<Record<string, (controller: MemoryController) => Promise<void>>> = {
   'has failed': async (controller) => {
     await change(controller.kube, { sourceConfig: { runtime: NONE } });
     await fail(controller);
@@ -106,7 +109,7 @@ const BEHIND: Readonly<Record<string, (controller: Harness) => Promise<void>>> =
     }),
 };
 
-async function behind(stop: (controller: Harness) => Promise<void>): Promise<Harness> {
+async function behind(stop: (controller: MemoryController) => Promise<void>): Promise<MemoryController> {
   const controller = await aConverged();
   const { kube } = controller;
   const active = newestRevision(kube).spec.id;

@@ -6,8 +6,10 @@ import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { Conflict } from '../../../src/lib/errors.ts';
 import { PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, edit, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, edit, type Harness, putRecord } from './harness.ts';
+import { converge } from './harness.ts';
 
 const DATABASE = { namespace: 'team', name: 'shop--postgres' };
 const POD = 'shop--postgres-0';
@@ -51,7 +53,7 @@ function pods(kube: FakeKube): string[] {
 }
 
 /** The template asks for more than any node has, and the pod of it is there. */
-async function stuck(): Promise<Harness> {
+async function stuck(): Promise<MemoryController> {
   const kube = aServer();
   putRecord(kube);
   const controller = await aController(kube);

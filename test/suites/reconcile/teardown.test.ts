@@ -12,19 +12,10 @@ import {
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, deleteRecord, OF_VALUES, putRecord, putSecret, record } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aServer,
-  converge,
-  deleteRecord,
-  type Harness,
-  OF_VALUES,
-  putRecord,
-  putSecret,
-  record,
-  takeDown,
-} from './harness.ts';
+import { converge, takeDown } from './harness.ts';
 
 /** As a pod that uses the volume does. */
 function protectVolume(kube: FakeKube): void {
@@ -36,7 +27,7 @@ function protectVolume(kube: FakeKube): void {
   });
 }
 
-async function deleted(spec: Partial<AppDeployment['spec']> = {}): Promise<Harness> {
+async function deleted(spec: Partial<AppDeployment['spec']> = {}): Promise<MemoryController> {
   const kube = aServer();
   putRecord(kube, spec);
   const controller = await aController(kube);
@@ -45,7 +36,7 @@ async function deleted(spec: Partial<AppDeployment['spec']> = {}): Promise<Harne
   return controller;
 }
 
-async function toTheEnd(controller: Harness, passes?: number): Promise<boolean> {
+async function toTheEnd(controller: MemoryController, passes?: number): Promise<boolean> {
   await takeDown(controller, passes);
   return controller.kube.objects(APP_DEPLOYMENTS).length === 0;
 }
@@ -56,7 +47,7 @@ function waitsFor(kube: FakeKube): { message: string | undefined; stalled: strin
 }
 
 /** The caches of these kinds show nothing, as those of a process that has just taken over may. */
-function lag({ caches }: Harness, kinds: readonly string[]): void {
+function lag({ caches }: MemoryController, kinds: readonly string[]): void {
   for (const [kind, cache] of caches.children) if (kinds.includes(kind)) vi.spyOn(cache, 'byLabel').mockReturnValue([]);
 }
 

@@ -1,16 +1,15 @@
 // A record of source internal_template is brought up as soon as, and only if, the catalogue offers what it asks for.
 
 import { expect, it } from 'vitest';
-import { enqueueOnChange } from '../../../src/deployments/watches.ts';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-template.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
+import { aController, KEY } from '../../kit/memory/controller.ts';
+import { aServer, edit, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, edit, KEY, putRecord } from './harness.ts';
+import { converge } from './harness.ts';
 
 function offer(kube: FakeKube, tag: number, namespace = 'davit-org'): void {
   kube.seed<AppTemplate>(APP_TEMPLATES, {
@@ -43,11 +42,11 @@ it('a template that is not there is named, wakes the record when it comes, and i
   });
   expect([...kube.objects(DEPLOYMENTS), ...kube.objects(APP_REVISIONS)]).toEqual([]);
 
-  const queue = makeWorkQueue({ name: 'test', metrics: makeMetrics() });
-  const sleepAgain = enqueueOnChange(controller.caches, queue, controller.hosts);
+  const woken = controller.wake();
+  await woken.take();
   offer(kube, 1);
-  expect(await queue.take()).toBe(KEY);
-  sleepAgain();
+  expect(await woken.take()).toEqual([KEY]);
+  woken.stop();
   await converge(controller);
   expect(policy(kube)).toMatchObject({ status: 'True' });
   expect(kube.objects(DEPLOYMENTS)).toHaveLength(1);

@@ -3,8 +3,10 @@
 import { expect, it } from 'vitest';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../../src/schema/tracing-project.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, deleteRecord, putRecord } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aController, aServer, converge, deleteRecord, type Harness, putRecord, takeDown } from './harness.ts';
+import { converge, takeDown } from './harness.ts';
 
 function projects(kube: FakeKube): TracingProject[] {
   return kube.objects<TracingProject>(TRACING_PROJECTS);
@@ -12,7 +14,7 @@ function projects(kube: FakeKube): TracingProject[] {
 function uidOfRecord(kube: FakeKube): string {
   return kube.objects<AppDeployment>(APP_DEPLOYMENTS)[0]?.metadata.uid ?? '';
 }
-async function teardown(controller: Harness): Promise<void> {
+async function teardown(controller: MemoryController): Promise<void> {
   await deleteRecord(controller.kube);
   await takeDown(controller);
   expect(controller.kube.objects(APP_DEPLOYMENTS)).toEqual([]);

@@ -5,23 +5,11 @@ import { describe, expect, it } from 'vitest';
 import { Invalid } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, edit, putRecord, putSecret, record, says } from '../../kit/memory/record.ts';
+import { endJobs, makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import {
-  aController,
-  aConverged,
-  aServer,
-  conditionIn,
-  converge,
-  crashed,
-  edit,
-  endJobs,
-  type Harness,
-  makeReady,
-  putRecord,
-  putSecret,
-  record,
-  says,
-} from './harness.ts';
+import { aConverged, converge, crashed } from './harness.ts';
 
 const DATABASE = { namespace: 'team', name: 'shop--postgres' };
 
@@ -220,7 +208,7 @@ const HELD: readonly (readonly [why: string, hold: (kube: FakeKube) => Promise<v
 ];
 
 /** Passes in which every Job fails. */
-async function passes({ kube, reconcile }: Harness): Promise<void> {
+async function passes({ kube, reconcile }: MemoryController): Promise<void> {
   for (let pass = 0; pass < 6; pass += 1) {
     /* oxlint-disable no-await-in-loop -- passes follow one another */
     await reconcile();

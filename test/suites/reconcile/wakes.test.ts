@@ -1,22 +1,18 @@
 // What one event costs: not a look at every record there is. Counted, not timed.
 
 import { expect, it, vi } from 'vitest';
-import { makeSecretCollector, wakeCollector } from '../../../src/deployments/secret-collector.ts';
-import { enqueueOnChange } from '../../../src/deployments/watches.ts';
-import { makeWorkQueue, type WorkQueue } from '../../../src/lib/controller/work-queue.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { makeLogger } from '../../../src/lib/logger.ts';
-import { wakeOrganization } from '../../../src/organization/reconciler.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { LISTENERS } from '../../../src/schema/listener.ts';
 import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
-import { aController, aServer, type Harness, putRecord } from './harness.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, putRecord } from '../../kit/memory/record.ts';
 
 const LISTENER = '33333333-3333-4333-8333-333333333333';
 
 /** As many records in one namespace, each with a Secret of its own, and one of them with a listener. */
-async function withRecords(count: number): Promise<Harness> {
+async function withRecords(count: number): Promise<MemoryController> {
   const kube = aServer();
   for (let index = 0; index < count; index += 1)
     putRecord(
@@ -30,12 +26,8 @@ async function withRecords(count: number): Promise<Harness> {
   return aController(kube);
 }
 
-function listening(add: (key: string) => void): WorkQueue {
-  return { ...makeWorkQueue({ name: 'test' }), add };
-}
-
 /** Counts whatever looks at a record's spec from now on. */
-function looksAtRecords({ caches }: Harness): () => number {
+function looksAtRecords({ caches }: MemoryController): () => number {
   let looks = 0;
   for (const record of caches.records.list()) {
     const { spec } = record;
@@ -55,24 +47,17 @@ it.each([{ records: 20 }, { records: 200 }])(
   async ({ records }) => {
     const controller = await withRecords(records);
     const looks = looksAtRecords(controller);
-    const woken = new Set<string>();
-    const stop = enqueueOnChange(
-      controller.caches,
-      listening((key) => woken.add(key)),
-      controller.hosts,
-    );
+    const woken = controller.wake();
+    await woken.take();
     controller.kube.seed(SECRETS, aSecret('app3--vars-1'));
-    await controller.reconcile('team/none');
-    expect([...woken]).toEqual(['team/app3']);
-    woken.clear();
+    expect(await woken.take()).toEqual(['team/app3']);
     controller.kube.seed(LISTENERS, {
       apiVersion: 'davit.dev/v1alpha1',
       kind: 'Listener',
       metadata: { name: 'far', namespace: 'team', uid: LISTENER },
       spec: { namespaces: [] },
     } as KubeObject);
-    await controller.reconcile('team/none');
-    stop();
+    await woken.take();
     expect(looks()).toBe(0);
   },
 );
@@ -81,23 +66,18 @@ it.each([{ orphans: 2 }, { orphans: 100 }])(
   '$orphans Secrets that nobody names cost one live look',
   async ({ orphans }) => {
     const controller = await withRecords(10);
-    const { kube, caches } = controller;
+    const { kube } = controller;
     for (let index = 0; index < orphans; index += 1) kube.seed(SECRETS, aSecret(`gone--vars-${index}`));
     await controller.reconcile('team/none');
-    let ms = 0;
-    const shell = { client: kube, caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
-    const collect = makeSecretCollector(shell, () => ms);
-    const keys: string[] = [];
-    wakeCollector(
-      caches,
-      listening((key) => keys.push(key)),
-    )();
+    const woken = controller.wake('secrets');
+    const keys = await woken.take();
+    woken.stop();
     const all = async (): Promise<void> => {
       // oxlint-disable-next-line no-await-in-loop -- one worker
-      for (const key of keys) await collect(key, new AbortController().signal, makeLogger('silent'));
+      for (const key of keys) await controller.pass(key, 'secrets');
     };
     await all();
-    ms += 60_000;
+    controller.clock.ms += 60_000;
     const lists = vi.spyOn(kube, 'listAll');
     const looks = looksAtRecords(controller);
     await all();
@@ -109,25 +89,22 @@ it.each([{ orphans: 2 }, { orphans: 100 }])(
 
 it("those that become nobody's one after the other wait for the next look, ten seconds later", async () => {
   const controller = await withRecords(1);
-  const { kube, caches } = controller;
-  let ms = 0;
-  const shell = { client: kube, caches, registry: makeResourceRegistry(BUILT_IN_RESOURCES) };
-  const collect = makeSecretCollector(shell, () => ms);
-  const look = (index: number): Promise<unknown> =>
-    collect(`team/gone--vars-${index}`, new AbortController().signal, makeLogger('silent'));
+  const { kube, clock } = controller;
+  const start = clock.ms;
+  const look = (index: number): Promise<unknown> => controller.pass(`team/gone--vars-${index}`, 'secrets');
   for (const index of [1, 2]) {
     kube.seed(SECRETS, aSecret(`gone--vars-${index}`));
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     await controller.reconcile('team/none');
     // oxlint-disable-next-line no-await-in-loop -- as above
     await look(index);
-    ms += 1000;
+    clock.ms += 1000;
   }
-  ms = 60_000;
+  clock.ms = start + 60_000;
   expect(await look(1)).toEqual({});
-  ms = 61_000;
+  clock.ms = start + 61_000;
   expect(await look(2)).toEqual({ requeueAfterMs: 9000 });
-  ms = 70_000;
+  clock.ms = start + 70_000;
   expect(await look(2)).toEqual({});
   expect(kube.objects(SECRETS)).toEqual([]);
 });
@@ -142,41 +119,26 @@ it('a Secret of the organization wakes the providers that name it alone', async 
       spec: { clientSecretRef: { name: `${name}--client`, key: 'k' } },
     } as KubeObject);
   const controller = await aController(kube);
-  const woken: string[] = [];
-  const stop = wakeOrganization(
-    controller.caches,
-    listening((key) => woken.push(key)),
-  );
-  woken.length = 0;
+  const woken = controller.wake('organization');
+  await woken.take();
   kube.seed(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'two--client', namespace: 'davit-org' } });
-  await controller.reconcile('team/none');
-  stop();
-  expect(woken).toEqual(['OAuthProvider/two']);
+  expect(await woken.take()).toEqual(['OAuthProvider/two']);
 });
 
 it('a record that names another Secret is found by that one, and by the old one no more', async () => {
   const controller = await withRecords(2);
-  const { kube, caches } = controller;
+  const { kube } = controller;
   await kube.mergePatch<AppDeployment>(
     APP_DEPLOYMENTS,
     { namespace: 'team', name: 'app0' },
     { spec: { secrets: [{ name: 'A', secretName: 'new--vars-1', secretKey: 'A' }] } },
     { fieldManager: 'p' },
   );
-  await controller.reconcile('team/none');
-  const woken = new Set<string>();
-  const stop = enqueueOnChange(
-    caches,
-    listening((key) => woken.add(key)),
-    controller.hosts,
-  );
+  const woken = controller.wake();
+  await woken.take();
   kube.seed(SECRETS, aSecret('app0--vars-1'));
-  await controller.reconcile('team/none');
   // Its label names app0; its name does not any more.
-  expect([...woken]).toEqual(['team/app0']);
-  woken.clear();
+  expect(await woken.take()).toEqual(['team/app0']);
   kube.seed(SECRETS, { ...aSecret('new--vars-1'), metadata: { name: 'new--vars-1', namespace: 'team' } });
-  await controller.reconcile('team/none');
-  stop();
-  expect([...woken]).toEqual(['team/app0']);
+  expect(await woken.take()).toEqual(['team/app0']);
 });

@@ -2,17 +2,18 @@
 // Listener, and the agent's account may do there what it needs and nothing else. The test stands in for the agent.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
+import type { Cluster } from '../../../cluster/cluster.ts';
+import { type Davit, startDavit } from '../../../kit/davit.ts';
 import { aManifest } from '../../../support/builders.ts';
-import { type Platform, startPlatform, type Tenant } from '../../../support/platform.ts';
+import type { Tenant } from '../../../support/platform.ts';
 import { eventually } from '../../../support/running-davit.ts';
 import { type Answer, type Door, openDoor } from './door.ts';
 
 const CONTROLLER = 'system:serviceaccount:davit-system:davit-controller';
 const CLUSTER_ID = 'cluster-1';
 
+let davit: Davit;
 let cluster: Cluster;
-let platform: Platform;
 let door: Door;
 let tenant: Tenant;
 let id: string;
@@ -23,12 +24,12 @@ let agent: string;
 type Json = Readonly<Record<string, unknown>>;
 
 beforeAll(async () => {
-  cluster = await startCluster({ pods: 'off' });
-  platform = await startPlatform(cluster, {
+  davit = await startDavit('apiserver', {
     values: { 'settings.listeners.enabled': true, 'settings.listeners.silentAfterSeconds': 15 },
   });
+  ({ cluster } = davit);
   door = openDoor(cluster);
-  tenant = await platform.makeTenant('hub-team');
+  tenant = await davit.makeTenant('hub-team');
   const { body } = await door.call('POST', `/apis/davit.dev/v1alpha1/namespaces/${tenant.namespace}/listeners`, {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'Listener',
@@ -41,8 +42,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(async () => {
   await door?.close();
-  await platform?.stop();
-  await cluster?.stop();
+  await davit?.stop();
 });
 
 const leasePath = (): string => `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/davit-listener`;

@@ -2,19 +2,14 @@
 // life of a record is granted, and what is granted is asked for.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
+import type { Cluster } from '../../../cluster/cluster.ts';
+import { type Davit, startDavit } from '../../../kit/davit.ts';
 import { asked, granted, idle, namespacesOf } from '../../../support/audited-rights.ts';
-import {
-  DAVIT_NAMESPACE,
-  ORGANIZATION_NAMESPACE,
-  type Platform,
-  startPlatform,
-  type Tenant,
-} from '../../../support/platform.ts';
+import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Tenant } from '../../../support/platform.ts';
 import { eventually } from '../../../support/running-davit.ts';
 
 let cluster: Cluster;
-let platform: Platform;
+let platform: Davit;
 let tenant: Tenant;
 
 async function call<T>(method: string, path: string, body: object): Promise<T> {
@@ -165,7 +160,7 @@ async function migrate(): Promise<void> {
 }
 
 /** KEDA's kinds, of which these tests need no field. */
-async function installKedaKinds(): Promise<void> {
+async function installKedaKinds(at: Cluster): Promise<void> {
   const kinds = [
     ['ScaledObject', 'scaledobject'],
     ['TriggerAuthentication', 'triggerauthentication'],
@@ -188,7 +183,7 @@ async function installKedaKinds(): Promise<void> {
       ],
     },
   }));
-  await cluster.kubectl(['apply', '-f', '-'], {
+  await at.kubectl(['apply', '-f', '-'], {
     input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: definitions }),
   });
 }
@@ -264,9 +259,8 @@ const PLATFORMS = [
 // Without pods, not everything that builds take is asked for: test/suites/builds/sources.test.ts looks for rights without a use there.
 describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
   beforeAll(async () => {
-    cluster = await startCluster({ pods: 'off', auditLog: true });
-    await installKedaKinds();
-    platform = await startPlatform(cluster, { values });
+    platform = await startDavit('apiserver', { auditLog: true, values, prepare: installKedaKinds });
+    ({ cluster } = platform);
     tenant = await platform.makeTenant('rights');
     await live();
     await migrate();
@@ -275,7 +269,6 @@ describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
   }, 900_000);
   afterAll(async () => {
     await platform?.stop();
-    await cluster?.stop();
   }, 60_000);
 
   describe('the controller', () => {

@@ -5,9 +5,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { join } from '../../../../src/cli/listener.ts';
-import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
+import type { Cluster } from '../../../cluster/cluster.ts';
+import { type Davit, startDavit } from '../../../kit/davit.ts';
 import { aManifest } from '../../../support/builders.ts';
-import { type Platform, type Supervised, startAgent, startPlatform } from '../../../support/platform.ts';
+import { type Supervised, startAgent } from '../../../support/platform.ts';
 import { eventually } from '../../../support/running-davit.ts';
 import { type Door, openDoor } from './door.ts';
 
@@ -19,8 +20,8 @@ const RECORDS = '/apis/davit.dev/v1alpha1/namespaces/shops/appdeployments';
 let hubCluster: Cluster;
 /** The listener's cluster. */
 let cluster: Cluster;
-let hubPlatform: Platform;
-let platform: Platform;
+let hubDavit: Davit;
+let davit: Davit;
 let agent: Supervised;
 let hubDoor: Door;
 let door: Door;
@@ -38,26 +39,27 @@ const namespace = (name: string, labels: object = {}): object => ({
 });
 
 beforeAll(async () => {
-  [hubCluster, cluster] = (await Promise.all([1, 2].map(() => startCluster({ pods: 'off' })))) as [Cluster, Cluster];
+  const tenants = (...names: string[]): object[] =>
+    names.map((name) => namespace(name, { 'davit.dev/tenant': 'true' }));
+  [hubDavit, davit] = await Promise.all([
+    startDavit('apiserver', { parts: ['controller'], values: { 'settings.listeners.enabled': true } }),
+    startDavit('apiserver', {
+      parts: ['controller'],
+      values: {
+        'listener.enabled': true,
+        'listener.namespaces': ['shops', 'tools'],
+        'settings.limits': { cpu: 4 },
+      },
+      // The agent may use shops and tools, and only one of them accepts this hub.
+      prepare: (at) => createOn(at, ...tenants('vault', 'tools', 'shops')),
+    }),
+  ]);
+  ({ cluster: hubCluster } = hubDavit);
+  ({ cluster } = davit);
   hubDoor = openDoor(hubCluster);
   door = openDoor(cluster);
-  hubPlatform = await startPlatform(hubCluster, {
-    parts: ['controller'],
-    values: { 'settings.listeners.enabled': true },
-  });
-  await createOn(hubCluster, namespace('team', { 'davit.dev/tenant': 'true' }));
-  await create(namespace('vault', { 'davit.dev/tenant': 'true' }));
-  // The agent may use both, and only one of them accepts this hub.
-  await create(namespace('tools', { 'davit.dev/tenant': 'true' }), namespace('shops', { 'davit.dev/tenant': 'true' }));
-  platform = await startPlatform(cluster, {
-    parts: ['controller'],
-    values: {
-      'listener.enabled': true,
-      'listener.namespaces': ['shops', 'tools'],
-      'settings.limits': { cpu: 4 },
-    },
-  });
-  await platform.makeTenant('shops');
+  await createOn(hubCluster, ...tenants('team'));
+  await davit.makeTenant('shops');
   await createOn(hubCluster, {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'Listener',
@@ -96,9 +98,8 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(async () => {
   await agent?.stop();
-  await Promise.all([hubPlatform?.stop(), platform?.stop()]);
   await Promise.all([hubDoor?.close(), door?.close()]);
-  await Promise.all([hubCluster?.stop(), cluster?.stop()]);
+  await Promise.all([hubDavit?.stop(), davit?.stop()]);
 }, 60_000);
 
 interface Forged {

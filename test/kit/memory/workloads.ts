@@ -1,0 +1,72 @@
+// What kubelets and the built-in controllers do, on the in-memory API server.
+
+import { isDeepStrictEqual } from 'node:util';
+import type { ContainerStatus, ObservedCondition, Pod } from '../../../src/deployments/assess/observed.ts';
+import { DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
+import { CONTROLLER } from '../../support/builders.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+
+/** The new pod of a part of the record `shop`, of this revision, whose container has this status. */
+export function putPod(kube: FakeKube, role: string, revision: string, status: Partial<ContainerStatus>): void {
+  const pod: Pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `shop-${role}-new`,
+      namespace: 'team',
+      labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: role, [REVISION_LABEL]: revision },
+      ownerReferences: [CONTROLLER],
+    },
+    status: { phase: 'Running', containerStatuses: [{ name: role, ...status }] },
+  };
+  removePod(kube, role);
+  kube.seed(PODS, pod);
+}
+
+/** Removes the pod that `putPod` made, if it is there. */
+export function removePod(kube: FakeKube, role: string): void {
+  const name = `shop-${role}-new`;
+  if (kube.objects(PODS).some(({ metadata }) => metadata.name === name)) kube.erase(PODS, { namespace: 'team', name });
+}
+
+/** The status of a container that exits again and again. */
+export const crashing = (restartCount: number, message?: string): Partial<ContainerStatus> => ({
+  restartCount,
+  state: { waiting: { reason: 'CrashLoopBackOff' } },
+  lastState: { terminated: { exitCode: 1, reason: 'Error', ...(message !== undefined && { message }) } },
+});
+
+/** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation, every Job succeeds. */
+export async function makeReady(kube: FakeKube): Promise<void> {
+  await endJobs(kube, { type: 'Complete', status: 'True' });
+  for (const resource of [DEPLOYMENTS, STATEFUL_SETS]) {
+    for (const object of kube.objects<KubeObject & { spec?: { replicas?: number }; status?: object }>(resource)) {
+      const replicas = object.spec?.replicas ?? 1;
+      const status = {
+        observedGeneration: object.metadata.generation ?? 1,
+        replicas,
+        updatedReplicas: replicas,
+        readyReplicas: replicas,
+        availableReplicas: replicas,
+      };
+      if (isDeepStrictEqual(object.status, status)) continue;
+      const { namespace = '', name } = object.metadata;
+      const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+      // oxlint-disable-next-line no-await-in-loop -- one object at a time
+      await kube.mergePatch(resource, { namespace, name }, { status }, writing);
+    }
+  }
+}
+
+/** Every Job that has not ended yet ends with this condition. */
+export async function endJobs(kube: FakeKube, condition: ObservedCondition): Promise<void> {
+  for (const job of kube.objects<KubeObject & { status?: { conditions?: readonly unknown[] } }>(JOBS)) {
+    if (job.status?.conditions !== undefined) continue;
+    const { namespace = '', name } = job.metadata;
+    const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+    // oxlint-disable-next-line no-await-in-loop -- one object at a time
+    await kube.mergePatch(JOBS, { namespace, name }, { status: { conditions: [condition] } }, writing);
+  }
+}
