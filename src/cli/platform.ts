@@ -1,6 +1,19 @@
 // Prints what the platform offers to a tenant, from GET /v2/platform.
 
+import { API_FLAGS, type Command, OUTPUT, print } from './command.ts';
 import type { HttpApi } from './http-api.ts';
+
+export const platformCommand: Command = {
+  name: 'platform',
+  purpose: 'show what the platform offers: base images, hosts, limits, integrations, default sizes',
+  words: [],
+  flags: [OUTPUT, ...API_FLAGS],
+  async run(context) {
+    const platform = await readPlatform(await context.api());
+    print(context, platform, () => linesOf(platform));
+    return 0;
+  },
+};
 
 type Numbers = Readonly<Record<string, number>>;
 type Nullable<T> = Readonly<Record<string, T | null>>;
@@ -34,7 +47,14 @@ interface Platform {
 }
 
 export async function platformLines(api: HttpApi): Promise<string[]> {
-  const platform = await api.call<Platform>('GET', '/v2/platform');
+  return linesOf(await readPlatform(api));
+}
+
+function readPlatform(api: HttpApi): Promise<Platform> {
+  return api.call('GET', '/v2/platform');
+}
+
+function linesOf(platform: Platform): string[] {
   const rows = rowsOf(platform);
   const width = Math.max(...rows.map(([name]) => name.length));
   let last = '';
