@@ -15,6 +15,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 _davit() {
   local lines directive
   mapfile -t lines < <("\${COMP_WORDS[0]}" ${COMPLETE} -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  [ "\${#lines[@]}" -gt 0 ] || return
   directive="\${lines[-1]#:}"
   unset 'lines[-1]'
   mapfile -t COMPREPLY < <(compgen -W "\${lines[*]}" -- "\${COMP_WORDS[COMP_CWORD]}")
@@ -131,7 +132,8 @@ function read(commands: readonly Command[], typed: readonly string[]): Read {
   const cluster: string[] = [];
   for (const word of typed) {
     const { open } = found;
-    if (found.isRest) break;
+    // bash takes --namespace=team for three words.
+    if (found.isRest || (open && word === '=')) continue;
     if (open) {
       if (CLUSTER_FLAGS.includes(open)) cluster.push(`--${open.name}=${word}`);
       found.open = undefined;

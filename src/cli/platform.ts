@@ -10,7 +10,7 @@ export const platformCommand: Command = {
   flags: [OUTPUT, ...API_FLAGS],
   async run(context) {
     const platform = await readPlatform(await context.api());
-    print(context, platform, () => linesOf(platform));
+    print(context, platform, () => platformLines(platform));
     return 0;
   },
 };
@@ -46,15 +46,11 @@ interface Platform {
   readonly sizes: Readonly<Record<string, Readonly<Record<string, Numbers>>>>;
 }
 
-export async function platformLines(api: HttpApi): Promise<string[]> {
-  return linesOf(await readPlatform(api));
-}
-
-function readPlatform(api: HttpApi): Promise<Platform> {
+export function readPlatform(api: HttpApi): Promise<Platform> {
   return api.call('GET', '/v2/platform');
 }
 
-function linesOf(platform: Platform): string[] {
+export function platformLines(platform: Platform): string[] {
   const rows = rowsOf(platform);
   const width = Math.max(...rows.map(([name]) => name.length));
   let last = '';

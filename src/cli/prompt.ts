@@ -10,17 +10,17 @@ import { Failure } from './kubectl.ts';
 export function makeTerminal(): Terminal {
   const { stdin, stdout, stderr } = process;
   return {
-    isInteractive: stdin.isTTY && stderr.isTTY,
-    isShown: stdout.isTTY,
+    isInteractive: Boolean(stdin.isTTY && stderr.isTTY),
+    isShown: Boolean(stdout.isTTY),
     async ask(question, hidden = false) {
-      stderr.write(question);
       // readline writes what is typed to its output: nowhere if it is hidden.
+      if (hidden) stderr.write(question);
       const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
       const lines = createInterface({ input: stdin, output: hidden ? nowhere : stderr, terminal: true });
       try {
         return await new Promise<string>((resolve, reject) => {
           lines.once('close', () => reject(new Failure('Interrupted: nothing was changed.')));
-          lines.question('').then(resolve, reject);
+          lines.question(hidden ? '' : question).then(resolve, reject);
         });
       } finally {
         lines.close();

@@ -62,7 +62,7 @@ function fieldsOf(revision: AppRevision): Map<string, string> {
   const { secrets, secretReferences, parts, ...values } = withoutScale(revision.spec.requested);
   const image = imageOf(revision);
   const commit = commitOf(revision);
-  return new Map([
+  return new Map<string, string>([
     ...flattened(values, ''),
     ...referenced('secrets', secrets),
     ...referenced('secretReferences', secretReferences),

@@ -108,6 +108,7 @@ describe('completion', () => {
     [['scale', 'sh'], ['shop', 'shelf']],
     [['-n', 'other', 'scale', ''], ['elsewhere']],
     [['scale', '--namespace=other', ''], ['elsewhere']],
+    [['scale', '--namespace', '=', 'other', ''], ['elsewhere']],
     [['secrets', 'shop', ''], ['list', 'set', 'unset']],
     [['logs', 'shop', '--pre'], ['--previous']],
     [['logs', 'shop', '-c', 'q'], ['queue']],

@@ -85,8 +85,11 @@ export async function scaleTo(kubectl: Kubectl, name: string, scales: Scales): P
   const patch = JSON.stringify({ spec: { sourceConfig: { resourceSpec } } });
   await kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', patch]);
   if (scales.server?.max === 0) return `${name} runs no pods now; its database and Redis stay.`;
-  const shown = entries(scales).map(([part, range]) => `${podsOf(range)}${part === 'server' ? '' : ` of ${part}`}`);
-  return `${name} is being scaled to ${shown.join(', ')}; no running pod is replaced. To follow it: ${PROGRAM} wait ${name}`;
+  const follow = `To follow it: ${PROGRAM} wait ${name}`;
+  const alone = Object.keys(scales).length === 1 ? scales.server : undefined;
+  if (alone) return `${name} is being scaled to ${podsOf(alone)}; no running pod is replaced. ${follow}`;
+  const shown = entries(scales).map(([part, own]) => `${part} to ${podsOf(own)}`);
+  return `${name} is being scaled: ${shown.join('; ')}. ${follow}`;
 }
 
 function entries(scales: Scales): [ScaledPart, Range][] {
@@ -98,8 +101,7 @@ function entries(scales: Scales): [ScaledPart, Range][] {
 
 /** The names of a part's numbers in resourceSpec. */
 function fieldsOf(part: ScaledPart, { min, max }: Range): Record<string, number> {
-  const [least, most] = part === 'server' ? ['minScale', 'maxScale'] : [`${part}MinScale`, `${part}MaxScale`];
-  return { [least]: min, [most]: max };
+  return part === 'server' ? { minScale: min, maxScale: max } : { [`${part}MinScale`]: min, [`${part}MaxScale`]: max };
 }
 
 function podsOf({ min, max }: Range): string {

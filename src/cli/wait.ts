@@ -29,12 +29,15 @@ export const waitCommand: Command = {
     try {
       await waitUntilReady(kubectl, name, { timeoutMs: (flags.number('timeout') ?? 600) * 1000, say });
     } catch (error) {
-      if (error instanceof Failure) await printLastWords(context, name);
+      if (error instanceof NotReady) await printLastWords(context, name);
       throw error;
     }
     return 0;
   },
 };
+
+/** The deployment is there, and not ready. */
+class NotReady extends Failure {}
 
 export interface WaitOptions {
   readonly timeoutMs: number;
@@ -57,8 +60,8 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     if (words !== said) options.say(words);
     said = words;
     if (is === 'ready') return;
-    if (is === 'stalled') throw new Failure(`${name} needs a change by a person. See: ${PROGRAM} status ${name}`);
-    if (Date.now() >= end) throw new Failure(`${name} is not ready after ${options.timeoutMs / 1000} s.`);
+    if (is === 'stalled') throw new NotReady(`${name} needs a change by a person. See: ${PROGRAM} status ${name}`);
+    if (Date.now() >= end) throw new NotReady(`${name} is not ready after ${options.timeoutMs / 1000} s.`);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(options.everyMs ?? 1000);
   }

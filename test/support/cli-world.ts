@@ -1,4 +1,4 @@
-// Runs commands of `kubectl davit` in this process, with a kubectl and an HTTP API of the test.
+// Runs commands of `kubectl davit` in this process, with a kubectl and an HTTP API of the test, and a deployment to run them on.
 
 import { Misuse } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
@@ -6,6 +6,7 @@ import type { ConnectionOptions } from '../../src/cli/connection.ts';
 import type { HttpApi } from '../../src/cli/http-api.ts';
 import { Failure, type Kubectl } from '../../src/cli/kubectl.ts';
 import { run } from '../../src/cli/run.ts';
+import type { AppDeployment } from '../../src/schema/app-deployment.ts';
 
 export interface CliWorld {
   /** By default it fails. */
@@ -85,4 +86,38 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
     err.push(error.message);
     return result(error instanceof Misuse ? 2 : 1);
   }
+}
+
+/** uid of the record. */
+export const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
+
+export function aRecord(spec: object = {}, status: object = {}, metadata: object = {}): AppDeployment {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name: 'shop', namespace: 'team', uid, resourceVersion: '7', ...metadata },
+    spec: {
+      source: 'external_docker',
+      sourceConfig: {},
+      sourceRevisionConfig: { imageUri: 'app:1' },
+      secrets: [],
+      revisionSerial: 2,
+      databaseDeletionPolicy: 'Delete',
+      tracingProjectDeletionPolicy: 'Retain',
+      ...spec,
+    },
+    status,
+  } as AppDeployment;
+}
+
+/** Its only revision, as the caller sees it. */
+export const REVISION = { metadata: { name: 'shop--11111111' }, spec: { id: '1'.repeat(32), deploymentUid: uid, revisionSerial: 2 } };
+
+/** Answers of `get` by resource; everything else is written to `written`. */
+export function answering(resources: Readonly<Record<string, unknown>>, written: [args: string, input: string][] = []): Kubectl {
+  return async ([verb, resource = '', ...more], input = '') => {
+    if (verb === 'get') return JSON.stringify(resources[resource] ?? { items: [] });
+    written.push([[verb, resource, ...more].join(' '), input]);
+    return verb === 'rollout' ? 'deployment.apps/shop restarted\n' : '';
+  };
 }
