@@ -28,6 +28,9 @@ interface LogPage {
   readonly logs: readonly { readonly id: string; readonly message: string }[];
   readonly next_offset: string | null;
 }
+interface PodLogPage {
+  readonly logs: readonly { readonly pod: string | null; readonly message: string }[];
+}
 
 /** The states of a revision whose build has not ended. */
 const BUILDING: ReadonlySet<RevisionState> = new Set(
@@ -71,6 +74,22 @@ export function openBuildLog(api: HttpApi, deploymentId: string, revisionId: str
       if (logs.length === 0 || next === null) return lines;
     }
   };
+}
+
+/** Lines of the pods' log that are printed after a failure. */
+const LAST_LINES = 20;
+
+/** The last lines that the pods of a revision wrote, oldest first. Empty if there are none or they cannot be read. */
+export async function lastLines(api: HttpApi, deploymentId: string, revisionId: string): Promise<string[]> {
+  const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/deploy_logs`;
+  try {
+    const { logs } = await api.call<PodLogPage>('POST', path, { order: 'desc', limit: LAST_LINES });
+    return logs.map(({ pod, message }) => (pod ? `[${pod}] ${message}` : message)).toReversed();
+  } catch (error) {
+    // Why it failed is known without them.
+    if (error instanceof Failure) return [];
+    throw error;
+  }
 }
 
 export interface BuildLogOptions {

@@ -329,7 +329,7 @@ describe('scale', () => {
       asked.push(args);
       return Promise.resolve('');
     };
-    expect(await scaleTo(kubectl, 'shop', min, max)).toContain(said);
+    expect(await scaleTo(kubectl, 'shop', { server: { min, max } })).toContain(said);
     expect(asked).toHaveLength(1);
     expect(asked[0]?.slice(0, 3)).toEqual(['patch', RECORDS, 'shop']);
     expect(JSON.parse(asked[0]?.at(-1) ?? '')).toEqual({ spec: { sourceConfig: { resourceSpec } } });

@@ -1,14 +1,70 @@
 // Deploys a folder: packs and uploads it to an internal_source deployment, which is created if there is none, and follows the build
 // until the deployment is ready.
 
-import { basename } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { basename, resolve } from 'node:path';
 import { revisionNames } from '../deployments/record/names.ts';
-import type { RevisionState } from '../schema/app-revision.ts';
-import { type Deployment, findDeployment, isBuilding, openBuildLog, readRevision, readRevisions } from './build-log.ts';
+import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
+import { API_FLAGS, type Command, type Context, timeoutFlag } from './command.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
-import { pack, type Source, sizeOf } from './pack.ts';
+import { listSource, pack, type Source, sizeOf } from './pack.ts';
+import { PROGRAM } from './program.ts';
+import { untilReady } from './rollout.ts';
+
+export const deployCommand: Command = {
+  name: 'deploy',
+  purpose: 'upload a folder, build it and wait until it is ready',
+  words: [{ word: 'FOLDER', names: 'folder' }],
+  flags: [
+    { name: 'name', value: 'NAME', help: "the deployment, created if there is none; by default the folder's name" },
+    {
+      name: 'config',
+      value: 'FILE',
+      help: 'configuration file or Dockerfile in FOLDER; langgraph.json by default',
+      isFile: true,
+    },
+    { name: 'install-command', value: 'TEXT', help: 'command that installs dependencies during the build' },
+    { name: 'build-command', value: 'TEXT', help: 'command that builds' },
+    timeoutFlag(1800),
+    ...API_FLAGS,
+  ],
+  about: `Uploads what .gitignore and .dockerignore leave, and never .git, .env, node_modules or .venv unless a line such as !.env in
+.dockerignore names them. It prints the log of the build, and of a container that exits its last lines. It ends as soon as
+the revision is ready or has failed.`,
+  run: deployFolder,
+};
+
+async function deployFolder(context: Context): Promise<number> {
+  const {
+    words: [folder = ''],
+    flags,
+    suggested,
+    say,
+    onInterrupt,
+  } = context;
+  const progress: DeployProgress = {};
+  onInterrupt(() => interruptedSentence(progress, suggested));
+  const source = await listSource(resolve(folder), flags.text('config') ?? 'langgraph.json');
+  const api = await context.api();
+  const options = {
+    source,
+    name: flags.text('name'),
+    installCommand: flags.text('install-command'),
+    buildCommand: flags.text('build-command'),
+    timeoutMs: (flags.number('timeout') ?? 1800) * 1000,
+    suggested,
+    say,
+  };
+  say(addressOf(await deploy(api, options, progress), suggested));
+  return 0;
+}
+
+function interruptedSentence({ created, name, revision }: DeployProgress, suggested: string): string {
+  const left = created === undefined ? '' : ` Deployment ${created} was created and stays, without a revision.`;
+  if (name === undefined) return `Nothing was deployed.${left}`;
+  if (revision === undefined) return `The upload may be deployed. To see: ${PROGRAM} status ${name}${suggested}`;
+  return `The build goes on. To follow it: ${PROGRAM} logs ${name} --build --follow${suggested}`;
+}
 
 export interface DeployOptions {
   readonly source: Source;
@@ -40,16 +96,6 @@ interface UploadUrl {
   readonly max_bytes: number;
 }
 
-const FAILED: Readonly<Partial<Record<RevisionState, string>>> = {
-  CREATE_FAILED: 'could not be created',
-  BUILD_FAILED: 'could not be built',
-  DEPLOY_FAILED: 'could not be deployed',
-  SKIPPED: 'was skipped',
-  INTERRUPTED: 'was interrupted',
-};
-/** A condition that blocks the deployment is final after this time; one from before the change may only be not observed again. */
-const STALLED_MS = { new: 10_000, old: 60_000 };
-
 /** Resolves to the ready deployment. Throws Failure with what failed. `progress` is written as it goes on. */
 export async function deploy(api: HttpApi, options: DeployOptions, progress: DeployProgress): Promise<Deployment> {
   const { source, say } = options;
@@ -74,8 +120,8 @@ export function addressOf(
   suggested: string,
 ): string {
   if (config.custom_url !== null) return config.custom_url;
-  if (internal === null) return `It has no address. See: kubectl davit status ${name}${suggested}`;
-  return `In the cluster: ${internal}   From here: kubectl davit open ${name}${suggested}`;
+  if (internal === null) return `It has no address. See: ${PROGRAM} status ${name}${suggested}`;
+  return `In the cluster: ${internal}   From here: ${PROGRAM} open ${name}${suggested}`;
 }
 
 /** The API says if it is too long. */
@@ -162,85 +208,5 @@ function changeOf(objectPath: string, { source, installCommand, buildCommand }: 
     revision_source: 'internal_source',
     source_revision_config: { source_tarball_path: objectPath, workflow_config_path: source.config },
     ...(Object.keys(commands).length > 0 && { source_config: commands }),
-  };
-}
-
-interface Change {
-  /** The deployment as the change answered it. */
-  readonly before: Deployment;
-  readonly revision: string;
-  /** The revision's name. */
-  readonly called: string;
-}
-
-async function untilReady(
-  api: HttpApi,
-  { before, revision: id, called }: Change,
-  options: DeployOptions,
-): Promise<Deployment> {
-  const { say, timeoutMs, suggested, everyMs = 1000 } = options;
-  const end = Date.now() + timeoutMs;
-  const more = openBuildLog(api, before.id, id);
-  const stalled = stalledFor(stalledMessage(before));
-  let canRead = true;
-  let said = '';
-  const once = (line: string): void => {
-    if (line !== said) say(line);
-    said = line;
-  };
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- until it is ready
-    const revision = await readRevision(api, before.id, id);
-    const { status, status_message: message } = revision;
-    once(message === null ? status : `${status}  ${message}`);
-    if (canRead) {
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        for (const line of await more()) say(line);
-      } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        say(`The log of the build cannot be read: ${error.message}`);
-        canRead = false;
-      }
-      canRead &&= isBuilding(revision);
-    }
-    const failure = FAILED[status];
-    if (failure !== undefined)
-      throw new Failure(`Revision ${called} of ${before.name} ${failure}. ${message ?? ''}`.trim());
-    if (status !== 'BUILDING') {
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);
-      if (status === 'DEPLOYED' && isDone(deployment, id)) return deployment;
-      const blocked = stalledMessage(deployment);
-      if (stalled(blocked)) throw new Failure(`${before.name} needs a change by a person. ${blocked}`);
-      if (status === 'DEPLOYED') once(`${deployment.status}  ${deployment.status_message}`);
-    }
-    if (Date.now() >= end)
-      throw new Failure(
-        `${before.name} is not ready after ${timeoutMs / 1000} s: ${said}\nIt goes on. To wait for it: kubectl davit wait ${before.name}${suggested}`,
-      );
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await sleep(everyMs);
-  }
-}
-
-function isDone({ status, ...deployment }: Deployment, revision: string): boolean {
-  // A newer revision may have taken its place already.
-  const { active_revision_id: active, latest_revision_id: latest } = deployment;
-  return status === 'UNUSED' || (status === 'READY' && (active === revision || latest !== revision));
-}
-
-function stalledMessage({ conditions }: Deployment): string | undefined {
-  return conditions.find(({ type, status }) => type === 'Stalled' && status === 'True')?.message;
-}
-
-/** Whether one message has been told for so long that it is final. */
-function stalledFor(before: string | undefined): (message: string | undefined) => boolean {
-  let since = 0;
-  let last: string | undefined;
-  return (message) => {
-    if (message !== last) since = Date.now();
-    last = message;
-    return message !== undefined && Date.now() - since >= (message === before ? STALLED_MS.old : STALLED_MS.new);
   };
 }

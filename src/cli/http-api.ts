@@ -1,4 +1,4 @@
-// Davit's HTTP API, as commands call it that kubectl alone cannot do: uploads and the logs of builds.
+// Davit's HTTP API, for what kubectl alone cannot do: uploads, secrets and the logs of builds.
 
 import { createReadStream } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -83,8 +83,8 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
 
   async function ask<T>(method: string, path: string, body?: object): Promise<T> {
     const sent = body === undefined ? undefined : JSON.stringify(body);
-    // A field that the API does not know would be ignored. No path of a request with a body has a query of its own.
-    const query = sent === undefined ? '' : '?fieldValidation=Strict';
+    // A field that the API does not know would be ignored.
+    const query = sent === undefined ? '' : `${path.includes('?') ? '&' : '?'}fieldValidation=Strict`;
     const answer = await send(connection, `${server}${path}${query}`, {
       method,
       headers: {

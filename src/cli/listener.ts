@@ -1,8 +1,45 @@
 // Enrolls the cluster of a Listener, and takes its credentials away.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Listener } from '../schema/listener.ts';
 import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../schema/listener-names.ts';
+import { type Command, Misuse } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+
+export const listenerCommand: Command = {
+  name: 'listener',
+  purpose: 'print the Secret with which a cluster connects as this Listener, or end its credentials',
+  words: [
+    { word: 'ACTION', names: 'action', choices: ['join', 'revoke'] },
+    { word: 'NAME', names: 'listener' },
+  ],
+  flags: [
+    {
+      name: 'hub',
+      value: 'URL',
+      help: 'join: address of this API server as the other cluster reaches it; by default that of the kubeconfig',
+    },
+  ],
+  about: `The Secret is valid for one hour; the agent replaces its token at its first contact.
+
+  PROGRAM listener join edge > hub-secret.json
+  PROGRAM listener revoke edge`,
+  async run({ kubectl, words: [action, name = ''], flags, say, warn }) {
+    if (action === 'revoke') {
+      if (flags.has('hub')) throw new Misuse('--hub is for join.');
+      say(await revoke(kubectl, name));
+      return 0;
+    }
+    const { manifest, instructions } = await join(kubectl, name, flags.text('hub'), (ms) => {
+      warn(`Creating credentials takes ${ms / 1000} seconds.`);
+      return sleep(ms);
+    });
+    say(manifest);
+    warn(instructions);
+    return 0;
+  },
+};
 
 /** Validity of the printed token. The agent replaces it at its first contact. */
 const DURATION = '1h';
@@ -108,7 +145,7 @@ function instructionsFor({ metadata, spec }: Listener, server: string): string {
 export async function revoke(kubectl: Kubectl, name: string): Promise<string> {
   const namespace = hubNamespaceOf(await readListener(kubectl, name));
   await kubectl(['delete', 'secret', LISTENER_TOKEN, `--namespace=${namespace}`, '--ignore-not-found']);
-  return `The credentials of listener ${name} are invalid within 15 seconds. Its deployments continue to run. To enroll a cluster: kubectl davit listener join ${name}`;
+  return `The credentials of listener ${name} are invalid within 15 seconds. Its deployments continue to run. To enroll a cluster: ${PROGRAM} listener join ${name}`;
 }
 
 async function readListener(kubectl: Kubectl, name: string): Promise<Listener> {

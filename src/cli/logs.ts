@@ -3,9 +3,82 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
-import { ROLES } from '../schema/meta.ts';
+import { podsIdOf } from '../deployments/record/shared-pods.ts';
+import { COMPONENT_LABEL, COMPONENTS, type ImageComponent, MIGRATION, REVISION_LABEL, ROLES } from '../schema/meta.ts';
+import { printBuildLog } from './build-log.ts';
+import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
-import { listOf } from './records.ts';
+import { PROGRAM } from './program.ts';
+import { listOf, readRecord, readRevisions } from './records.ts';
+import { matching } from './rollback.ts';
+import { forTerminal } from './terminal.ts';
+
+const KNOWN_COMPONENTS: readonly string[] = [...COMPONENTS, MIGRATION];
+
+export const logsCommand: Command = {
+  name: 'logs',
+  purpose: 'print the logs of its pods, or with --build of its latest build',
+  words: [DEPLOYMENT],
+  flags: [
+    {
+      name: 'component',
+      short: 'c',
+      value: 'PART',
+      help: `${KNOWN_COMPONENTS.join(', ')}; server by default`,
+      choices: KNOWN_COMPONENTS,
+    },
+    { name: 'revision', value: 'REVISION', help: 'name of a revision, or the beginning of its id' },
+    { name: 'follow', short: 'f', help: 'go on with what is written; with --build until the build ends' },
+    { name: 'previous', short: 'p', help: 'what the containers wrote before their last restart' },
+    {
+      name: 'tail',
+      value: 'LINES',
+      help: 'number of last lines; by default 100 of each container, and all of a build',
+      isNumber: true,
+    },
+    { name: 'build', help: 'the log of the latest build, or of the one of --revision' },
+    ...API_FLAGS,
+  ],
+  about: 'The flags --server, --davit-namespace and --token are for --build, which calls the HTTP API.',
+  run: (context) => (context.flags.has('build') ? buildLog(context) : podLogs(context)),
+};
+
+async function buildLog({ words: [name = ''], flags, api, say }: Context): Promise<number> {
+  for (const flag of ['component', 'previous'])
+    if (flags.has(flag)) throw new Misuse(`--${flag} is about pods, and not for --build.`);
+  const options = { revision: flags.text('revision'), follow: flags.has('follow'), tail: flags.number('tail'), say };
+  await printBuildLog(await api(), name, options);
+  return 0;
+}
+
+async function podLogs({ words: [name = ''], flags, kubectl, onTerminal, terminal, warn }: Context): Promise<number> {
+  const component = flags.text('component') ?? 'server';
+  const record = await readRecord(kubectl, name);
+  const revision = flags.text('revision');
+  const id =
+    revision === undefined
+      ? undefined
+      : podsIdOf(matching(await readRevisions(kubectl, record), revision), component as ImageComponent);
+  const ended = new AbortController();
+  const onInterrupt = (): void => ended.abort();
+  process.once('SIGINT', onInterrupt);
+  // A file or a pipe gets them unchanged.
+  const onLine = terminal.isShown
+    ? (line: string): void => void process.stdout.write(`${forTerminal(line)}\n`)
+    : undefined;
+  const tools = { kubectl, run: (args: readonly string[]) => onTerminal(args, { onLine }) };
+  const code = await printPodLogs(tools, name, {
+    component,
+    labels: { [COMPONENT_LABEL]: component, ...(id !== undefined && { [REVISION_LABEL]: id }) },
+    follow: flags.has('follow'),
+    previous: flags.has('previous'),
+    tail: flags.number('tail') ?? 100,
+    warn,
+    signal: ended.signal,
+  });
+  process.off('SIGINT', onInterrupt);
+  return code;
+}
 
 export interface PodLogOptions {
   readonly component: string;
@@ -42,7 +115,7 @@ export async function printPodLogs(
     // oxlint-disable-next-line no-await-in-loop -- until no pod waits
     const pods = await listOf<Pod>(kubectl, 'pods', name, options.labels);
     if (pods.length === 0 && begun.size === 0)
-      throw new Failure(`${name} has no pod of ${component}. See: kubectl davit status ${name}`);
+      throw new Failure(`${name} has no pod of ${component}. See: ${PROGRAM} status ${name}`);
     let waiting = 0;
     for (const pod of pods.filter(({ metadata }) => !begun.has(metadata.name))) {
       const why = options.previous ? undefined : waitsFor(pod);

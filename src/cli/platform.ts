@@ -1,6 +1,19 @@
 // Prints what the platform offers to a tenant, from GET /v2/platform.
 
+import { API_FLAGS, type Command, OUTPUT, print } from './command.ts';
 import type { HttpApi } from './http-api.ts';
+
+export const platformCommand: Command = {
+  name: 'platform',
+  purpose: 'show what the platform offers: base images, hosts, limits, integrations, default sizes',
+  words: [],
+  flags: [OUTPUT, ...API_FLAGS],
+  async run(context) {
+    const platform = await readPlatform(await context.api());
+    print(context, platform, () => platformLines(platform));
+    return 0;
+  },
+};
 
 type Numbers = Readonly<Record<string, number>>;
 type Nullable<T> = Readonly<Record<string, T | null>>;
@@ -33,8 +46,11 @@ interface Platform {
   readonly sizes: Readonly<Record<string, Readonly<Record<string, Numbers>>>>;
 }
 
-export async function platformLines(api: HttpApi): Promise<string[]> {
-  const platform = await api.call<Platform>('GET', '/v2/platform');
+export function readPlatform(api: HttpApi): Promise<Platform> {
+  return api.call('GET', '/v2/platform');
+}
+
+export function platformLines(platform: Platform): string[] {
   const rows = rowsOf(platform);
   const width = Math.max(...rows.map(([name]) => name.length));
   let last = '';

@@ -1,15 +1,22 @@
-// Reads the objects of one deployment with kubectl.
+// Reads and changes the objects of one deployment with kubectl.
 
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
+import { revisionName } from '../deployments/record/names.ts';
+import { serialRevisionId } from '../deployments/record/revision-id.ts';
 import { revisionsOf } from '../deployments/record/revisions.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, GROUP } from '../schema/meta.ts';
+import { type ClusterEvent, eventsOf } from './events.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import type { Parts } from './tree.ts';
 
 export const RECORDS = `appdeployments.${GROUP}`;
+/** Field manager of the plugin's writes. */
+export const FIELD_MANAGER = '--field-manager=kubectl-davit';
+/** Number of attempts after conflicts with a status write or another edit. */
+const ATTEMPTS = 5;
 
 /** Throws Failure with kubectl's message if there is none of that name. */
 export async function readRecord(kubectl: Kubectl, name: string): Promise<AppDeployment> {
@@ -26,22 +33,63 @@ export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> 
   const record = await readRecord(kubectl, name);
   const hidden: string[] = [];
   /** davit-editor alone may read the record and pods, and no workloads. */
-  async function allowed<T extends KubeObject>(resource: string): Promise<T[]> {
+  async function allowed<T extends KubeObject>(
+    resource: string,
+    list = listOf<T>(kubectl, resource, name),
+  ): Promise<T[]> {
     try {
-      return await listOf<T>(kubectl, resource, name);
+      return await list;
     } catch (error) {
       if (!(error instanceof Failure) || !error.message.includes('(Forbidden)')) throw error;
       hidden.push(resource);
       return [];
     }
   }
-  const [revisions, deployments, statefulSets, pods] = await Promise.all([
+  const [revisions, deployments, statefulSets, pods, events] = await Promise.all([
     readRevisions(kubectl, record),
     allowed<Workload>('deployments.apps'),
     allowed<Workload>('statefulsets.apps'),
     allowed<Pod>('pods'),
+    allowed<ClusterEvent>('events', listAll<ClusterEvent>(kubectl, 'events')),
   ]);
-  return { record, revisions, workloads: [...deployments, ...statefulSets], pods, hidden: hidden.toSorted() };
+  const workloads = [...deployments, ...statefulSets];
+  const names = [record, ...revisions, ...workloads, ...pods].map(({ metadata }) => metadata.name);
+  return { record, revisions, workloads, pods, events: eventsOf(names, events), hidden: hidden.toSorted() };
+}
+
+export interface ChangedSpec {
+  readonly spec: AppDeploymentSpec;
+  /** The message to print, with the name that the controller will give to the new revision. */
+  readonly message: (revision: string) => string;
+}
+
+/**
+ * Writes a spec that requests a revision under what was read, again after a conflict. `change`: called with the record and its
+ * revisions, newest first. Returns its message. Throws Failure, also for a record that is being deleted.
+ */
+export async function requestRevision(
+  kubectl: Kubectl,
+  name: string,
+  change: (record: AppDeployment, revisions: readonly AppRevision[]) => ChangedSpec,
+): Promise<string> {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- each attempt starts from the current record
+      return await attempt(kubectl, name, change);
+    } catch (error) {
+      if (attempts === ATTEMPTS || !(error instanceof Failure) || !error.message.includes('(Conflict)')) throw error;
+    }
+  }
+}
+
+async function attempt(kubectl: Kubectl, name: string, change: Parameters<typeof requestRevision>[2]): Promise<string> {
+  const record = await readRecord(kubectl, name);
+  if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
+  const revisions = await readRevisions(kubectl, record);
+  const { spec, message } = change(record, revisions);
+  await kubectl(['replace', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...record, spec }));
+  const id = serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0);
+  return message(revisionName(name, id, (one) => revisions.some(({ metadata }) => metadata.name === one)));
 }
 
 /** The objects of one deployment that have these labels too. */
@@ -52,8 +100,12 @@ export async function listOf<T extends KubeObject>(
   labels: Readonly<Record<string, string>> = {},
 ): Promise<T[]> {
   const selector = Object.entries({ [DEPLOYMENT_LABEL]: name, ...labels }).map(([label, value]) => `${label}=${value}`);
-  const text = await kubectl(['get', resource, '--selector', selector.join(','), '-o', 'json']);
-  return parsed<{ readonly items: T[] }>(text).items;
+  return listAll<T>(kubectl, resource, ['--selector', selector.join(',')]);
+}
+
+/** The objects of the namespace that `flags` select. */
+async function listAll<T>(kubectl: Kubectl, resource: string, flags: readonly string[] = []): Promise<T[]> {
+  return parsed<{ readonly items: T[] }>(await kubectl(['get', resource, ...flags, '-o', 'json'])).items;
 }
 
 function parsed<T>(text: string): T {

@@ -2,6 +2,7 @@
 
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
+import { names } from '../deployments/record/names.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
@@ -10,6 +11,8 @@ import type { AppRevision, MigrationStatus } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
 import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
+import { type ClusterEvent, lastTime, timesOf } from './events.ts';
+import { ageOf } from './table.ts';
 
 export interface Parts {
   readonly record: AppDeployment;
@@ -17,6 +20,8 @@ export interface Parts {
   /** Deployments and StatefulSets of the record. */
   readonly workloads: readonly Workload[];
   readonly pods: readonly Pod[];
+  /** About these objects, newest first. */
+  readonly events?: readonly ClusterEvent[];
   /** Resources that the caller may not list. */
   readonly hidden?: readonly string[];
 }
@@ -28,6 +33,8 @@ interface Branch {
 
 /** Maximum number of listed revisions; the others are counted. */
 const REVISIONS_SHOWN = 5;
+/** Maximum number of listed events, the newest. */
+const EVENTS_SHOWN = 8;
 /** Characters of a message that is not repeated. */
 const LONG_MESSAGE = 100;
 /** The conditions about a single part, which are always shown. */
@@ -43,21 +50,30 @@ const OF_PARTS = [
 /** They summarize the others, and True means of two of them that something is not in order. */
 const SUMMARIES = ['Ready', 'Available', 'Reconciling', 'Stalled'];
 
-/** Lines without line ends. `revisions` newest first. */
-export function treeOf({ record, revisions, workloads, pods, hidden = [] }: Parts): string[] {
+/** Lines without line ends. `revisions` newest first. `now` in milliseconds, for ages. */
+export function treeOf(
+  { record, revisions, workloads, pods, events = [], hidden = [] }: Parts,
+  now = Date.now(),
+): string[] {
   const { metadata, status } = record;
   const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not observed yet');
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const behind = (status?.observedGeneration ?? 0) < (metadata.generation ?? 0);
+  const internal = internalUrlOf(record);
   const lines = [
     `${metadata.namespace}/${metadata.name}  ${state}${underWay(status)}`,
     ...(ready ? [`  ${saying(ready)}`] : []),
     ...(behind ? ['  Davit has not observed its latest change yet.'] : []),
     ...(status?.url ? [`  address  ${status.url}`] : []),
+    ...(internal === undefined ? [] : [`  in the cluster  ${internal}`]),
     ...drawn([
       ...heading('conditions', conditionsOf(record)),
       ...heading('revisions', revisionsOf(record, revisions)),
       ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, pods)),
+      ...heading(
+        'events',
+        events.slice(0, EVENTS_SHOWN).map((event) => ({ text: eventText(event, now) })),
+      ),
     ]),
     ...(hidden.length > 0
       ? [`Not shown: ${hidden.join(', ')}. You may not list them in ${metadata.namespace}; ClusterRole view allows it.`]
@@ -168,18 +184,42 @@ function workloadOf(workload: Workload, pods: readonly Pod[]): Branch {
   };
 }
 
-function podOf(pod: Pod): Branch {
+/** `2m  !! BackOff pod/shop-1: ...`. */
+function eventText(event: ClusterEvent, now: number): string {
+  const { type, reason = '', message = '', involvedObject: { kind = '', name = '' } = {} } = event;
+  const times = timesOf(event) > 1 ? ` (${timesOf(event)} times)` : '';
+  const mark = type === 'Warning' ? '!! ' : '';
+  return `${ageOf(lastTime(event), now)}  ${mark}${reason}  ${kind} ${name}${times}: ${message.replaceAll(/\s+/g, ' ').trim()}`;
+}
+
+/** URL for pods of the same cluster. Undefined before there is an image, and for a record that another cluster runs. */
+export function internalUrlOf({ metadata, spec, status }: AppDeployment): string | undefined {
+  if (status?.image === undefined || metadata.deletionTimestamp || spec.sourceConfig.listenerId) return undefined;
+  return `http://${names(metadata.name).service}.${metadata.namespace}.svc`;
+}
+
+export function podState(pod: Pod): 'ending' | 'ready' | 'not ready' {
   const statuses = pod.status?.containerStatuses ?? [];
   const ready = statuses.length > 0 && statuses.every((container) => container.ready);
-  const state = pod.metadata.deletionTimestamp ? 'ending' : ready ? 'ready' : 'not ready';
+  return pod.metadata.deletionTimestamp ? 'ending' : ready ? 'ready' : 'not ready';
+}
+
+/** Restarts of all containers of a pod. */
+export function restartsOf({ status }: Pod): number {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return all.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
+}
+
+function podOf(pod: Pod): Branch {
+  const restarts = restartsOf(pod);
   const trouble = podFailure([pod]);
   const revision = pod.metadata.labels?.[REVISION_LABEL]?.slice(0, 8);
   return {
-    text: `${pod.metadata.name}  ${state}${revision === undefined ? '' : `  revision ${revision}`}${trouble ? `  !! ${trouble.reason}. ${trouble.message}` : ''}`,
+    text: `${pod.metadata.name}  ${podState(pod)}${revision === undefined ? '' : `  revision ${revision}`}${restarts === 0 ? '' : `  ${restarts} restart${restarts === 1 ? '' : 's'}`}${trouble ? `  !! ${trouble.reason}. ${trouble.message}` : ''}`,
   };
 }
 
-function componentOf({ metadata }: KubeObject): string {
+export function componentOf({ metadata }: KubeObject): string {
   return metadata.labels?.[COMPONENT_LABEL] ?? '';
 }
 

@@ -6,8 +6,38 @@ import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
+import { API_FLAGS, type Command, DEPLOYMENT, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
+import { printLastWords } from './last-words.ts';
+import { PROGRAM } from './program.ts';
 import { listOf, readRecord } from './records.ts';
+
+export const waitCommand: Command = {
+  name: 'wait',
+  purpose: 'wait until it is ready, or cannot become ready without a person',
+  words: [DEPLOYMENT],
+  flags: [timeoutFlag(600), ...API_FLAGS],
+  about: `Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
+--davit-namespace and --token are for the log of a build, which the HTTP API has.`,
+  async run(context) {
+    const {
+      kubectl,
+      words: [name = ''],
+      flags,
+      say,
+    } = context;
+    try {
+      await waitUntilReady(kubectl, name, { timeoutMs: (flags.number('timeout') ?? 600) * 1000, say });
+    } catch (error) {
+      if (error instanceof NotReady) await printLastWords(context, name);
+      throw error;
+    }
+    return 0;
+  },
+};
+
+/** The deployment is there, and not ready. */
+class NotReady extends Failure {}
 
 export interface WaitOptions {
   readonly timeoutMs: number;
@@ -30,8 +60,8 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     if (words !== said) options.say(words);
     said = words;
     if (is === 'ready') return;
-    if (is === 'stalled') throw new Failure(`${name} needs a change by a person. See: kubectl davit status ${name}`);
-    if (Date.now() >= end) throw new Failure(`${name} is not ready after ${options.timeoutMs / 1000} s.`);
+    if (is === 'stalled') throw new NotReady(`${name} needs a change by a person. See: ${PROGRAM} status ${name}`);
+    if (Date.now() >= end) throw new NotReady(`${name} is not ready after ${options.timeoutMs / 1000} s.`);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(options.everyMs ?? 1000);
   }
@@ -49,8 +79,8 @@ export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void
 /** A deployment that is ready without pods is scaled to zero. */
 const NEXT: Readonly<Record<Verdict['is'], (name: string) => string>> = {
   ready: () => 'To start one, raise minScale and maxScale of its resourceSpec.',
-  waiting: (name) => `To wait for one: kubectl davit wait ${name}`,
-  stalled: (name) => `What is wrong: kubectl davit status ${name}`,
+  waiting: (name) => `To wait for one: ${PROGRAM} wait ${name}`,
+  stalled: (name) => `What is wrong: ${PROGRAM} status ${name}`,
 };
 
 /** Considers only a status of the record's current generation. */

@@ -9,7 +9,13 @@ import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 
 /** The new pod of a part of the record `shop`, of this revision, whose container has this status. */
-export function putPod(kube: FakeKube, role: string, revision: string, status: Partial<ContainerStatus>): void {
+export function putPod(
+  kube: FakeKube,
+  role: string,
+  revision: string,
+  status: Partial<ContainerStatus>,
+  isReady = false,
+): void {
   const pod: Pod = {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -19,7 +25,11 @@ export function putPod(kube: FakeKube, role: string, revision: string, status: P
       labels: { [DEPLOYMENT_LABEL]: 'shop', [COMPONENT_LABEL]: role, [REVISION_LABEL]: revision },
       ownerReferences: [CONTROLLER],
     },
-    status: { phase: 'Running', containerStatuses: [{ name: role, ...status }] },
+    status: {
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
+      containerStatuses: [{ name: role, ...status }],
+    },
   };
   removePod(kube, role);
   kube.seed(PODS, pod);

@@ -220,6 +220,26 @@ describe('deploy', () => {
     expect(error).toMatch(/^Revision shop--[0-9a-f]{8} of shop (was|could not be) .*\. Because\.$/);
   });
 
+  it('prints the last lines of the pods of a revision that could not be deployed', async () => {
+    const { said, error } = await run((line) => {
+      if (!line.startsWith('Revision')) return;
+      made({ state: 'DEPLOY_FAILED', message: 'Container server exited.' });
+      const labels = {
+        'davit.dev/deployment': 'shop',
+        'davit.dev/deployment-uid': record().metadata.uid ?? '',
+        'davit.dev/component': 'server',
+        'davit.dev/revision': revision.spec.id,
+      };
+      const metadata = { name: 'shop-1', namespace: TENANT.namespace, labels };
+      const status = { containerStatuses: [{ name: 'server', containerID: 'x' }] };
+      facade.kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
+      const path = `/api/v1/namespaces/${TENANT.namespace}/pods/shop-1/log?container=server`;
+      facade.kube.texts.set(path, `${at(1)} starting\n${at(2)} no licence\n`);
+    });
+    expect(said.slice(-2)).toEqual(['[shop-1] starting', '[shop-1] no licence']);
+    expect(error).toMatch(/could not be deployed\. Container server exited\.$/);
+  });
+
   it('does not take a block from before the change for one of now', async () => {
     const body = aBody({ source: 'internal_source', source_revision_config: {} });
     await facade.call('POST', '/v2/deployments', body);

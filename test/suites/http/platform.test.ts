@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { makeHttpApi } from '../../../src/cli/http-api.ts';
-import { platformLines } from '../../../src/cli/platform.ts';
+import { platformLines, readPlatform } from '../../../src/cli/platform.ts';
 import { Platform } from '../../../src/deployments/http/platform/payloads.ts';
 import { NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
 import { Settings } from '../../../src/schema/settings.ts';
@@ -116,7 +116,8 @@ it('the plugin prints it, one line for each part', async () => {
   const facade = await makeFacade();
   anIntegration(facade, '11111111-0000-4000-8000-000000000001');
   const { origin: server } = new URL(await listen(facade));
-  const lines = await platformLines(makeHttpApi({ server, token: SOMEBODY['x-api-key'], namespace: TENANT.namespace }));
+  const api = makeHttpApi({ server, token: SOMEBODY['x-api-key'], namespace: TENANT.namespace });
+  const lines = platformLines(await readPlatform(api));
   await facade.app.close();
   expect(lines).toEqual([
     `Tenant         team-a, id ${TENANT.id}`,

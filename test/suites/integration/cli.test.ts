@@ -29,11 +29,19 @@ interface Ran {
   readonly err: string;
 }
 
-async function plugin(...args: string[]): Promise<Ran> {
+function plugin(...args: string[]): Promise<Ran> {
+  return pluginReading('', ...args);
+}
+
+/** The same with standard input. */
+async function pluginReading(input: string, ...args: string[]): Promise<Ran> {
   const path = [folder, dirname(process.execPath), process.env['PATH']].join(delimiter);
   const env = { ...process.env, KUBECONFIG: davit.kubeconfig, PATH: path };
   try {
-    const { stdout, stderr } = await promisify(execFile)(join(folder, 'kubectl'), ['davit', ...args], { env });
+    const running = promisify(execFile)(join(folder, 'kubectl'), ['davit', ...args], { env });
+    // It may end without reading.
+    running.child.stdin?.on('error', () => undefined).end(input);
+    const { stdout, stderr } = await running;
     return { code: 0, out: stdout, err: stderr };
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
@@ -71,7 +79,70 @@ it('waits, shows the tree, and rolls back', async () => {
   });
 });
 
+it('scales parts, sets secrets, compares revisions, restarts and deletes', async () => {
+  const { namespace, token } = tenant;
+  const name = 'daily';
+  const on = ['-n', namespace];
+  const api = [...on, '--server', davit.apiUrl, '--token', token];
+  async function ready(): Promise<void> {
+    expect(await plugin('wait', name, ...on, '--timeout', '90')).toMatchObject({ code: 0, err: '' });
+  }
+  async function shown<T>(...args: string[]): Promise<T> {
+    const { code, out, err } = await plugin(...args, ...on, '-o', 'json');
+    expect([code, err]).toEqual([0, '']);
+    return JSON.parse(out) as T;
+  }
+  const revisions = (): Promise<{ name: string; active: boolean; changes: { field: string }[] | null }[]> =>
+    shown('revisions', name);
+  const image = { sourceRevisionConfig: { imageUri: 'registry.example/app:1' } };
+  await davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace }, image));
+  await ready();
+
+  const scaled = await plugin('scale', name, 'server=2', 'queue=1', ...on);
+  expect(scaled).toMatchObject({ code: 0, out: expect.stringContaining('it had no queue before') });
+  await ready();
+  await eventually(async () =>
+    expect(await shown('scale', name)).toMatchObject({
+      parts: [
+        { part: 'server', min: 2, max: 2, ready: 2 },
+        { part: 'queue', min: 1, max: 1, ready: 1 },
+      ],
+    }),
+  );
+
+  const set = await pluginReading('canary\n', 'secrets', name, 'set', 'API_KEY', ...api);
+  expect(set).toMatchObject({ code: 0, out: expect.stringMatching(/^API_KEY of daily is set; revision daily--/) });
+  expect(`${set.out}${set.err}`).not.toContain('canary');
+  await ready();
+  expect(await shown('secrets', name, 'list')).toMatchObject([{ name: 'API_KEY', managed: true }]);
+  const [withKey, withQueue, first] = await revisions();
+  expect([withKey?.active, withKey?.changes?.map(({ field }) => field)]).toEqual([true, ['secrets.API_KEY']]);
+  expect([withQueue?.changes?.map(({ field }) => field), first?.changes]).toEqual([['parts'], null]);
+  expect((await plugin('diff', name, ...on)).out).toMatch(/^daily--.* -> daily--.*\nsecrets\.API_KEY +added\n$/);
+
+  const restarted = await plugin('restart', name, ...on);
+  const [, promised = ''] = / is being restarted as (daily--[0-9a-f]{8});/.exec(restarted.out) ?? [];
+  await ready();
+  const state = ['get', 'appr', promised, '-n', namespace, '-o', 'jsonpath={.status.state}'];
+  expect(await davit.kubectl(state)).toBe('DEPLOYED');
+  expect((await plugin('diff', name, ...on)).out).toMatch(/\nNothing differs\.\n$/);
+  expect(await plugin('secrets', name, 'unset', 'API_KEY', ...api)).toMatchObject({ code: 0 });
+
+  const refused = await plugin('delete', name, ...on);
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('kubectl davit delete daily --yes') });
+  const deleted = await plugin('delete', name, '--yes', '--wait', '--timeout', '120', ...on);
+  expect(deleted).toMatchObject({
+    code: 0,
+    out: 'daily is gone.\n',
+    err: expect.stringContaining('Its pods, addresses'),
+  });
+  expect((await plugin('status', name, ...on)).err).toMatch(/NotFound/);
+});
+
 it.each([
+  ['a flag is of another command', ['scale', 'shop', '--tail', '3'], 2, /scale has no flag --tail\./],
+  ['a part is unknown', ['scale', 'shop', 'web=3'], 2, /"web" is no part with a scale/],
+  ['a number is too large', ['scale', 'shop', 'server=1000'], 1, /maxScale/],
   ['there is no such deployment', ['status', 'nope'], 1, /NotFound.*"nope"/],
   ['there is no such command', ['fly', 'shop'], 2, /Unknown command "fly"\./],
   ['a name is missing', ['wait'], 2, /Which deployment\?/],

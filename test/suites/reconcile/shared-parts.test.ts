@@ -244,26 +244,6 @@ it('what a failed revision left in a store does not hide which revision runs', a
   expect([says(kube, 'Ready'), running(kube)]).toEqual(['False PodsRefused', { shop: 1, 'shop--queue': 3 }]);
 });
 
-/** Pods of the first revision that served before a rollout that goes on. */
-function putServing(kube: FakeKube, role: string, isReady: boolean): void {
-  const status = { phase: 'Running', conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }] };
-  kube.seed(PODS, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: `shop-${role}-old`,
-      namespace: 'team',
-      labels: {
-        [DEPLOYMENT_LABEL]: 'shop',
-        [COMPONENT_LABEL]: role,
-        [REVISION_LABEL]: revisions(kube)[0]?.spec.id ?? '',
-      },
-      ownerReferences: [CONTROLLER],
-    },
-    status,
-  } as Pod);
-}
-
 it.each([
   { name: 'a rollback', ready: true, undo: (kube: FakeKube) => rollBack(kube, 1), want: 1 },
   { name: 'a correction by hand', ready: true, undo: (kube: FakeKube) => resize(kube, { cpu: 0.5 }), want: 1 },
@@ -274,7 +254,7 @@ it.each([
   await resize(kube, { cpu: 1.5 });
   await controller.reconcile();
   await setAvailable(kube, 'shop', 1);
-  putServing(kube, 'server', ready);
+  putPod(kube, 'server', revisions(kube)[0]?.spec.id ?? '', {}, ready);
   await controller.reconcile();
   expect([states(kube), running(kube)]).toEqual([['DEPLOYED', 'DEPLOYING'], { shop: 2, 'shop--queue': 1 }]);
   await undo(kube);

@@ -13,6 +13,9 @@ const DEVELOPING = { notRun: 'it is for who changes Davit, and its failure would
 
 const TWO_CLUSTERS = { notRun: 'it needs two clusters; test/suites/integration/two-clusters.test.ts runs it' };
 
+const CLI = { notRun: 'test/suites/integration/cli.test.ts and src/cli/*.test.ts run each command' };
+const REAL_PODS = { notRun: 'only a kubelet with real pods answers it; src/cli/*.test.ts run it with another kubectl' };
+
 const RELEASE_WORKS = `kubectl get lsnw -n davit-lsn-ID -o name | xargs -I{} kubectl patch {} -n davit-lsn-ID --type=merge -p '{"metadata":{"finalizers":null}}'`;
 const HTTP = `curl -s -X POST "$API/v2/deployments?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' -d '{`;
 const PROVIDER = `curl -X PATCH "$API/v2/auth/providers/issue-tracker?fieldValidation=Strict" -H "X-Api-Key: $TOKEN" -H 'Content-Type: application/json' \\`;
@@ -126,6 +129,37 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit listener join NAME > hub-secret.json': TWO_CLUSTERS,
   'kubectl davit listener revoke NAME': TWO_CLUSTERS,
   [RELEASE_WORKS]: TWO_CLUSTERS,
+
+  'kubectl davit wait agent': CLI,
+  'kubectl davit deploy ./agent --name agent --timeout 900 || exit 1': CLI,
+  'kubectl davit status': CLI,
+  'kubectl davit status agent': CLI,
+  'kubectl davit status agent -o json': CLI,
+  'kubectl davit logs agent --build': CLI,
+  'kubectl davit scale agent': CLI,
+  'kubectl davit scale agent server=3': CLI,
+  'kubectl davit scale agent server=1..4 queue=2': CLI,
+  'kubectl davit scale agent server=0': CLI,
+  'kubectl davit secrets agent list': CLI,
+  'kubectl davit secrets agent set API_KEY': CLI,
+  'kubectl davit secrets agent set CERTIFICATE --from-file cert.pem': CLI,
+  'openssl rand -hex 32 | kubectl davit secrets agent set SESSION_KEY': CLI,
+  'kubectl davit secrets agent unset SESSION_KEY': CLI,
+  'kubectl davit revisions agent': CLI,
+  'kubectl davit diff agent': CLI,
+  'kubectl davit diff agent 1c8ac5f4 3f0c9b1e': CLI,
+  'kubectl davit rollback agent': CLI,
+  'kubectl davit rollback agent --to 1c8ac5f4': CLI,
+  'kubectl davit restart agent': CLI,
+  'kubectl davit delete agent': CLI,
+  'kubectl davit delete agent --yes --wait': CLI,
+  'kubectl davit platform': CLI,
+  'kubectl davit logs agent --follow': REAL_PODS,
+  'kubectl davit logs agent --component queue --previous': REAL_PODS,
+  'kubectl davit open agent --port 8080': REAL_PODS,
+  'kubectl davit exec agent -- sh': REAL_PODS,
+  'kubectl davit exec agent -c postgres -- psql -h 127.0.0.1 -U postgres': REAL_PODS,
+
   'kubectl create secret generic gitea-credentials -n davit-org --from-file=token=./token': 'integration',
   'kubectl create secret generic github-credentials -n davit-org --from-file=private-key=./app.pem': 'integration',
   'kubectl create rolebinding team-providers -n davit-org --clusterrole=davit-editor --serviceaccount=team:ci':

@@ -22,6 +22,7 @@ const DOCUMENTS = [
   'docs/api.md',
   'docs/builds.md',
   'docs/listeners.md',
+  'docs/plugin.md',
 ] as const;
 
 /** Sections that are scripts: a test types each as a whole, in its order. */

@@ -1,0 +1,234 @@
+// The commands that change a deployment or run in its pods, and what they ask kubectl for.
+
+import { describe, expect, it } from 'vitest';
+import { answering, aRecord, type CliRan, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
+import { serialRevisionId } from '../deployments/record/revision-id.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { consequencesOf, untilGone } from './delete.ts';
+import type { Kubectl } from './kubectl.ts';
+import { RECORDS } from './records.ts';
+
+describe('scale', () => {
+  const scaled = (args: string[], spec: object = {}): Promise<CliRan & { readonly patch: unknown }> =>
+    runCli(['scale', 'shop', ...args], { kubectl: answering({ [RECORDS]: aRecord(spec) }) }).then((ran) => ({
+      ...ran,
+      patch: ran.asked.filter((one) => one.startsWith('patch')).map((one) => resourceSpecIn(one)),
+    }));
+  const resourceSpecIn = (asked: string): unknown => {
+    const patch = JSON.parse(asked.slice(asked.indexOf('{'))) as { spec: { sourceConfig: { resourceSpec: unknown } } };
+    return patch.spec.sourceConfig.resourceSpec;
+  };
+
+  it.each<[string[], object, string]>([
+    [['server=3'], { minScale: 3, maxScale: 3 }, 'scaled to 3 pods;'],
+    [['--replicas', '1', '--max', '4'], { minScale: 1, maxScale: 4 }, '1 to 4 pods, as its load asks for;'],
+    [
+      ['server=1', 'queue=0..5'],
+      { minScale: 1, maxScale: 1, queueMinScale: 0, queueMaxScale: 5 },
+      'scaled: server to 1 pod; queue to 0 to 5 pods, as its load asks for.',
+    ],
+    [
+      ['--replicas=2', 'orchestrator=2'],
+      { minScale: 2, maxScale: 2, orchestratorMinScale: 2, orchestratorMaxScale: 2 },
+      'scaled: server to 2 pods; orchestrator to 2 pods.',
+    ],
+    [['server=0'], { minScale: 0, maxScale: 0 }, 'shop runs no pods now'],
+  ])('%j is one patch', async (args, patch, words) => {
+    expect(await scaled(args)).toMatchObject({ code: 0, patch: [patch], out: expect.stringContaining(words) });
+  });
+
+  it('says where a part begins or ends, which takes a revision, and nothing where it stays', async () => {
+    expect((await scaled(['queue=1'])).out).toMatch(/\nThis makes a new revision: it had no queue before\.$/);
+    const queue = { sourceConfig: { resourceSpec: { queueMaxScale: 2 } } };
+    expect((await scaled(['queue=0'], queue)).out).toMatch(/\nThis makes a new revision: its queue ends\.$/);
+    expect((await scaled(['queue=3'], queue)).out).not.toContain('new revision');
+  });
+
+  it.each([
+    [['3'], /^"3" is no scale\. Write PART=N or PART=N\.\.M/],
+    [['server=x'], /^"server=x" is no scale\./],
+    [['server=-1'], /^"server=-1" is no scale\./],
+    [['server=1..'], /is no scale/],
+    [['redis=2'], /^"redis" is no part with a scale\. These are server, queue, orchestrator\.$/],
+    [['server=3..1'], /the maximum must be at least the minimum/],
+    [['queue=1', 'queue=2'], /^queue is set twice\.$/],
+    [['--max', '3'], /^--max needs --replicas/],
+    [['--replicas', '3', '--max', '1'], /^--max must be at least --replicas, 3\.$/],
+    [['--replicas', '3', 'server=2'], /set the same: leave one of them out/],
+    [['server=2', '-o', 'json'], /^--output is for showing/],
+  ])('%j is refused before anything is asked', async (args, words) => {
+    expect(await scaled(args)).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [] });
+  });
+
+  it('shows what is asked for, what is in force, and how many pods are ready', async () => {
+    const pod = (component: string, status: string, more: object = {}): object => ({
+      metadata: { name: 'x', labels: { 'davit.dev/component': component }, ...more },
+      status: { conditions: [{ type: 'Ready', status }] },
+    });
+    const record = aRecord(
+      { sourceConfig: { resourceSpec: { maxScale: 4, queueCpu: 1 } } },
+      { resourceSpec: { minScale: 2, maxScale: 2, queueMinScale: 1, queueMaxScale: 1 } },
+    );
+    const items = [
+      pod('server', 'True'),
+      pod('server', 'False'),
+      pod('server', 'True', { deletionTimestamp: 'now' }),
+      pod('redis', 'True'),
+    ];
+    const kubectl = answering({ [RECORDS]: record, pods: { items } });
+    expect((await runCli(['scale', 'shop'], { kubectl })).out.split('\n')).toEqual([
+      'PART    MIN  MAX  PODS',
+      'server  2    4    1/2 ready',
+      'queue   1    1    0/0 ready',
+    ]);
+    expect(JSON.parse((await runCli(['scale', 'shop', '-o', 'json'], { kubectl })).out)).toEqual({
+      name: 'shop',
+      parts: [
+        { part: 'server', min: 2, max: 4, ready: 1, pods: 2 },
+        { part: 'queue', min: 1, max: 1, ready: 0, pods: 0 },
+      ],
+    });
+  });
+});
+
+describe('restart', () => {
+  const PROMISED = `shop--${serialRevisionId(uid, 3).slice(0, 8)}`;
+  async function restarted(
+    spec: object,
+    items: object[] = [REVISION],
+  ): Promise<CliRan & { readonly written: unknown[] }> {
+    const written: [string, string][] = [];
+    const kubectl = answering({ [RECORDS]: aRecord(spec), 'apprevisions.davit.dev': { items } }, written);
+    return { ...(await runCli(['restart', 'shop'], { kubectl })), written };
+  }
+  const specOf = ([, input]: [string, string]): AppDeployment['spec'] => (JSON.parse(input) as AppDeployment).spec;
+
+  it.each<[string, object]>([
+    ['an image', {}],
+    ['an upload', { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: 'uploads/1' } }],
+  ])('of %s asks for a revision and changes nothing else', async (_what, spec) => {
+    const { code, out, written } = await restarted(spec);
+    expect([code, out]).toEqual([0, expect.stringMatching(`^shop is being restarted as ${PROMISED}; `)]);
+    const [one, ...more] = written as [string, string][];
+    expect([one?.[0], more]).toEqual(['replace --field-manager=kubectl-davit -f -', []]);
+    expect(one && specOf(one)).toEqual({ ...aRecord(spec).spec, revisionSerial: 3 });
+  });
+
+  it('ends an earlier rollback, and goes on with one that the controller has not seen', async () => {
+    const rollbackTo = '1'.repeat(8);
+    const seen = await restarted({ rollbackTo });
+    expect(specOf(seen.written[0] as [string, string])).not.toHaveProperty('rollbackTo');
+    const unseen = await restarted({ rollbackTo, revisionSerial: 5 });
+    expect(specOf(unseen.written[0] as [string, string])).toMatchObject({ rollbackTo, revisionSerial: 6 });
+  });
+
+  it('of a repository keeps the commit that runs: its Deployments are restarted', async () => {
+    const { out, written } = await restarted({ source: 'codehost', sourceRevisionConfig: { repoRef: 'main' } });
+    expect(written).toEqual([
+      ['rollout restart deployments.apps --selector davit.dev/deployment=shop --field-manager=kubectl-davit', ''],
+    ]);
+    expect(out).toContain('with the image that runs');
+  });
+
+  it('fails where nothing runs', async () => {
+    expect(await restarted({}, [])).toMatchObject({
+      code: 1,
+      written: [],
+      err: expect.stringContaining('no revision yet'),
+    });
+  });
+});
+
+describe('delete', () => {
+  const mine = { databaseVolumeUid: 'x' };
+
+  it('says what happens to the data, asks for the name, and deletes', async () => {
+    const kubectl = answering({ [RECORDS]: aRecord({}, mine) });
+    const ran = await runCli(['delete', 'shop'], { kubectl, answers: ['shop'] });
+    expect(ran).toMatchObject({ code: 0, questions: ['Delete shop in namespace team? Type its name to delete it: '] });
+    expect(ran.err).toMatch(/^Its PostgreSQL volume shop--postgres is deleted with all data/);
+    expect(ran.asked.at(-1)).toBe(`delete ${RECORDS} shop --wait=false`);
+  });
+
+  it.each<[string, string[] | undefined, string[], number, RegExp]>([
+    ['another answer', ['shopping'], [], 1, /Nothing was deleted\.$/],
+    ['nobody to ask', undefined, [], 2, /Nobody can be asked here: kubectl davit delete shop --yes$/],
+    ['a timeout without --wait', undefined, ['--yes', '--timeout', '3'], 2, /^--timeout is for --wait\.$/],
+  ])('deletes nothing with %s', async (_what, answers, flags, code, words) => {
+    const kubectl = answering({ [RECORDS]: aRecord() });
+    const ran = await runCli(['delete', 'shop', ...flags], { kubectl, ...(answers && { answers }) });
+    expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });
+    expect(ran.asked.filter((one) => one.startsWith('delete'))).toEqual([]);
+  });
+
+  it.each<[object, object, RegExp]>([
+    [{}, {}, /^Its pods/],
+    [{}, mine, /volume shop--postgres is deleted with all data/],
+    [{ databaseDeletionPolicy: 'Retain' }, mine, /volume shop--postgres and its password stay/],
+    [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project is deleted/],
+  ])('says of %j %j: %s', (spec, status, words) => {
+    expect(consequencesOf(aRecord(spec, status)).join('\n')).toMatch(words);
+  });
+
+  it('waits until the record is gone, and not for another of its name', async () => {
+    const answers = [JSON.stringify(aRecord()), JSON.stringify(aRecord()), ''];
+    const options = { timeoutMs: 5000, everyMs: 1 };
+    await untilGone(async () => answers.shift() ?? '', { name: 'shop', uid }, options);
+    expect(answers).toEqual([]);
+    await untilGone(async () => JSON.stringify(aRecord({}, {}, { uid: 'other' })), { name: 'shop', uid }, options);
+    const stuck = untilGone(async () => JSON.stringify(aRecord()), { name: 'shop', uid }, { timeoutMs: 0 });
+    await expect(stuck).rejects.toThrow('shop is not gone after 0 s: its teardown goes on.');
+  });
+
+  it('only waits for one that is being deleted', async () => {
+    let left = 2;
+    const kubectl: Kubectl = async ([verb]) => {
+      if (verb !== 'get') return expect.unreachable('it is deleted already');
+      left -= 1;
+      return left < 0 ? '' : JSON.stringify(aRecord({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    };
+    expect(await runCli(['delete', 'shop', '--wait'], { kubectl })).toMatchObject({ code: 0, out: 'shop is gone.' });
+  });
+});
+
+describe('exec', () => {
+  const pod = (name: string, more: object = {}, status = 'True'): object => ({
+    metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z', ...more },
+    status: { conditions: [{ type: 'Ready', status }] },
+  });
+  const items = [
+    pod('old'),
+    pod('starts', { creationTimestamp: '2026-01-03T00:00:00Z' }, 'False'),
+    pod('ends', { creationTimestamp: '2026-01-03T00:00:00Z', deletionTimestamp: 'now' }),
+    pod('new', { creationTimestamp: '2026-01-02T00:00:00Z' }),
+  ];
+  const kubectl = answering({ pods: { items } });
+
+  it('runs in the newest ready pod, with its exit code', async () => {
+    const ran = await runCli(['exec', 'shop', '-n', 'team', '--', 'ls', '-l', '--', 'x'], { kubectl, terminalCode: 7 });
+    expect(ran.onTerminal).toEqual(['--namespace=team exec new --container=server --stdin -- ls -l -- x']);
+    expect(ran.code).toBe(7);
+    expect(ran.asked[0]).toContain('davit.dev/deployment=shop,davit.dev/component=server');
+  });
+
+  it('has a terminal where there is one, and another part if asked', async () => {
+    const ran = await runCli(['exec', 'shop', '-c', 'postgres', '--', 'psql'], { kubectl, answers: [] });
+    expect(ran.onTerminal).toEqual(['exec new --container=postgres --stdin --tty -- psql']);
+  });
+
+  it.each([
+    ['no command', ['exec', 'shop'], 2, /^Which command\? It follows --: kubectl davit exec shop -- sh$/],
+    ['a command without --', ['exec', 'shop', 'ls'], 2, /^Name only one deployment\. Unexpected: "ls"\.$/],
+    ['an unknown part', ['exec', 'shop', '-c', 'migrate', '--', 'ls'], 2, /^--component must be one of server, /],
+  ])('is refused for %s', async (_what, args, code, words) => {
+    expect(await runCli(args, { kubectl })).toMatchObject({ code, err: expect.stringMatching(words), onTerminal: [] });
+  });
+
+  it.each<[object[], string]>([
+    [[], 'shop has no pod of server. See: kubectl davit status shop'],
+    [[pod('x', {}, 'False')], 'No pod of server of shop is ready. See: kubectl davit status shop'],
+  ])('fails without a ready pod', async (pods, err) => {
+    const ran = await runCli(['exec', 'shop', '--', 'ls'], { kubectl: answering({ pods: { items: pods } }) });
+    expect(ran).toMatchObject({ code: 1, err });
+  });
+});

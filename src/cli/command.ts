@@ -1,0 +1,142 @@
+// What a command is: its words, its flags, and what it runs with. Usage, help, refusals and completion are made from definitions.
+
+import type { HttpApi } from './http-api.ts';
+import type { Kubectl, TerminalOptions } from './kubectl.ts';
+
+/** Wrong use: exit code 2. */
+export class Misuse extends Error {}
+
+export interface FlagDefinition {
+  readonly name: string;
+  readonly short?: string;
+  /** Word for its value in the help. Absent: the flag has no value. */
+  readonly value?: string;
+  readonly help: string;
+  readonly choices?: readonly string[];
+  /** The value is a whole number. */
+  readonly isNumber?: true;
+  /** The value is a path: the shell completes it. */
+  readonly isFile?: true;
+}
+
+export interface WordDefinition {
+  /** As the help writes it: NAME. */
+  readonly word: string;
+  /** The thing that it names. */
+  readonly names: 'deployment' | 'folder' | 'listener' | 'revision' | 'action' | 'other';
+  /** If absent, exactly one. */
+  readonly need?: 'optional' | 'any number';
+  readonly choices?: readonly string[];
+}
+
+/** The values of flags, checked against their definitions. */
+export interface Flags {
+  text(name: string): string | undefined;
+  /** Undefined if it is not given. */
+  number(name: string): number | undefined;
+  has(name: string): boolean;
+}
+
+/** The terminal of the person who calls, if there is one. */
+export interface Terminal {
+  /** Whether somebody can be asked: standard input and standard error are a terminal. */
+  readonly isInteractive: boolean;
+  /** Whether standard output is a terminal. */
+  readonly isShown: boolean;
+  /** Resolves to one line without its end. `hidden`: what is typed is not shown. */
+  ask(question: string, hidden?: boolean): Promise<string>;
+  /** All of standard input. */
+  input(): Promise<Buffer>;
+}
+
+export interface Context {
+  readonly flags: Flags;
+  /** The words after the command. Their number is checked. */
+  readonly words: readonly string[];
+  /** What follows `--`. */
+  readonly rest: readonly string[];
+  readonly kubectl: Kubectl;
+  /** Runs kubectl on this terminal and resolves to its exit code. */
+  onTerminal(args: readonly string[], options?: TerminalOptions): Promise<number>;
+  /** Flags that select cluster and user, for processes that are started otherwise. */
+  readonly cluster: readonly string[];
+  /** Flags that suggested commands repeat, each after a space. */
+  readonly suggested: string;
+  readonly terminal: Terminal;
+  /** Prints a line of the result. */
+  say(line: string): void;
+  /** Prints what is no result. */
+  warn(line: string): void;
+  /** Connects to Davit's HTTP API. */
+  api(): Promise<HttpApi>;
+  /** Ctrl-C prints this and ends the program. */
+  onInterrupt(sentence: () => string): void;
+  /** Called when the program ends. */
+  onEnd(close: () => void): void;
+}
+
+export interface Command {
+  readonly name: string;
+  /** Not in the help. */
+  readonly isHidden?: true;
+  /** One line for the list of commands. */
+  readonly purpose: string;
+  readonly words: readonly WordDefinition[];
+  /** Word for what follows `--`, if anything may. */
+  readonly rest?: string;
+  readonly flags: readonly FlagDefinition[];
+  /** Sentences and examples for its own help. PROGRAM stands for the name of the program. */
+  readonly about?: string;
+  /** Resolves to the exit code. Throws Failure and Misuse. */
+  run(context: Context): Promise<number>;
+}
+
+/** Passed to kubectl unchanged. */
+export const CLUSTER_FLAGS: readonly FlagDefinition[] = [
+  { name: 'namespace', short: 'n', value: 'NAME', help: 'namespace of the deployment' },
+  { name: 'context', value: 'NAME', help: 'context of the kubeconfig' },
+  { name: 'kubeconfig', value: 'FILE', help: 'path of the kubeconfig', isFile: true },
+  { name: 'cluster', value: 'NAME', help: 'cluster of the kubeconfig' },
+  { name: 'user', value: 'NAME', help: 'user of the kubeconfig' },
+  { name: 'as', value: 'USER', help: 'user to impersonate; not for the HTTP API' },
+  { name: 'request-timeout', value: 'TIME', help: 'time for one request of kubectl, such as 30s' },
+];
+
+export const HELP: FlagDefinition = { name: 'help', short: 'h', help: 'print this' };
+
+/** For commands that call the HTTP API. */
+export const API_FLAGS: readonly FlagDefinition[] = [
+  {
+    name: 'server',
+    value: 'URL',
+    help: "address of Davit's HTTP API (DAVIT_SERVER); by default a port is forwarded to the Service davit-api",
+  },
+  { name: 'davit-namespace', value: 'NAME', help: 'namespace of that Service; davit-system by default' },
+  { name: 'token', value: 'TOKEN', help: "Kubernetes token (DAVIT_TOKEN); by default the kubeconfig's" },
+];
+
+export const OUTPUT: FlagDefinition = {
+  name: 'output',
+  short: 'o',
+  value: 'FORMAT',
+  help: 'json prints one JSON document instead of text',
+  choices: ['json'],
+};
+
+/** In seconds. */
+export function timeoutFlag(seconds: number): FlagDefinition {
+  return {
+    name: 'timeout',
+    value: 'SECONDS',
+    help: `give up after this time; ${seconds} by default`,
+    isNumber: true,
+  };
+}
+
+export const DEPLOYMENT: WordDefinition = { word: 'NAME', names: 'deployment' };
+
+/** Prints `value` as JSON if --output asks for it, otherwise the lines. */
+export function print({ flags, say }: Context, value: unknown, lines: () => readonly string[]): void {
+  if (flags.text('output') === 'json') say(JSON.stringify(value, null, 2));
+  else for (const line of lines()) say(line);
+}

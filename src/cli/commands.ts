@@ -1,0 +1,38 @@
+// All commands, in the order of the help.
+
+import type { Command } from './command.ts';
+import { completeCommand, completionCommand } from './completion.ts';
+import { deleteCommand } from './delete.ts';
+import { deployCommand } from './deploy.ts';
+import { execCommand } from './exec.ts';
+import { listenerCommand } from './listener.ts';
+import { logsCommand } from './logs.ts';
+import { openCommand } from './open.ts';
+import { platformCommand } from './platform.ts';
+import { restartCommand } from './restart.ts';
+import { diffCommand, revisionsCommand } from './revisions.ts';
+import { rollbackCommand } from './rollback.ts';
+import { scaleCommand } from './scale.ts';
+import { secretsCommand } from './secrets.ts';
+import { statusCommand } from './status.ts';
+import { waitCommand } from './wait.ts';
+
+export const COMMANDS: readonly Command[] = [
+  deployCommand,
+  statusCommand,
+  waitCommand,
+  logsCommand,
+  openCommand,
+  execCommand,
+  scaleCommand,
+  secretsCommand,
+  restartCommand,
+  revisionsCommand,
+  diffCommand,
+  rollbackCommand,
+  deleteCommand,
+  platformCommand,
+  listenerCommand,
+  completionCommand,
+  completeCommand(() => COMMANDS),
+];

@@ -1,0 +1,90 @@
+// Deletes a deployment, after saying what happens to its data.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { names } from '../deployments/record/names.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { RECORDS, readRecord } from './records.ts';
+
+export const deleteCommand: Command = {
+  name: 'delete',
+  purpose: 'delete it, after saying what happens to its data and asking',
+  words: [DEPLOYMENT],
+  flags: [
+    { name: 'yes', short: 'y', help: 'do not ask; needed where nobody can be asked' },
+    { name: 'wait', help: 'wait until it is gone' },
+    timeoutFlag(300),
+  ],
+  about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To keep the database:
+kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'`,
+  run: deleteDeployment,
+};
+
+async function deleteDeployment({ kubectl, words: [name = ''], flags, terminal, say, warn }: Context): Promise<number> {
+  if (flags.has('timeout') && !flags.has('wait')) throw new Misuse('--timeout is for --wait.');
+  const record = await readRecord(kubectl, name);
+  const { uid, namespace, deletionTimestamp } = record.metadata;
+  if (!deletionTimestamp) {
+    for (const line of consequencesOf(record)) warn(line);
+    if (!flags.has('yes')) {
+      if (!terminal.isInteractive) throw new Misuse(`Nobody can be asked here: ${PROGRAM} delete ${name} --yes`);
+      const answer = await terminal.ask(`Delete ${name} in namespace ${namespace}? Type its name to delete it: `);
+      if (answer.trim() !== name) throw new Failure('Nothing was deleted.');
+    }
+    await kubectl(['delete', RECORDS, name, '--wait=false']);
+  }
+  if (flags.has('wait'))
+    await untilGone(kubectl, { name, uid }, { timeoutMs: (flags.number('timeout') ?? 300) * 1000 });
+  say(
+    flags.has('wait')
+      ? `${name} is gone.`
+      : `${name} is being deleted. To wait until it is gone: ${PROGRAM} delete ${name} --wait`,
+  );
+  return 0;
+}
+
+/** What happens to the data of a record when it is deleted, as sentences. */
+export function consequencesOf({ metadata: { name }, spec, status }: AppDeployment): string[] {
+  const { databaseDeletionPolicy: ofDatabase, tracingProjectDeletionPolicy: ofTracing } = spec;
+  const { postgresClaim } = names(name);
+  const database =
+    ofDatabase === 'Retain'
+      ? `Its PostgreSQL volume ${postgresClaim} and its password stay (databaseDeletionPolicy: Retain).`
+      : `Its PostgreSQL volume ${postgresClaim} is deleted with all data (databaseDeletionPolicy: Delete).`;
+  return [
+    ...(status?.databaseVolumeUid === undefined ? [] : [database]),
+    'Its pods, addresses, revisions and the values of its secrets are deleted, and what its Redis holds.',
+    ...(ofTracing === 'Delete' ? ['Its tracing project is deleted (tracingProjectDeletionPolicy: Delete).'] : []),
+  ];
+}
+
+export interface UntilGoneOptions {
+  readonly timeoutMs: number;
+  readonly everyMs?: number;
+}
+
+/** Resolves when the record is gone, also if another one of its name has taken its place. Throws Failure after `timeoutMs`. */
+export async function untilGone(
+  kubectl: Kubectl,
+  { name, uid }: { readonly name: string; readonly uid: string | undefined },
+  { timeoutMs, everyMs = 1000 }: UntilGoneOptions,
+): Promise<void> {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one check after the other
+    const text = await kubectl(['get', RECORDS, name, '--ignore-not-found', '-o', 'json']);
+    if (text.trim() === '') return;
+    const { metadata, status } = JSON.parse(text) as AppDeployment;
+    if (metadata.uid !== uid) return;
+    if (Date.now() >= end) {
+      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+      throw new Failure(
+        `${name} is not gone after ${timeoutMs / 1000} s: ${ready?.message || 'its teardown goes on.'}`,
+      );
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(everyMs);
+  }
+}

@@ -1,0 +1,38 @@
+// The events of one deployment's objects.
+
+import type { KubeObject } from '../lib/kube/client.ts';
+
+/** The used part of an Event of Kubernetes. */
+export interface ClusterEvent extends KubeObject {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly count?: number;
+  readonly lastTimestamp?: string | null;
+  readonly eventTime?: string | null;
+  readonly series?: { readonly count?: number; readonly lastObservedTime?: string };
+  readonly involvedObject?: { readonly kind?: string; readonly name?: string };
+}
+
+/** Those about objects with these names, newest first. */
+export function eventsOf(names: readonly string[], events: readonly ClusterEvent[]): ClusterEvent[] {
+  const known = new Set(names);
+  return events
+    .filter(({ involvedObject }) => known.has(involvedObject?.name ?? ''))
+    .toSorted((a, b) => timeOf(b) - timeOf(a));
+}
+
+/** When it happened last, RFC 3339. */
+export function lastTime({ series, lastTimestamp, eventTime, metadata }: ClusterEvent): string | undefined {
+  return series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp;
+}
+
+/** How often it happened. */
+export function timesOf({ series, count }: ClusterEvent): number {
+  return series?.count ?? count ?? 1;
+}
+
+function timeOf(event: ClusterEvent): number {
+  const time = lastTime(event);
+  return time === undefined ? 0 : Date.parse(time);
+}

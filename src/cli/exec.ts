@@ -1,0 +1,52 @@
+// Runs a command in a ready pod of a deployment.
+
+import type { Pod } from '../deployments/assess/observed.ts';
+import { isReadyPod } from '../deployments/assess/pod-failures.ts';
+import { COMPONENT_LABEL, COMPONENTS } from '../schema/meta.ts';
+import { type Command, DEPLOYMENT, Misuse } from './command.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { listOf } from './records.ts';
+
+export const execCommand: Command = {
+  name: 'exec',
+  purpose: 'run a command in one of its ready pods',
+  words: [DEPLOYMENT],
+  rest: 'COMMAND [ARGUMENT ...]',
+  flags: [
+    {
+      name: 'component',
+      short: 'c',
+      value: 'PART',
+      help: `part of which a pod is taken: ${COMPONENTS.join(', ')}; server by default`,
+      choices: COMPONENTS,
+    },
+  ],
+  about: `Standard input is passed on; where it is a terminal, the command gets one. The exit code is that of the command.
+
+  PROGRAM exec shop -- sh
+  PROGRAM exec shop -c postgres -- psql -h 127.0.0.1 -U postgres`,
+  async run({ kubectl, onTerminal, words: [name = ''], rest, flags, terminal }) {
+    if (rest.length === 0) throw new Misuse(`Which command? It follows --: ${PROGRAM} exec ${name} -- sh`);
+    const component = flags.text('component') ?? 'server';
+    const pod = await readyPod(kubectl, name, component);
+    const tty = terminal.isInteractive && terminal.isShown ? ['--tty'] : [];
+    // The container of a part has its name.
+    return onTerminal(['exec', pod, `--container=${component}`, '--stdin', ...tty, '--', ...rest]);
+  },
+};
+
+/** Name of the newest ready pod. Throws Failure if there is none. */
+async function readyPod(kubectl: Kubectl, name: string, component: string): Promise<string> {
+  const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: component });
+  const [newest] = pods
+    .filter((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))
+    .toSorted((a, b) => createdAt(b) - createdAt(a));
+  if (newest) return newest.metadata.name;
+  const why = pods.length === 0 ? `${name} has no pod of ${component}.` : `No pod of ${component} of ${name} is ready.`;
+  throw new Failure(`${why} See: ${PROGRAM} status ${name}`);
+}
+
+function createdAt({ metadata }: Pod): number {
+  return Date.parse(metadata.creationTimestamp ?? '') || 0;
+}

@@ -1,0 +1,67 @@
+// Replaces the pods of a deployment by pods of the same content, each when its successor is ready.
+
+import { askingForRevision } from '../deployments/record/revision-request.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
+import { type Command, DEPLOYMENT } from './command.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { FIELD_MANAGER, readRecord, requestRevision } from './records.ts';
+
+export const restartCommand: Command = {
+  name: 'restart',
+  purpose: 'replace its pods without a change of it; the old pods serve until the new ones are ready',
+  words: [DEPLOYMENT],
+  flags: [],
+  about: `An image or an upload is deployed again as a new revision with the same values, so that a tag that was pushed again is
+pulled and a migration runs again. Where Davit builds from a repository, a new revision would build the newest commit:
+the running image stays, and its Deployments are restarted as kubectl rollout restart does, which needs ClusterRole edit.
+PostgreSQL and Redis are not restarted.`,
+  async run({ kubectl, words: [name = ''], say }) {
+    say(await restart(kubectl, name));
+    return 0;
+  },
+};
+
+/** Returns the message to print. */
+export async function restart(kubectl: Kubectl, name: string): Promise<string> {
+  const record = await readRecord(kubectl, name);
+  if (isBuiltFromRepository(record.spec)) return restartWorkloads(kubectl, record);
+  return requestRevision(kubectl, name, ({ spec }, revisions) => {
+    if (revisions.length === 0)
+      throw new Failure(`${name} has no revision yet, so nothing runs that could be restarted.`);
+    return {
+      spec: askingForRevision(spec, spec, isUnseenRollback(spec, revisions)),
+      message: (revision) =>
+        `${name} is being restarted as ${revision}; each pod is replaced when its successor is ready. To follow it: ${PROGRAM} wait ${name}`,
+    };
+  });
+}
+
+function isBuiltFromRepository({
+  sourceRevisionConfig: { imageUri, sourceTarballPath },
+  source,
+}: AppDeploymentSpec): boolean {
+  const isOfRepository = source === 'codehost' || source === 'internal_template';
+  return isOfRepository && imageUri === undefined && sourceTarballPath === undefined;
+}
+
+/** A rollback for which the controller has made no revision yet goes on. */
+function isUnseenRollback(
+  { rollbackTo, revisionSerial }: AppDeploymentSpec,
+  revisions: readonly AppRevision[],
+): boolean {
+  return rollbackTo !== undefined && !revisions.some(({ spec }) => spec.revisionSerial === revisionSerial);
+}
+
+async function restartWorkloads(
+  kubectl: Kubectl,
+  { metadata: { name, deletionTimestamp } }: AppDeployment,
+): Promise<string> {
+  if (deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
+  const selector = `${DEPLOYMENT_LABEL}=${name}`;
+  const restarted = await kubectl(['rollout', 'restart', 'deployments.apps', '--selector', selector, FIELD_MANAGER]);
+  if (restarted.trim() === '') throw new Failure(`${name} has no pods yet, so nothing runs that could be restarted.`);
+  return `${name} is being restarted with the image that runs; each pod is replaced when its successor is ready. To follow it: ${PROGRAM} status ${name}`;
+}

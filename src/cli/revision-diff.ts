@@ -1,0 +1,98 @@
+// What differs between two revisions: the values as written in the record, the image and the commit. Values of secrets are not
+// read, and values of plain variables of containers are not shown. Pure.
+
+import { type ScaledPart, withoutScale } from '../deployments/record/requested-scale.ts';
+import { imageOf } from '../deployments/record/revision-image.ts';
+import type { SecretReference } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+
+export interface FieldChange {
+  /** Path of the field, such as resourceSpec.sidecars[proxy].image. */
+  readonly field: string;
+  readonly kind: 'added' | 'removed' | 'changed';
+  /** Absent where the field was not there, and for a hidden value. */
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/** A variable of an init container or sidecar, where people write passwords although they should not. */
+const HIDDEN = /\.env\[[^\]]*\]\.value$|^secrets\./;
+/** Characters of a shown value. */
+const LONGEST_VALUE = 60;
+
+/** Ordered by field. The scale is no part of a revision, so it is not compared. */
+export function differences(from: AppRevision, to: AppRevision): FieldChange[] {
+  const [before, after] = [fieldsOf(from), fieldsOf(to)];
+  return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((field): FieldChange[] => {
+    const [old, value] = [before.get(field), after.get(field)];
+    if (old === value) return [];
+    const kind = old === undefined ? 'added' : value === undefined ? 'removed' : 'changed';
+    if (HIDDEN.test(field)) return [{ field, kind }];
+    return [{ field, kind, ...(old !== undefined && { from: old }), ...(value !== undefined && { to: value }) }];
+  });
+}
+
+/** One line for each change. */
+export function changeLine({ kind, from, to }: FieldChange): string {
+  if (from === undefined && to === undefined) return kind;
+  return from === undefined
+    ? `added: ${shown(to)}`
+    : to === undefined
+      ? `removed: ${shown(from)}`
+      : `${shown(from)} -> ${shown(to)}`;
+}
+
+function shown(value = ''): string {
+  return value.length > LONGEST_VALUE ? `${value.slice(0, LONGEST_VALUE)}…` : value;
+}
+
+/** The names of the changed fields, shortened: `image, secrets.API_KEY, +2`. */
+export function summaryOf(changes: readonly FieldChange[], most = 3): string {
+  const fields = changes.map(({ field }) => field.replace(/^sourceRevisionConfig\./, ''));
+  const more = fields.length - most;
+  return [...fields.slice(0, most), ...(more > 0 ? [`+${more}`] : [])].join(', ') || 'nothing';
+}
+
+/** The commit that was built, or is to be. */
+export function commitOf({ spec, status }: AppRevision): string | undefined {
+  return status?.build?.commit ?? spec.commit;
+}
+
+function fieldsOf(revision: AppRevision): Map<string, string> {
+  const { secrets, secretReferences, parts, ...values } = withoutScale(revision.spec.requested);
+  const image = imageOf(revision);
+  const commit = commitOf(revision);
+  return new Map<string, string>([
+    ...flattened(values, ''),
+    ...referenced('secrets', secrets),
+    ...referenced('secretReferences', secretReferences),
+    ...(image !== undefined && values.sourceRevisionConfig.imageUri === undefined ? [['image', image] as const] : []),
+    ...(commit === undefined ? [] : [['commit', commit] as const]),
+    ['parts', partsOf(parts)],
+  ]);
+}
+
+function partsOf(parts: readonly ScaledPart[]): string {
+  return parts.join(', ');
+}
+
+function referenced(list: string, references: readonly SecretReference[]): [string, string][] {
+  return references.map(({ name, secretName, secretKey }) => [
+    `${list}.${name}`,
+    `Secret ${secretName}, key ${secretKey}`,
+  ]);
+}
+
+/** Each leaf by its path. An element of a list is found by its name, and a list of plain values is one leaf. */
+function flattened(value: unknown, path: string): [string, string][] {
+  if (typeof value !== 'object' || value === null) return [[path, String(value)]];
+  if (!Array.isArray(value))
+    return Object.entries(value).flatMap(([key, one]) => flattened(one, path === '' ? key : `${path}.${key}`));
+  const named = value as readonly { readonly name?: unknown }[];
+  if (!named.every((one) => typeof one === 'object' && one !== null && typeof one.name === 'string'))
+    return [[path, JSON.stringify(value)]];
+  return named.flatMap(({ name, ...rest }) => [
+    [`${path}[${String(name)}]`, 'there'] as [string, string],
+    ...flattened(rest, `${path}[${String(name)}]`),
+  ]);
+}

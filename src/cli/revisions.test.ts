@@ -1,0 +1,300 @@
+// Revisions, what differs between them, and a deployment as JSON.
+
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../../test/support/cli-world.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { type ClusterEvent, eventsOf } from './events.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { RECORDS } from './records.ts';
+import { differences, summaryOf } from './revision-diff.ts';
+import { treeOf } from './tree.ts';
+
+const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
+const idOf = (serial: number): string => `${String(serial).repeat(8)}-0000-5000-8000-000000000000`;
+
+const RECORD = {
+  apiVersion: 'davit.dev/v1alpha1',
+  kind: 'AppDeployment',
+  metadata: { name: 'shop', namespace: 'team', uid, generation: 3 },
+  spec: { source: 'external_docker', sourceConfig: {}, sourceRevisionConfig: {}, secrets: [] },
+  status: { state: 'READY', observedGeneration: 3, activeRevisionId: idOf(2), image: 'app:2' },
+} as unknown as AppDeployment;
+
+function revision(serial: number, requested: object = {}, more: { spec?: object; status?: object } = {}): AppRevision {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppRevision',
+    metadata: {
+      name: `shop--${String(serial).repeat(8)}`,
+      namespace: 'team',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    },
+    spec: {
+      id: idOf(serial),
+      deploymentName: 'shop',
+      deploymentUid: uid,
+      deploymentGeneration: serial,
+      revisionSerial: serial,
+      source: 'external_docker',
+      requested: {
+        sourceRevisionConfig: { imageUri: `app:${serial}` },
+        secrets: [],
+        secretReferences: [],
+        ...requested,
+      },
+      resolved: { image: `app:${serial}` },
+      ...more.spec,
+    },
+    status: { state: 'DEPLOYED', message: 'It serves.', ...more.status },
+  } as unknown as AppRevision;
+}
+
+const SAME = { sourceRevisionConfig: { imageUri: 'app:1' } };
+const secret = (name: string, secretName: string): object => ({ name, secretName, secretKey: name });
+const sidecar = (value: string, image = 'proxy:1'): object => ({
+  resourceSpec: { sidecars: [{ name: 'proxy', image, env: [{ name: 'PASSWORD', value }] }] },
+});
+
+describe('differences', () => {
+  it.each<[string, object, object, object[]]>([
+    ['nothing', SAME, SAME, []],
+    ['the image', {}, {}, [{ field: 'sourceRevisionConfig.imageUri', kind: 'changed', from: 'app:1', to: 'app:2' }]],
+    [
+      'secrets, by name alone',
+      { ...SAME, secrets: [secret('A', 'vars-1'), secret('B', 'vars-1')] },
+      { ...SAME, secrets: [secret('A', 'vars-2'), secret('C', 'vars-2')] },
+      [
+        { field: 'secrets.A', kind: 'changed' },
+        { field: 'secrets.B', kind: 'removed' },
+        { field: 'secrets.C', kind: 'added' },
+      ],
+    ],
+    [
+      'references, which have no values',
+      { ...SAME, secretReferences: [secret('A', 'mine')] },
+      { ...SAME, secretReferences: [secret('A', 'ours')] },
+      [{ field: 'secretReferences.A', kind: 'changed', from: 'Secret mine, key A', to: 'Secret ours, key A' }],
+    ],
+    [
+      'a value in a sidecar, which is not shown',
+      { ...SAME, ...sidecar('canary-1') },
+      { ...SAME, ...sidecar('canary-2', 'proxy:2') },
+      [
+        { field: 'resourceSpec.sidecars[proxy].env[PASSWORD].value', kind: 'changed' },
+        { field: 'resourceSpec.sidecars[proxy].image', kind: 'changed', from: 'proxy:1', to: 'proxy:2' },
+      ],
+    ],
+    [
+      'sizes, and no scale',
+      { ...SAME, resourceSpec: { cpu: 1, maxScale: 1 } },
+      { ...SAME, resourceSpec: { cpu: 2, maxScale: 5 } },
+      [{ field: 'resourceSpec.cpu', kind: 'changed', from: '1', to: '2' }],
+    ],
+    [
+      'a part',
+      SAME,
+      { ...SAME, resourceSpec: { queueMaxScale: 2 } },
+      [{ field: 'parts', kind: 'changed', from: 'server', to: 'server, queue' }],
+    ],
+    [
+      'a command',
+      SAME,
+      { ...SAME, runtime: { command: ['run', '--fast'] } },
+      [{ field: 'runtime.command', kind: 'added', to: '["run","--fast"]' }],
+    ],
+  ])('finds %s', (_what, from, to, want) => {
+    const found = differences(revision(1, from), revision(2, to));
+    expect(found).toEqual(want);
+    expect(JSON.stringify(found)).not.toContain('canary');
+  });
+
+  it('finds what was built, and the commit', () => {
+    const built = (serial: number, commit: string): AppRevision =>
+      revision(
+        serial,
+        { sourceRevisionConfig: { repoRef: 'main' } },
+        { spec: { resolved: {} }, status: { build: { phase: 'Built', image: `r/${serial}`, commit } } },
+      );
+    expect(differences(built(1, 'a'.repeat(40)), built(2, 'b'.repeat(40))).map(({ field }) => field)).toEqual([
+      'commit',
+      'image',
+    ]);
+  });
+
+  it('are summed up', () => {
+    const change = (field: string) => ({ field, kind: 'changed' as const });
+    expect(summaryOf([])).toBe('nothing');
+    expect(summaryOf(['sourceRevisionConfig.imageUri', 'b', 'c', 'd'].map(change))).toBe('imageUri, b, c, +1');
+  });
+});
+
+const REVISIONS = [
+  revision(3, { secrets: [secret('A', 'x')] }, { status: { state: 'DEPLOY_FAILED', message: 'It exited.' } }),
+  revision(2, {}, { spec: { rollbackTo: idOf(1) } }),
+  revision(1),
+];
+const kubectl: Kubectl = async ([, resource = '']) =>
+  JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? REVISIONS : [] });
+
+describe('revisions', () => {
+  it('are a table, newest first, with the active one marked', async () => {
+    const { code, out } = await runCli(['revisions', 'shop'], { kubectl });
+    expect([code, out.replaceAll(/ +\d+d /g, '  AGE ').split('\n')]).toEqual([
+      0,
+      [
+        expect.stringMatching(/^ {3}REVISION +STATUS +AGE +IMAGE OR COMMIT +CHANGED$/),
+        expect.stringMatching(/^ {3}shop--33333333 {2}DEPLOY_FAILED {2}AGE +app:3 +imageUri, secrets\.A$/),
+        expect.stringMatching(/^\* {2}shop--22222222 {2}DEPLOYED {2}AGE +app:2 +back to 11111111$/),
+        expect.stringMatching(/^ {3}shop--11111111 {2}DEPLOYED {2}AGE +app:1 +-$/),
+      ],
+    ]);
+  });
+
+  it('are JSON', async () => {
+    const { out } = await runCli(['revisions', 'shop', '-o', 'json'], { kubectl });
+    const [newest, active] = JSON.parse(out) as Record<string, unknown>[];
+    expect(newest).toEqual({
+      name: 'shop--33333333',
+      id: idOf(3),
+      status: 'DEPLOY_FAILED',
+      message: 'It exited.',
+      active: false,
+      createdAt: '2026-01-01T00:00:00Z',
+      image: 'app:3',
+      commit: null,
+      rollbackTo: null,
+      changes: [
+        { field: 'secrets.A', kind: 'added' },
+        { field: 'sourceRevisionConfig.imageUri', kind: 'changed', from: 'app:2', to: 'app:3' },
+      ],
+    });
+    expect(active).toMatchObject({ active: true, rollbackTo: idOf(1) });
+  });
+});
+
+describe('diff', () => {
+  it.each<[string[], string]>([
+    [[], 'shop--22222222 -> shop--33333333'],
+    [['1111'], 'shop--11111111 -> shop--33333333'],
+    [['shop--33333333', '1'], 'shop--33333333 -> shop--11111111'],
+  ])('of %j is %s', async (args, heading) => {
+    const { code, out } = await runCli(['diff', 'shop', ...args], { kubectl });
+    expect([code, out.split('\n')[0]]).toEqual([0, heading]);
+  });
+
+  it('shows one field a line, or that there is none, or JSON', async () => {
+    expect((await runCli(['diff', 'shop', '1', '3'], { kubectl })).out.split('\n').slice(1)).toEqual([
+      'secrets.A                      added',
+      'sourceRevisionConfig.imageUri  app:1 -> app:3',
+    ]);
+    expect((await runCli(['diff', 'shop', '1', '1'], { kubectl })).out).toMatch(/\nNothing differs\.$/);
+    expect(JSON.parse((await runCli(['diff', 'shop', '2', '2', '-o', 'json'], { kubectl })).out)).toEqual({
+      from: 'shop--22222222',
+      to: 'shop--22222222',
+      changes: [],
+    });
+  });
+
+  it.each([
+    [['x'], 'No revision matches "x". Revisions: shop--33333333 DEPLOY_FAILED, '],
+    [['shop'], 'No revision matches "shop".'],
+  ])('fails for %j', async (args, words) => {
+    expect(await runCli(['diff', 'shop', ...args], { kubectl })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(words),
+    });
+  });
+
+  it('fails where there is nothing to compare', async () => {
+    const having =
+      (items: object[]): Kubectl =>
+      async ([, resource = '']) =>
+        JSON.stringify(resource === RECORDS ? RECORD : { items });
+    expect((await runCli(['diff', 'shop'], { kubectl: having([]) })).err).toBe('shop has no revision yet.');
+    expect((await runCli(['diff', 'shop'], { kubectl: having([revision(1)]) })).err).toBe(
+      'shop has only one revision, shop--11111111.',
+    );
+  });
+});
+
+describe('status', () => {
+  const event = (name: string, minute: number, more: object = {}): ClusterEvent =>
+    ({
+      metadata: { name: 'e' },
+      reason: 'Pulled',
+      message: 'Pulled\nit.',
+      lastTimestamp: `2026-01-01T00:0${minute}:00Z`,
+      involvedObject: { kind: 'Pod', name },
+      ...more,
+    }) as unknown as ClusterEvent;
+  const pod = {
+    metadata: { name: 'shop-1', labels: { 'davit.dev/component': 'server' } },
+    status: { containerStatuses: [{ name: 'server', ready: true, restartCount: 2, state: { running: {} } }] },
+  };
+  const deployment = {
+    kind: 'Deployment',
+    metadata: { name: 'shop', labels: { 'davit.dev/component': 'server' } },
+    spec: { replicas: 1 },
+    status: { readyReplicas: 1 },
+  };
+  const events = [
+    event('shop-1', 1),
+    event('shop-api-1', 2),
+    event('shop-1', 3, { type: 'Warning', reason: 'BackOff', count: 4 }),
+  ];
+  const answers: Readonly<Record<string, unknown>> = {
+    pods: { items: [pod] },
+    'deployments.apps': { items: [deployment] },
+    events: { items: events },
+  };
+  const withPods: Kubectl = async (args, input) => {
+    const answer = answers[args[1] ?? ''];
+    return answer === undefined ? kubectl(args, input) : JSON.stringify(answer);
+  };
+
+  it('keeps events of its own objects, newest first', () => {
+    expect(eventsOf(['shop-1'], events).map(({ reason }) => reason)).toEqual(['BackOff', 'Pulled']);
+  });
+
+  it('shows the address in the cluster, restarts and events', async () => {
+    const { out } = await runCli(['status', 'shop'], { kubectl: withPods });
+    expect(out).toContain('\n  in the cluster  http://shop.team.svc\n');
+    expect(out).toMatch(/─ shop-1 {2}ready {2}2 restarts\n/);
+    expect(out).toMatch(
+      /└─ events\n {3}├─ \d+d {2}!! BackOff {2}Pod shop-1 \(4 times\): Pulled it\.\n {3}└─ \d+d {2}Pulled {2}Pod shop-1: Pulled it\.$/,
+    );
+  });
+
+  it('lists the newest events alone', () => {
+    const many = Array.from({ length: 20 }, () => event('shop-1', 1));
+    const lines = treeOf({ record: RECORD, revisions: [], workloads: [], pods: [], events: many });
+    expect(lines.filter((line) => line.includes('Pulled'))).toHaveLength(8);
+  });
+
+  it('is JSON', async () => {
+    const view = JSON.parse((await runCli(['status', 'shop', '-o', 'json'], { kubectl: withPods })).out) as object;
+    expect(view).toMatchObject({
+      name: 'shop',
+      namespace: 'team',
+      state: 'READY',
+      observed: true,
+      address: null,
+      internalUrl: 'http://shop.team.svc',
+      workloads: [{ component: 'server', kind: 'Deployment', name: 'shop', wanted: 1, ready: 1 }],
+      pods: [{ component: 'server', name: 'shop-1', state: 'ready', restarts: 2, revisionId: null, problem: null }],
+      events: [{ type: 'Warning', reason: 'BackOff', object: 'Pod/shop-1', times: 4 }, { type: 'Normal' }],
+      notShown: [],
+    });
+  });
+
+  it('names events among what may not be listed', async () => {
+    const forbidden: Kubectl = async (args, input) => {
+      if (args[1] === 'events') throw new Failure('Error from server (Forbidden): events is forbidden');
+      return withPods(args, input);
+    };
+    expect((await runCli(['status', 'shop'], { kubectl: forbidden })).out).toMatch(
+      /\nNot shown: events\. You may not list/,
+    );
+  });
+});

@@ -1,0 +1,128 @@
+// Lists the revisions of a deployment, and what differs between two of them.
+
+import { imageOf } from '../deployments/record/revision-image.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
+import { type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
+import { Failure } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { readRecord, readRevisions } from './records.ts';
+import { changeLine, commitOf, differences, type FieldChange, summaryOf } from './revision-diff.ts';
+import { matching } from './rollback.ts';
+import { ageOf, tableOf } from './table.ts';
+
+export const revisionsCommand: Command = {
+  name: 'revisions',
+  purpose: 'list its revisions, newest first, with what differs from the one before',
+  words: [DEPLOYMENT],
+  flags: [OUTPUT],
+  async run(context) {
+    const {
+      kubectl,
+      words: [name = ''],
+    } = context;
+    const record = await readRecord(kubectl, name);
+    const revisions = listedRevisions(record, await readRevisions(kubectl, record));
+    print(context, revisions, () => revisionLines(name, revisions, Date.now()));
+    return 0;
+  },
+};
+
+export const diffCommand: Command = {
+  name: 'diff',
+  purpose: 'show which fields differ between two revisions; secrets by name alone',
+  words: [
+    DEPLOYMENT,
+    { word: 'FROM', names: 'revision', need: 'optional' },
+    { word: 'TO', names: 'revision', need: 'optional' },
+  ],
+  flags: [OUTPUT],
+  about: `A revision is named by its name or by the beginning of its id. TO is the newest one by default, and FROM the one before it.
+The scale is no part of a revision. Values of variables of init containers and sidecars are not shown.`,
+  async run(context) {
+    const {
+      kubectl,
+      words: [name = '', from, to],
+    } = context;
+    const record = await readRecord(kubectl, name);
+    const [older, newer] = pairOf(name, await readRevisions(kubectl, record), from, to);
+    const changes = differences(older, newer);
+    const names = { from: older.metadata.name, to: newer.metadata.name };
+    print(context, { ...names, changes }, () => [
+      `${names.from} -> ${names.to}`,
+      ...(changes.length === 0 ? ['Nothing differs.'] : tableOf(changes.map((one) => [one.field, changeLine(one)]))),
+    ]);
+    return 0;
+  },
+};
+
+/** Throws Failure. `revisions` newest first. */
+export function pairOf(
+  name: string,
+  revisions: readonly AppRevision[],
+  from: string | undefined,
+  to: string | undefined,
+): readonly [AppRevision, AppRevision] {
+  const newer = to === undefined ? revisions[0] : matching(revisions, to);
+  if (newer === undefined) throw new Failure(`${name} has no revision yet.`);
+  const older = from === undefined ? revisions[1] : matching(revisions, from);
+  if (older === undefined) throw new Failure(`${name} has only one revision, ${newer.metadata.name}.`);
+  return [older, newer];
+}
+
+export interface ListedRevision {
+  readonly name: string;
+  readonly id: string;
+  readonly status: string;
+  readonly message: string | null;
+  readonly active: boolean;
+  readonly createdAt: string | null;
+  readonly image: string | null;
+  readonly commit: string | null;
+  /** Id of the revision whose values it took again. */
+  readonly rollbackTo: string | null;
+  /** What differs from the revision before; null for the oldest one that is kept. */
+  readonly changes: readonly FieldChange[] | null;
+}
+
+/** `revisions` newest first. */
+export function listedRevisions({ status }: AppDeployment, revisions: readonly AppRevision[]): ListedRevision[] {
+  return revisions.map((revision, at) => {
+    const { metadata, spec, status: own } = revision;
+    const before = revisions[at + 1];
+    // A later change leaves the field of an earlier rollback in the record.
+    const isRollback = spec.rollbackTo !== undefined && spec.rollbackTo !== before?.spec.rollbackTo;
+    return {
+      name: metadata.name,
+      id: spec.id,
+      status: own?.state ?? 'CREATING',
+      message: own?.message ?? null,
+      active: spec.id === status?.activeRevisionId,
+      createdAt: metadata.creationTimestamp ?? null,
+      image: imageOf(revision) ?? null,
+      commit: commitOf(revision) ?? null,
+      rollbackTo: isRollback ? (spec.rollbackTo ?? null) : null,
+      changes: before ? differences(before, revision) : null,
+    };
+  });
+}
+
+function revisionLines(name: string, revisions: readonly ListedRevision[], now: number): string[] {
+  if (revisions.length === 0) return [`${name} has no revision yet. See: ${PROGRAM} status ${name}`];
+  return tableOf([
+    ['', 'REVISION', 'STATUS', 'AGE', 'IMAGE OR COMMIT', 'CHANGED'],
+    ...revisions.map((one) => [
+      one.active ? '*' : '',
+      one.name,
+      one.status,
+      ageOf(one.createdAt, now),
+      one.commit?.slice(0, 12) ?? one.image ?? '-',
+      changedIn(one),
+    ]),
+  ]);
+}
+
+function changedIn({ changes, rollbackTo }: ListedRevision): string {
+  if (rollbackTo !== null) return `back to ${rollbackTo.slice(0, 8)}`;
+  return changes === null ? '-' : summaryOf(changes);
+}

@@ -1,0 +1,130 @@
+// Follows a revision until it is ready or has failed, over the HTTP API.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RevisionState } from '../schema/app-revision.ts';
+import { type Deployment, isBuilding, lastLines, openBuildLog, type Revision, readRevision } from './build-log.ts';
+import { type HttpApi, Refused } from './http-api.ts';
+import { Failure } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+
+export interface RolloutOptions {
+  readonly timeoutMs: number;
+  /** Flags that suggested commands repeat, each after a space. */
+  readonly suggested: string;
+  readonly say: (line: string) => void;
+  readonly everyMs?: number;
+}
+
+const FAILED: Readonly<Partial<Record<RevisionState, string>>> = {
+  CREATE_FAILED: 'could not be created',
+  BUILD_FAILED: 'could not be built',
+  DEPLOY_FAILED: 'could not be deployed',
+  SKIPPED: 'was skipped',
+  INTERRUPTED: 'was interrupted',
+};
+/** A condition that blocks the deployment is final after this time; one from before the change may only be not observed again. */
+const STALLED_MS = { new: 10_000, old: 60_000 };
+
+export interface Change {
+  /** The deployment as the change answered it. */
+  readonly before: Deployment;
+  readonly revision: string;
+  /** The revision's name. */
+  readonly called: string;
+}
+
+/** Resolves to the ready deployment. Prints each state and the log of the build. Throws Failure with what failed. */
+export async function untilReady(api: HttpApi, change: Change, options: RolloutOptions): Promise<Deployment> {
+  const { before, revision: id } = change;
+  const { say, timeoutMs, suggested, everyMs = 1000 } = options;
+  const end = Date.now() + timeoutMs;
+  const printBuild = buildPrinter(api, change, say);
+  const stalled = stalledFor(stalledMessage(before));
+  let printed = '';
+  const once = (line: string): void => {
+    if (line !== printed) say(line);
+    printed = line;
+  };
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- until it is ready
+    const revision = await readRevision(api, before.id, id);
+    const { status, status_message: message } = revision;
+    once(message === null ? status : `${status}  ${message}`);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await printBuild(revision);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    if (FAILED[status] !== undefined) throw await failed(api, change, revision, say);
+    if (status !== 'BUILDING') {
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);
+      if (status === 'DEPLOYED' && isDone(deployment, id)) return deployment;
+      const blocked = stalledMessage(deployment);
+      // The revision has the message of a block only where it was observed after the change.
+      if (stalled(blocked, blocked === message))
+        throw new Failure(`${before.name} needs a change by a person. ${blocked}`);
+      if (status === 'DEPLOYED') once(`${deployment.status}  ${deployment.status_message}`);
+    }
+    if (Date.now() >= end)
+      throw new Failure(
+        `${before.name} is not ready after ${timeoutMs / 1000} s: ${printed}\nIt goes on. To wait for it: ${PROGRAM} wait ${before.name}${suggested}`,
+      );
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(everyMs);
+  }
+}
+
+/** Prints the new lines of the build's log, until the build has ended. Without the right to read it, prints that once. */
+function buildPrinter(
+  api: HttpApi,
+  { before, revision: id }: Change,
+  say: (line: string) => void,
+): (revision: Revision) => Promise<void> {
+  const more = openBuildLog(api, before.id, id);
+  let canRead = true;
+  return async (revision) => {
+    if (!canRead) return;
+    try {
+      for (const line of await more()) say(line);
+      canRead = isBuilding(revision);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      say(`The log of the build cannot be read: ${error.message}`);
+      canRead = false;
+    }
+  };
+}
+
+/** The failure to throw. Prints the last lines of the revision's pods first, where it was rolled out. */
+async function failed(
+  api: HttpApi,
+  { before, revision: id, called }: Change,
+  { status, status_message: message }: Revision,
+  say: (line: string) => void,
+): Promise<Failure> {
+  if (status === 'DEPLOY_FAILED') for (const line of await lastLines(api, before.id, id)) say(line);
+  return new Failure(`Revision ${called} of ${before.name} ${FAILED[status]}. ${message ?? ''}`.trim());
+}
+
+function isDone({ status, ...deployment }: Deployment, revision: string): boolean {
+  // A newer revision may have taken its place already.
+  const { active_revision_id: active, latest_revision_id: latest } = deployment;
+  return status === 'UNUSED' || (status === 'READY' && (active === revision || latest !== revision));
+}
+
+function stalledMessage({ conditions }: Deployment): string | undefined {
+  return conditions.find(({ type, status }) => type === 'Stalled' && status === 'True')?.message;
+}
+
+/** Whether one message has been reported for so long that it is final. `isObserved`: it is about the change. */
+function stalledFor(before: string | undefined): (message: string | undefined, isObserved: boolean) => boolean {
+  let since = 0;
+  let last: string | undefined;
+  return (message, isObserved) => {
+    if (message !== last) since = Date.now();
+    last = message;
+    return (
+      message !== undefined &&
+      Date.now() - since >= (message === before && !isObserved ? STALLED_MS.old : STALLED_MS.new)
+    );
+  };
+}

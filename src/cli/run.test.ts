@@ -1,0 +1,170 @@
+// What every command has from its definition: help, refusals, and completion.
+
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../../test/support/cli-world.ts';
+import { COMMANDS } from './commands.ts';
+import { complete } from './completion.ts';
+import { programName } from './program.ts';
+import { mostSimilar } from './similar.ts';
+import { ageOf, tableOf } from './table.ts';
+
+const SHOWN = COMMANDS.filter(({ isHidden }) => !isHidden);
+
+describe('help', () => {
+  it('lists every command with its purpose, and is the answer to no command at all, with exit code 2', async () => {
+    const { code, out } = await runCli([]);
+    expect(code).toBe(2);
+    for (const { name, purpose } of SHOWN) {
+      expect(out).toContain(`  ${name}`);
+      expect(out.replaceAll(/\s+/g, ' ')).toContain(purpose);
+    }
+    expect(out).not.toContain('__complete');
+    for (const args of [['--help'], ['-h'], ['help']]) expect(await runCli(args)).toMatchObject({ code: 0, out });
+  });
+
+  it.each(SHOWN.map(({ name, flags }) => ({ name, flags })))(
+    'of $name has its flags alone',
+    async ({ name, flags }) => {
+      const { code, out } = await runCli([name, '--help']);
+      expect(code).toBe(0);
+      expect(out).toMatch(new RegExp(`^Usage: kubectl davit ${name}\\b`));
+      const listed = [...out.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)].map(([, flag]) => flag);
+      expect(listed).toEqual([...flags.map((flag) => flag.name), 'help']);
+      expect(await runCli(['help', name])).toMatchObject({ code: 0, out });
+      expect(out.split('\n').filter((line) => line.length > 125)).toEqual([]);
+    },
+  );
+
+  it('is called by the name of the program', () => {
+    expect(programName('/usr/bin/davit')).toBe('davit');
+    expect(programName('/usr/bin/kubectl-davit')).toBe('kubectl davit');
+    expect(programName(undefined)).toBe('kubectl davit');
+  });
+});
+
+describe('a command line', () => {
+  it.each<[string, string[], RegExp]>([
+    ['an unknown command', ['fly', 'shop'], /^Unknown command "fly"\. The commands are deploy, status, /],
+    ['a mistyped command', ['sclae', 'shop'], /^Unknown command "sclae"\. Did you mean scale\? /],
+    [
+      'a flag of another command',
+      ['scale', 'shop', '--tail', '3'],
+      /^kubectl davit scale has no flag --tail\..* Its flags: --replicas, --max, --output\.$/,
+    ],
+    ['a mistyped flag', ['logs', 'shop', '--folow'], /has no flag --folow\. Did you mean --follow\?/],
+    ['a flag of a command without any', ['restart', 'shop', '--now'], /Its flags: none but those of kubectl\.$/],
+    ['an unknown short flag', ['status', '-x'], /has no flag -x\./],
+    ['no value', ['wait', 'shop', '--timeout'], /--timeout/],
+    [
+      'a number that is none',
+      ['wait', 'shop', '--timeout', 'soon'],
+      /^--timeout must be a whole number, not "soon"\.$/,
+    ],
+    ['a format that is none', ['status', '-o', 'yaml'], /^--output must be one of json, not "yaml"\.$/],
+    ['no deployment', ['wait'], /^Which deployment\? kubectl davit wait NAME$/],
+    ['two deployments', ['wait', 'a', 'b'], /^Name only one deployment\. Unexpected: "b"\.$/],
+    ['a name for platform', ['platform', 'x'], /^kubectl davit platform takes no name\. Unexpected: "x"\.$/],
+    [
+      'three revisions',
+      ['diff', 'shop', 'a', 'b', 'c'],
+      /^Usage: kubectl davit diff NAME \[FROM\] \[TO\]\. Unexpected: "c"\.$/,
+    ],
+    ['an unknown action', ['secrets', 'shop', 'add'], /^"add" is none of list, set, unset\./],
+    ['no action', ['listener'], /^Which action\? kubectl davit listener join\|revoke NAME$/],
+    ['an unknown shell', ['completion', 'fish'], /^"fish" is none of bash, zsh\./],
+    ['help for an unknown command', ['help', 'fly'], /^Unknown command "fly"\./],
+  ])('is refused with exit code 2 for %s', async (_what, args, words) => {
+    expect(await runCli(args)).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [], out: '' });
+  });
+
+  it('may have flags of kubectl before the command, and passes them on', async () => {
+    const ran = await runCli(['-n', 'team', '--context=there', 'status', '-o', 'json']);
+    expect(ran.onTerminal).toEqual(['--namespace=team --context=there get appdeployments.davit.dev -o json']);
+  });
+
+  it('takes address and token from the environment, and flags before it', async () => {
+    const seen: object[] = [];
+    const environment = { DAVIT_SERVER: 'https://a', DAVIT_TOKEN: 'x' };
+    const onConnect = (options: object): void => void seen.push(options);
+    await runCli(['platform', '-n', 'team'], { environment, onConnect });
+    await runCli(['platform', '--server', 'https://b', '--token', 'y'], { environment, onConnect });
+    expect(seen).toEqual([
+      expect.objectContaining({ server: 'https://a', token: 'x', namespace: 'team', davitNamespace: 'davit-system' }),
+      expect.objectContaining({ server: 'https://b', token: 'y', namespace: undefined }),
+    ]);
+  });
+});
+
+it.each([
+  ['stauts', 'status'],
+  ['rev', 'revisions'],
+  ['revision', 'revisions'],
+  ['x', undefined],
+])('%s is most similar to %s', (word, want) => {
+  expect(mostSimilar(word, ['status', 'scale', 'revisions'])).toBe(want);
+});
+
+it('tables are aligned, and ages are short', () => {
+  expect(
+    tableOf([
+      ['A', 'BB'],
+      ['ccc', ''],
+      ['', 'd'],
+    ]),
+  ).toEqual(['A    BB', 'ccc', '     d']);
+  const now = Date.parse('2026-01-10T00:00:00Z');
+  expect(ageOf('2026-01-01T00:00:00Z', now)).toBe('9d');
+  expect(ageOf('2026-01-09T23:30:00Z', now)).toBe('30m');
+  expect(ageOf('2026-01-10T00:00:05Z', now)).toBe('0s');
+  expect(ageOf(undefined, now)).toBe('unknown');
+});
+
+describe('completion', () => {
+  const names = async (cluster: readonly string[]): Promise<readonly string[]> =>
+    cluster.includes('--namespace=other') ? ['elsewhere'] : ['shop', 'shelf', 'agent'];
+
+  it.each<[string[], string[]]>([
+    [['sca'], ['scale']],
+    [['re'], ['restart', 'revisions']],
+    [
+      ['scale', 'sh'],
+      ['shop', 'shelf'],
+    ],
+    [['-n', 'other', 'scale', ''], ['elsewhere']],
+    [['scale', '--namespace=other', ''], ['elsewhere']],
+    [['scale', '--namespace', '=', 'other', ''], ['elsewhere']],
+    [
+      ['secrets', 'shop', ''],
+      ['list', 'set', 'unset'],
+    ],
+    [['logs', 'shop', '--pre'], ['--previous']],
+    [['logs', 'shop', '-c', 'q'], ['queue']],
+    [['status', 'shop', '-o', ''], ['json']],
+    [
+      ['completion', ''],
+      ['bash', 'zsh'],
+    ],
+    [['restart', 'shop', 'x'], []],
+    [['fly', ''], SHOWN.map(({ name }) => name).concat('help')],
+  ])('of %j is %j', async (typed, candidates) => {
+    expect(await complete(SHOWN, typed, names)).toEqual({ candidates });
+  });
+
+  it.each([[['deploy', '']], [['secrets', 'shop', 'set', 'K', '--from-file', 'k']], [['exec', 'shop', '--', 'l']]])(
+    'of %j is a path',
+    async (typed) => {
+      expect(await complete(SHOWN, typed, names)).toEqual({ candidates: [], files: true });
+    },
+  );
+
+  it('answers as kubectl asks a plugin, and without a cluster too', async () => {
+    const kubectl = async (): Promise<string> => 'shop shelf';
+    expect(await runCli(['__complete', '--', 'wait', 'sho'], { kubectl })).toMatchObject({ code: 0, out: 'shop\n:4' });
+    expect(await runCli(['__complete', '--', 'exec', 'shop', '--', 'l'])).toMatchObject({ code: 0, out: ':0' });
+    expect(await runCli(['__complete', '--', 'wait', ''])).toMatchObject({ code: 0, out: ':4', err: '' });
+  });
+
+  it.each(['bash', 'zsh'])('has a script for %s that asks the program', async (shell) => {
+    expect((await runCli(['completion', shell])).out).toMatch(/__complete -- /);
+  });
+});

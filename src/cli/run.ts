@@ -1,0 +1,102 @@
+// Finds the command of a command line and runs it.
+
+import { CLUSTER_FLAGS, type Command, type Context, type Flags, HELP, Misuse, type Terminal } from './command.ts';
+import type { ConnectionOptions } from './connection.ts';
+import type { HttpApi } from './http-api.ts';
+import type { Kubectl, TerminalOptions } from './kubectl.ts';
+import { commandWord, meant, parse } from './parse.ts';
+import { PROGRAM } from './program.ts';
+import { helpOf, usage } from './usage.ts';
+
+/** The process, as far as commands reach it. */
+export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'onEnd'> {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly terminal: Terminal;
+  /** `flags` select cluster and user. */
+  kubectl(flags: readonly string[]): Kubectl;
+  onTerminal(flags: readonly string[], args: readonly string[], options?: TerminalOptions): Promise<number>;
+  api(flags: readonly string[], options: ConnectionOptions): Promise<HttpApi>;
+}
+
+/** Repeated in commands that are suggested. */
+const REPEATED_FLAGS = ['namespace', 'context', 'kubeconfig', 'server', 'davit-namespace'];
+
+/** Resolves to the exit code. Throws Failure and Misuse. */
+export async function run(commands: readonly Command[], args: readonly string[], world: World): Promise<number> {
+  const found = commandWord(args);
+  if (found === undefined) {
+    world.say(usage(commands));
+    return args.some((arg) => arg === '--help' || arg === '-h') ? 0 : 2;
+  }
+  const { word, others } = found;
+  if (word === 'help') return help(commands, others, world);
+  const command = commandOf(commands, word);
+  const invocation = parse(command, others);
+  if (invocation.flags.has(HELP.name)) {
+    world.say(helpOf(command));
+    return 0;
+  }
+  return command.run(contextOf(invocation, world));
+}
+
+function help(commands: readonly Command[], others: readonly string[], { say }: World): number {
+  const of = commandWord(others);
+  say(of === undefined ? usage(commands) : helpOf(commandOf(commands, of.word)));
+  return 0;
+}
+
+/** Throws Misuse if there is none of that name. */
+function commandOf(commands: readonly Command[], word: string): Command {
+  const known = commands.filter(({ isHidden }) => !isHidden).map(({ name }) => name);
+  const command = commands.find(({ name }) => name === word);
+  if (command) return command;
+  throw new Misuse(`Unknown command "${word}".${meant(word, known)} The commands are ${known.join(', ')}.`);
+}
+
+function contextOf(invocation: Pick<Context, 'flags' | 'words' | 'rest'>, world: World): Context {
+  const { flags } = invocation;
+  const cluster = given(
+    flags,
+    CLUSTER_FLAGS.map(({ name }) => name),
+  );
+  return {
+    ...invocation,
+    cluster,
+    suggested: given(flags, REPEATED_FLAGS)
+      .map((flag) => ` ${flag}`)
+      .join(''),
+    terminal: world.terminal,
+    kubectl: world.kubectl(cluster),
+    onTerminal: (args, options) => world.onTerminal(cluster, args, options),
+    say: world.say,
+    warn: world.warn,
+    onInterrupt: world.onInterrupt,
+    onEnd: world.onEnd,
+    api: () => world.api(cluster, connectionOf(flags, world.environment)),
+  };
+}
+
+function given(flags: Flags, names: readonly string[]): string[] {
+  return names.flatMap((name) => {
+    const value = flags.text(name);
+    return value === undefined ? [] : [`--${name}=${value}`];
+  });
+}
+
+function connectionOf(flags: Flags, environment: NodeJS.ProcessEnv): ConnectionOptions {
+  return {
+    server: flags.text('server') ?? (environment['DAVIT_SERVER'] || undefined),
+    token: flags.text('token') ?? (environment['DAVIT_TOKEN'] || undefined),
+    environment,
+    namespace: flags.text('namespace'),
+    context: flags.text('context'),
+    user: flags.text('user'),
+    impersonated: flags.text('as'),
+    davitNamespace: flags.text('davit-namespace') ?? 'davit-system',
+  };
+}
+
+/** The lines to print for a misuse. */
+export function adviceOn({ message }: Misuse): readonly string[] {
+  return [message, `All commands: ${PROGRAM} --help`];
+}

@@ -1,0 +1,160 @@
+// The variables of a deployment whose values are secret. Values come from a file, standard input or a prompt, and are never printed.
+
+import { readFile } from 'node:fs/promises';
+import { revisionNames } from '../deployments/record/names.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
+import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, print, type Terminal } from './command.ts';
+import type { HttpApi } from './http-api.ts';
+import { Failure } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { readRecord } from './records.ts';
+import { tableOf } from './table.ts';
+
+export const secretsCommand: Command = {
+  name: 'secrets',
+  purpose: 'list the names of its secret variables, set one, or remove one; no value is ever printed',
+  words: [
+    DEPLOYMENT,
+    { word: 'ACTION', names: 'action', choices: ['list', 'set', 'unset'] },
+    { word: 'KEY', names: 'other', need: 'optional' },
+  ],
+  flags: [
+    { name: 'from-file', value: 'FILE', help: 'set: read the value from this file, as it is', isFile: true },
+    OUTPUT,
+    ...API_FLAGS,
+  ],
+  about: `set reads the value from --from-file, or from standard input without one line end at its end; on a terminal it asks, and
+shows nothing of what is typed. KEY=- reads standard input also there. A value is never an argument, which other users
+of the machine and the history of the shell would see. Another value makes a new revision.
+
+  PROGRAM secrets shop list
+  PROGRAM secrets shop set API_KEY
+  PROGRAM secrets shop set API_KEY --from-file key.txt
+  openssl rand -hex 32 | PROGRAM secrets shop set SESSION_KEY
+  PROGRAM secrets shop unset API_KEY`,
+  async run(context) {
+    const { words, flags } = context;
+    const [name = '', action = '', key] = words;
+    if (action !== 'set' && flags.has('from-file')) throw new Misuse('--from-file is for set.');
+    if (action !== 'list' && flags.has('output')) throw new Misuse('--output is for list.');
+    if (action === 'list') return list(context, name, key);
+    if (key === undefined) throw new Misuse(`Which variable? ${PROGRAM} secrets ${name} ${action} KEY`);
+    return action === 'set' ? set(context, name, key) : unset(context, name, key);
+  },
+};
+
+async function list(context: Context, name: string, unexpected: string | undefined): Promise<number> {
+  if (unexpected !== undefined) throw new Misuse(`list takes no KEY. Unexpected: "${unexpected}".`);
+  const secrets = listedSecrets(await readRecord(context.kubectl, name));
+  print(context, secrets, () =>
+    secrets.length === 0
+      ? [`${name} has no secret variables. To set one: ${PROGRAM} secrets ${name} set KEY`]
+      : tableOf([
+          ['NAME', 'VALUE IS IN'],
+          ...secrets.map(({ name: own, secretName, secretKey, managed }) => [
+            own,
+            managed ? 'Davit' : `Secret ${secretName}, key ${secretKey}`,
+          ]),
+        ]),
+  );
+  return 0;
+}
+
+interface ListedSecret {
+  readonly name: string;
+  readonly secretName: string;
+  readonly secretKey: string;
+  /** It is of `secrets`, and not a reference to a Secret of the team. */
+  readonly managed: boolean;
+}
+
+function listedSecrets({ spec }: AppDeployment): ListedSecret[] {
+  return [
+    ...spec.secrets.map((one) => ({ ...one, managed: true })),
+    ...(spec.secretReferences ?? []).map((one) => ({ ...one, managed: false })),
+  ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function set(context: Context, name: string, word: string): Promise<number> {
+  const { flags, terminal, say } = context;
+  const key = keyOf(word);
+  const file = flags.text('from-file');
+  if (file !== undefined && key !== word)
+    throw new Misuse('--from-file and KEY=- both name the value: leave one of them out.');
+  const value = file === undefined ? await typedValue(terminal, key, key !== word) : textOf(await bytesOf(file), file);
+  if (value === '') throw new Failure(`The value of ${key} is empty: nothing was changed.`);
+  const api = await context.api();
+  const before = await needDeployment(api, name);
+  const after = await api.call<Deployment>('PUT', pathOf(before, key), { value });
+  say(await resultOf(api, { before, after, what: `${key} of ${name} is set` }));
+  return 0;
+}
+
+async function unset(context: Context, name: string, word: string): Promise<number> {
+  const key = keyOf(word);
+  if (key !== word) throw new Misuse(`unset takes the name alone: ${PROGRAM} secrets ${name} unset ${key}`);
+  const api = await context.api();
+  const before = await needDeployment(api, name);
+  const after = await api.call<Deployment>('DELETE', pathOf(before, key));
+  context.say(await resultOf(api, { before, after, what: `${key} of ${name} is removed` }));
+  return 0;
+}
+
+/** The name of KEY or KEY=-. The message of the refusal does not repeat a value. */
+function keyOf(word: string): string {
+  const [key = '', ...value] = word.split('=');
+  if (value.length > 0 && value.join('=') !== '-')
+    throw new Misuse(
+      `The value of ${key} must not be an argument, which other users and the history of the shell see. Leave it out and type it, pipe it, or name a file with --from-file.`,
+    );
+  return key;
+}
+
+async function typedValue(terminal: Terminal, key: string, isPiped: boolean): Promise<string> {
+  if (terminal.isInteractive && !isPiped) return terminal.ask(`Value of ${key}: `, true);
+  return textOf(await terminal.input(), 'standard input').replace(/\r?\n$/, '');
+}
+
+async function bytesOf(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** Throws Failure for bytes that are no text: variables of the environment cannot have them. */
+function textOf(bytes: Buffer, from: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Failure(`The value from ${from} is not text in UTF-8. Encode it, for example with base64.`);
+  }
+}
+
+async function needDeployment(api: HttpApi, name: string): Promise<Deployment> {
+  const found = await findDeployment(api, name);
+  if (found) return found;
+  throw new Failure(`There is no deployment ${name}.`);
+}
+
+/** The answer shows no values. */
+function pathOf({ id }: Deployment, key: string): string {
+  return `/v2/deployments/${id}/secrets/${encodeURIComponent(key)}?secrets=names`;
+}
+
+interface Result {
+  readonly before: Deployment;
+  readonly after: Deployment;
+  readonly what: string;
+}
+
+async function resultOf(api: HttpApi, { before, after, what }: Result): Promise<string> {
+  const { latest_revision_id: id, name } = after;
+  if (id === null) return `${what}. It has no revision yet.`;
+  if (id === before.latest_revision_id) return `${what}, as it was before: no new revision.`;
+  const ids = (await readRevisions(api, after.id, 100)).map((one) => one.id);
+  const [revision] = revisionNames(name, [id, ...ids.filter((one) => one !== id)]);
+  return `${what}; revision ${revision} takes it. To follow it: ${PROGRAM} wait ${name}`;
+}

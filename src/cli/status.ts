@@ -1,0 +1,76 @@
+// Shows one deployment with all its parts, or lists all deployments.
+
+import { podFailure } from '../deployments/assess/pod-failures.ts';
+import { imageOf } from '../deployments/record/revision-image.ts';
+import { REVISION_LABEL } from '../schema/meta.ts';
+import { type Command, type Context, OUTPUT, print } from './command.ts';
+import { lastTime, timesOf } from './events.ts';
+import { RECORDS, readParts } from './records.ts';
+import { componentOf, internalUrlOf, type Parts, podState, restartsOf, treeOf } from './tree.ts';
+
+export const statusCommand: Command = {
+  name: 'status',
+  purpose: 'show one deployment: address, conditions, revisions, pods and events; or list all deployments',
+  words: [{ word: 'NAME', names: 'deployment', need: 'optional' }],
+  flags: [OUTPUT],
+  about: `!! marks what is wrong, with its reason and what to do. Workloads and pods need ClusterRole view in the namespace; without
+it the last line names what is not shown.`,
+  run: status,
+};
+
+async function status(context: Context): Promise<number> {
+  const { kubectl, words, flags, onTerminal } = context;
+  const [name] = words;
+  if (name === undefined) return onTerminal(['get', RECORDS, '-o', flags.text('output') ?? 'wide']);
+  const parts = await readParts(kubectl, name);
+  print(context, viewOf(parts), () => treeOf(parts));
+  return 0;
+}
+
+/** The same as data. Numbers of pods are counts; times are RFC 3339. */
+function viewOf({ record, revisions, workloads, pods, events = [], hidden = [] }: Parts): object {
+  const { metadata, status: own } = record;
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? null,
+    state: metadata.deletionTimestamp ? 'AWAITING_DELETE' : (own?.state ?? null),
+    /** Whether the rest is about the latest change. */
+    observed: (own?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+    address: own?.url ?? null,
+    internalUrl: internalUrlOf(record) ?? null,
+    image: own?.image ?? null,
+    conditions: own?.conditions ?? [],
+    revisions: revisions.map((revision) => ({
+      name: revision.metadata.name,
+      id: revision.spec.id,
+      status: revision.status?.state ?? 'CREATING',
+      message: revision.status?.message ?? null,
+      active: revision.spec.id === own?.activeRevisionId,
+      image: imageOf(revision) ?? null,
+    })),
+    workloads: workloads.map((workload) => ({
+      component: componentOf(workload),
+      kind: workload.kind,
+      name: workload.metadata.name,
+      wanted: workload.spec?.replicas ?? 1,
+      ready: workload.status?.readyReplicas ?? 0,
+    })),
+    pods: pods.map((pod) => ({
+      component: componentOf(pod),
+      name: pod.metadata.name,
+      state: podState(pod),
+      restarts: restartsOf(pod),
+      revisionId: pod.metadata.labels?.[REVISION_LABEL] ?? null,
+      problem: podFailure([pod]) ?? null,
+    })),
+    events: events.map((event) => ({
+      time: lastTime(event) ?? null,
+      type: event.type ?? 'Normal',
+      reason: event.reason ?? null,
+      object: `${event.involvedObject?.kind}/${event.involvedObject?.name}`,
+      times: timesOf(event),
+      message: event.message ?? '',
+    })),
+    notShown: hidden,
+  };
+}

@@ -1,0 +1,81 @@
+// `wait`: the last lines of what failed.
+
+import { describe, expect, it } from 'vitest';
+import { answering, aRecord, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { HttpApi } from './http-api.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { RECORDS } from './records.ts';
+
+describe('wait', () => {
+  const stalled = (reason: string): AppDeployment =>
+    aRecord({}, { conditions: [{ type: 'Stalled', status: 'True', reason, message: 'Why.' }] });
+  const crashed = (state: object): object => ({
+    metadata: { name: 'shop-1' },
+    status: {
+      containerStatuses: [{ name: 'server', ready: false, state, lastState: { terminated: { exitCode: 3 } } }],
+    },
+  });
+  const withLogs =
+    (kubectl: Kubectl): Kubectl =>
+    (args, input) =>
+      args[0] === 'logs' ? Promise.resolve('no licence\nbye\n') : kubectl(args, input);
+
+  it.each<[string, object, string[]]>([
+    ['that waits', { waiting: { reason: 'CrashLoopBackOff' } }, []],
+    ['that runs again', { running: {} }, ['--previous']],
+  ])('ends with the last lines of a container %s', async (_what, state, previous) => {
+    const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [crashed(state)] } }));
+    const ran = await runCli(['wait', 'shop'], { kubectl });
+    expect(ran).toMatchObject({ code: 1, out: 'Stalled: ContainerCrashed. Why.' });
+    expect(ran.err.split('\n')).toEqual([
+      'The last lines of container server of pod shop-1:',
+      'no licence',
+      'bye',
+      'shop needs a change by a person. See: kubectl davit status shop',
+    ]);
+    expect(ran.asked.at(-1)).toBe(['logs shop-1 --container=server --tail=20', ...previous].join(' '));
+  });
+
+  const failedBuild = { ...REVISION, status: { state: 'BUILD_FAILED', build: { phase: 'Failed' } } };
+
+  it('ends with the last lines of a build that failed', async () => {
+    const kubectl = answering({
+      [RECORDS]: stalled('BuildFailed'),
+      'apprevisions.davit.dev': { items: [failedBuild] },
+    });
+    const call = async (_method: string, path: string): Promise<unknown> => {
+      if (path.includes('build_logs')) return { logs: [{ id: '1', message: 'no rule' }], next_offset: null };
+      const revision = { id: REVISION.spec.id, status: 'BUILD_FAILED', status_message: null };
+      if (path.includes('/revisions/')) return revision;
+      return { resources: path.includes('/revisions?') ? [revision] : [{ id: uid, name: 'shop' }] };
+    };
+    const api = { call, patiently: call } as unknown as HttpApi;
+    expect((await runCli(['wait', 'shop'], { kubectl, api })).err.split('\n').slice(0, 2)).toEqual([
+      'The last lines of the build:',
+      'no rule',
+    ]);
+    expect((await runCli(['wait', 'shop', '-n', 'team'], { kubectl })).err).toMatch(
+      /^To read the log of the build: kubectl davit logs shop --build --namespace=team\n/,
+    );
+  });
+
+  it('says nothing more of a deployment that there is not', async () => {
+    const kubectl: Kubectl = () => Promise.reject(new Failure('Error from server (NotFound): no "shop"'));
+    expect(await runCli(['wait', 'shop'], { kubectl })).toMatchObject({
+      code: 1,
+      err: 'Error from server (NotFound): no "shop"',
+    });
+  });
+
+  it('fails as it did where the lines cannot be read', async () => {
+    const kubectl: Kubectl = async (args) => {
+      if (args[1] === RECORDS) return JSON.stringify(stalled('ContainerCrashed'));
+      throw new Failure('pods is forbidden');
+    };
+    expect((await runCli(['wait', 'shop'], { kubectl })).err.split('\n')).toEqual([
+      'The last lines of its log cannot be read: pods is forbidden',
+      'shop needs a change by a person. See: kubectl davit status shop',
+    ]);
+  });
+});

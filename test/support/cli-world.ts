@@ -1,0 +1,129 @@
+// Runs commands of `kubectl davit` in this process, with a kubectl and an HTTP API of the test, and a deployment to run them on.
+
+import { Misuse } from '../../src/cli/command.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import type { ConnectionOptions } from '../../src/cli/connection.ts';
+import type { HttpApi } from '../../src/cli/http-api.ts';
+import { Failure, type Kubectl } from '../../src/cli/kubectl.ts';
+import { run } from '../../src/cli/run.ts';
+import type { AppDeployment } from '../../src/schema/app-deployment.ts';
+
+export interface CliWorld {
+  /** By default it fails. */
+  readonly kubectl?: Kubectl;
+  readonly api?: HttpApi;
+  /** Called with what the flags and the environment select. */
+  readonly onConnect?: (options: ConnectionOptions) => void;
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Answers to questions, in their order. If absent, nobody can be asked. */
+  readonly answers?: readonly string[];
+  readonly input?: string | Buffer;
+  /** Exit code of kubectl on the terminal. */
+  readonly terminalCode?: number;
+}
+
+export interface CliRan {
+  /** 2 for a misuse, 1 for a failure. */
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+  /** Arguments of each kubectl, without those on the terminal. */
+  readonly asked: readonly string[];
+  /** Arguments of each kubectl on the terminal. */
+  readonly onTerminal: readonly string[];
+  readonly questions: readonly string[];
+}
+
+export async function runCli(args: readonly string[], world: CliWorld = {}): Promise<CliRan> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const asked: string[] = [];
+  const onTerminal: string[] = [];
+  const questions: string[] = [];
+  const answers = [...(world.answers ?? [])];
+  const result = (code: number): CliRan => ({
+    code,
+    out: out.join('\n'),
+    err: err.join('\n'),
+    asked,
+    onTerminal,
+    questions,
+  });
+  const kubectl = world.kubectl ?? (() => Promise.reject(new Failure('The test has no kubectl.')));
+  try {
+    const code = await run(COMMANDS, args, {
+      environment: world.environment ?? {},
+      say: (line) => out.push(line),
+      warn: (line) => err.push(line),
+      onInterrupt: () => undefined,
+      onEnd: () => undefined,
+      terminal: {
+        isInteractive: world.answers !== undefined,
+        isShown: world.answers !== undefined,
+        ask: async (question, hidden) => {
+          questions.push(hidden ? `${question}(hidden)` : question);
+          return answers.shift() ?? '';
+        },
+        input: async () => Buffer.from(world.input ?? ''),
+      },
+      kubectl: (flags) => (own, input) => {
+        asked.push([...flags, ...own].join(' '));
+        return kubectl(own, input);
+      },
+      onTerminal: async (flags, own) => {
+        onTerminal.push([...flags, ...own].join(' '));
+        return world.terminalCode ?? 0;
+      },
+      api: async (_flags, options) => {
+        world.onConnect?.(options);
+        if (world.api) return world.api;
+        throw new Failure('The test has no HTTP API.');
+      },
+    });
+    return result(code);
+  } catch (error) {
+    if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
+    err.push(error.message);
+    return result(error instanceof Misuse ? 2 : 1);
+  }
+}
+
+/** uid of the record. */
+export const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
+
+export function aRecord(spec: object = {}, status: object = {}, metadata: object = {}): AppDeployment {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'AppDeployment',
+    metadata: { name: 'shop', namespace: 'team', uid, resourceVersion: '7', ...metadata },
+    spec: {
+      source: 'external_docker',
+      sourceConfig: {},
+      sourceRevisionConfig: { imageUri: 'app:1' },
+      secrets: [],
+      revisionSerial: 2,
+      databaseDeletionPolicy: 'Delete',
+      tracingProjectDeletionPolicy: 'Retain',
+      ...spec,
+    },
+    status,
+  } as AppDeployment;
+}
+
+/** Its only revision, as the caller sees it. */
+export const REVISION = {
+  metadata: { name: 'shop--11111111' },
+  spec: { id: '1'.repeat(32), deploymentUid: uid, revisionSerial: 2 },
+};
+
+/** Answers of `get` by resource; everything else is written to `written`. */
+export function answering(
+  resources: Readonly<Record<string, unknown>>,
+  written: [args: string, input: string][] = [],
+): Kubectl {
+  return async ([verb, resource = '', ...more], input = '') => {
+    if (verb === 'get') return JSON.stringify(resources[resource] ?? { items: [] });
+    written.push([[verb, resource, ...more].join(' '), input]);
+    return verb === 'rollout' ? 'deployment.apps/shop restarted\n' : '';
+  };
+}
