@@ -36,6 +36,7 @@ import type { Pod } from '../assess/observed.ts';
 import { parseImage } from '../record/image.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
+import { slimSecret } from './secret-metadata.ts';
 
 /** Kinds of a record's children except pods, revisions, Secrets and address objects. */
 const CHILD_RESOURCES = [
@@ -114,6 +115,7 @@ export function makeCaches(options: CacheOptions): Caches {
   const pods = perNamespace<Pod>(options, PODS, labelled);
   const secrets = perNamespace<KubeObject>(options, SECRETS, {
     metadataOnly: true,
+    transform: slimSecret,
     indexedLabels: [DEPLOYMENT_LABEL, PROVIDER_LABEL],
   });
   const children = new Map<string, Reflector<KubeObject>>(

@@ -43,7 +43,7 @@ it.each<[name: string, history: readonly Sighting[], wrong: string | undefined]>
   ],
   [
     'the next as soon as its container has ended',
-    [revision('a'), job('a', '1'), pod('a', 0), revision('b'), job('b', '2')],
+    [revision('a'), job('a', '1'), pod('a', 0), job('a', '1'), revision('b'), job('b', '2')],
     undefined,
   ],
   ['a rollout after a failure', [revision('a'), job('a', '1', 'Failed'), rolled('a')], 'has not succeeded'],

@@ -22,7 +22,7 @@ export function migratedWrongly(history: readonly Sighting[]): string | undefine
       const mine = running.get(labels['davit.dev/deployment-uid'] ?? '') ?? new Set();
       running.set(labels['davit.dev/deployment-uid'] ?? '', mine);
       if (hasEnded(object, 'Complete')) succeeded.add(revision);
-      if (gone || hasEnded(object, 'Complete') || hasEnded(object, 'Failed')) mine.delete(uid);
+      if (gone || succeeded.has(revision) || hasEnded(object, 'Failed')) mine.delete(uid);
       else mine.add(uid);
       if (mine.size > 1) return `Job ${name} migrates beside another`;
     }
