@@ -29,24 +29,30 @@ export interface BuildContext extends DeploymentContext {
   enqueue(controller: string, key: string): void;
 }
 
-interface Means {
+interface BuildTools {
   readonly building: BuildCaches;
   readonly registry: RegistrySettings;
   readonly sources: SourceAccess;
   readonly registryAccess: RegistryAccess;
 }
 
-/** What builds are made with; undefined if the platform does not build. */
-function meansOf({ home, settings, namespace, building, codeHosts, now }: BuildContext): Means | undefined {
+/** Four controllers share the tools of one context. */
+const TOOLS = new WeakMap<BuildContext, BuildTools>();
+
+/** What builds are made with, the same for all controllers of a context. Undefined if the platform does not build. */
+function toolsOf(context: BuildContext): BuildTools | undefined {
+  const { home, settings, namespace, building, codeHosts, now } = context;
   const { client, caches } = home;
   const { registry } = settings.builds;
   if (!building || !codeHosts || registry === undefined) return undefined;
-  return {
+  const tools = TOOLS.get(context) ?? {
     building,
     registry,
     sources: makeSourceAccess({ client, caches, settings, codeHosts }),
     registryAccess: makeRegistryAccess({ client, namespace, registry, builds: settings.builds, now }),
   };
+  TOOLS.set(context, tools);
+  return tools;
 }
 
 export const builds: ControllerDefinition<BuildContext> = {
@@ -54,9 +60,9 @@ export const builds: ControllerDefinition<BuildContext> = {
   workers: 4,
   begin(context, queue) {
     const { home: shell, settings, authorities, events, now } = context;
-    const means = meansOf(context);
-    if (means === undefined) return undefined;
-    const { building, ...rest } = means;
+    const tools = toolsOf(context);
+    if (tools === undefined) return undefined;
+    const { building, ...rest } = tools;
     return {
       reconcile: makeBuildReconciler({ ...rest, shell, settings, authorities, builds: building, events, now }),
       wake: () => wakeBuilds(shell.caches, building, { queue, settings }),
@@ -68,9 +74,9 @@ export const pullSecrets: ControllerDefinition<BuildContext> = {
   name: 'pull-secrets',
   begin(context, queue) {
     const { home: shell, settings, now } = context;
-    const means = meansOf(context);
-    if (means === undefined) return undefined;
-    const { registry, registryAccess } = means;
+    const tools = toolsOf(context);
+    if (tools === undefined) return undefined;
+    const { registry, registryAccess } = tools;
     return {
       reconcile: makePullSecretReconciler({ shell, settings, registry, registryAccess, now }),
       wake: () => wakePullSecrets(shell.caches, queue, registry),
@@ -83,12 +89,12 @@ export const pushes: ControllerDefinition<BuildContext> = {
   workers: 4,
   begin(context, queue) {
     const { home, settings, elapsed, known, enqueue } = context;
-    const means = meansOf(context);
-    if (means === undefined) return undefined;
+    const tools = toolsOf(context);
+    if (tools === undefined) return undefined;
     const { caches } = home;
     const onPush = (key: string): void => enqueue('appdeployments', key);
     return {
-      reconcile: makePushWatch({ known, caches, sources: means.sources, settings, elapsed, onPush }),
+      reconcile: makePushWatch({ known, caches, sources: tools.sources, settings, elapsed, onPush }),
       wake: () => wakePushes(caches, queue),
     };
   },
@@ -98,7 +104,7 @@ export const registryUpkeep: ControllerDefinition<BuildContext> = {
   name: 'registry-upkeep',
   begin(context, queue) {
     const { home, leading, now, elapsed } = context;
-    if (meansOf(context) === undefined) return undefined;
+    if (toolsOf(context) === undefined) return undefined;
     return careForRegistry(context, home, leading, { queue, now, elapsed });
   },
 };

@@ -16,12 +16,12 @@ export interface BuildFailure {
 type Terminated = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
 
 /** Termination message of the scripts (builds/job/scripts.ts) and the plan step: `Reason: sentence`. */
-const SAID = /^([A-Z][A-Za-z]{2,63}): (\S[\s\S]*)$/;
+const REASON_AND_SENTENCE = /^([A-Z][A-Za-z]{2,63}): (\S[\s\S]*)$/;
 
 /** The failure of the container `fetch`. */
 export function fetchFailure({ message = '', exitCode }: Terminated): BuildFailure {
   return (
-    saidByScript(message) ?? {
+    failureOfScript(message) ?? {
       reason: 'FetchFailed',
       message: `The source could not be fetched (exit code ${exitCode}): ${quoted(message)}.`,
     }
@@ -31,7 +31,7 @@ export function fetchFailure({ message = '', exitCode }: Terminated): BuildFailu
 /** The failure of the container `plan`. */
 export function planFailure({ message = '', exitCode }: Terminated): BuildFailure {
   return (
-    said(message) ?? {
+    failureIn(message) ?? {
       reason: 'PlanFailed',
       message: `The plan step failed (exit code ${exitCode}): ${quoted(message)}.`,
     }
@@ -39,13 +39,13 @@ export function planFailure({ message = '', exitCode }: Terminated): BuildFailur
 }
 
 /** Without a message of the script, the kubelet takes the end of the log, which the source may have printed. */
-function saidByScript(message: string): BuildFailure | undefined {
-  const found = said(message);
+function failureOfScript(message: string): BuildFailure | undefined {
+  const found = failureIn(message);
   return found && Object.hasOwn(BUILD_REASONS, found.reason) ? found : undefined;
 }
 
-function said(message: string): BuildFailure | undefined {
-  const [, reason, sentence = ''] = SAID.exec(message.trim()) ?? [];
+function failureIn(message: string): BuildFailure | undefined {
+  const [, reason, sentence = ''] = REASON_AND_SENTENCE.exec(message.trim()) ?? [];
   return reason === undefined ? undefined : { reason, message: shortened(sentence) };
 }
 
@@ -103,8 +103,8 @@ const KINDS: readonly Kind[] = [
  */
 export function buildFailure({ message: log = '', exitCode, reason }: Terminated, warnings = ''): BuildFailure {
   const message = withoutCache(log);
-  const told = saidByScript(message);
-  if (told?.reason === 'BuilderFailed') return told;
+  const reported = failureOfScript(message);
+  if (reported?.reason === 'BuilderFailed') return reported;
   if (reason === 'OOMKilled')
     return {
       reason: 'OutOfMemory',

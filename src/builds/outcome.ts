@@ -36,7 +36,7 @@ export function outcomeOf(job: ObservedJob, pod: BuildPod | undefined, before: B
   // A build that runs cannot wait for its pod again: its pod or its Job was deleted, and the other's end is observed soon.
   const isPodGone = before.phase === 'Building' && progress.phase === 'AwaitingBuild';
   return {
-    ...(isPodGone ? said('Building', 'Running', 'The build pod is gone.') : progress),
+    ...(isPodGone ? buildOutcome('Building', 'Running', 'The build pod is gone.') : progress),
     ...(commit !== undefined && { commit }),
   };
 }
@@ -55,12 +55,12 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
         reason: 'BuilderFailed',
         message: 'The builder did not say which image it pushed. Ask for a new revision.',
       });
-    return { ...said('Built', 'ImageBuilt', 'The image was built and pushed.'), digest };
+    return { ...buildOutcome('Built', 'ImageBuilt', 'The image was built and pushed.'), digest };
   }
   // What ended the pod from outside comes first: its containers then ended by a signal, whatever they were doing.
   const lost = evicted(pod);
   if (lost) return failed(lost);
-  const failure = failureOf(job);
+  const failure = failedCondition(job);
   if (failure?.reason === 'DeadlineExceeded') return failed(overdue(before));
   if (fetched && fetched.exitCode !== 0) return failed(fetchFailure(fetched));
   if (planned && planned.exitCode !== 0) return failed(planFailure(planned));
@@ -73,19 +73,19 @@ function progressOf(job: ObservedJob, pod: BuildPod | undefined, before: BuildSt
   if (pod === undefined) return withoutPod(job, before, now);
   const stuck = hindrance(pod, [fetch, plan, build], before, now);
   if (stuck) return stuck;
-  if (build?.state?.running || planned) return said('Building', 'Running', 'The image is being built.');
+  if (build?.state?.running || planned) return buildOutcome('Building', 'Running', 'The image is being built.');
   if (plan?.state?.running || fetched)
-    return said('Building', 'Planning', 'The configuration file is being turned into a Dockerfile.');
-  if (fetch?.state?.running) return said('Building', 'Fetching', 'The source is being fetched.');
-  return said('AwaitingBuild', 'PodStarting', `Pod ${pod.metadata.name} is being started.`);
+    return buildOutcome('Building', 'Planning', 'The configuration file is being turned into a Dockerfile.');
+  if (fetch?.state?.running) return buildOutcome('Building', 'Fetching', 'The source is being fetched.');
+  return buildOutcome('AwaitingBuild', 'PodStarting', `Pod ${pod.metadata.name} is being started.`);
 }
 
 /** Whether the Job has failed so recently that its pod may not have been observed as it is. */
 export function isCatchingUp(job: ObservedJob, now: Date): boolean {
-  return Math.abs(now.getTime() - Date.parse(failureOf(job)?.lastTransitionTime ?? '')) < CATCH_UP_MS;
+  return Math.abs(now.getTime() - Date.parse(failedCondition(job)?.lastTransitionTime ?? '')) < CATCH_UP_MS;
 }
 
-function failureOf({ status }: ObservedJob): JobCondition | undefined {
+function failedCondition({ status }: ObservedJob): JobCondition | undefined {
   return status?.conditions?.find((condition) => FAILED.has(condition.type) && condition.status === 'True');
 }
 
@@ -94,7 +94,7 @@ export function patienceEndsMs({ startedAt }: BuildStatus, now: Date): number {
   return Math.max(1000, Date.parse(startedAt ?? '') + PATIENCE_MS - now.getTime() || PATIENCE_MS);
 }
 
-function said(phase: BuildOutcome['phase'], reason: BuildReason, message: string): BuildOutcome {
+function buildOutcome(phase: BuildOutcome['phase'], reason: BuildReason, message: string): BuildOutcome {
   return { phase, reason, message };
 }
 
@@ -143,8 +143,9 @@ function overdue({ reason, message, phase }: BuildStatus): BuildFailure {
 }
 
 function withoutPod({ metadata }: ObservedJob, before: BuildStatus, now: Date): BuildOutcome {
-  if (!isOutOfPatience(before, now)) return said('AwaitingBuild', 'PodStarting', 'The build pod is being created.');
-  return said(
+  if (!isOutOfPatience(before, now))
+    return buildOutcome('AwaitingBuild', 'PodStarting', 'The build pod is being created.');
+  return buildOutcome(
     'AwaitingBuild',
     'PodRefused',
     `The build's Job has no pod. Run kubectl describe job ${metadata.name} -n ${metadata.namespace} to see the cause, such as a quota or the namespace's Pod Security level, which must be privileged.`,
@@ -163,7 +164,7 @@ function hindrance(
 ): BuildOutcome | undefined {
   const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status === 'False')
-    return said(
+    return buildOutcome(
       'AwaitingBuild',
       'Unschedulable',
       `No node can run pod ${pod.metadata.name}: ${quoted(scheduled.message)}. Whoever runs the platform can lower settings.builds.resources, or add capacity.`,
@@ -172,7 +173,7 @@ function hindrance(
     if (!container || !failsToPull(container)) continue;
     const phase = isOutOfPatience(before, now) ? 'Failed' : 'AwaitingBuild';
     const { cause } = pullFailureOf(container);
-    return said(
+    return buildOutcome(
       phase,
       'BuilderImagePullFailed',
       `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled${cause === '' ? '' : `: ${cause}`}. Whoever runs the platform can correct settings.builds.images, or give the builds' namespace a pull secret.`,

@@ -20,8 +20,8 @@ import type { BuildCaches } from './caches.ts';
 import { type BuildToDo, observeBuild } from './observe.ts';
 import type { ObservedJob } from './observed-job.ts';
 import { type BuildHindrance, isHindrance } from './source-access.ts';
-import { hindranceOf, type StartOptions, startBuild } from './start.ts';
-import { ended, nextStep, queuedAgain, WAITING } from './step.ts';
+import { type StartOptions, startBuild, startHindrance } from './start.ts';
+import { ended, nextBuildStep, queuedAgain, WAITING } from './step.ts';
 
 export interface BuildReconcilerOptions extends StartOptions {
   readonly builds: BuildCaches;
@@ -126,7 +126,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
   }
 
   /** Reports what the API server says against the Job or its Secrets. Throws the error again: the key is retried with backoff. */
-  async function refused(build: BuildToDo, error: unknown, client: KubeClient): Promise<never> {
+  async function reportRefusal(build: BuildToDo, error: unknown, client: KubeClient): Promise<never> {
     const before = build.revision.status?.build;
     if (before && error instanceof ServerError && error.serverMessage !== undefined) {
       const message = `The API server refuses the Job of the build or its Secrets: ${quoted(error.serverMessage)}. Davit tries again.`;
@@ -139,16 +139,15 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     const client = abortable(options.shell.client, signal);
     const shell = { ...options.shell, client };
     const { namespace, name: id } = refOf(key);
-    const look = (): ReturnType<typeof observeBuild> => observeBuild(namespace, id, { ...options, caches });
     // Serialized: otherwise two builds could observe the same free slot and both take it.
     const { build, step } = await inTurn(async () => {
-      const seen = look();
+      const seen = observeBuild(namespace, id, { ...options, caches });
       if ('orphan' in seen) {
         if (seen.orphan && seen.orphan.metadata.deletionTimestamp === undefined && !settings.paused)
           await removeJob(seen.orphan, client);
         return {};
       }
-      const decided = nextStep(seen, now());
+      const decided = nextBuildStep(seen, now());
       const revision = decided.status ? await report(seen, decided.status, client) : seen.revision;
       return { build: { ...seen, revision }, step: decided };
     }).catch(ignoreGone);
@@ -161,14 +160,14 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
       return {};
     }
     if (act === 'prove') {
-      const failure = await hindranceOf(build, options);
+      const failure = await startHindrance(build, options);
       if (failure) return hindered(build, failure, client);
       await waits(build, {}, client);
       return {};
     }
     if (act === 'start') {
       const failure = await startBuild(build, { ...options, shell }).catch((error: unknown) =>
-        refused(build, error, client),
+        reportRefusal(build, error, client),
       );
       if (failure) return hindered(build, failure, client);
       await startedNow(build, client);

@@ -82,7 +82,7 @@ export async function startBuild(build: BuildToDo, options: StartOptions): Promi
 }
 
 /** Returns what would hinder the start of the build now. Nothing is written. */
-export async function hindranceOf(build: BuildToDo, options: StartOptions): Promise<BuildHindrance | undefined> {
+export async function startHindrance(build: BuildToDo, options: StartOptions): Promise<BuildHindrance | undefined> {
   const credentials = await credentialsFor(build, sourceOf(build), options);
   return 'reason' in credentials ? credentials : undefined;
 }

@@ -6,7 +6,7 @@ import type { BuildStatus } from '../schema/build.ts';
 import { defaultSettings } from '../schema/settings.ts';
 import type { ObservedBuild } from './observed.ts';
 import type { BuildPod, ObservedJob } from './observed-job.ts';
-import { nextStep } from './step.ts';
+import { nextBuildStep } from './step.ts';
 
 const now = new Date('2026-01-01T01:00:00Z');
 const earlier = '2026-01-01T00:59:30Z';
@@ -178,7 +178,7 @@ describe('before a build starts', () => {
       { status: { phase: 'Building', reason: 'Fetching' } },
     ],
   ])('%s', (_what, observed, step) => {
-    const found = nextStep(observed, now);
+    const found = nextBuildStep(observed, now);
     expect(found).toMatchObject(step);
     expect(found.act).toBe((step as { act?: string }).act);
   });
@@ -186,7 +186,7 @@ describe('before a build starts', () => {
   it('does not reuse the image of another commit of the same branch', () => {
     const other = revision({ phase: 'Built', commit: 'e'.repeat(40), image, digest });
     const newer = revision({ commit }, 2);
-    expect(nextStep(seen(newer, { siblings: [newer, other], others: [newer] }), now).act).toBe('start');
+    expect(nextBuildStep(seen(newer, { siblings: [newer, other], others: [newer] }), now).act).toBe('start');
   });
 });
 
@@ -403,7 +403,7 @@ describe('while a build runs', () => {
       { status: { phase: 'Queued' } },
     ],
   ])('%s', (_what, observed, step) => {
-    const found = nextStep(observed, now);
+    const found = nextBuildStep(observed, now);
     expect(found).toMatchObject(step);
     expect(found.act).toBe((step as { act?: string }).act);
   });
@@ -440,7 +440,7 @@ describe('while a build runs', () => {
       pod: pod({ fetch: fetched, plan: running }),
       ...more,
     });
-    const found = nextStep(observed, now);
+    const found = nextBuildStep(observed, now);
     expect(found).toMatchObject(step);
     expect(found.act).toBe((step as { act?: string }).act);
   });
@@ -452,7 +452,9 @@ describe('while a build runs', () => {
       message: 'It does not answer.',
       startedAt: '2026-01-01T00:40:00Z',
     });
-    expect(nextStep(seen(stuck), now)).toMatchObject({ status: { phase: 'Failed', reason: 'CodeHostUnreachable' } });
+    expect(nextBuildStep(seen(stuck), now)).toMatchObject({
+      status: { phase: 'Failed', reason: 'CodeHostUnreachable' },
+    });
   });
 
   it('a build that was not started in time, and that nothing prevented, has exceeded its time limit', () => {
@@ -462,7 +464,7 @@ describe('while a build runs', () => {
       message: 'The build pod is being created.',
       startedAt: '2026-01-01T00:20:00Z',
     });
-    expect(nextStep(seen(late), now).status).toMatchObject({
+    expect(nextBuildStep(seen(late), now).status).toMatchObject({
       phase: 'Failed',
       reason: 'TimedOut',
       message: 'The build could not be started in time. Ask for a new revision to build again.',
@@ -477,7 +479,7 @@ describe('while a build runs', () => {
         reason: 'ImagePullBackOff',
         message: 'Back-off pulling image "r.example/builder:1": ErrImagePull: r.example/builder:1: not found',
       },
-    ].map((waiting) => nextStep(seen(begun, { job: job(), pod: pod({ fetch: { waiting } }) }), now).status);
+    ].map((waiting) => nextBuildStep(seen(begun, { job: job(), pod: pod({ fetch: { waiting } }) }), now).status);
     expect(statuses[0]).toMatchObject({
       phase: 'AwaitingBuild',
       reason: 'BuilderImagePullFailed',
@@ -491,7 +493,9 @@ describe('while a build runs', () => {
   it('an image that cannot be pulled for two minutes fails the build', () => {
     const long = revision({ phase: 'AwaitingBuild', startedAt: '2026-01-01T00:57:00Z' });
     const observed = seen(long, { job: job(), pod: pod({ fetch: { waiting: { reason: 'ErrImagePull' } } }) });
-    expect(nextStep(observed, now)).toMatchObject({ status: { phase: 'Failed', reason: 'BuilderImagePullFailed' } });
+    expect(nextBuildStep(observed, now)).toMatchObject({
+      status: { phase: 'Failed', reason: 'BuilderImagePullFailed' },
+    });
   });
 });
 
@@ -523,6 +527,6 @@ describe('after a build', () => {
       {},
     ],
   ])('%s', (_what, observed, step) => {
-    expect(nextStep(observed, now)).toEqual(step);
+    expect(nextBuildStep(observed, now)).toEqual(step);
   });
 });

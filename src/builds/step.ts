@@ -26,7 +26,7 @@ export interface BuildStep {
 }
 
 /** The record must not be in deletion. */
-export function nextStep(observed: ObservedBuild, now: Date): BuildStep {
+export function nextBuildStep(observed: ObservedBuild, now: Date): BuildStep {
   const { revision, record, job, isPaused } = observed;
   const build = revision.status?.build;
   if (!isBuilt(revision)) return job && !isPaused ? { act: 'removeJob' } : {};
@@ -116,11 +116,15 @@ function queued(
   if (built) return { status: reused(build, built, now) };
   const building = same.find(({ status }) => isBegun(status?.build));
   if (building)
-    return said(build, `Revision ${building.spec.id} is building the same source. This revision will use its image.`);
+    return stillQueued(
+      build,
+      `Revision ${building.spec.id} is building the same source. This revision will use its image.`,
+    );
   if (isLate(build, settings, now)) return { status: notStarted(build, now), ...(job && { act: 'removeJob' }) };
   // Something was in its way. It asks for a turn when that is gone.
   if (build.reason !== undefined && build.reason !== 'WaitingForTurn') return { act: 'prove' };
-  if (!nextTurns(others, settings.concurrency, contenderOf).includes(revision.spec.id)) return said(build, WAITING);
+  if (!nextTurns(others, settings.concurrency, contenderOf).includes(revision.spec.id))
+    return stillQueued(build, WAITING);
   return {
     status: {
       ...build,
@@ -134,7 +138,7 @@ function queued(
   };
 }
 
-function said({ startedAt: _tried, ...build }: BuildStatus, message: string): BuildStep {
+function stillQueued({ startedAt: _tried, ...build }: BuildStatus, message: string): BuildStep {
   return { status: { ...build, reason: 'WaitingForTurn', message } };
 }
 

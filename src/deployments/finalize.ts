@@ -20,7 +20,7 @@ import { deleteEverywhere } from './cluster/delete.ts';
 import { areConflicts, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
 import { reportRecord } from './cluster/report.ts';
 import { settleAll } from './cluster/settle-all.ts';
-import { nextStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
+import { nextTeardownStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
 import { withStableMessages } from './stable-messages.ts';
 import { deletingStatus, type Hindrance } from './status.ts';
 
@@ -69,25 +69,27 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
     return {};
   }
   const cached = withNamedByOthers({ ...seen, pods: withOverdue(seen.pods, now) }, home.caches);
-  const step = nextStep(cached, now);
-  const say = (waitsFor: string, hindrance?: Hindrance, by = home): Promise<void> =>
+  const step = nextTeardownStep(cached, now);
+  const reportWaiting = (waitsFor: string, hindrance?: Hindrance, by = home): Promise<void> =>
     reportRecord(record, deletingStatus(cached, waitsFor, now, paused, hindrance), by, events);
   if (paused !== undefined) {
-    await say(step?.waitsFor ?? 'it');
+    await reportWaiting(step?.waitsFor ?? 'it');
     return {};
   }
   // The record must not appear ready while its parts are deleted.
   const isFirst = step !== undefined && record.status?.state !== 'AWAITING_DELETE';
-  const unsaid = isFirst ? await failuresOf(() => say(step.waitsFor)) : [];
-  const done = step ? await take(step, teardown) : await finish(cached, teardown);
+  const unreported = isFirst ? await failuresOf(() => reportWaiting(step.waitsFor)) : [];
+  const done = step ? await performStep(step, teardown) : await finish(cached, teardown);
   if (!done) return {};
   const refusals = withStableMessages(done.refusals, record);
   const causes = causesOf(refusals);
   if (areConflicts(causes) || wasLost(signal)) throw decisiveOf(causes);
-  const hindrance = hindranceOf(refusals, done.hindrance);
+  const hindrance = hindranceToReport(refusals, done.hindrance);
   if (!isFirst || hindrance)
-    unsaid.push(...(await failuresOf(() => say(done.waitsFor, hindrance, signal.aborted ? lasting : home))));
-  const failed = [...causes, ...unsaid];
+    unreported.push(
+      ...(await failuresOf(() => reportWaiting(done.waitsFor, hindrance, signal.aborted ? lasting : home))),
+    );
+  const failed = [...causes, ...unreported];
   if (failed.length > 0) throw decisiveOf(failed);
   return earliestRequeue(untilHinderedMs(cached, now), retryAfterMs(record, refusals, now), done.lookAgainMs);
 }
@@ -109,7 +111,7 @@ interface Taken {
   readonly lookAgainMs?: number;
 }
 
-async function take({ remove, ...step }: TeardownStep, clusters: Clusters): Promise<Taken> {
+async function performStep({ remove, ...step }: TeardownStep, clusters: Clusters): Promise<Taken> {
   return { ...step, refusals: await deleteEverywhere(remove, clusters) };
 }
 
@@ -123,8 +125,8 @@ async function finish(cached: Observed, teardown: Teardown): Promise<Taken | und
   const { record } = cached;
   try {
     const live = withNamedByOthers({ ...cached, ...(await listLive(cached, teardown)) }, home.caches);
-    const step = nextStep(live, now);
-    if (step) return { ...(await take(step, teardown)), lookAgainMs: LOOK_AGAIN_MS };
+    const step = nextTeardownStep(live, now);
+    if (step) return { ...(await performStep(step, teardown)), lookAgainMs: LOOK_AGAIN_MS };
     await release(record, home);
     return undefined;
   } catch (error) {
@@ -135,7 +137,7 @@ async function finish(cached: Observed, teardown: Teardown): Promise<Taken | und
   }
 }
 
-function hindranceOf([refusal]: readonly ActionFailure[], words: string | undefined): Hindrance | undefined {
+function hindranceToReport([refusal]: readonly ActionFailure[], words: string | undefined): Hindrance | undefined {
   if (refusal) return { message: refusal.message, stalled: refusal.cause === undefined };
   return words === undefined ? undefined : { message: words, stalled: true };
 }

@@ -20,91 +20,58 @@ export interface HostRegistry {
   take(record: AppDeployment, host: string): HostClaim;
   /** The caches now contain the address object of the host. */
   settled(record: AppDeployment): void;
-  /** Tells the key of each record that may get a host which another has let go. */
+  /** Called with the key of each record that may get a host which another has released. */
   onFreed(listener: (key: string) => void): () => void;
-  /** Follows the caches no more. */
+  /** Stops following the caches. */
   close(): void;
 }
 
 /** The hosts of one record. */
-interface Grip {
+interface RecordHosts {
   readonly wanted: string | undefined;
   readonly claim: HostClaim;
 }
 
-export function makeHostRegistry(
-  caches: Pick<Caches, 'records' | 'addresses'>,
-  address: AddressSettings,
-): HostRegistry {
-  const grips = new Map<string, Grip>();
+type AddressCaches = Pick<Caches, 'records' | 'addresses'>;
+
+export function makeHostRegistry(caches: AddressCaches, settings: AddressSettings): HostRegistry {
+  /** uid → hosts of the record */
+  const byRecord = new Map<string, RecordHosts>();
   /** host → uids of the records that want, claim or have it */
   const byHost = new Map<string, Set<string>>();
   const beingMade = new Map<string, string>();
   const listeners = new Set<(key: string) => void>();
 
-  function gripOf(record: AppDeployment): Grip {
-    const { uid, name, namespace } = placeOf(record);
-    const { deletionTimestamp, creationTimestamp = '' } = record.metadata;
-    const wanted = deletionTimestamp === undefined ? wantedHost(record.spec, { name, namespace }, address) : undefined;
-    const { url, hostClaim } = record.status ?? {};
-    // The address of a record that a listener's cluster runs is what that cluster says: it claims no host here.
-    const reports = url !== undefined && runsHere(record) ? [hostOf(url)] : [];
-    const holds = new Set([...reports, ...hostsMade(record)]);
-    return {
-      wanted,
-      claim: {
-        uid,
-        namespace,
-        name,
-        createdAt: creationTimestamp,
-        holds,
-        ...(hostClaim && hostClaim.host === wanted && { reported: hostClaim }),
-      },
-    };
-  }
-
-  function hostsMade(record: AppDeployment): string[] {
-    const { uid, name, namespace } = placeOf(record);
-    const object = caches.addresses?.get({ namespace, name: names(name).address });
-    return object?.metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid ? hostsOf(object) : [];
-  }
-
   /** Updates the hosts of a record, and enqueues records that wait for a host that it released. */
   function follow(uid: string, record: AppDeployment | undefined): void {
-    const before = grips.get(uid);
-    const now = record && gripOf(record);
+    const before = byRecord.get(uid);
+    const after = record && hostsOfRecord(record, caches, settings);
     if (before) for (const host of hostsIn(before)) byHost.get(host)?.delete(uid);
-    if (now) {
-      grips.set(uid, now);
-      for (const host of hostsIn(now)) usersOf(host).add(uid);
+    if (after) {
+      byRecord.set(uid, after);
+      for (const host of hostsIn(after)) byHost.set(host, (byHost.get(host) ?? new Set<string>()).add(uid));
     } else {
-      grips.delete(uid);
+      byRecord.delete(uid);
       beingMade.delete(uid);
     }
-    for (const host of before ? letGo(before, now) : []) free(host, uid);
+    for (const host of before ? released(before, after) : []) wakeWaiting(host, uid);
   }
 
-  function usersOf(host: string): Set<string> {
-    const users = byHost.get(host) ?? new Set();
-    byHost.set(host, users);
-    return users;
-  }
-
-  function free(host: string, by: string): void {
+  function wakeWaiting(host: string, by: string): void {
     const users = byHost.get(host) ?? new Set();
     if (users.size === 0) byHost.delete(host);
     for (const uid of users) {
-      const grip = grips.get(uid);
-      if (uid === by || grip?.wanted !== host) continue;
-      for (const listener of listeners) listener(keyOf(grip.claim.namespace, grip.claim.name));
+      const waiting = byRecord.get(uid);
+      if (uid === by || waiting?.wanted !== host) continue;
+      for (const listener of listeners) listener(keyOf(waiting.claim.namespace, waiting.claim.name));
     }
   }
 
   /** The current claim, including an address that is being created. */
   function standing(uid: string, host: string): HostClaim | undefined {
-    const grip = grips.get(uid);
-    if (!grip) return undefined;
-    return beingMade.get(uid) === host ? { ...grip.claim, holds: new Set([...grip.claim.holds, host]) } : grip.claim;
+    const claim = byRecord.get(uid)?.claim;
+    if (!claim) return undefined;
+    return beingMade.get(uid) === host ? { ...claim, holds: new Set([...claim.holds, host]) } : claim;
   }
 
   const stops = [
@@ -120,7 +87,7 @@ export function makeHostRegistry(
   return {
     take(record, host) {
       const uid = uidOf(record);
-      const own = standing(uid, host) ?? gripOf(record).claim;
+      const own = standing(uid, host) ?? hostsOfRecord(record, caches, settings).claim;
       const others = [...(byHost.get(host) ?? [])].flatMap((other) =>
         other === uid ? [] : (standing(other, host) ?? []),
       );
@@ -132,7 +99,7 @@ export function makeHostRegistry(
       const uid = uidOf(record);
       const host = beingMade.get(uid);
       beingMade.delete(uid);
-      if (host !== undefined && grips.get(uid)?.claim.holds.has(host) !== true) free(host, uid);
+      if (host !== undefined && byRecord.get(uid)?.claim.holds.has(host) !== true) wakeWaiting(host, uid);
     },
     onFreed(listener) {
       listeners.add(listener);
@@ -144,11 +111,29 @@ export function makeHostRegistry(
   };
 }
 
-function placeOf(record: AppDeployment): { uid: string; name: string; namespace: string } {
-  return { uid: uidOf(record), name: record.metadata.name, namespace: namespaceOf(record) };
+function hostsOfRecord(record: AppDeployment, { addresses }: AddressCaches, settings: AddressSettings): RecordHosts {
+  const { name, deletionTimestamp, creationTimestamp = '' } = record.metadata;
+  const [uid, namespace] = [uidOf(record), namespaceOf(record)];
+  const wanted = deletionTimestamp === undefined ? wantedHost(record.spec, { name, namespace }, settings) : undefined;
+  const { url, hostClaim } = record.status ?? {};
+  // The address of a record that a listener's cluster runs is what that cluster reports: it claims no host here.
+  const reported = url !== undefined && runsHere(record) ? [hostOf(url)] : [];
+  const object = addresses?.get({ namespace, name: names(name).address });
+  const routed = object?.metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid ? hostsOf(object) : [];
+  return {
+    wanted,
+    claim: {
+      uid,
+      namespace,
+      name,
+      createdAt: creationTimestamp,
+      holds: new Set([...reported, ...routed]),
+      ...(hostClaim && hostClaim.host === wanted && { reported: hostClaim }),
+    },
+  };
 }
 
-function hostsIn({ wanted, claim }: Grip): Set<string> {
+function hostsIn({ wanted, claim }: RecordHosts): Set<string> {
   return new Set([
     ...(wanted === undefined ? [] : [wanted]),
     ...claim.holds,
@@ -156,12 +141,12 @@ function hostsIn({ wanted, claim }: Grip): Set<string> {
   ]);
 }
 
-function letGo(before: Grip, now: Grip | undefined): string[] {
+function released(before: RecordHosts, after: RecordHosts | undefined): string[] {
   return [...hostsIn(before)].filter((host) => {
-    if (!now) return true;
-    const { claim } = now;
+    if (!after) return true;
+    const { claim } = after;
     return (
-      (before.wanted === host && now.wanted !== host) ||
+      (before.wanted === host && after.wanted !== host) ||
       (before.claim.holds.has(host) && !claim.holds.has(host)) ||
       (before.claim.reported?.host === host && claim.reported?.host !== host)
     );

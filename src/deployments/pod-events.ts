@@ -74,9 +74,9 @@ export function makePodEvents(now: () => Date): PodEvents {
         fieldSelector: `regarding.uid=${uid},reason=${KINDS[of].reason}`,
         limit: 20,
       });
-      const said = KINDS[of].choose(items);
-      asked.set(uid, { of, at: now().getTime(), words: said });
-      return said;
+      const chosen = KINDS[of].choose(items);
+      asked.set(uid, { of, at: now().getTime(), words: chosen });
+      return chosen;
     } catch (err) {
       log.debug({ err, pod: metadata.name }, 'Could not list the events of a pod');
       return before?.words;
@@ -94,13 +94,13 @@ export function makePodEvents(now: () => Date): PodEvents {
         .toSorted((a, b) => (a.pod.metadata.name < b.pod.metadata.name ? -1 : 1))
         .slice(0, PODS_ASKED);
       if (late.length === 0) return pods;
-      const said = new Map(
+      const messages = new Map(
         await Promise.all(
           late.map(async ({ pod, of }) => [pod, { of, words: await words(pod, of, client, log) }] as const),
         ),
       );
       return pods.map((pod) => {
-        const one = said.get(pod);
+        const one = messages.get(pod);
         return one?.words === undefined ? pod : { ...pod, [KINDS[one.of].field]: one.words };
       });
     },

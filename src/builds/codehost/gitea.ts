@@ -1,7 +1,7 @@
 // Gitea and Forgejo. The first page says how many repositories there are; the others are then read a few at a time.
 
 import { CodeHostFailed } from '../../lib/errors.ts';
-import { failureOf, type Session } from './listing-session.ts';
+import { codeHostFailure, type Session } from './listing-session.ts';
 import { type Listed, readPage } from './repositories.ts';
 
 export interface GiteaAccount {
@@ -23,7 +23,7 @@ export async function listGitea({ apiUrl, token }: GiteaAccount, session: Sessio
       headers: { authorization: `token ${token}`, accept: 'application/json', 'user-agent': 'davit' },
     });
     if (answer.status !== 200)
-      throw failureOf(answer.status, (name) => answer.headers.get(name), answer.body, new Date());
+      throw codeHostFailure(answer.status, (name) => answer.headers.get(name), answer.body, new Date());
     const total = answer.headers.get('x-total-count');
     return {
       listed: readPage(parsed(answer.body)),

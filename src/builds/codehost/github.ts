@@ -5,7 +5,7 @@ import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/core';
 import { paginateRest } from '@octokit/plugin-paginate-rest';
 import { CodeHostFailed } from '../../lib/errors.ts';
-import { failureOf, type Session } from './listing-session.ts';
+import { codeHostFailure, type Session } from './listing-session.ts';
 import { type Listed, readPage } from './repositories.ts';
 
 export interface GitHubAccount {
@@ -83,7 +83,7 @@ function fetchWith(session: Session): (url: string, request: OctokitRequest) => 
     // Octokit corrects a wrong clock by the message of a 401. All other failures are handled here, in particular 409,
     // which Octokit's paging treats as an empty list.
     if (answer.status >= 300 && isAuthorized)
-      throw failureOf(answer.status, (name) => answer.headers.get(name), answer.body, new Date());
+      throw codeHostFailure(answer.status, (name) => answer.headers.get(name), answer.body, new Date());
     if (isAuthorized) needJson(answer.body);
     return {
       status: answer.status,
@@ -109,7 +109,7 @@ function asFailure(error: unknown): CodeHostFailed {
   if (error instanceof CodeHostFailed) return error;
   const { cause, status } = error as { readonly cause?: unknown; readonly status?: number };
   if (cause instanceof CodeHostFailed) return cause;
-  if (status === 401) return failureOf(401, () => null, '', new Date());
+  if (status === 401) return codeHostFailure(401, () => null, '', new Date());
   // Without a status there was no response: the credentials cannot be used, for example because the key is invalid.
   if (status === undefined && isAboutKeys(error))
     return new CodeHostFailed(

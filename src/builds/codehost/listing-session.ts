@@ -93,7 +93,7 @@ export function makeSession(options: SessionOptions): Session {
 }
 
 /** The failure for an unsuccessful answer. `message` is the host's text, which is evaluated and not passed on. */
-export function failureOf(
+export function codeHostFailure(
   status: number,
   header: (name: string) => string | null,
   message: string,

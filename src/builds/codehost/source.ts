@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { CodeHostFailed } from '../../lib/errors.ts';
-import { failureOf, type Session } from './listing-session.ts';
+import { codeHostFailure, type Session } from './listing-session.ts';
 
 /** Owner and name of a repository, from its URL. */
 export interface RepositoryName {
@@ -56,7 +56,7 @@ export async function commitAt(
       { missing: 'repository' },
     );
   if (there.status !== 200)
-    throw failureOf(there.status, (header) => there.headers.get(header), there.body, new Date());
+    throw codeHostFailure(there.status, (header) => there.headers.get(header), there.body, new Date());
   const more = kind === 'gitea' ? '&limit=1&stat=false&verification=false&files=false' : '&per_page=1';
   const answer = await session.ask(`${repository}/commits?sha=${encodeURIComponent(ref)}${more}`, { headers });
   // 409: the repository is empty. 422: GitHub's response to an invalid ref. 500: Gitea's response to a missing ref.
@@ -70,7 +70,7 @@ export async function commitAt(
       { missing: 'ref' },
     );
   if (answer.status !== 200)
-    throw failureOf(answer.status, (header) => answer.headers.get(header), answer.body, new Date());
+    throw codeHostFailure(answer.status, (header) => answer.headers.get(header), answer.body, new Date());
   const [commit] = commits?.data ?? [];
   if (commit === undefined) throw new CodeHostFailed('malformed', "The code host's answer is not a list of commits.");
   return commit.sha;

@@ -212,7 +212,7 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
         return found;
       }
       // oxlint-disable-next-line no-await-in-loop -- as above
-      if (answer.statusCode !== 200) throw await failureOf(answer);
+      if (answer.statusCode !== 200) throw await registryFailure(answer);
       // oxlint-disable-next-line no-await-in-loop -- as above
       const page = Page.safeParse(jsonOf(await textOf(answer, LARGEST_MANIFEST, asked.signal)));
       if (!page.success) throw new RegistryFailed('malformed', 'The registry sent something other than a list.');
@@ -244,7 +244,7 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
         await discard(answer);
         return undefined;
       }
-      if (answer.statusCode !== 200) throw await failureOf(answer);
+      if (answer.statusCode !== 200) throw await registryFailure(answer);
       const parsed = Manifest.safeParse(jsonOf(await textOf(answer, LARGEST_ARTIFACT, signal)));
       if (parsed.success) return parsed.data;
       throw new RegistryFailed('malformed', 'The registry sent something other than a manifest.');
@@ -274,7 +274,7 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
         await discard(answer);
         return false;
       }
-      if (answer.statusCode !== 200) throw await failureOf(answer);
+      if (answer.statusCode !== 200) throw await registryFailure(answer);
       const type = [answer.headers['content-type'] ?? MANIFEST_TYPE].flat()[0] ?? MANIFEST_TYPE;
       const body = await textOf(answer, LARGEST_MANIFEST, signal);
       if (body.length > LARGEST_IMAGE)
@@ -311,7 +311,7 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
         await discard(answer);
         return undefined;
       }
-      if (answer.statusCode !== 200) throw await failureOf(answer);
+      if (answer.statusCode !== 200) throw await registryFailure(answer);
       return piecesOf(answer, signal);
     },
   };
@@ -369,12 +369,12 @@ async function discard(answer: Answer): Promise<void> {
 }
 
 async function need(answer: Answer, status: number): Promise<void> {
-  if (answer.statusCode !== status) throw await failureOf(answer);
+  if (answer.statusCode !== status) throw await registryFailure(answer);
   await discard(answer);
 }
 
 /** Converts an unsuccessful response to an error. The registry's error text is evaluated, but not passed on. */
-async function failureOf(answer: Answer): Promise<RegistryFailed> {
+async function registryFailure(answer: Answer): Promise<RegistryFailed> {
   const { statusCode: status } = answer;
   const words = await textOf(answer, LARGEST_ERROR, AbortSignal.timeout(5000)).catch(() => '');
   if (status === 401 || status === 403)

@@ -88,11 +88,11 @@ export function upkeepOf(observed: ObservedRepository, { cacheDays }: UpkeepSett
     ...(isCached ? [CACHE_TAG] : []),
   ]);
   // A tag that somebody pushed stays as long as the deployment.
-  const isOurs = (tag: string): boolean => record === undefined || OWN_TAG.test(tag);
+  const isOfDavit = (tag: string): boolean => record === undefined || OWN_TAG.test(tag);
   const untagged = digests.filter((digest) => !there.has(keepTag(digest)));
   // The registry may refuse to tag an image. Another tag may then be all that keeps it.
   const mayKeepAnother = (tag: string): boolean => untagged.length > 0 && !OF_ONE_THING.test(tag);
-  return { untagged, unneeded: tags.filter((tag) => !needed.has(tag) && isOurs(tag) && !mayKeepAnother(tag)) };
+  return { untagged, unneeded: tags.filter((tag) => !needed.has(tag) && isOfDavit(tag) && !mayKeepAnother(tag)) };
 }
 
 /** Tags that never name an image which something else names by digest. */

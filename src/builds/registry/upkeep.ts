@@ -135,7 +135,7 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
     expectTags(named.in(repository));
     const errors: unknown[] = [];
     await putPending(repository, signal).catch((error: unknown) => errors.push(error));
-    const observed = observe(repository, named.in(repository), caches, settings, registry);
+    const observed = observeRepository(repository, named.in(repository), caches, settings, registry);
     let deleted = 0;
     if (observed !== undefined && !settings.paused && upkeep.enabled) {
       const { unneeded: tagsNow } = upkeepOf({ ...observed, tags: [...tags] }, upkeep, now());
@@ -252,7 +252,7 @@ async function rethrow([first]: readonly unknown[]): Promise<void> {
  * The repository without its tags. Undefined if it is not a deployment's, or of a tenant whose records this process does not see:
  * Davit then deletes nothing in it.
  */
-function observe(
+function observeRepository(
   repository: string,
   images: readonly ImageName[],
   caches: Caches,

@@ -131,7 +131,7 @@ export function checkAddress(observed: Observed, outcome: AddressOutcome, refusa
         `${outcome.host} belongs to ${outcome.by === undefined ? 'a deployment of another tenant' : `deployment ${outcome.by}`}. Choose another host. If the host is released, this deployment gets it automatically.`,
       );
     case 'undecided':
-      return notMade(outcome.host);
+      return notObserved(outcome.host);
     case 'held':
       return checkHeld(observed, outcome.host, refusals);
   }
@@ -144,7 +144,7 @@ function checkHeld(observed: Observed, host: string, refusals: readonly ActionFa
   const object = addressOf(observed);
   if (!object && observed.addressKindMissing)
     return stalled('GatewayApiMissing', `The cluster has no HTTPRoutes, which ${host} needs. Install the Gateway API.`);
-  if (!object) return notMade(host);
+  if (!object) return notObserved(host);
   return object.kind === 'Ingress' ? checkIngress(object, host) : checkRoute(object, host);
 }
 
@@ -184,6 +184,6 @@ function pending(message: string): Entry {
   return unknown('AddressPending', message);
 }
 
-function notMade(host: string): Entry {
+function notObserved(host: string): Entry {
   return unknown('NotObserved', `The address object for ${host} does not exist yet.`);
 }

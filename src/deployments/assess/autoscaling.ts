@@ -1,4 +1,4 @@
-// What is said of the number of pods, and of fields that are not taken as they stand. None of it makes a record less
+// What is reported of the number of pods, and of fields that are not taken as they stand. None of it makes a record less
 // Ready: an autoscaler that knows nothing leaves the pods as many as they are.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
@@ -59,9 +59,9 @@ function checkDepth(observed: Observed, byDepth: boolean): Entry {
     );
   const name = observed.names.queue;
   const object = childOf(observed, 'ScaledObject', name) as Autoscaler | undefined;
-  const said = (wanted: string): ObservedCondition | undefined =>
+  const conditionWith = (wanted: string): ObservedCondition | undefined =>
     object?.status?.conditions?.find(({ type }) => type === wanted);
-  const ready = said('Ready');
+  const ready = conditionWith('Ready');
   if (!ready) return fail('NotObserved', 'KEDA has not reported on the queue workers yet.');
   if (ready.status !== 'True')
     return fail(
@@ -69,7 +69,7 @@ function checkDepth(observed: Observed, byDepth: boolean): Entry {
       `KEDA cannot ask for the depth of the queue (${quoted(ready.reason ?? ready.status, 128)}), so the number of queue workers does not change. Check queue_depth.query, and run kubectl describe scaledobject ${name}.`,
     );
   // KEDA starts the first pod and ends the last one; what is between is up to its autoscaler. KEDA before 2.21 does not tell.
-  const active = said('HPAActive');
+  const active = conditionWith('HPAActive');
   if (active?.status === 'False')
     return fail(
       'QueueDepthUnknown',

@@ -44,7 +44,7 @@ export function migrationOf(observed: ObservedChildren, revision: AppRevision): 
   const { requested, id } = revision.spec;
   const latched = revision.status?.migration;
   if (!requested.runtime?.migrate || hasMigrated(revision)) return { is: 'done' };
-  const job = jobsOf(observed).find((one) => revisionIdOf(one) === id);
+  const job = migrationJobs(observed).find((one) => revisionIdOf(one) === id);
   // Pods that were started followed a migration that succeeded.
   if (!job && latched?.phase !== 'Failed' && isStarted(observed, revision)) return { is: 'done' };
   const end = job && endOf(observed, job);
@@ -53,18 +53,18 @@ export function migrationOf(observed: ObservedChildren, revision: AppRevision): 
   if (latched?.phase === 'Failed') return { is: 'failed', message: latched.message ?? '' };
   if (!job) return { is: latched ? 'lost' : 'due' };
   if (end === 'succeeded') return { is: 'done' };
-  return end === 'failed' ? failureOf(observed, revision, job) : { is: 'running' };
+  return end === 'failed' ? migrationFailure(observed, revision, job) : { is: 'running' };
 }
 
 /** What the status of a revision says of its migration; undefined before its Job is made. */
 export function migrationStatusOf(observed: ObservedChildren, revision: AppRevision): MigrationStatus | undefined {
   const before = revision.status?.migration;
   if (before && before.phase !== 'Running') return before;
-  const job = jobsOf(observed).find((one) => revisionIdOf(one) === revision.spec.id);
+  const job = migrationJobs(observed).find((one) => revisionIdOf(one) === revision.spec.id);
   if (!job) return before;
   const end = endOf(observed, job);
   if (end === 'succeeded') return { phase: 'Succeeded', job: job.metadata.name };
-  const failure = end === 'failed' ? failureOf(observed, revision, job) : undefined;
+  const failure = end === 'failed' ? migrationFailure(observed, revision, job) : undefined;
   return failure?.is === 'failed'
     ? { phase: 'Failed', job: job.metadata.name, message: shortened(failure.message) }
     : { phase: 'Running', job: job.metadata.name };
@@ -72,7 +72,7 @@ export function migrationStatusOf(observed: ObservedChildren, revision: AppRevis
 
 /** Another revision whose migration is still running: half of a migration is worse than a late rollout, so it is let finish. */
 export function migratingBefore(observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
-  const jobs = jobsOf(observed).filter((job) => endOf(observed, job) === undefined);
+  const jobs = migrationJobs(observed).filter((job) => endOf(observed, job) === undefined);
   const running = new Set(jobs.map(revisionIdOf));
   return observed.revisions.find(({ spec }) => spec.id !== latest.spec.id && running.has(spec.id));
 }
@@ -102,12 +102,13 @@ export function mayMigrate(observed: ObservedChildren, revision: AppRevision): b
  * obsolete too if a sidecar keeps its pod although the migration has succeeded: the Job would fail at its deadline.
  */
 export function obsoleteMigrations(observed: ObservedChildren, latest: AppRevision): readonly KubeObject[] {
-  return jobsOf(observed).filter((job) => {
+  return migrationJobs(observed).filter((job) => {
     const id = revisionIdOf(job);
     const revision = observed.revisions.find(({ spec }) => spec.id === id);
     const phase = revision?.status?.migration?.phase;
     if (job.metadata.deletionTimestamp !== undefined) return false;
-    if (id === latest.spec.id) return phase === 'Succeeded' && !hasEnded(job, 'Complete') && isHeld(observed, id);
+    if (id === latest.spec.id)
+      return phase === 'Succeeded' && !hasEnded(job, 'Complete') && isKeptBySidecar(observed, id);
     if (endOf(observed, job) === undefined) return false;
     return !revision || (phase !== undefined && phase !== 'Running');
   });
@@ -175,7 +176,7 @@ function follow({ record: { metadata }, names }: ObservedRecord, { spec: { id } 
   return `kubectl logs job/${names.migration(id)} -n ${metadata.namespace} shows how far it is`;
 }
 
-function failureOf(observed: ObservedChildren, revision: AppRevision, job: Job): Migration {
+function migrationFailure(observed: ObservedChildren, revision: AppRevision, job: Job): Migration {
   const todo = 'Correct the cause, then deploy a new revision.';
   const { name, namespace } = job.metadata;
   const meanwhile = `The whole log: kubectl logs job/${name} -n ${namespace}. ${whatServes(observed)} A new revision migrates again.`;
@@ -197,7 +198,7 @@ function failureOf(observed: ObservedChildren, revision: AppRevision, job: Job):
   return { is: 'failed', message: `The migration failed. ${trouble?.message ?? todo} ${meanwhile}` };
 }
 
-function jobsOf(observed: ObservedChildren): readonly Job[] {
+function migrationJobs(observed: ObservedChildren): readonly Job[] {
   return observed.children.filter(
     (child) =>
       child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === MIGRATION && isOurs(child, observed),
@@ -222,7 +223,7 @@ function endOf(observed: Pick<ObservedChildren, 'pods'>, job: Job): 'succeeded' 
 }
 
 /** Whether a container beside Davit's own goes on in a pod of the migration. A sidecar of Kubernetes' own is an init container. */
-function isHeld(observed: Pick<ObservedChildren, 'pods'>, revisionId: string): boolean {
+function isKeptBySidecar(observed: Pick<ObservedChildren, 'pods'>, revisionId: string): boolean {
   return podsOf(observed, MIGRATION, revisionId).some(({ status }) =>
     status?.containerStatuses?.some(({ name, state }) => name !== MIGRATION_CONTAINER && state?.running !== undefined),
   );

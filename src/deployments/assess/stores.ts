@@ -67,10 +67,10 @@ type Check = (seen: Seen) => Entry | undefined;
 
 const OWN_CHECKS: readonly Check[] = [
   volumeUnusable,
-  passwordLost,
+  passwordMissing,
   ownAnswers,
   setRefused,
-  notMade,
+  notCreated,
   podsFail,
   podStuck,
   resizing,
@@ -159,7 +159,7 @@ function volumeUnusable({ part, observed, failures }: Seen): Entry | undefined {
 }
 
 // Running pods have the password in their environment, so PostgreSQL may answer; its next pod does not start.
-function passwordLost({ part, observed, what, failures }: Seen): Entry | undefined {
+function passwordMissing({ part, observed, what, failures }: Seen): Entry | undefined {
   const { postgresSecret, redisSecret } = observed.names;
   const secret = part === 'postgres' ? postgresSecret : redisSecret;
   const lost = failures.find(({ reason, ref }) => reason === 'PasswordMissing' && ref.name === secret);
@@ -177,7 +177,7 @@ function setRefused({ name, failures }: Seen): Entry | undefined {
   return failure && fail(failure.reason, failure.message);
 }
 
-function notMade({ set, what }: Seen): Entry | undefined {
+function notCreated({ set, what }: Seen): Entry | undefined {
   return set ? undefined : fail('NotObserved', `${what} has not been created yet.`);
 }
 
@@ -220,7 +220,7 @@ export function unfinished(entry: Entry): Entry | undefined {
 
 function restarting({ observed, part, set, what }: Seen): Entry | undefined {
   if (!set || !isReady(set)) return undefined;
-  const how = hasNewTemplate(set, podsOf(observed, part))
+  const how = replacesPods(set, podsOf(observed, part))
     ? 'is restarting with its new settings'
     : 'is being restarted, because its pod was evicted or deleted; its settings are the same';
   return fail('Starting', `${what} ${how}.`);
@@ -230,7 +230,7 @@ function hasNewestPod(updateRevision: string | undefined, pods: readonly Pod[]):
   return pods.every(({ metadata: { labels } }) => labels?.[CONTROLLER_REVISION_LABEL] === updateRevision);
 }
 
-function hasNewTemplate({ metadata, status = {} }: Workload, pods: readonly Pod[]): boolean {
+function replacesPods({ metadata, status = {} }: Workload, pods: readonly Pod[]): boolean {
   const { observedGeneration = 0, currentRevision, updateRevision } = status;
   if (observedGeneration < (metadata.generation ?? 1) || currentRevision !== updateRevision) return true;
   return !hasNewestPod(updateRevision, pods);

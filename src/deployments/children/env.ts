@@ -72,13 +72,13 @@ const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageCompone
   redis_host: ({ record }) => redisHost(record),
   redis_port: () => String(REDIS_PORT),
   redis_password: ({ record }) => ({ secretName: names(record.metadata.name).redisSecret, secretKey: 'password' }),
-  jobs: ({ revision }, role) => jobsOf(revision.spec.resolved, role),
+  jobs: ({ revision }, role) => jobsPerWorker(revision.spec.resolved, role),
   role: (_inputs, role) => role,
   port: ({ revision }, role) => String(healthOf(revision.spec, role).port),
 };
 
 /** A main service with queue workers processes no jobs itself, and a migration none. */
-function jobsOf(resolved: Readonly<Resolved>, role: ImageComponent): string {
+function jobsPerWorker(resolved: Readonly<Resolved>, role: ImageComponent): string {
   return String((role === 'server' && resolved.queue) || role === MIGRATION ? 0 : JOBS_PER_WORKER);
 }
 
@@ -97,7 +97,7 @@ function platformVariables({ record, revision, tenantId }: Inputs, role: ImageCo
     { name: 'DAVIT_DEPLOYMENT_ID', value: idOf(record) },
     { name: 'DAVIT_REVISION_ID', value: id },
     { name: 'DAVIT_TENANT_ID', value: tenantId },
-    { name: 'N_JOBS_PER_WORKER', value: jobsOf(resolved, role) },
+    { name: 'N_JOBS_PER_WORKER', value: jobsPerWorker(resolved, role) },
     { name: 'OTEL_SERVICE_NAME', value: name },
     {
       name: 'OTEL_RESOURCE_ATTRIBUTES',

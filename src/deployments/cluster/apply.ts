@@ -58,8 +58,8 @@ async function applyOne(
   try {
     if (handOverFloor !== undefined) await handOver(wanted, handOverFloor, resource, cluster);
     const object = observed
-      ? await applied(wanted, observed, resource, cluster)
-      : await madeAnew(wanted, resource, record, cluster);
+      ? await applyChild(wanted, observed, resource, cluster)
+      : await createChild(wanted, resource, record, cluster);
     if (!object) return nameConflict(wanted);
     overlayWrite(cluster.caches, object);
     return undefined;
@@ -71,7 +71,7 @@ async function applyOne(
 // The cache holds only objects with Davit's label, so a foreign object may have the name. The create request detects
 // that by a 409. If the record already has condition reason NameConflict, the object is read first, so that a retry
 // sends no write.
-async function madeAnew(
+async function createChild(
   wanted: KubeObject,
   resource: Resource,
   record: AppDeployment,
@@ -86,20 +86,20 @@ async function madeAnew(
       if (!(error instanceof Conflict)) throw error;
     }
   }
-  const there = await inTheWay(wanted, resource, cluster);
+  const there = await existing(wanted, resource, cluster);
   if (!there) return make();
   if (!wasMadeFor(record, there, wanted)) return undefined;
   const { uid = '' } = there.metadata;
-  return applied({ ...wanted, metadata: { ...wanted.metadata, uid } }, undefined, resource, cluster);
+  return applyChild({ ...wanted, metadata: { ...wanted.metadata, uid } }, undefined, resource, cluster);
 }
 
-function inTheWay(wanted: KubeObject, resource: Resource, cluster: Cluster): Promise<KubeObject | undefined> {
+function existing(wanted: KubeObject, resource: Resource, cluster: Cluster): Promise<KubeObject | undefined> {
   return cluster.client.get(resource, placeOf(wanted)).catch(undefinedIfNotFound);
 }
 
 // If the API server rejects a manifest that it accepted before, another field manager's change is the cause: repair it,
 // then apply again.
-async function applied(
+async function applyChild(
   object: KubeObject,
   observed: KubeObject | undefined,
   resource: Resource,

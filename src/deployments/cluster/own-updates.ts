@@ -39,10 +39,10 @@ export async function leaveToApplies(
 
 /** Undefined if no patch owns anything. */
 function withoutOwnUpdates(entries: readonly ManagedField[] = []): readonly ManagedField[] | undefined {
-  const isOwn = (entry: ManagedField, operation: string): boolean =>
+  const isDavits = (entry: ManagedField, operation: string): boolean =>
     entry.manager === FIELD_MANAGER && entry.operation === operation && (entry.subresource ?? '') === '';
-  const update = entries.find((entry) => isOwn(entry, 'Update'));
-  const applied = entries.find((entry) => isOwn(entry, 'Apply'));
+  const update = entries.find((entry) => isDavits(entry, 'Update'));
+  const applied = entries.find((entry) => isDavits(entry, 'Apply'));
   if (!update || !applied) return undefined;
   return entries
     .filter((entry) => entry !== update)

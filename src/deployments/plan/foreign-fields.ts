@@ -26,7 +26,8 @@ export function foreignFields(
     const { name } = wanted.metadata;
     const actual = childOf(observed, kind, name);
     if (!actual) return [];
-    const found = kind === 'Service' ? ofService(specOf(wanted), specOf(actual)) : ofPods(podOf(wanted), podOf(actual));
+    const found =
+      kind === 'Service' ? ofService(specOf(wanted), specOf(actual)) : ofPods(podSpecOf(wanted), podSpecOf(actual));
     return found.map((field) => `${kind} ${name}: ${field}`);
   });
 }
@@ -94,7 +95,7 @@ function pairs(list: string, wanted: Fields, actual: Fields): [Fields, Fields][]
   });
 }
 
-function podOf(object: KubeObject): Fields {
+function podSpecOf(object: KubeObject): Fields {
   return fieldsAt(fieldsAt(specOf(object), 'template'), 'spec');
 }
 function specOf(object: KubeObject): Fields {

@@ -48,10 +48,10 @@ export function podsToTry(
   const renewed = actions.flatMap((action) =>
     action.do === 'apply' && hasNewTemplate(action.object, action.observed) ? [action.object] : [],
   );
-  const stuck = desired.filter((object) => !renewed.includes(object) && isStuck(object, observed, now));
+  const stuck = desired.filter((object) => !renewed.includes(object) && lacksPod(object, observed, now));
   return [...renewed, ...stuck].map((workload) => ({
     workload,
-    pod: podOf(workload),
+    pod: podFrom(workload),
     replaces: workload.kind === 'StatefulSet' && podsOfSet(workload, observed) > 0,
   }));
 }
@@ -63,9 +63,9 @@ function hasNewTemplate(wanted: Rendered, actual: Rendered | undefined): boolean
   return hasDrifted(wanted.spec?.template, actual.spec?.template);
 }
 
-function isStuck(wanted: KubeObject, observed: ObservedChildren, now: Date): boolean {
+function lacksPod(wanted: KubeObject, observed: ObservedChildren, now: Date): boolean {
   if (wanted.kind !== 'StatefulSet') return false;
-  const sinceMs = withoutPodForMs(find(wanted, observed), now);
+  const sinceMs = withoutPodForMs(workloadFor(wanted, observed), now);
   return sinceMs !== undefined && sinceMs > SLOWEST_POD_MS;
 }
 
@@ -89,10 +89,10 @@ export function untilStuckMs(observed: ObservedChildren, now: Date): number | un
 }
 
 function podsOfSet(wanted: KubeObject, observed: ObservedChildren): number {
-  return find(wanted, observed)?.status?.replicas ?? 0;
+  return workloadFor(wanted, observed)?.status?.replicas ?? 0;
 }
 
-function find({ kind, metadata: { name } }: KubeObject, observed: ObservedChildren): Workload | undefined {
+function workloadFor({ kind, metadata: { name } }: KubeObject, observed: ObservedChildren): Workload | undefined {
   return observed.children.find(
     (child) => child.kind === kind && child.metadata.name === name && isOurs(child, observed),
   );
@@ -106,7 +106,7 @@ export function withoutRefused(actions: readonly Action[], refusals: readonly Ac
 }
 
 /** Named after the workload, because no pod of a workload has that name. */
-function podOf(workload: Rendered): KubeObject {
+function podFrom(workload: Rendered): KubeObject {
   const { namespace, name } = workload.metadata;
   const { metadata, spec } = workload.spec?.template ?? {};
   return {

@@ -35,23 +35,24 @@ type Ids = Readonly<Partial<Record<Component, string>>>;
  * `draft`, with the ids of the running pods that are its own too: under these ids the template of their part would not be changed for
  * it. Only pods of the active revision that are all ready are shared, also beside those of a rollout that has not ended: with its
  * template again, a Deployment keeps their ReplicaSet. It is decided once, when the revision is made. Who asks for
- * a new revision and changes nothing wants new pods, so that a tag is pulled again. `made`: the children of a
+ * a new revision and changes nothing wants new pods, so that a tag is pulled again. `render`: the children of a
  * revision, with their digests.
  */
 export function sharingPods(
   observed: Observed,
   draft: AppRevision,
-  made: (revision: AppRevision) => readonly KubeObject[],
+  render: (revision: AppRevision) => readonly KubeObject[],
 ): AppRevision {
   const active = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED');
-  if (!active || !isComparable(active, draft) || isAskedAgain(observed, draft) || !isMigrated(draft)) return draft;
+  if (!active || !isComparable(active, draft) || isAskedAgain(observed, draft) || !needsNoMigration(draft))
+    return draft;
   const roles = rolesOf(draft.spec.resolved).filter(
     (role) => isRoleRolled(observed, active, role) || isBeingReplaced(observed, active, role),
   );
   const ready: Ids = Object.fromEntries(roles.map((role) => [role, podsIdOf(active, role)]));
-  const children = made(withIds(draft, { ...ready, ...idsOfStores(observed) }));
+  const children = render(withIds(draft, { ...ready, ...idsOfStores(observed) }));
   const { actions } = plan(children, observed, NOTHING_PRUNED);
-  const before = made(active);
+  const before = render(active);
   const shared = roles.filter(
     (role) =>
       sameJson(templateIn(children, observed, role), templateIn(before, observed, role)) &&
@@ -78,7 +79,7 @@ function isAskedAgain({ revisions: [newest] }: ObservedRecord, { spec }: AppRevi
   return spec.rollbackTo === undefined && newest !== undefined && sameRevision(spec.requested, newest.spec.requested);
 }
 
-function isMigrated({ spec: { requested, resolved } }: AppRevision): boolean {
+function needsNoMigration({ spec: { requested, resolved } }: AppRevision): boolean {
   return !requested.runtime?.migrate || resolved.migrated === true;
 }
 

@@ -33,12 +33,12 @@ function isStuck(pod: Pod, { metadata, status = {} }: Workload): boolean {
     pod.metadata.deletionTimestamp === undefined &&
     template !== undefined &&
     template !== updateRevision &&
-    !runs(pod)
+    !isRunning(pod)
   );
 }
 
 /** The StatefulSet replaces pods that have ended and pods that are Ready. An injected sidecar that runs is no database. */
-function runs(pod: Pod): boolean {
+function isRunning(pod: Pod): boolean {
   const own = pod.metadata.labels?.[COMPONENT_LABEL];
   const container = pod.status?.containerStatuses?.find(({ name }) => name === own);
   return isReadyPod(pod) || container?.state?.running !== undefined;

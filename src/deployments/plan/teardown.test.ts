@@ -4,7 +4,7 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import { VARIABLES_LABEL } from '../../schema/meta.ts';
 import type { Pod } from '../assess/observed.ts';
 import { withOverdue } from '../assess/terminating-pods.ts';
-import { nextStep, orphanedChildren } from './teardown.ts';
+import { nextTeardownStep, orphanedChildren } from './teardown.ts';
 
 const NOW = new Date('2026-02-02T02:02:02Z');
 const OWN_VALUES = { secrets: [{ name: 'KEY', secretName: 'shop--vars-1', secretKey: 'KEY' }] };
@@ -37,7 +37,7 @@ function going(deletionTimestamp: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, deletionTimestamp }, spec: { nodeName: 'n1' } };
 }
 
-describe('nextStep', () => {
+describe('nextTeardownStep', () => {
   const everything = [
     aWorkload('server', revision),
     aStore('redis'),
@@ -77,13 +77,13 @@ describe('nextStep', () => {
     { name: 'then the values', children: [values], pods: [], want: ['Secret shop--vars-1'] },
     { name: 'then the revisions', children: [], pods: [], want: [`AppRevision ${revision.metadata.name}`] },
   ])('$name', ({ children, pods, want }) => {
-    const step = nextStep(anObserved(record, { children, pods, revisions: [revision] }), NOW);
+    const step = nextTeardownStep(anObserved(record, { children, pods, revisions: [revision] }), NOW);
     expect(step?.remove.map((object) => `${object.kind} ${object.metadata.name}`)).toEqual(want);
   });
 
   it('a retained database keeps its volume and password', () => {
     const kept = aRecord({ databaseDeletionPolicy: 'Retain' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    expect(nextStep(anObserved(kept, { children: [claim, password] }), NOW)).toBeUndefined();
+    expect(nextTeardownStep(anObserved(kept, { children: [claim, password] }), NOW)).toBeUndefined();
   });
 
   it('what another record of the name left behind is not touched', () => {
@@ -91,17 +91,17 @@ describe('nextStep', () => {
       ...claim,
       metadata: { ...claim.metadata, labels: { ...claim.metadata.labels, 'davit.dev/deployment-uid': 'other' } },
     };
-    expect(nextStep(anObserved(record, { children: [foreign] }), NOW)).toBeUndefined();
+    expect(nextTeardownStep(anObserved(record, { children: [foreign] }), NOW)).toBeUndefined();
   });
 
   it('values that this record never named stay: the next record of the name may have sent them', () => {
     const next = { ...values, metadata: { ...values.metadata, name: 'shop--vars-2' } };
-    expect(nextStep(anObserved(record, { children: [next] }), NOW)).toBeUndefined();
+    expect(nextTeardownStep(anObserved(record, { children: [next] }), NOW)).toBeUndefined();
     const old = aRevision(
       aRecord({ secrets: [{ name: 'KEY', secretName: 'shop--vars-2', secretKey: 'KEY' }] }),
       'DEPLOYED',
     );
-    const step = nextStep(anObserved(record, { children: [values, next], revisions: [old] }), NOW);
+    const step = nextTeardownStep(anObserved(record, { children: [values, next], revisions: [old] }), NOW);
     expect(step?.remove.map(({ metadata }) => metadata.name)).toEqual(['shop--vars-1', 'shop--vars-2']);
   });
 
@@ -110,7 +110,7 @@ describe('nextStep', () => {
       ...aStore('redis'),
       metadata: { ...aStore('redis').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
     };
-    expect(nextStep(anObserved(record, { children: [going] }), NOW)).toEqual({ waitsFor: 'Redis', remove: [] });
+    expect(nextTeardownStep(anObserved(record, { children: [going] }), NOW)).toEqual({ waitsFor: 'Redis', remove: [] });
   });
 
   it.each([
@@ -135,14 +135,14 @@ describe('nextStep', () => {
       hindrance: undefined,
     },
   ])('a pod $name is named', ({ pods, waitsFor, hindrance }) => {
-    const step = nextStep(anObserved(record, { pods, children: [claim] }), NOW);
+    const step = nextTeardownStep(anObserved(record, { pods, children: [claim] }), NOW);
     expect(step).toEqual({ waitsFor, remove: [], ...(hindrance !== undefined && { hindrance }) });
   });
 
   it('a pod that no workload controls is not waited for', () => {
     const copy = aPod('postgres', revision, {});
     const { ownerReferences: _owners, ...metadata } = copy.metadata;
-    expect(nextStep(anObserved(record, { pods: [{ ...copy, metadata }] }), NOW)).toBeUndefined();
+    expect(nextTeardownStep(anObserved(record, { pods: [{ ...copy, metadata }] }), NOW)).toBeUndefined();
   });
 
   it('the tracing project goes only when asked', () => {
@@ -151,9 +151,9 @@ describe('nextStep', () => {
       kind: 'TracingProject' as const,
       metadata: { name: 'shop', namespace: 'team', uid: 't' },
     };
-    expect(nextStep({ ...anObserved(record), tracingProject: project }, NOW)).toBeUndefined();
+    expect(nextTeardownStep({ ...anObserved(record), tracingProject: project }, NOW)).toBeUndefined();
     const asked = aRecord({ tracingProjectDeletionPolicy: 'Delete' }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    expect(nextStep({ ...anObserved(asked), tracingProject: project }, NOW)?.remove).toEqual([project]);
+    expect(nextTeardownStep({ ...anObserved(asked), tracingProject: project }, NOW)?.remove).toEqual([project]);
   });
 });
 

@@ -23,11 +23,11 @@ export interface TeardownStep {
 const CLAIM_GOES_WITHIN_MS = 60_000;
 
 /** The first step with remaining objects, or undefined if none remain and the finalizer can be removed. */
-export function nextStep(observed: Observed, now: Date): TeardownStep | undefined {
+export function nextTeardownStep(observed: Observed, now: Date): TeardownStep | undefined {
   for (const [waitsFor, objects] of stepsOf(observed)) {
     if (objects.length === 0) continue;
     const pods = objects.filter(({ kind }) => kind === 'Pod') as readonly Pod[];
-    const hindrance = hindranceOf(objects, pods, observed, now);
+    const hindrance = hindranceIn(objects, pods, observed, now);
     return {
       waitsFor: `${waitsFor}${namesOf(pods)}`,
       remove: objects.filter((object) => object.kind !== 'Pod' && !object.metadata.deletionTimestamp),
@@ -48,7 +48,7 @@ function rank({ overdue }: Pod): number {
   return overdue ? 0 : 1;
 }
 
-function hindranceOf(
+function hindranceIn(
   objects: readonly KubeObject[],
   pods: readonly Pod[],
   { pods: all }: Pick<ObservedChildren, 'pods'>,

@@ -148,7 +148,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a migration that failed is ignored': bug(
     'src/deployments/assess/migration.ts',
-    "return end === 'failed' ? failureOf(observed, revision, job) : { is: 'running' };",
+    "return end === 'failed' ? migrationFailure(observed, revision, job) : { is: 'running' };",
     "return { is: end === 'failed' ? 'done' : 'running' };",
     'migrated',
   ),
@@ -210,12 +210,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     replacements: [
       {
         file: 'src/deployments/finalize.ts',
-        from: 'const step = nextStep(cached, now);',
+        from: 'const step = nextTeardownStep(cached, now);',
         to: 'const step = undefined;',
       },
       {
         file: 'src/deployments/finalize.ts',
-        from: 'const step = nextStep(live, now);',
+        from: 'const step = nextTeardownStep(live, now);',
         to: 'const step = undefined;',
       },
     ],
@@ -223,7 +223,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   },
   'a teardown ends without a live list': bug(
     'src/deployments/finalize.ts',
-    'const step = nextStep(live, now);',
+    'const step = nextTeardownStep(live, now);',
     'const step = undefined;',
     'delete',
     {
