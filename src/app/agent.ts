@@ -2,9 +2,8 @@
 // reports on them. It connects to the hub; the hub never connects to it.
 
 import { hostname } from 'node:os';
-import { revisionsOf } from '../deployments/record/revisions.ts';
 import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
-import { sleep, systemClock } from '../lib/controller/clock.ts';
+import { systemClock } from '../lib/controller/clock.ts';
 import { startController } from '../lib/controller/controller.ts';
 import type { Checks } from '../lib/controller/health.ts';
 import { runLeaderElection } from '../lib/controller/leader-election.ts';
@@ -13,21 +12,17 @@ import { makeReflector } from '../lib/controller/reflector.ts';
 import type { Tracer } from '../lib/controller/tracer.ts';
 import { makeWorkQueue } from '../lib/controller/work-queue.ts';
 import { NAMESPACES } from '../lib/kube/api-resources.ts';
-import type { KubeClient, KubeObject, Resource } from '../lib/kube/client.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
 import type { ClusterAccess } from '../lib/kube/config.ts';
 import type { Logger } from '../lib/logger.ts';
-import { type AgentCaches, HUB_IDLE_MS, makeAgentCaches } from '../listeners/agent/caches.ts';
+import { HUB_IDLE_MS, makeAgentCaches } from '../listeners/agent/caches.ts';
 import { holdHubLease } from '../listeners/agent/hub-lease.ts';
-import { type AgentLogsOptions, makeLogReconciler, wakeLogs, withoutPage } from '../listeners/agent/logs.ts';
+import { withoutPage } from '../listeners/agent/logs.ts';
 import { makeAgentReconciler, wakeWorks } from '../listeners/agent/works.ts';
-import { MOST_BYTES_OF_CROSSING_PAGE, makeLogBudget } from '../logs/budget.ts';
-import { makePage } from '../logs/lines.ts';
-import { DeployLogsQuery } from '../logs/payloads.ts';
-import { podIdsIn, podsOf, readLogs } from '../logs/pods.ts';
 import { LISTENER_LOGS, type ListenerLog } from '../schema/listener-log.ts';
-import { LISTENER_AGENT, LISTENER_TOKEN } from '../schema/listener-names.ts';
-import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
+import { answerLogs } from './agent-logs.ts';
 import { type HubAccess, openHubAccess } from './hub-access.ts';
+import { renewToken } from './hub-token.ts';
 
 export interface ListenerOptions {
   readonly local: KubeClient;
@@ -56,20 +51,8 @@ export interface RunningListener {
   readonly done: Promise<void>;
 }
 
-const TOKEN_SECONDS = 86_400;
-const RENEW_TOKEN_MS = 3_600_000;
-const RETRY_TOKEN_MS = 60_000;
 /** Time limit of a renewal of the Lease: a connection that a firewall has forgotten is replaced before the hub counts the cluster as silent. */
 const LEASE_REQUEST_MS = 10_000;
-
-/** The subresource by which the account gets a token for itself. */
-const OWN_TOKEN: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'TokenRequest',
-  plural: `serviceaccounts/${LISTENER_AGENT}/token`,
-  namespaced: true,
-};
 
 /** Throws an Error for people if it is not configured. */
 export async function runListener(options: ListenerOptions): Promise<RunningListener> {
@@ -130,7 +113,7 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
   const hubClient = leaderOnly(plain, ends, holds);
   const local = leaderOnly(options.local, ends, holds);
   state.why = `hub ${hub.access.server} has not answered yet`;
-  const renewing = renewToken(hubClient, options, ends);
+  const renewing = renewToken(hubClient, hub, log, ends);
   const lease = await holdHubLease({
     hub: leaderOnly(options.hubClient(hub.access, LEASE_REQUEST_MS), ends, holds),
     namespace,
@@ -183,72 +166,4 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
     await Promise.all([controller.stop(), answering.stop()]);
   }
   await Promise.all([...watches, lease.done, renewing]);
-}
-
-interface Answering extends Pick<AgentLogsOptions, 'requests' | 'namespace' | 'clusterId'> {
-  readonly caches: AgentLogsOptions['caches'] & Pick<AgentCaches, 'revisions'>;
-  readonly hubClient: KubeClient;
-  readonly local: KubeClient;
-}
-
-/** Answers the hub's requests for logs. */
-function answerLogs(
-  { log, metrics, backoffMs }: Leading,
-  { hubClient, local, ...rest }: Answering,
-): { stop(): Promise<void> } {
-  const budget = makeLogBudget();
-  const queue = makeWorkQueue({ name: 'listener-logs', baseDelayMs: backoffMs, metrics });
-  const asleep = wakeLogs(rest.requests, queue);
-  const reconcile = makeLogReconciler({
-    ...rest,
-    hub: hubClient,
-    async readPage(copy, revision, query, signal) {
-      const page = makePage(DeployLogsQuery.parse(query), MOST_BYTES_OF_CROSSING_PAGE);
-      const { namespace = '', name } = copy.metadata;
-      const revisions = revisionsOf(copy, rest.caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
-      const pods = podsOf(copy, podIdsIn(revisions, revision));
-      return JSON.stringify(
-        page.done((await readLogs(local, pods, { page, budget, tenant: namespace, signal })) === true),
-      );
-    },
-  });
-  const controller = startController({ name: 'listener-logs', queue, workers: 2, log, metrics, reconcile });
-  return {
-    async stop() {
-      asleep();
-      controller.abort();
-      await controller.stop();
-    },
-  };
-}
-
-/** A token for a day, every hour: the first one, which a person carried here, ends soon. */
-async function renewToken(client: KubeClient, { hub, log }: Leading, signal: AbortSignal): Promise<void> {
-  const { namespace } = hub.access;
-  while (!signal.aborted) {
-    let delayMs = RENEW_TOKEN_MS;
-    try {
-      const request = {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenRequest',
-        metadata: { name: LISTENER_AGENT, namespace },
-        spec: {
-          expirationSeconds: TOKEN_SECONDS,
-          boundObjectRef: { kind: 'Secret', apiVersion: 'v1', name: LISTENER_TOKEN },
-        },
-      };
-      // oxlint-disable-next-line no-await-in-loop -- one token after the other
-      const made: KubeObject & { readonly status?: { readonly token?: string } } = await client.create(
-        OWN_TOKEN,
-        request,
-      );
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      if (made.status?.token !== undefined) await hub.keep(made.status.token);
-    } catch (err) {
-      log.warn({ err }, 'The token for the hub was not renewed');
-      delayMs = RETRY_TOKEN_MS;
-    }
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await sleep(systemClock, delayMs, signal);
-  }
 }

@@ -3,30 +3,26 @@
 import { checkPreconditions } from '../../deployments/assess/assessment.ts';
 import { type Observed, refTo } from '../../deployments/assess/observed.ts';
 import { pausedBy } from '../../deployments/assess/pause.ts';
-import { makeRevisionOnce } from '../../deployments/cluster/apply.ts';
 import type { Caches } from '../../deployments/cluster/caches.ts';
-import type { Cluster, Clusters } from '../../deployments/cluster/cluster.ts';
-import { causesOf, decisiveOf, failureOf, wasLost } from '../../deployments/cluster/failures.ts';
+import type { Clusters } from '../../deployments/cluster/cluster.ts';
+import { decisiveOf, failureOf, wasLost } from '../../deployments/cluster/failures.ts';
 import { reportRecord, reportRevision } from '../../deployments/cluster/report.ts';
 import { observeCaches } from '../../deployments/observe.ts';
-import { collectRevisions } from '../../deployments/prune-revisions.ts';
 import { runsHere } from '../../deployments/record/listener-assignment.ts';
-import { wantedRevision } from '../../deployments/record/wanted-revision.ts';
-import { overlayWrite, placeOf, until } from '../../lib/controller/cluster.ts';
-import type { Reconcile, Result } from '../../lib/controller/controller.ts';
+import { until } from '../../lib/controller/cluster.ts';
+import type { Reconcile } from '../../lib/controller/controller.ts';
 import type { EventRecorder } from '../../lib/controller/events.ts';
 import { keyOf, refOf } from '../../lib/controller/keys.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';
-import { Conflict, NotFound, Terminal, undefinedIfNotFound } from '../../lib/errors.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
-import type { Listener } from '../../schema/listener.ts';
+import { Conflict, NotFound } from '../../lib/errors.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { hubNamespace } from '../../schema/listener-names.ts';
-import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
-import { ABANDON_ANNOTATION, FIELD_MANAGER, REMOTE_FINALIZER } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import type { ListenerCaches } from './caches.ts';
-import { isSilent, type Mirrored, mirroredRevision, mirroredStatus, reportedSnapshot } from './mirror.ts';
-import { ensureWork, isGone, releaseWork, removeWork, workOf } from './works.ts';
+import { finalizeRemote, hasFinalizer } from './finalize.ts';
+import { handOver } from './hand-over.ts';
+import { isSilent, type Mirrored, mirroredRevision, mirroredStatus } from './mirror.ts';
+import { workOf } from './works.ts';
 
 export interface RemoteRecordsOptions extends Clusters {
   readonly listening: ListenerCaches;
@@ -50,8 +46,11 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
     const listener = caches.listeners.byUid(listenerId);
     const work = listening.works.get(workOf(record, hubNamespace(listenerId)));
     const paused = pausedBy(record, settings);
-    if (record.metadata.deletionTimestamp !== undefined)
-      return finalizeRemote({ record, listener, work, paused }, within);
+    if (record.metadata.deletionTimestamp !== undefined) {
+      const isOver = !hasFinalizer(record) || (paused === undefined && (await finalizeRemote(record, work, home)));
+      if (!isOver && listener !== undefined) await reportOn(record, { record, listener, work, paused }, within, now());
+      return {};
+    }
 
     const observed: Observed = {
       ...observeCaches(record, options),
@@ -65,7 +64,7 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
     const failed: unknown[] = [];
     if (paused === undefined) {
       try {
-        await bringRemote(observed, { listener, work }, within);
+        await handOver(observed, { listener, work }, within);
       } catch (error) {
         if (error instanceof Conflict || wasLost(signal)) throw error;
         failed.push(error);
@@ -85,31 +84,6 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
     if (failed.length > 0) throw decisiveOf(failed);
     return {};
   };
-}
-
-/** Writes what the listener's cluster reads, and the revisions that it has reported. */
-async function bringRemote(
-  observed: Observed,
-  { listener, work }: { readonly listener: Listener; readonly work: ListenerWork | undefined },
-  { home, settings }: RemoteRecordsOptions,
-): Promise<void> {
-  const { clusterId } = listener.status ?? {};
-  const hubId = home.caches.namespaces.get({ name: 'kube-system' })?.metadata.uid;
-  // Nothing is handed over before a cluster has enrolled.
-  if (clusterId === undefined || hubId === undefined) return;
-  const record = await ensureFinalizer(observed.record, home);
-  if (record === undefined || work?.metadata.deletionTimestamp !== undefined) return;
-  await ensureWork(record, work, { listener, clusterId, hubId, tenantId: observed.tenantId ?? '' }, home);
-  const wanted = wantedRevision(record, observed.revisions, settings);
-  const snapshot =
-    'create' in wanted && !isSilent(listener) ? reportedSnapshot({ record, listener, work }, wanted.create) : undefined;
-  if (snapshot === undefined) return;
-  const made = await makeRevisionOnce(record, snapshot, home);
-  if ('reason' in made) {
-    const [cause] = causesOf([made]);
-    throw cause instanceof Error ? cause : new Terminal(made.message);
-  }
-  await collectRevisions(observed, settings.revisions.kept, home);
 }
 
 async function reportRevisions(seen: Mirrored, options: RemoteRecordsOptions): Promise<void> {
@@ -134,79 +108,6 @@ async function reportOn(
     // Deleted during the pass.
     if (!(error instanceof NotFound)) throw error;
   }
-}
-
-/** Undefined if the record is gone. */
-async function ensureFinalizer(record: AppDeployment, home: Cluster): Promise<AppDeployment | undefined> {
-  const { finalizers = [] } = record.metadata;
-  return finalizers.includes(REMOTE_FINALIZER)
-    ? record
-    : patchFinalizers(record, [...finalizers, REMOTE_FINALIZER], home);
-}
-
-async function patchFinalizers(
-  record: AppDeployment,
-  finalizers: readonly string[],
-  home: Cluster,
-): Promise<AppDeployment | undefined> {
-  const { uid, resourceVersion, deletionTimestamp } = record.metadata;
-  const patched = await home.client
-    .mergePatch<AppDeployment>(
-      APP_DEPLOYMENTS,
-      placeOf(record),
-      { metadata: { uid, resourceVersion, finalizers } },
-      { fieldManager: FIELD_MANAGER },
-    )
-    .catch(undefinedIfNotFound);
-  if (patched !== undefined && deletionTimestamp === undefined) overlayWrite(home.caches, patched);
-  return patched;
-}
-
-interface Leaving {
-  readonly record: AppDeployment;
-  readonly listener: Listener | undefined;
-  readonly work: ListenerWork | undefined;
-  readonly paused: string | undefined;
-}
-
-/** Waits for the cluster to delete what it has, unless a person has given it up. */
-async function finalizeRemote(leaving: Leaving, options: RemoteRecordsOptions): Promise<Result> {
-  const { record, listener, paused } = leaving;
-  const { home, now } = options;
-  const { finalizers = [], uid, annotations } = record.metadata;
-  if (!finalizers.includes(REMOTE_FINALIZER)) return {};
-  const release = (): Promise<unknown> =>
-    patchFinalizers(
-      record,
-      finalizers.filter((name) => name !== REMOTE_FINALIZER),
-      home,
-    );
-  if (paused === undefined) {
-    const work = leaving.work ?? (await liveWork(record, home));
-    if (work === undefined) {
-      await release();
-      return {};
-    }
-    if (isGone(work)) {
-      // The record first: a work without a record is settled with its Listener.
-      await release();
-      await releaseWork(work, home);
-      return {};
-    }
-    await removeWork(work, home);
-    if (annotations?.[ABANDON_ANNOTATION] === uid) {
-      await release();
-      return {};
-    }
-  }
-  if (listener !== undefined) await reportOn(record, { record, listener, work: leaving.work, paused }, options, now());
-  return {};
-}
-
-/** A cache may lack a work that was just created. */
-function liveWork(record: AppDeployment, home: Cluster): Promise<ListenerWork | undefined> {
-  const namespace = hubNamespace(record.spec.sourceConfig.listenerId?.toLowerCase() ?? '');
-  return home.client.get<ListenerWork>(LISTENER_WORKS, workOf(record, namespace)).catch(undefinedIfNotFound);
 }
 
 /** Adds the key of a record to the queue when its work changes. Returns a function that stops it. */

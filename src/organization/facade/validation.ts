@@ -176,13 +176,13 @@ export type Draft = Readonly<Record<string, unknown>>;
 
 /** Adds rules to a schema: their errors are reported together with those of the schema. */
 export function withRules<Schema extends z.ZodType>(schema: Schema, rules: readonly Rule[]): Schema {
-  const check = z.core._check<z.output<Schema>>((payload) => {
-    const draft = asObject(payload.value);
-    for (const { loc, msg, type } of rules.flatMap((rule) => [...rule(draft)])) {
-      payload.issues.push({ code: 'custom', path: [...loc], message: msg, params: { type }, input: payload.value });
-    }
-  });
-  // Otherwise zod runs a rule only if the rest is valid, and callers would get the errors one at a time.
-  check._zod.def.when = () => true;
-  return schema.check(check) as Schema;
+  return schema.superRefine(
+    (value, { addIssue }) => {
+      const draft = asObject(value);
+      for (const { loc, msg, type } of rules.flatMap((rule) => [...rule(draft)]))
+        addIssue({ code: 'custom', path: [...loc], message: msg, params: { type } });
+    },
+    // Otherwise zod runs a rule only if the rest is valid, and callers would get the errors one at a time.
+    { when: () => true },
+  );
 }

@@ -787,7 +787,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { workload: 'listener-cut', side: 'link', fault: NONE },
   ),
   'a record is released before its copy is deleted': listenerBug(
-    'src/listeners/hub/records.ts',
+    'src/listeners/hub/finalize.ts',
     'if (isGone(work)) {',
     'if (true) {',
     LIFE,
@@ -799,7 +799,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     LIFE,
   ),
   'a record that is given up leaves no tombstone': listenerBug(
-    'src/listeners/hub/records.ts',
+    'src/listeners/hub/finalize.ts',
     'if (annotations?.[ABANDON_ANNOTATION] === uid) {',
     'if (annotations?.[ABANDON_ANNOTATION] === uid) { await releaseWork({ ...work, metadata: { ...work.metadata, resourceVersion: undefined } }, home);',
     { workload: 'listener-away', side: 'link', fault: NONE },
