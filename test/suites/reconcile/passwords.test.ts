@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { Forbidden } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { aController } from '../../kit/memory/controller.ts';
+import { aController, KEY } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, crashed } from './harness.ts';
