@@ -2,16 +2,16 @@
 // stands, and what must be true of the cluster then. A lane of its own beside run.ts: here it is the caller who acts, and
 // the controller that is left in peace.
 
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, makeTenant, type Tenant } from '../../support/platform.ts';
+import type { Tenant } from '../../support/platform.ts';
+import { LEASE_MS, makeRunFolder, makeRunTenant } from './ground.ts';
 import type { Violation } from './invariants.ts';
 import type { Census, Seen } from './object-history.ts';
 import type { Fault } from './plans.ts';
 import { startProxy, type Trace } from './proxy.ts';
-import { allowLease, LEASE_MS } from './run.ts';
 import { type Actor, type Cast, startCast } from './run-processes.ts';
 import { IMAGES, NotConverged, RECORD } from './workloads.ts';
 
@@ -85,8 +85,7 @@ let serial = 0;
 async function runFacade({ fault, seed }: FacadePlan, cluster: Cluster, census: Census): Promise<FacadeRun> {
   serial += 1;
   const namespace = `http-${process.pid}-${serial}`;
-  const tenant = await makeTenant(cluster, namespace);
-  await allowLease(cluster, namespace);
+  const tenant = await makeRunTenant(cluster, namespace);
   const proxy = await startProxy({
     server: cluster.server,
     ca: cluster.ca,
@@ -97,22 +96,14 @@ async function runFacade({ fault, seed }: FacadePlan, cluster: Cluster, census: 
     pause: (actor, ms) => cast.pause(actor, ms),
     atWrite: () => Promise.resolve(),
   });
-  const directory = join(cluster.runDir, 'faults', namespace);
-  await mkdir(directory, { recursive: true });
-  const caFile = join(directory, 'ca.crt');
-  await writeFile(caFile, proxy.ca);
-  const keysOf = async (account: string): Promise<{ tokenFile: string; caFile: string }> => {
-    const tokenFile = join(directory, `${account}.token`);
-    await writeFile(tokenFile, await cluster.tokenFor(DAVIT_NAMESPACE, account), { mode: 0o600 });
-    return { tokenFile, caFile };
-  };
+  const folder = await makeRunFolder(cluster, { namespace, authority: proxy.ca });
   const cast = await startCast(ACTORS, {
     cluster,
     proxy,
     namespace,
-    directory,
-    keys: await keysOf('davit-controller'),
-    facadeKeys: await keysOf('davit-api'),
+    directory: folder.directory,
+    keys: await folder.keysOf('davit-controller'),
+    facadeKeys: await folder.keysOf('davit-api'),
     leaseMs: LEASE_MS,
     imports: [join(import.meta.dirname, 'mutant.ts')],
     env: { SEEDED_BUGS: ['SHORT_GRACE', ...(seed === undefined ? [] : [seed])].join() },
@@ -143,7 +134,7 @@ async function runFacade({ fault, seed }: FacadePlan, cluster: Cluster, census: 
     accidents,
     told: logs.join(''),
   };
-  await rm(directory, { recursive: true, force: true });
+  await folder.remove();
   await cluster.api.call('DELETE', `/api/v1/namespaces/${namespace}`).catch(() => undefined);
   census.forget(namespace);
   return run;

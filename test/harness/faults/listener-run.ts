@@ -1,22 +1,22 @@
 // One run of a listener: a tenant of the hub with a controller of its own, and a namespace of another cluster with an agent of its own.
 // Each of their three connections goes through a proxy. The Davit of the other cluster is shared by all runs and left in peace.
 
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../../../src/schema/listener-names.ts';
 import { LISTENER_LABEL } from '../../../src/schema/meta.ts';
 import { type ApiClient, type ApiObject, patient } from '../../cluster/api-client.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, makeTenant, startPlatform, supervise } from '../../support/platform.ts';
+import { DAVIT_NAMESPACE, startPlatform, supervise } from '../../support/platform.ts';
 import { bundledDavit } from './bundle.ts';
+import { LEASE_MS, makeRunFolder, makeRunTenant } from './ground.ts';
 import type { Violation } from './invariants.ts';
 import { type Checkpoint, judgeListener, type ListenerRun, OWN, VALUES } from './listener-invariants.ts';
 import { type ListenerPlan, SIDES, type Side, type SideLabels } from './listener-plans.ts';
 import { type ListenerStage, performListener, TOKEN_REMEMBERED_MS } from './listener-workloads.ts';
 import { type Census, type Seen, startCensus } from './object-history.ts';
 import { type Proxy, startProxy } from './proxy.ts';
-import { allowLease, LEASE_MS } from './run.ts';
 import { type Cast, startCast } from './run-processes.ts';
 import { NotConverged } from './workloads.ts';
 
@@ -132,10 +132,7 @@ async function runListener(
   const proxyOf = (side: Side): Proxy => proxies.get(side) as Proxy;
   const traces = SIDES.map((side) => proxyOf(side).trace);
 
-  const directory = join(hub.runDir, 'faults', tenant);
-  await mkdir(directory, { recursive: true });
-  await makeTenant(hub, tenant);
-  await allowLease(hub, tenant);
+  await makeRunTenant(hub, tenant);
   const skewed = (side: Side): boolean => fault.kind === 'clock-skew' && plan.side === side;
   const starting = (side: Side): { main?: string; imports: string[]; env: Record<string, string> } => ({
     imports: [
@@ -148,10 +145,10 @@ async function runListener(
     },
   });
   const main = seeds.length > 0 ? undefined : await bundledDavit(hub);
-  const caFile = join(directory, 'ca.crt');
-  await writeFile(caFile, proxyOf('hub').ca);
-  const tokenFile = join(directory, 'token');
-  await writeFile(tokenFile, await hub.tokenFor(DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
+  const folder = await makeRunFolder(hub, { namespace: tenant, authority: proxyOf('hub').ca });
+  const { directory } = folder;
+  const keys = await folder.keysOf('davit-controller');
+  const { caFile } = keys;
   for (const side of SIDES) proxyOf(side).enter('enrol');
   cast = await startCast(['a'], {
     cluster: hub,
@@ -161,7 +158,7 @@ async function runListener(
     leaseNamespace: DAVIT_NAMESPACE,
     settings: { listeners: { enabled: true, silentAfterSeconds } },
     directory,
-    keys: { tokenFile, caFile },
+    keys,
     leaseMs: LEASE_MS,
     ...(main !== undefined && { main }),
     ...starting('hub'),
@@ -361,7 +358,7 @@ async function runListener(
     accidents: Math.max(0, starts - 1 - agents.length - kills - expectedEnds),
   };
   const labels = { hub: labelsOf(hubTrace), link: labelsOf(linkTrace), remote: labelsOf(remoteTrace) };
-  await rm(directory, { recursive: true, force: true });
+  await folder.remove();
   await putToRest(hub.api, hubCensus, tenant, hubNamespace);
   await putToRest(remote.api, remoteCensus, place, agentNamespace);
   return { run, labels, fired: traces.some(({ fired }) => fired), told: logs.join(' ') };

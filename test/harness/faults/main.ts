@@ -158,7 +158,7 @@ function programme(): Programme {
     const named = plan.map((json) => JSON.parse(json) as AnyPlan);
     const facade = named.filter(isFacade);
     const listener = named.filter(isListener);
-    const others = named.filter((one): one is Plan => !isFacade(one) && !isListener(one));
+    const others = named.filter(isOfRecords);
     return {
       ...nothing,
       workloads: workloadsOf(named),
@@ -268,41 +268,51 @@ function isCaught(violations: readonly Violation[]): boolean {
   return violations.some(({ invariant }) => invariant !== 'not played');
 }
 
-async function executeFacade({ cluster, census }: Bench, plan: FacadePlan, tally: Tally): Promise<Violation[]> {
-  try {
-    const { violations, fired } = await runFacadePlan(plan, cluster, census);
-    if (!fired) tally.unfired += 1;
-    return violations;
-  } catch (error) {
-    return notPlayed(error);
-  }
+/** What a run of a plan showed. */
+interface Played {
+  readonly violations: readonly Violation[];
+  readonly fired: boolean;
 }
 
-async function executeListener(bench: Bench, plan: ListenerPlan, tally: Tally): Promise<Violation[]> {
-  try {
-    const { violations, fired } = await runListenerPlan(plan, await bench.withRemote());
-    if (!fired && !ALWAYS_FIRED.has(plan.fault.kind)) tally.unfired += 1;
-    return violations;
-  } catch (error) {
-    return notPlayed(error);
-  }
+/** Plans of one shape: how one is played and judged. */
+interface Lane {
+  owns(plan: AnyPlan): boolean;
+  play(plan: AnyPlan, bench: Bench): Promise<Played>;
 }
 
-async function execute(bench: Bench, plan: AnyPlan, tally: Tally): Promise<Violation[]> {
-  if (isListener(plan)) return executeListener(bench, plan, tally);
-  if (isFacade(plan)) return executeFacade(bench, plan, tally);
-  const reference = bench.references.get(plan.workload);
+function laneOf<P extends AnyPlan>(
+  owns: (plan: AnyPlan) => plan is P,
+  play: (plan: P, bench: Bench) => Promise<Played>,
+): Lane {
+  return { owns, play: (plan, bench) => play(plan as P, bench) };
+}
+
+const isOfRecords = (plan: AnyPlan): plan is Plan => !isListener(plan) && !isFacade(plan);
+
+const LANES: readonly Lane[] = [
+  laneOf(isListener, async (plan, bench) => runListenerPlan(plan, await bench.withRemote())),
+  laneOf(isFacade, (plan, { cluster, census }) => runFacadePlan(plan, cluster, census)),
+  laneOf(isOfRecords, playRecord),
+];
+
+async function playRecord(plan: Plan, { cluster, census, references }: Bench): Promise<Played> {
+  const reference = references.get(plan.workload);
   if (!reference) throw new Error(`${plan.workload} was not learned`);
-  let run: Run;
+  const run = await runPlan(plan, cluster, census, patienceWith(plan, reference));
+  const violations = judge(run, reference);
+  if (values.plan?.length === 1) await sayAll(run, cluster);
+  return { violations, fired: run.trace.fired };
+}
+
+async function execute(bench: Bench, plan: AnyPlan, tally: Tally): Promise<readonly Violation[]> {
   try {
-    run = await runPlan(plan, bench.cluster, bench.census, patienceWith(plan, reference));
+    const played = await LANES.find(({ owns }) => owns(plan))?.play(plan, bench);
+    if (!played) throw new Error(`no lane has plans of ${plan.workload}`);
+    if (!played.fired && !ALWAYS_FIRED.has(plan.fault.kind)) tally.unfired += 1;
+    return played.violations;
   } catch (error) {
     return notPlayed(error);
   }
-  const violations = judge(run, reference);
-  if (values.plan?.length === 1) await sayAll(run, bench.cluster);
-  if (!run.trace.fired && !ALWAYS_FIRED.has(plan.fault.kind)) tally.unfired += 1;
-  return violations;
 }
 
 function patienceWith({ seed, fault }: Plan, reference: Reference): Patience {

@@ -1,15 +1,14 @@
 // One run: a namespace, a controller of its own behind a proxy of its own, one workload, one fault.
 
-import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patient } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, makeTenant } from '../../support/platform.ts';
 import { type BuildWorkload, isBuildWorkload, performBuilds, worldFor } from './build-workloads.ts';
 import { type BuildWorld, startBuildWorld } from './build-world.ts';
 import { bundledDavit } from './bundle.ts';
 import { breaker, isExclusive } from './control-plane-faults.ts';
+import { LEASE_MS, makeRunFolder, makeRunTenant } from './ground.ts';
 import { Meddled, meddlerOf, race } from './interference.ts';
 import type { Census, Sighting } from './object-history.ts';
 import type { Plan } from './plans.ts';
@@ -19,7 +18,6 @@ import { type Actor, type Cast, startCast } from './run-processes.ts';
 import { gather, type Utterance } from './secret-leaks.ts';
 import { changeAndWait, NotConverged, perform, type Scene, type Stage } from './workloads.ts';
 
-export const LEASE_MS = 1500;
 const QUIET_MS = 2000;
 /** Longer than the 15 s after which the cluster's own autoscaler says that it has no metrics, which the record then says too. */
 const LONGEST_UNREST_MS = 20_000;
@@ -75,12 +73,9 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   serial += 1;
   const namespace = `run-${process.pid}-${serial}`;
   const { fault } = plan;
-  await makeTenant(cluster, namespace);
-  const isDoomed = plan.workload === 'doomed';
   // A lease that went with the namespace would end the lead before its last write.
-  const leaseNamespace = isDoomed ? `${namespace}-davit` : namespace;
-  if (isDoomed) await cluster.api.call('POST', '/api/v1/namespaces', { metadata: { name: leaseNamespace } });
-  await allowLease(cluster, leaseNamespace);
+  const leaseNamespace = plan.workload === 'doomed' ? `${namespace}-davit` : namespace;
+  await makeRunTenant(cluster, namespace, leaseNamespace);
   const actors: readonly Actor[] = fault.kind.startsWith('leader-') ? ['a', 'b'] : ['a'];
   const { server, ca } = cluster;
   const proxy = await startProxy({
@@ -98,11 +93,8 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   const world = isBuildWorkload(plan.workload)
     ? await startBuildWorld(cluster, namespace, worldFor(plan.workload))
     : undefined;
-  const directory = join(cluster.runDir, 'faults', namespace);
-  await mkdir(directory, { recursive: true });
-  const keys = { tokenFile: join(directory, 'token'), caFile: join(directory, 'ca.crt') };
-  await writeFile(keys.tokenFile, await cluster.tokenFor(DAVIT_NAMESPACE, 'davit-controller'), { mode: 0o600 });
-  await writeFile(keys.caFile, proxy.ca);
+  const folder = await makeRunFolder(cluster, { namespace, authority: proxy.ca });
+  const keys = await folder.keysOf('davit-controller');
   const seeds = [plan.seed, TEST_TIMES[fault.kind], TEST_TIMES[plan.workload]].filter(Boolean);
   const seeded = seeds.length > 0 ? { SEEDED_BUGS: seeds.join(',') } : {};
   const cast = await startCast(actors, {
@@ -111,7 +103,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     namespace,
     leaseNamespace,
     settings: world?.settings,
-    directory,
+    directory: folder.directory,
     keys,
     leaseMs: LEASE_MS,
     ...(seeds.length === 0 && { main: await bundledDavit(cluster) }),
@@ -212,7 +204,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
     seconds: (performance.now() - begin) / 1000,
     log: cast.logs.join(' '),
   };
-  await rm(directory, { recursive: true, force: true });
+  await folder.remove();
   // What is left is nobody's business any more; only its quiet end matters to the runs beside it.
   await broken.mended();
   await putToRest(cluster, namespace);
@@ -232,18 +224,6 @@ async function ail(phase: string, fault: Plan['fault'], world: BuildWorld | unde
   await sleep(fault.ms ?? 2500);
   world.ails.api = undefined;
   if (world.met() > before) trace.fired = true;
-}
-
-/** The chart's rule for leases, in the run's namespace. */
-export async function allowLease(cluster: Cluster, namespace: string): Promise<void> {
-  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
-  const rules = [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }];
-  await cluster.api.call('POST', `${rbac}/roles`, { metadata: { name: 'lease' }, rules });
-  await cluster.api.call('POST', `${rbac}/rolebindings`, {
-    metadata: { name: 'lease' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'lease' },
-    subjects: [{ kind: 'ServiceAccount', name: 'davit-controller', namespace: DAVIT_NAMESPACE }],
-  });
 }
 
 /** So long a controller that was ended or frozen, and whoever follows it, may take to be back. */

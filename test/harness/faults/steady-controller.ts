@@ -1,14 +1,11 @@
 // One controller that nobody disturbs behind a proxy that counts, in a namespace of its own: for what is measured over
 // many records and a longer time.
 
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Cluster } from '../../cluster/cluster.ts';
-import { DAVIT_NAMESPACE, makeTenant } from '../../support/platform.ts';
 import { bundledDavit } from './bundle.ts';
+import { makeRunFolder, makeRunTenant } from './ground.ts';
 import type { Census } from './object-history.ts';
 import { type Proxy, startProxy } from './proxy.ts';
-import { allowLease } from './run.ts';
 import { type Cast, startCast } from './run-processes.ts';
 import { childIn, hasCondition, type Scene, until } from './workloads.ts';
 
@@ -29,8 +26,7 @@ const PATIENCE_MS = 300_000;
 const AT_ONCE = 10;
 
 export async function openStation(cluster: Cluster, census: Census, namespace: string): Promise<Station> {
-  await makeTenant(cluster, namespace);
-  await allowLease(cluster, namespace);
+  await makeRunTenant(cluster, namespace);
   const { server, ca } = cluster;
   const proxy = await startProxy({
     server,
@@ -42,19 +38,13 @@ export async function openStation(cluster: Cluster, census: Census, namespace: s
     pause: () => undefined,
     atWrite: () => Promise.resolve(),
   });
-  const directory = join(cluster.runDir, 'faults', namespace);
-  await mkdir(directory, { recursive: true });
-  const keys = { tokenFile: join(directory, 'token'), caFile: join(directory, 'ca.crt') };
-  await writeFile(keys.tokenFile, await cluster.tokenFor(DAVIT_NAMESPACE, 'davit-controller', { seconds: 24 * 3600 }), {
-    mode: 0o600,
-  });
-  await writeFile(keys.caFile, proxy.ca);
+  const folder = await makeRunFolder(cluster, { namespace, authority: proxy.ca, seconds: 24 * 3600 });
   const cast = await startCast(['a'], {
     cluster,
     proxy,
     namespace,
-    directory,
-    keys,
+    directory: folder.directory,
+    keys: await folder.keysOf('davit-controller'),
     leaseMs: LEASE_MS,
     main: await bundledDavit(cluster),
     imports: [],
@@ -86,7 +76,7 @@ export async function openStation(cluster: Cluster, census: Census, namespace: s
     async close() {
       await cast.stop();
       proxy.close();
-      await rm(directory, { recursive: true, force: true });
+      await folder.remove();
       // No controller is left to take the finalizers off.
       for (const { kind, object } of census.current(namespace)) {
         if (kind !== 'AppDeployment') continue;
