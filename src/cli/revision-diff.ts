@@ -46,9 +46,14 @@ function shown(value = ''): string {
   return value.length > LONGEST_VALUE ? `${value.slice(0, LONGEST_VALUE)}…` : value;
 }
 
-/** The names of the changed fields, shortened: `image, secrets.API_KEY, +2`. */
+/** What is deployed, which is named before how. */
+const CONTENT = /^(image$|commit$|sourceRevisionConfig\.)/;
+
+/** The names of the changed fields, shortened: `imageUri, secrets.API_KEY, +2`. */
 export function summaryOf(changes: readonly FieldChange[], most = 3): string {
-  const fields = changes.map(({ field }) => field.replace(/^sourceRevisionConfig\./, ''));
+  const all = changes.map(({ field }) => field);
+  const ordered = [...all.filter((field) => CONTENT.test(field)), ...all.filter((field) => !CONTENT.test(field))];
+  const fields = ordered.map((field) => field.replace(/^sourceRevisionConfig\./, ''));
   const more = fields.length - most;
   return [...fields.slice(0, most), ...(more > 0 ? [`+${more}`] : [])].join(', ') || 'nothing';
 }
