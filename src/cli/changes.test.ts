@@ -1,7 +1,7 @@
 // The commands that change a deployment or run in its pods, and what they ask kubectl for.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, answering, type CliRan, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
+import { answering, aRecord, type CliRan, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
 import { serialRevisionId } from '../deployments/record/revision-id.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { consequencesOf, untilGone } from './delete.ts';
@@ -22,8 +22,16 @@ describe('scale', () => {
   it.each<[string[], object, string]>([
     [['server=3'], { minScale: 3, maxScale: 3 }, 'scaled to 3 pods;'],
     [['--replicas', '1', '--max', '4'], { minScale: 1, maxScale: 4 }, '1 to 4 pods, as its load asks for;'],
-    [['server=1', 'queue=0..5'], { minScale: 1, maxScale: 1, queueMinScale: 0, queueMaxScale: 5 }, 'scaled: server to 1 pod; queue to 0 to 5 pods, as its load asks for.'],
-    [['--replicas=2', 'orchestrator=2'], { minScale: 2, maxScale: 2, orchestratorMinScale: 2, orchestratorMaxScale: 2 }, 'scaled: server to 2 pods; orchestrator to 2 pods.'],
+    [
+      ['server=1', 'queue=0..5'],
+      { minScale: 1, maxScale: 1, queueMinScale: 0, queueMaxScale: 5 },
+      'scaled: server to 1 pod; queue to 0 to 5 pods, as its load asks for.',
+    ],
+    [
+      ['--replicas=2', 'orchestrator=2'],
+      { minScale: 2, maxScale: 2, orchestratorMinScale: 2, orchestratorMaxScale: 2 },
+      'scaled: server to 2 pods; orchestrator to 2 pods.',
+    ],
     [['server=0'], { minScale: 0, maxScale: 0 }, 'shop runs no pods now'],
   ])('%j is one patch', async (args, patch, words) => {
     expect(await scaled(args)).toMatchObject({ code: 0, patch: [patch], out: expect.stringContaining(words) });
@@ -61,7 +69,12 @@ describe('scale', () => {
       { sourceConfig: { resourceSpec: { maxScale: 4, queueCpu: 1 } } },
       { resourceSpec: { minScale: 2, maxScale: 2, queueMinScale: 1, queueMaxScale: 1 } },
     );
-    const items = [pod('server', 'True'), pod('server', 'False'), pod('server', 'True', { deletionTimestamp: 'now' }), pod('redis', 'True')];
+    const items = [
+      pod('server', 'True'),
+      pod('server', 'False'),
+      pod('server', 'True', { deletionTimestamp: 'now' }),
+      pod('redis', 'True'),
+    ];
     const kubectl = answering({ [RECORDS]: record, pods: { items } });
     expect((await runCli(['scale', 'shop'], { kubectl })).out.split('\n')).toEqual([
       'PART    MIN  MAX  PODS',
@@ -80,7 +93,10 @@ describe('scale', () => {
 
 describe('restart', () => {
   const PROMISED = `shop--${serialRevisionId(uid, 3).slice(0, 8)}`;
-  async function restarted(spec: object, items: object[] = [REVISION]): Promise<CliRan & { readonly written: unknown[] }> {
+  async function restarted(
+    spec: object,
+    items: object[] = [REVISION],
+  ): Promise<CliRan & { readonly written: unknown[] }> {
     const written: [string, string][] = [];
     const kubectl = answering({ [RECORDS]: aRecord(spec), 'apprevisions.davit.dev': { items } }, written);
     return { ...(await runCli(['restart', 'shop'], { kubectl })), written };
@@ -115,7 +131,11 @@ describe('restart', () => {
   });
 
   it('fails where nothing runs', async () => {
-    expect(await restarted({}, [])).toMatchObject({ code: 1, written: [], err: expect.stringContaining('no revision yet') });
+    expect(await restarted({}, [])).toMatchObject({
+      code: 1,
+      written: [],
+      err: expect.stringContaining('no revision yet'),
+    });
   });
 });
 

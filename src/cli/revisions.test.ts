@@ -25,7 +25,11 @@ function revision(serial: number, requested: object = {}, more: { spec?: object;
   return {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'AppRevision',
-    metadata: { name: `shop--${String(serial).repeat(8)}`, namespace: 'team', creationTimestamp: '2026-01-01T00:00:00Z' },
+    metadata: {
+      name: `shop--${String(serial).repeat(8)}`,
+      namespace: 'team',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    },
     spec: {
       id: idOf(serial),
       deploymentName: 'shop',
@@ -33,7 +37,12 @@ function revision(serial: number, requested: object = {}, more: { spec?: object;
       deploymentGeneration: serial,
       revisionSerial: serial,
       source: 'external_docker',
-      requested: { sourceRevisionConfig: { imageUri: `app:${serial}` }, secrets: [], secretReferences: [], ...requested },
+      requested: {
+        sourceRevisionConfig: { imageUri: `app:${serial}` },
+        secrets: [],
+        secretReferences: [],
+        ...requested,
+      },
       resolved: { image: `app:${serial}` },
       ...more.spec,
     },
@@ -102,8 +111,15 @@ describe('differences', () => {
 
   it('finds what was built, and the commit', () => {
     const built = (serial: number, commit: string): AppRevision =>
-      revision(serial, { sourceRevisionConfig: { repoRef: 'main' } }, { spec: { resolved: {} }, status: { build: { phase: 'Built', image: `r/${serial}`, commit } } });
-    expect(differences(built(1, 'a'.repeat(40)), built(2, 'b'.repeat(40))).map(({ field }) => field)).toEqual(['commit', 'image']);
+      revision(
+        serial,
+        { sourceRevisionConfig: { repoRef: 'main' } },
+        { spec: { resolved: {} }, status: { build: { phase: 'Built', image: `r/${serial}`, commit } } },
+      );
+    expect(differences(built(1, 'a'.repeat(40)), built(2, 'b'.repeat(40))).map(({ field }) => field)).toEqual([
+      'commit',
+      'image',
+    ]);
   });
 
   it('are summed up', () => {
@@ -191,8 +207,10 @@ describe('diff', () => {
   });
 
   it('fails where there is nothing to compare', async () => {
-    const having = (items: object[]): Kubectl => async ([, resource = '']) =>
-      JSON.stringify(resource === RECORDS ? RECORD : { items });
+    const having =
+      (items: object[]): Kubectl =>
+      async ([, resource = '']) =>
+        JSON.stringify(resource === RECORDS ? RECORD : { items });
     expect((await runCli(['diff', 'shop'], { kubectl: having([]) })).err).toBe('shop has no revision yet.');
     expect((await runCli(['diff', 'shop'], { kubectl: having([revision(1)]) })).err).toBe(
       'shop has only one revision, shop--11111111.',
@@ -220,7 +238,11 @@ describe('status', () => {
     spec: { replicas: 1 },
     status: { readyReplicas: 1 },
   };
-  const events = [event('shop-1', 1), event('shop-api-1', 2), event('shop-1', 3, { type: 'Warning', reason: 'BackOff', count: 4 })];
+  const events = [
+    event('shop-1', 1),
+    event('shop-api-1', 2),
+    event('shop-1', 3, { type: 'Warning', reason: 'BackOff', count: 4 }),
+  ];
   const answers: Readonly<Record<string, unknown>> = {
     pods: { items: [pod] },
     'deployments.apps': { items: [deployment] },
@@ -239,7 +261,9 @@ describe('status', () => {
     const { out } = await runCli(['status', 'shop'], { kubectl: withPods });
     expect(out).toContain('\n  in the cluster  http://shop.team.svc\n');
     expect(out).toMatch(/─ shop-1 {2}ready {2}2 restarts\n/);
-    expect(out).toMatch(/└─ events\n {3}├─ \d+d {2}!! BackOff {2}Pod shop-1 \(4 times\): Pulled it\.\n {3}└─ \d+d {2}Pulled {2}Pod shop-1: Pulled it\.$/);
+    expect(out).toMatch(
+      /└─ events\n {3}├─ \d+d {2}!! BackOff {2}Pod shop-1 \(4 times\): Pulled it\.\n {3}└─ \d+d {2}Pulled {2}Pod shop-1: Pulled it\.$/,
+    );
   });
 
   it('lists the newest events alone', () => {
@@ -269,6 +293,8 @@ describe('status', () => {
       if (args[1] === 'events') throw new Failure('Error from server (Forbidden): events is forbidden');
       return withPods(args, input);
     };
-    expect((await runCli(['status', 'shop'], { kubectl: forbidden })).out).toMatch(/\nNot shown: events\. You may not list/);
+    expect((await runCli(['status', 'shop'], { kubectl: forbidden })).out).toMatch(
+      /\nNot shown: events\. You may not list/,
+    );
   });
 });

@@ -22,15 +22,18 @@ describe('help', () => {
     for (const args of [['--help'], ['-h'], ['help']]) expect(await runCli(args)).toMatchObject({ code: 0, out });
   });
 
-  it.each(SHOWN.map(({ name, flags }) => ({ name, flags })))('of $name has its flags alone', async ({ name, flags }) => {
-    const { code, out } = await runCli([name, '--help']);
-    expect(code).toBe(0);
-    expect(out).toMatch(new RegExp(`^Usage: kubectl davit ${name}\\b`));
-    const listed = [...out.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)].map(([, flag]) => flag);
-    expect(listed).toEqual([...flags.map((flag) => flag.name), 'help']);
-    expect(await runCli(['help', name])).toMatchObject({ code: 0, out });
-    expect(out.split('\n').filter((line) => line.length > 120)).toEqual([]);
-  });
+  it.each(SHOWN.map(({ name, flags }) => ({ name, flags })))(
+    'of $name has its flags alone',
+    async ({ name, flags }) => {
+      const { code, out } = await runCli([name, '--help']);
+      expect(code).toBe(0);
+      expect(out).toMatch(new RegExp(`^Usage: kubectl davit ${name}\\b`));
+      const listed = [...out.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)].map(([, flag]) => flag);
+      expect(listed).toEqual([...flags.map((flag) => flag.name), 'help']);
+      expect(await runCli(['help', name])).toMatchObject({ code: 0, out });
+      expect(out.split('\n').filter((line) => line.length > 120)).toEqual([]);
+    },
+  );
 
   it('is called by the name of the program', () => {
     expect(programName('/usr/bin/davit')).toBe('davit');
@@ -43,17 +46,29 @@ describe('a command line', () => {
   it.each<[string, string[], RegExp]>([
     ['an unknown command', ['fly', 'shop'], /^Unknown command "fly"\. The commands are deploy, status, /],
     ['a mistyped command', ['sclae', 'shop'], /^Unknown command "sclae"\. Did you mean scale\? /],
-    ['a flag of another command', ['scale', 'shop', '--tail', '3'], /^kubectl davit scale has no flag --tail\..* Its flags: --replicas, --max, --output\.$/],
+    [
+      'a flag of another command',
+      ['scale', 'shop', '--tail', '3'],
+      /^kubectl davit scale has no flag --tail\..* Its flags: --replicas, --max, --output\.$/,
+    ],
     ['a mistyped flag', ['logs', 'shop', '--folow'], /has no flag --folow\. Did you mean --follow\?/],
     ['a flag of a command without any', ['restart', 'shop', '--now'], /Its flags: none but those of kubectl\.$/],
     ['an unknown short flag', ['status', '-x'], /has no flag -x\./],
     ['no value', ['wait', 'shop', '--timeout'], /--timeout/],
-    ['a number that is none', ['wait', 'shop', '--timeout', 'soon'], /^--timeout must be a whole number, not "soon"\.$/],
+    [
+      'a number that is none',
+      ['wait', 'shop', '--timeout', 'soon'],
+      /^--timeout must be a whole number, not "soon"\.$/,
+    ],
     ['a format that is none', ['status', '-o', 'yaml'], /^--output must be one of json, not "yaml"\.$/],
     ['no deployment', ['wait'], /^Which deployment\? kubectl davit wait NAME$/],
     ['two deployments', ['wait', 'a', 'b'], /^Name only one deployment\. Unexpected: "b"\.$/],
     ['a name for platform', ['platform', 'x'], /^kubectl davit platform takes no name\. Unexpected: "x"\.$/],
-    ['three revisions', ['diff', 'shop', 'a', 'b', 'c'], /^Usage: kubectl davit diff NAME \[FROM\] \[TO\]\. Unexpected: "c"\.$/],
+    [
+      'three revisions',
+      ['diff', 'shop', 'a', 'b', 'c'],
+      /^Usage: kubectl davit diff NAME \[FROM\] \[TO\]\. Unexpected: "c"\.$/,
+    ],
     ['an unknown action', ['secrets', 'shop', 'add'], /^"add" is none of list, set, unset\./],
     ['no action', ['listener'], /^Which action\? kubectl davit listener join\|revoke NAME$/],
     ['an unknown shell', ['completion', 'fish'], /^"fish" is none of bash, zsh\./],
@@ -90,7 +105,13 @@ it.each([
 });
 
 it('tables are aligned, and ages are short', () => {
-  expect(tableOf([['A', 'BB'], ['ccc', ''], ['', 'd']])).toEqual(['A    BB', 'ccc', '     d']);
+  expect(
+    tableOf([
+      ['A', 'BB'],
+      ['ccc', ''],
+      ['', 'd'],
+    ]),
+  ).toEqual(['A    BB', 'ccc', '     d']);
   const now = Date.parse('2026-01-10T00:00:00Z');
   expect(ageOf('2026-01-01T00:00:00Z', now)).toBe('9d');
   expect(ageOf('2026-01-09T23:30:00Z', now)).toBe('30m');
@@ -105,15 +126,24 @@ describe('completion', () => {
   it.each<[string[], string[]]>([
     [['sca'], ['scale']],
     [['re'], ['restart', 'revisions']],
-    [['scale', 'sh'], ['shop', 'shelf']],
+    [
+      ['scale', 'sh'],
+      ['shop', 'shelf'],
+    ],
     [['-n', 'other', 'scale', ''], ['elsewhere']],
     [['scale', '--namespace=other', ''], ['elsewhere']],
     [['scale', '--namespace', '=', 'other', ''], ['elsewhere']],
-    [['secrets', 'shop', ''], ['list', 'set', 'unset']],
+    [
+      ['secrets', 'shop', ''],
+      ['list', 'set', 'unset'],
+    ],
     [['logs', 'shop', '--pre'], ['--previous']],
     [['logs', 'shop', '-c', 'q'], ['queue']],
     [['status', 'shop', '-o', ''], ['json']],
-    [['completion', ''], ['bash', 'zsh']],
+    [
+      ['completion', ''],
+      ['bash', 'zsh'],
+    ],
     [['restart', 'shop', 'x'], []],
     [['fly', ''], SHOWN.map(({ name }) => name).concat('help')],
   ])('of %j is %j', async (typed, candidates) => {

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { aRecord, answering, type CliRan, type CliWorld, runCli, uid } from '../../test/support/cli-world.ts';
+import { answering, aRecord, type CliRan, type CliWorld, runCli, uid } from '../../test/support/cli-world.ts';
 import type { HttpApi } from './http-api.ts';
 import { RECORDS } from './records.ts';
 
@@ -60,7 +60,10 @@ describe('secrets', () => {
   });
 
   it('says where nothing has changed', async () => {
-    const ran = await runCli(['secrets', 'shop', 'set', 'API_KEY'], { input: 'x', api: fakeApi([], DEPLOYMENT.latest_revision_id) });
+    const ran = await runCli(['secrets', 'shop', 'set', 'API_KEY'], {
+      input: 'x',
+      api: fakeApi([], DEPLOYMENT.latest_revision_id),
+    });
     expect(ran.out).toBe('API_KEY of shop is set, as it was before: no new revision.');
   });
 

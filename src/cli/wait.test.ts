@@ -1,7 +1,7 @@
 // `wait`: the last lines of what failed.
 
 import { describe, expect, it } from 'vitest';
-import { aRecord, answering, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
+import { answering, aRecord, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -16,8 +16,10 @@ describe('wait', () => {
       containerStatuses: [{ name: 'server', ready: false, state, lastState: { terminated: { exitCode: 3 } } }],
     },
   });
-  const withLogs = (kubectl: Kubectl): Kubectl => (args, input) =>
-    args[0] === 'logs' ? Promise.resolve('no licence\nbye\n') : kubectl(args, input);
+  const withLogs =
+    (kubectl: Kubectl): Kubectl =>
+    (args, input) =>
+      args[0] === 'logs' ? Promise.resolve('no licence\nbye\n') : kubectl(args, input);
 
   it.each<[string, object, string[]]>([
     ['that waits', { waiting: { reason: 'CrashLoopBackOff' } }, []],
@@ -38,7 +40,10 @@ describe('wait', () => {
   const failedBuild = { ...REVISION, status: { state: 'BUILD_FAILED', build: { phase: 'Failed' } } };
 
   it('ends with the last lines of a build that failed', async () => {
-    const kubectl = answering({ [RECORDS]: stalled('BuildFailed'), 'apprevisions.davit.dev': { items: [failedBuild] } });
+    const kubectl = answering({
+      [RECORDS]: stalled('BuildFailed'),
+      'apprevisions.davit.dev': { items: [failedBuild] },
+    });
     const call = async (_method: string, path: string): Promise<unknown> => {
       if (path.includes('build_logs')) return { logs: [{ id: '1', message: 'no rule' }], next_offset: null };
       const revision = { id: REVISION.spec.id, status: 'BUILD_FAILED', status_message: null };
@@ -57,7 +62,10 @@ describe('wait', () => {
 
   it('says nothing more of a deployment that there is not', async () => {
     const kubectl: Kubectl = () => Promise.reject(new Failure('Error from server (NotFound): no "shop"'));
-    expect(await runCli(['wait', 'shop'], { kubectl })).toMatchObject({ code: 1, err: 'Error from server (NotFound): no "shop"' });
+    expect(await runCli(['wait', 'shop'], { kubectl })).toMatchObject({
+      code: 1,
+      err: 'Error from server (NotFound): no "shop"',
+    });
   });
 
   it('fails as it did where the lines cannot be read', async () => {

@@ -111,10 +111,16 @@ export function aRecord(spec: object = {}, status: object = {}, metadata: object
 }
 
 /** Its only revision, as the caller sees it. */
-export const REVISION = { metadata: { name: 'shop--11111111' }, spec: { id: '1'.repeat(32), deploymentUid: uid, revisionSerial: 2 } };
+export const REVISION = {
+  metadata: { name: 'shop--11111111' },
+  spec: { id: '1'.repeat(32), deploymentUid: uid, revisionSerial: 2 },
+};
 
 /** Answers of `get` by resource; everything else is written to `written`. */
-export function answering(resources: Readonly<Record<string, unknown>>, written: [args: string, input: string][] = []): Kubectl {
+export function answering(
+  resources: Readonly<Record<string, unknown>>,
+  written: [args: string, input: string][] = [],
+): Kubectl {
   return async ([verb, resource = '', ...more], input = '') => {
     if (verb === 'get') return JSON.stringify(resources[resource] ?? { items: [] });
     written.push([[verb, resource, ...more].join(' '), input]);

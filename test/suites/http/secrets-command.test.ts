@@ -30,7 +30,11 @@ const names = (): string[] => record().spec.secrets.map(({ name }) => name);
 
 it('sets one variable beside the others, and removes it', async () => {
   const set = await secrets(['set', 'API_KEY'], { input: 'canary-new\n' });
-  expect(set).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^API_KEY of shop is set; revision shop--/) });
+  expect(set).toMatchObject({
+    code: 0,
+    err: '',
+    out: expect.stringMatching(/^API_KEY of shop is set; revision shop--/),
+  });
   expect(names()).toEqual(['KEPT', 'API_KEY']);
   const { body } = await facade.call('GET', `/v2/deployments/${record().metadata.uid}`);
   expect(body.secrets).toContainEqual({ name: 'API_KEY', value: 'canary-new' });
@@ -38,7 +42,10 @@ it('sets one variable beside the others, and removes it', async () => {
   const again = await secrets(['set', 'API_KEY'], { input: 'canary-new' });
   expect(again.out).toBe('API_KEY of shop is set, as it was before: no new revision.');
   const removed = await secrets(['unset', 'API_KEY']);
-  expect(removed).toMatchObject({ code: 0, out: expect.stringMatching(/^API_KEY of shop is removed; revision shop--/) });
+  expect(removed).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^API_KEY of shop is removed; revision shop--/),
+  });
   expect(names()).toEqual(['KEPT']);
   expect([set, again, removed].map(({ out, err }) => `${out}${err}`).join('')).not.toContain('canary');
 });

@@ -131,7 +131,11 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
   const refused = await plugin('delete', name, ...on);
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('kubectl davit delete daily --yes') });
   const deleted = await plugin('delete', name, '--yes', '--wait', '--timeout', '120', ...on);
-  expect(deleted).toMatchObject({ code: 0, out: 'daily is gone.\n', err: expect.stringContaining('Its pods, addresses') });
+  expect(deleted).toMatchObject({
+    code: 0,
+    out: 'daily is gone.\n',
+    err: expect.stringContaining('Its pods, addresses'),
+  });
   expect((await plugin('status', name, ...on)).err).toMatch(/NotFound/);
 });
 
