@@ -46,9 +46,14 @@ function shown(value = ''): string {
   return value.length > LONGEST_VALUE ? `${value.slice(0, LONGEST_VALUE)}…` : value;
 }
 
-/** The names of the changed fields, shortened: `image, secrets.API_KEY, +2`. */
+/** What is deployed, which is named before how. */
+const CONTENT = /^(image$|commit$|sourceRevisionConfig\.)/;
+
+/** The names of the changed fields, shortened: `imageUri, secrets.API_KEY, +2`. */
 export function summaryOf(changes: readonly FieldChange[], most = 3): string {
-  const fields = changes.map(({ field }) => field.replace(/^sourceRevisionConfig\./, ''));
+  const all = changes.map(({ field }) => field);
+  const ordered = [...all.filter((field) => CONTENT.test(field)), ...all.filter((field) => !CONTENT.test(field))];
+  const fields = ordered.map((field) => field.replace(/^sourceRevisionConfig\./, ''));
   const more = fields.length - most;
   return [...fields.slice(0, most), ...(more > 0 ? [`+${more}`] : [])].join(', ') || 'nothing';
 }
@@ -83,16 +88,25 @@ function referenced(list: string, references: readonly SecretReference[]): [stri
   ]);
 }
 
-/** Each leaf by its path. An element of a list is found by its name, and a list of plain values is one leaf. */
+/** Each leaf by its path. An element of a list is found by its name or mount path, and a list of plain values is one leaf. */
 function flattened(value: unknown, path: string): [string, string][] {
   if (typeof value !== 'object' || value === null) return [[path, String(value)]];
   if (!Array.isArray(value))
     return Object.entries(value).flatMap(([key, one]) => flattened(one, path === '' ? key : `${path}.${key}`));
-  const named = value as readonly { readonly name?: unknown }[];
-  if (!named.every((one) => typeof one === 'object' && one !== null && typeof one.name === 'string'))
-    return [[path, JSON.stringify(value)]];
-  return named.flatMap(({ name, ...rest }) => [
-    [`${path}[${String(name)}]`, 'there'] as [string, string],
-    ...flattened(rest, `${path}[${String(name)}]`),
+  const elements = value as readonly unknown[];
+  const keyed = elements.flatMap(byKey);
+  if (keyed.length < elements.length) return [[path, JSON.stringify(value)]];
+  return keyed.flatMap(([key, rest]) => [
+    [`${path}[${key}]`, 'there'] as [string, string],
+    ...flattened(rest, `${path}[${key}]`),
   ]);
+}
+
+/** The key of an element and its other fields; empty if it has no key. Several mounts may have the name of one volume. */
+function byKey(element: unknown): [string, object][] {
+  if (typeof element !== 'object' || element === null) return [];
+  const fields: Readonly<Record<string, unknown>> = { ...element };
+  const field = 'mountPath' in fields ? 'mountPath' : 'name';
+  const { [field]: key, ...rest } = fields;
+  return typeof key === 'string' ? [[key, rest]] : [];
 }

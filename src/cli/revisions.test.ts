@@ -55,6 +55,7 @@ const secret = (name: string, secretName: string): object => ({ name, secretName
 const sidecar = (value: string, image = 'proxy:1'): object => ({
   resourceSpec: { sidecars: [{ name: 'proxy', image, env: [{ name: 'PASSWORD', value }] }] },
 });
+const mount = (mountPath: string): object => ({ name: 'data', mountPath });
 
 describe('differences', () => {
   it.each<[string, object, object, object[]]>([
@@ -96,6 +97,15 @@ describe('differences', () => {
       SAME,
       { ...SAME, resourceSpec: { queueMaxScale: 2 } },
       [{ field: 'parts', kind: 'changed', from: 'server', to: 'server, queue' }],
+    ],
+    [
+      'a second mount of one volume',
+      { ...SAME, resourceSpec: { volumeMounts: [mount('/a')] } },
+      { ...SAME, resourceSpec: { volumeMounts: [mount('/a'), mount('/b')] } },
+      [
+        { field: 'resourceSpec.volumeMounts[/b]', kind: 'added', to: 'there' },
+        { field: 'resourceSpec.volumeMounts[/b].name', kind: 'added', to: 'data' },
+      ],
     ],
     [
       'a command',

@@ -26,8 +26,8 @@ export const scaleCommand: Command = {
     { name: 'max', value: 'M', help: 'with --replicas N: the same as server=N..M', isNumber: true },
     OUTPUT,
   ],
-  about: `Parts: ${SCALED_PARTS.join(', ')}. No running pod is replaced, except by the first and the last queue worker or orchestrator,
-which take a new revision. server=0 stops all parts; the database and Redis stay.
+  about: `Parts: ${SCALED_PARTS.join(', ')}. No running pod is replaced, except by the first and the last queue worker or
+orchestrator, which take a new revision. server=0 stops all parts; the database and Redis stay.
 
   PROGRAM scale shop
   PROGRAM scale shop server=3
