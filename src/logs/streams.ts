@@ -1,21 +1,19 @@
 // Logs that are followed: what there is, then each line when it is written, as an event stream.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { BuildPlatform } from '../builds/http/registry/platform.ts';
-import type { Deployments } from '../deployments/http/repository.ts';
+import type { BuildContext } from '../builds/http/registry/platform.ts';
 import { runsHere } from '../deployments/record/listener-assignment.ts';
 import { deploymentNotFound, type FieldError, HttpError, tooManyLogs } from '../lib/http/http-error.ts';
-import type { KubeClient } from '../lib/kube/client.ts';
-import type { Auth, RequestContext } from '../organization/facade/auth.ts';
-import type { EventStream, EventStreams } from '../organization/facade/event-streams.ts';
+import type { EventStream } from '../organization/facade/event-streams.ts';
 import { warningsOf } from '../organization/facade/field-validation.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type BuildStatus, isUnderWay } from '../schema/build.ts';
+import { isUnderWay } from '../schema/build.ts';
 import type { LogBudget } from './budget.ts';
 import { type BuildToRead, buildPods, readBuildLog } from './build-log.ts';
 import { type FirstLines, firstEvents, readFirstLines, startBefore } from './first-lines.ts';
 import { type Following, followPods } from './follow.ts';
 import { BUILD_WRITERS } from './kept-log.ts';
+import { buildOf, findTarget } from './page-reader.ts';
 import type { DeployLogsQuery } from './payloads.ts';
 import { podIdsIn, podsOf } from './pods.ts';
 import { type Positions, positionsOf, startAt } from './positions.ts';
@@ -26,19 +24,6 @@ export const LOG_EVENTS =
   '`log` with a line, oldest first, and each new line when it is written; `truncated` where not all is read; then `gone` or `end`. `limit` is how many of the last lines it begins with, unless there is a `start_time`. `end_time`, `offset` and `order: desc` are refused.';
 export const BUILD_LOG_EVENTS =
   '`log` with a line, from the first one on, and each new line while the build runs; `truncated` where not all is read; then `gone` or `end`, with the reason `complete` when the build is over. `limit` counts for nothing. `end_time`, `offset` and `order: desc` are refused.';
-
-export interface LogStreamsOptions {
-  readonly auth: Auth;
-  readonly deployments: Deployments;
-  /** The facade's own credentials, for the pods of builds. */
-  readonly kube: KubeClient;
-  readonly platform: BuildPlatform;
-  readonly streams: EventStreams;
-  readonly budget: LogBudget;
-  /** Refuses with 404 what is not there. */
-  readonly recordOf: (admitted: RequestContext, id: string, revisionId?: string) => Promise<AppDeployment>;
-  readonly buildOf: (record: AppDeployment, revision: string) => BuildStatus | undefined;
-}
 
 /** What is followed. */
 interface Target {
@@ -74,16 +59,10 @@ interface StreamOfLogs {
   }) => Promise<void>;
 }
 
-export function makeLogStreams({
-  auth,
-  deployments,
-  kube,
-  platform,
-  streams,
-  budget,
-  recordOf,
-  buildOf,
-}: LogStreamsOptions): LogStreams {
+export function makeLogStreams(
+  { auth, deployments, kube, platform, streams }: BuildContext,
+  budget: LogBudget,
+): LogStreams {
   const mayGet = auth.as('get');
   async function mayRead(request: FastifyRequest): Promise<void> {
     await mayGet(request);
@@ -117,7 +96,7 @@ export function makeLogStreams({
   ): Promise<FastifyReply> {
     refusePages(query);
     const admitted = auth.admitted(request);
-    const record = await recordOf(admitted, id, revisionId);
+    const record = await findTarget(deployments, admitted, id, revisionId);
     await auth.needLogs(admitted.caller, admitted.tenant);
     if (!runsHere(record)) throw new HttpError(409, NOT_FOLLOWED);
     const pods = podsOf(record, podIdsIn(deployments.revisionsOf(record), revisionId));
@@ -159,7 +138,7 @@ export function makeLogStreams({
   ): Promise<FastifyReply> {
     refusePages(query);
     const { caller, tenant } = auth.admitted(request);
-    const record = await recordOf({ caller, tenant }, id, revisionId);
+    const record = await findTarget(deployments, { caller, tenant }, id, revisionId);
     await auth.needLogs(caller, tenant);
     const revision = revisionId.toLowerCase();
     const positions =
@@ -167,7 +146,7 @@ export function makeLogStreams({
     const state = (): 'gone' | 'over' | 'goes on' => {
       const now = deployments.inCache(tenant, id);
       if (now === undefined) return 'gone';
-      return isUnderWay(buildOf(now, revision)) ? 'goes on' : 'over';
+      return isUnderWay(buildOf(deployments, now, revision)) ? 'goes on' : 'over';
     };
     // A caller may send positions of any number of writers, and each event would name them all.
     positions.keepOnly(new Set(BUILD_WRITERS));
@@ -193,7 +172,7 @@ export function makeLogStreams({
           });
         if (state() !== 'over' || stream.signal.aborted) return;
         const now = deployments.inCache(tenant, id);
-        const ended = { ...build, status: now && buildOf(now, revision) };
+        const ended = { ...build, status: now && buildOf(deployments, now, revision) };
         const isCut = await readEndedBuild(ended, { sender, signal: stream.signal });
         if (isCut)
           await stream.send({

@@ -1,6 +1,6 @@
 // The routes of /v2/deployments.
 
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { deploymentNotFound, HttpError } from '../../lib/http/http-error.ts';
 import { etagOf, ifMatch } from '../../lib/http/preconditions.ts';
@@ -30,8 +30,7 @@ import { presentDeployment } from './presenter.ts';
 import { requestMark } from './repeated-create.ts';
 import type { Deployments } from './repository.ts';
 import { registerRevisions } from './revisions/routes.ts';
-import { registerSecrets } from './secret-routes.ts';
-import type { Changed } from './update.ts';
+import { type PresentChanged, registerSecrets } from './secret-routes.ts';
 
 export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'streams'> {
   readonly deployments: Deployments;
@@ -39,52 +38,65 @@ export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings'
 
 /** Bytes of a page with more than one record. A record has a megabyte at most, and commonly a few kilobytes. */
 const MOST_BYTES_OF_PAGE = 8 * 1024 * 1024;
+const TAGS = ['deployments'];
 /** Shortest time between two events of a list, in milliseconds: each is a whole page. */
 const LIST_EVERY_MS = 1000;
 
-export function registerDeployments(app: App, { auth, deployments, settings, streams }: DeploymentNeeds): void {
-  const tags = ['deployments'];
-  const present = (record: AppDeployment, tenant: Tenant, values?: ReadonlyMap<string, string>): Deployment =>
+/** What every route needs. */
+interface Routes extends DeploymentNeeds {
+  readonly present: (record: AppDeployment, tenant: Tenant, values?: ReadonlyMap<string, string>) => Deployment;
+  /** As JSON, without values. */
+  readonly listedText: (record: AppDeployment, tenant: Tenant) => Buffer;
+  readonly presentChanged: PresentChanged;
+}
+
+export function registerDeployments(app: App, needs: DeploymentNeeds): void {
+  const { auth, deployments, settings, streams } = needs;
+  const present: Routes['present'] = (record, tenant, values) =>
     presentDeployment(record, {
       tenantId: tenant.id,
       settings,
       revisions: deployments.revisionsOf(record),
       ...(values && { values }),
     });
-
   const listedText = makeListedTexts({ revisionsOf: deployments.revisionsOf, present });
-
-  async function presentChanged(
-    request: FastifyRequest<{ Querystring: ShownSecrets }>,
-    reply: FastifyReply,
-    { record, values, warnings }: Changed,
-  ): Promise<Deployment> {
+  const presentChanged: PresentChanged = async (request, reply, { record, values, warnings }) => {
     const { caller, tenant } = auth.admitted(request);
     reply.header('etag', etagOf(record));
     addWarnings(request, warnings);
     if (request.query.secrets === 'names') return present(record, tenant);
     // Values that were just sent are shown, also to a caller who may create Secrets but not read them.
     return present(record, tenant, new Map([...(await deployments.valuesOf(caller, record)), ...values]));
-  }
+  };
+  const routes = { ...needs, present, listedText, presentChanged };
+  registerList(app, routes);
+  registerCreate(app, routes);
+  registerGet(app, routes);
+  registerPatch(app, routes);
+  registerDelete(app, routes);
+  registerSecrets(app, { auth, deployments, presentChanged });
+  registerRevisions(app, { auth, deployments, presentChanged, streams });
+}
 
-  function page(tenant: Tenant, query: ListDeployments): Buffer | string {
+function registerList(app: App, { auth, deployments, streams, listedText }: Routes): void {
+  function page(records: readonly AppDeployment[], tenant: Tenant, offset: number): Buffer | string {
     const texts: Buffer[] = [];
     let bytes = 0;
-    for (const record of deployments.list(tenant, query)) {
+    for (const record of records) {
       const text = listedText(record, tenant);
       bytes += text.length;
       // The offset says where the next page begins.
       if (bytes > MOST_BYTES_OF_PAGE && texts.length > 0) break;
       texts.push(text);
     }
-    return listOf(texts, query.offset + texts.length);
+    return listOf(texts, offset + texts.length);
   }
 
   const mayList = auth.as('list');
   app.get('/v2/deployments', {
     onRequest: mayList,
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'listDeployments',
       summary: 'List deployments',
       events: stateEvents('deployments', '`end`'),
@@ -93,7 +105,7 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
     },
     handler: async (request, reply) => {
       const { tenant } = auth.admitted(request);
-      const read = (): Buffer | string => page(tenant, request.query);
+      const read = (): Buffer | string => page(deployments.list(tenant, request.query), tenant, request.query.offset);
       if (!streams.isAskedFor(request)) return new JsonText<DeploymentList>(read());
       return followState(streams, request, reply, {
         kind: 'deployments',
@@ -104,12 +116,14 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       });
     },
   });
+}
 
+function registerCreate(app: App, { auth, deployments, settings, present }: Routes): void {
   app.post('/v2/deployments', {
     onRequest: auth.as('create'),
     preValidation: readAliases,
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'createDeployment',
       summary: 'Create a deployment',
       querystring: ShownSecrets,
@@ -129,12 +143,14 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       return present(record, admitted.tenant, values);
     },
   });
+}
 
+function registerGet(app: App, { auth, deployments, streams, present, listedText }: Routes): void {
   const mayGet = auth.as('get');
   app.get('/v2/deployments/:deployment_id', {
     onRequest: mayGet,
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'getDeployment',
       summary: 'Get a deployment',
       events: stateEvents('deployment'),
@@ -177,12 +193,14 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       return present(record, admitted.tenant, await deployments.valuesOf(admitted.caller, record));
     },
   });
+}
 
+function registerPatch(app: App, { auth, deployments, presentChanged }: Routes): void {
   app.patch('/v2/deployments/:deployment_id', {
     onRequest: auth.as('patch'),
     preValidation: readAliases,
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'patchDeployment',
       summary: 'Change a deployment',
       params: DeploymentPath,
@@ -197,11 +215,13 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       return presentChanged(request, reply, changed);
     },
   });
+}
 
+function registerDelete(app: App, { auth, deployments }: Routes): void {
   app.delete('/v2/deployments/:deployment_id', {
     onRequest: auth.as('delete'),
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'deleteDeployment',
       summary: 'Delete a deployment. It is gone when GET answers 404',
       params: DeploymentPath,
@@ -221,9 +241,6 @@ export function registerDeployments(app: App, { auth, deployments, settings, str
       return reply.code(204).send();
     },
   });
-
-  registerSecrets(app, { auth, deployments, presentChanged });
-  registerRevisions(app, { auth, deployments, presentChanged, streams });
 }
 
 function waitOfStream(): HttpError {

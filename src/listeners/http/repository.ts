@@ -30,14 +30,11 @@ const WRITING = { fieldManager: FACADE_FIELD_MANAGER };
 /** Number of deployments that the message of a refused deletion names. */
 const NAMED = 5;
 
-export function makeListeners({
-  caches: { listeners, records },
-  remember,
-  forget,
-  freshList,
-  settings,
-}: Pick<FacadeContext, 'caches' | 'remember' | 'forget' | 'freshList' | 'settings'>): Listeners {
-  const { perTenant } = settings.listeners;
+type Needs = Pick<FacadeContext, 'caches' | 'remember' | 'forget' | 'freshList' | 'settings'>;
+
+export function makeListeners(needs: Needs): Listeners {
+  const { remember, forget, freshList } = needs;
+  const { listeners, records } = needs.caches;
 
   async function find({ caller, tenant: { namespace } }: RequestContext, id: string): Promise<Listener> {
     const uid = id.toLowerCase();
@@ -62,32 +59,7 @@ export function makeListeners({
       return synced(listeners, 'listeners').list(namespace).toSorted(newestFirst);
     },
 
-    async create({ caller, tenant }, { compute_id: name, compute_config }) {
-      const namespaces = compute_config.k8s_namespaces ?? [];
-      const there = synced(listeners, 'listeners').list(tenant.namespace);
-      if (there.length >= perTenant && !there.some(({ metadata }) => metadata.name === name))
-        throw new HttpError(
-          409,
-          `This tenant has ${there.length} Listeners, and the platform allows ${perTenant}. Delete one that is not needed.`,
-        );
-      const listener: Listener = {
-        apiVersion: API_VERSION,
-        kind: 'Listener',
-        metadata: { name, namespace: tenant.namespace },
-        spec: { ...(namespaces.length > 0 && { namespaces }) },
-      };
-      try {
-        const made = await caller.kube.create(LISTENERS, listener, WRITING);
-        remember(made);
-        return made;
-      } catch (error) {
-        if (!(error instanceof AlreadyExists)) throw error;
-        throw new HttpError(
-          409,
-          `Listener for LangSmith workspace ID '${tenant.id}' and compute ID '${name}' already exists.`,
-        );
-      }
-    },
+    create: (admitted, payload) => createListener(needs, admitted, payload),
 
     async patch(admitted, id, payload) {
       const { caller } = admitted;
@@ -130,6 +102,38 @@ export function makeListeners({
       }
     },
   };
+}
+
+async function createListener(
+  { caches, remember, settings }: Needs,
+  { caller, tenant }: RequestContext,
+  { compute_id: name, compute_config }: CreateListener,
+): Promise<Listener> {
+  const { perTenant } = settings.listeners;
+  const namespaces = compute_config.k8s_namespaces ?? [];
+  const there = synced(caches.listeners, 'listeners').list(tenant.namespace);
+  if (there.length >= perTenant && !there.some(({ metadata }) => metadata.name === name))
+    throw new HttpError(
+      409,
+      `This tenant has ${there.length} Listeners, and the platform allows ${perTenant}. Delete one that is not needed.`,
+    );
+  const listener: Listener = {
+    apiVersion: API_VERSION,
+    kind: 'Listener',
+    metadata: { name, namespace: tenant.namespace },
+    spec: { ...(namespaces.length > 0 && { namespaces }) },
+  };
+  try {
+    const made = await caller.kube.create(LISTENERS, listener, WRITING);
+    remember(made);
+    return made;
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error;
+    throw new HttpError(
+      409,
+      `Listener for LangSmith workspace ID '${tenant.id}' and compute ID '${name}' already exists.`,
+    );
+  }
 }
 
 function newestFirst(a: Listener, b: Listener): number {

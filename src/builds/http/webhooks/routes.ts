@@ -8,6 +8,7 @@ import { makeFairLimiter } from '../../../lib/controller/fair-limiter.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import { retryOnConflict } from '../../../lib/http/merge-patch.ts';
 import { turns } from '../../../lib/http/turns.ts';
+import type { KubeClient } from '../../../lib/kube/client.ts';
 import type { FacadeContext } from '../../../organization/facade/collection.ts';
 import { textOf } from '../../../organization/facade/organization-secrets.ts';
 import {
@@ -96,32 +97,6 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
     throw unsigned();
   }
 
-  function isBuilt(repository: string, { metadata }: CodeHostIntegration): boolean {
-    return records.list().some(({ spec }) => {
-      const { integrationId, repoUrl = '', buildOnPush } = spec.sourceConfig;
-      const isOurs = buildOnPush === true && integrationId?.toLowerCase() === metadata.uid;
-      return isOurs && repositoryOfUrl(repoUrl) === repository;
-    });
-  }
-
-  async function tellController(integration: CodeHostIntegration, repository: string): Promise<void> {
-    const { namespace = '', name } = integration.metadata;
-    const push = { repository, at: now().toISOString() };
-    const attempt = async ({ metadata, status }: CodeHostIntegration): Promise<void> => {
-      const others = (status?.pushes ?? []).filter((one) => one.repository !== repository);
-      const newest = [push, ...others].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, MOST_PUSHES);
-      const { uid, resourceVersion } = metadata;
-      const patch = { metadata: { uid, resourceVersion }, status: { pushes: newest } };
-      await kube.mergePatch(CODE_HOST_INTEGRATIONS, { namespace, name }, patch, {
-        fieldManager: WEBHOOK_FIELD_MANAGER,
-        subresource: 'status',
-      });
-    };
-    await retryOnConflict(integration, attempt, () =>
-      kube.get<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, { namespace, name }),
-    );
-  }
-
   app.addHook('onResponse', (request, _reply, done) => {
     request[SLOT]?.();
     done();
@@ -143,8 +118,8 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
         return refuse(request);
       await count(request, `webhook ${sender.integration.metadata.uid}`);
       const repository = isPush(request.headers) ? await repositoryPushed(body, turns) : undefined;
-      if (repository === undefined || !isBuilt(repository, sender.integration)) return reply.code(204).send();
-      await tellController(sender.integration, repository);
+      if (repository === undefined || !isBuilt(records, repository, sender.integration)) return reply.code(204).send();
+      await recordPush(kube, sender.integration, { repository, at: now().toISOString() });
       return reply.code(202).send({ repository });
     },
     errorHandler: (error, _request, reply) => {
@@ -154,6 +129,41 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
       });
     },
   });
+}
+
+/** Whether a record builds pushes to this repository of the integration. */
+function isBuilt(
+  records: FacadeContext['caches']['records'],
+  repository: string,
+  { metadata }: CodeHostIntegration,
+): boolean {
+  return records.list().some(({ spec }) => {
+    const { integrationId, repoUrl = '', buildOnPush } = spec.sourceConfig;
+    const isOurs = buildOnPush === true && integrationId?.toLowerCase() === metadata.uid;
+    return isOurs && repositoryOfUrl(repoUrl) === repository;
+  });
+}
+
+/** Writes the push into the integration's status, which the controller reads. */
+async function recordPush(
+  kube: KubeClient,
+  integration: CodeHostIntegration,
+  push: { readonly repository: string; readonly at: string },
+): Promise<void> {
+  const { namespace = '', name } = integration.metadata;
+  const attempt = async ({ metadata, status }: CodeHostIntegration): Promise<void> => {
+    const others = (status?.pushes ?? []).filter((one) => one.repository !== push.repository);
+    const newest = [push, ...others].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, MOST_PUSHES);
+    const { uid, resourceVersion } = metadata;
+    const patch = { metadata: { uid, resourceVersion }, status: { pushes: newest } };
+    await kube.mergePatch(CODE_HOST_INTEGRATIONS, { namespace, name }, patch, {
+      fieldManager: WEBHOOK_FIELD_MANAGER,
+      subresource: 'status',
+    });
+  };
+  await retryOnConflict(integration, attempt, () =>
+    kube.get<CodeHostIntegration>(CODE_HOST_INTEGRATIONS, { namespace, name }),
+  );
 }
 
 function isSmall({ headers }: FastifyRequest): boolean {

@@ -29,20 +29,35 @@ export interface RevisionRoutesOptions {
   readonly streams: EventStreams;
 }
 
-export function registerRevisions(
-  app: App,
-  { auth, deployments, presentChanged, streams }: RevisionRoutesOptions,
-): void {
-  const tags = ['revisions'];
-  const path = '/v2/deployments/:deployment_id/revisions';
-  const shown = (record: AppDeployment): Revision[] => presentRevisions(record, deployments.revisionsOf(record));
+interface Routes extends RevisionRoutesOptions {
+  /** Throws HttpError 404 if the record has no revision of this id. */
+  readonly one: (record: AppDeployment, id: string) => Revision;
+}
 
-  function one(record: AppDeployment, id: string): Revision {
+const TAGS = ['revisions'];
+const PATH = '/v2/deployments/:deployment_id/revisions';
+
+export function registerRevisions(app: App, options: RevisionRoutesOptions): void {
+  const { deployments } = options;
+  const shown = (record: AppDeployment): Revision[] => presentRevisions(record, deployments.revisionsOf(record));
+  const one = (record: AppDeployment, id: string): Revision => {
     const revision = shown(record).find((each) => each.id === id.toLowerCase());
     if (revision === undefined) throw new HttpError(404, `Revision ID ${id} not found.`);
     return revision;
-  }
+  };
+  const routes = { ...options, one };
+  registerList(app, options, shown);
+  registerCreate(app, routes);
+  registerGet(app, routes);
+  registerRedeploy(app, routes);
+  registerInterrupt(app, routes);
+}
 
+function registerList(
+  app: App,
+  { auth, deployments, streams }: RevisionRoutesOptions,
+  shown: (record: AppDeployment) => readonly Revision[],
+): void {
   function page(record: AppDeployment, { limit, offset, status }: ListRevisions): RevisionList {
     const wanted = shown(record).filter((revision) => status === undefined || status.includes(revision.status));
     const resources = wanted.slice(offset, offset + limit);
@@ -50,10 +65,10 @@ export function registerRevisions(
   }
 
   const mayGet = auth.as('get');
-  app.get(path, {
+  app.get(PATH, {
     onRequest: mayGet,
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'listRevisions',
       summary: 'List the revisions of a deployment, newest first',
       events: stateEvents('revisions'),
@@ -78,12 +93,14 @@ export function registerRevisions(
       });
     },
   });
+}
 
-  app.post(path, {
+function registerCreate(app: App, { auth, deployments, one }: Routes): void {
+  app.post(PATH, {
     onRequest: auth.as('patch'),
     preValidation: readAliases,
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'createRevision',
       summary: 'Create a new revision, with or without a change of the deployment',
       params: DeploymentPath,
@@ -99,11 +116,13 @@ export function registerRevisions(
       return one(record, serialRevisionId(record.metadata.uid ?? '', record.spec.revisionSerial ?? 0));
     },
   });
+}
 
-  app.get(`${path}/:revision_id`, {
+function registerGet(app: App, { auth, deployments, one }: Routes): void {
+  app.get(`${PATH}/:revision_id`, {
     onRequest: auth.as('get'),
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'getRevision',
       summary: 'Get a revision',
       params: RevisionPath,
@@ -114,11 +133,13 @@ export function registerRevisions(
       return one(record, request.params.revision_id);
     },
   });
+}
 
-  app.post(`${path}/:revision_id/redeploy`, {
+function registerRedeploy(app: App, { auth, deployments, presentChanged, one }: Routes): void {
+  app.post(`${PATH}/:revision_id/redeploy`, {
     onRequest: auth.as('patch'),
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'redeployRevision',
       summary: 'Roll back: create a new revision with the values of this one',
       params: RevisionPath,
@@ -145,11 +166,13 @@ export function registerRevisions(
       return presentChanged(request, reply, changed);
     },
   });
+}
 
-  app.post(`${path}/:revision_id/interrupt`, {
+function registerInterrupt(app: App, { auth, deployments, one }: Routes): void {
+  app.post(`${PATH}/:revision_id/interrupt`, {
     onRequest: auth.as('patch'),
     schema: {
-      tags,
+      tags: TAGS,
       operationId: 'interruptRevision',
       summary: 'Interrupt the build of a revision. The active revision keeps serving',
       params: RevisionPath,

@@ -1,0 +1,116 @@
+// Pages of logs: of the pods of a deployment or of one of its revisions, on this cluster or a listener's, and of a build.
+
+import type { BuildContext } from '../builds/http/registry/platform.ts';
+import type { Deployments } from '../deployments/http/repository.ts';
+import { presentRevisions } from '../deployments/http/revisions/presenter.ts';
+import { HttpError, tooManyLogs } from '../lib/http/http-error.ts';
+import type { Listeners } from '../listeners/http/repository.ts';
+import type { RequestContext } from '../organization/facade/auth.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { type BuildStatus, isUnderWay } from '../schema/build.ts';
+import type { Listener } from '../schema/listener.ts';
+import type { LogBudget } from './budget.ts';
+import { readBuildLog } from './build-log.ts';
+import { makePage } from './lines.ts';
+import type { DeployLogs, DeployLogsQuery } from './payloads.ts';
+import { podIdsIn, podsOf, readLogs } from './pods.ts';
+import { readRemoteLogs } from './remote.ts';
+
+export interface LogNeeds extends BuildContext {
+  readonly listeners: Listeners;
+}
+
+export interface LogPages {
+  ofPods(
+    admitted: RequestContext,
+    id: string,
+    revisionId: string | undefined,
+    query: DeployLogsQuery,
+    signal: AbortSignal,
+  ): Promise<DeployLogs>;
+  ofBuild(
+    admitted: RequestContext,
+    target: { readonly id: string; readonly revisionId: string },
+    query: DeployLogsQuery,
+    signal: AbortSignal,
+  ): Promise<DeployLogs>;
+}
+
+/** The record whose logs are read. Throws HttpError 404 for a missing deployment or revision. */
+export async function findTarget(
+  deployments: Deployments,
+  admitted: RequestContext,
+  id: string,
+  revisionId?: string,
+): Promise<AppDeployment> {
+  const record = await deployments.find(admitted, id);
+  const known = presentRevisions(record, deployments.revisionsOf(record));
+  if (revisionId !== undefined && !known.some((one) => one.id === revisionId.toLowerCase()))
+    throw new HttpError(404, `Revision ID ${revisionId} not found.`);
+  return record;
+}
+
+export function buildOf(deployments: Deployments, record: AppDeployment, revision: string): BuildStatus | undefined {
+  return deployments.revisionsOf(record).find(({ spec }) => spec.id === revision)?.status?.build;
+}
+
+export function makeLogPages({ auth, deployments, listeners, kube, platform }: LogNeeds, budget: LogBudget): LogPages {
+  /** The Listener whose cluster runs the record. */
+  async function listenerOf(admitted: RequestContext, record: AppDeployment): Promise<Listener | undefined> {
+    const { listenerId } = record.spec.sourceConfig;
+    return listenerId === undefined ? undefined : listeners.find(admitted, listenerId);
+  }
+
+  async function ofPods(
+    admitted: RequestContext,
+    id: string,
+    revisionId: string | undefined,
+    query: DeployLogsQuery,
+    signal: AbortSignal,
+  ): Promise<DeployLogs> {
+    // Rejects an invalid offset before anything is read.
+    const page = makePage(query);
+    const record = await findTarget(deployments, admitted, id, revisionId);
+    const listener = await listenerOf(admitted, record);
+    if (listener !== undefined) await auth.needLogs(admitted.caller, admitted.tenant);
+    const giveBack = await (budget.requests.take(admitted.tenant.namespace, signal) ?? tooManyLogs());
+    try {
+      if (listener !== undefined) {
+        const revision = revisionId?.toLowerCase();
+        return await readRemoteLogs({ kube, listener, record, revision, query }, signal);
+      }
+      const pods = podsOf(record, podIdsIn(deployments.revisionsOf(record), revisionId));
+      const reading = { page, budget, tenant: admitted.tenant.namespace, signal };
+      return page.done((await readLogs(admitted.caller.kube, pods, reading)) === true);
+    } finally {
+      giveBack();
+    }
+  }
+
+  async function ofBuild(
+    { caller, tenant }: RequestContext,
+    { id, revisionId }: { readonly id: string; readonly revisionId: string },
+    query: DeployLogsQuery,
+    signal: AbortSignal,
+  ): Promise<DeployLogs> {
+    const page = makePage(query);
+    const record = await findTarget(deployments, { caller, tenant }, id, revisionId);
+    const revision = revisionId.toLowerCase();
+    // Tenants have no rights in the namespace of the builds' pods, so the log needs the right to logs in the tenant's namespace.
+    await auth.needLogs(caller, tenant);
+    const status = buildOf(deployments, record, revision);
+    const isOver = !isUnderWay(status);
+    const giveBack = await (budget.requests.take(tenant.namespace, signal) ?? tooManyLogs());
+    try {
+      const reading = { page, budget, tenant: tenant.namespace, signal, fromStart: query.order === 'asc' };
+      const whole = page.done(await readBuildLog({ kube, platform, record, tenant, revision, status }, reading));
+      // A caller that follows the build continues after the last line.
+      if (whole.next_offset !== null || isOver || query.order !== 'asc') return whole;
+      return { ...whole, next_offset: whole.logs.at(-1)?.id ?? query.offset ?? null };
+    } finally {
+      giveBack();
+    }
+  }
+
+  return { ofPods, ofBuild };
+}

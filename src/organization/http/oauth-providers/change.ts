@@ -1,0 +1,94 @@
+// Changes a provider with the caller's token. After a conflict the change is computed again from the current provider.
+
+import { Conflict, Forbidden, NotFound } from '../../../lib/errors.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
+import { changedMeanwhile, patchTo, retryOnConflict } from '../../../lib/http/merge-patch.ts';
+import { FACADE_FIELD_MANAGER } from '../../../schema/meta.ts';
+import { clientSecretFor, OAUTH_PROVIDERS, type OAuthProvider } from '../../../schema/oauth-provider.ts';
+import type { Caller } from '../../facade/authorization.ts';
+import type { FacadeContext } from '../../facade/collection.ts';
+import { clientSecretOf, keepClientSecret, newSecretName, readAsCaller } from './client-secret.ts';
+import { patchedSpec, patchFindings } from './patch.ts';
+import type { PatchProvider } from './payloads.ts';
+
+export type Writing = Pick<FacadeContext, 'secrets' | 'remember' | 'forget' | 'randomSuffix'>;
+
+/** `provider` may be outdated. */
+export async function changeProvider(
+  writing: Writing,
+  caller: Caller,
+  provider: OAuthProvider,
+  payload: PatchProvider,
+): Promise<OAuthProvider> {
+  const { name: id, uid = '' } = provider.metadata;
+  const made = { secretName: newSecretName(id, writing.randomSuffix) };
+  try {
+    return await retryOnConflict(
+      provider,
+      (current) => attempt(writing, caller, current, payload, made),
+      () => reread(writing, caller, id),
+    );
+  } catch (error) {
+    if (error instanceof Conflict) throw changedMeanwhile(`OAuth provider "${id}"`);
+    if (!(error instanceof NotFound)) throw error;
+    writing.forget(uid);
+    throw notFound(id);
+  }
+}
+
+async function attempt(
+  { secrets, remember, randomSuffix }: Writing,
+  caller: Caller,
+  provider: OAuthProvider,
+  payload: PatchProvider,
+  made: { secretName: string; keptFor?: string },
+): Promise<OAuthProvider> {
+  const { name } = provider.metadata;
+  const { namespace } = secrets;
+  const findings = patchFindings(provider, payload);
+  if (findings.length > 0) throw new HttpError(422, findings);
+  const write = (patch: object, dryRun: boolean): Promise<OAuthProvider> =>
+    caller.kube.mergePatch<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name }, patch, {
+      fieldManager: FACADE_FIELD_MANAGER,
+      ...(dryRun && { dryRun }),
+    });
+  const sentTo = clientSecretFor(patchedSpec(provider.spec, payload, undefined));
+  if (made.keptFor !== undefined && made.keptFor !== sentTo) {
+    // A concurrent change replaced the addresses, so the kept Secret belongs to other addresses.
+    made.secretName = newSecretName(name, randomSuffix);
+    delete made.keptFor;
+  }
+  const moved = sentTo !== clientSecretFor(provider.spec);
+  const sent = payload.client_secret ?? (moved ? await readAsCaller(secrets, caller, provider) : undefined);
+  // The caller's right is checked first, because the Secret is read with the facade's own account.
+  const withSecret = patchedSpec(provider.spec, payload, sent === undefined ? undefined : made.secretName);
+  await write(patchTo(provider, withSecret), true);
+  // A new address needs a new Secret: the caller who sends the client secret knows it, but keeping the Secret needs the right to
+  // read it.
+  const isNew = sent !== undefined && (moved || sent !== (await clientSecretOf(secrets, caller, provider)));
+  const change = patchTo(provider, isNew ? withSecret : patchedSpec(provider.spec, payload, undefined));
+  if (change.spec === undefined) return provider;
+  if (isNew && made.keptFor === undefined) {
+    await keepClientSecret(secrets, { id: name, name: made.secretName, spec: withSecret }, sent);
+    made.keptFor = sentTo;
+  }
+  const written = await write(change, false);
+  remember(written);
+  return written;
+}
+
+async function reread({ secrets, remember }: Writing, caller: Caller, id: string): Promise<OAuthProvider> {
+  try {
+    const provider = await caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace: secrets.namespace, name: id });
+    remember(provider);
+    return provider;
+  } catch (error) {
+    // A caller who may write but not read cannot retry on the current provider.
+    if (error instanceof Forbidden) throw changedMeanwhile(`OAuth provider "${id}"`);
+    throw error;
+  }
+}
+
+export function notFound(id: string): HttpError {
+  return new HttpError(404, `OAuth provider "${id}" not found.`);
+}

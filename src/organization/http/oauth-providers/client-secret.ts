@@ -1,0 +1,55 @@
+// The client secret of a provider, in a Secret of the organization's namespace.
+
+import { SECRETS } from '../../../lib/kube/api-resources.ts';
+import type { SecretObject } from '../../../lib/kube/client.ts';
+import { PROVIDER_LABEL, SENT_TO_ANNOTATION } from '../../../schema/meta.ts';
+import { CLIENT_SECRET_KEY, clientSecretFor, type OAuthProvider } from '../../../schema/oauth-provider.ts';
+import type { Caller } from '../../facade/authorization.ts';
+import { type OrganizationSecrets, textOf } from '../../facade/organization-secrets.ts';
+import { undefinedIfHidden } from '../../facade/undefined-if-hidden.ts';
+
+export function newSecretName(providerId: string, randomSuffix: () => string): string {
+  return `${providerId}--client-${randomSuffix()}`;
+}
+
+/** Stores a client secret in a new Secret. `id`: the provider. `name`: the Secret. */
+export function keepClientSecret(
+  secrets: OrganizationSecrets,
+  { id, name, spec }: { readonly id: string; readonly name: string; readonly spec: OAuthProvider['spec'] },
+  value: string,
+): Promise<void> {
+  const annotations = { [SENT_TO_ANNOTATION]: clientSecretFor(spec) };
+  return secrets.make({ name, labels: { [PROVIDER_LABEL]: id }, annotations }, CLIENT_SECRET_KEY, value);
+}
+
+/** Reads the client secret with the caller's token: a caller with this right may use it for another address. */
+export async function readAsCaller(
+  { namespace }: OrganizationSecrets,
+  caller: Caller,
+  { metadata, spec }: OAuthProvider,
+): Promise<string | undefined> {
+  const reference = spec.clientSecretRef;
+  if (!reference?.name.startsWith(`${metadata.name}--client-`)) return undefined;
+  const ref = { namespace, name: reference.name };
+  return textOf(await undefinedIfHidden(() => caller.kube.get<SecretObject>(SECRETS, ref)), reference.key);
+}
+
+/**
+ * Any caller who may write the provider may compare a value with the Secret that Davit created for it. Other Secrets need the
+ * right to read them: otherwise a reference to a Secret would allow guessing its value.
+ */
+export async function clientSecretOf(
+  secrets: OrganizationSecrets,
+  caller: Caller,
+  { metadata, spec }: OAuthProvider,
+): Promise<string | undefined> {
+  const reference = spec.clientSecretRef;
+  if (reference === undefined) return undefined;
+  const { name, key } = reference;
+  const kept = await secrets.read(name);
+  if (kept?.metadata.labels?.[PROVIDER_LABEL] === metadata.name) return textOf(kept, key);
+  return textOf(
+    await undefinedIfHidden(() => caller.kube.get<SecretObject>(SECRETS, { namespace: secrets.namespace, name })),
+    key,
+  );
+}
