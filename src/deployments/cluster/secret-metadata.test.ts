@@ -21,7 +21,12 @@ it('keeps what Davit reads', () => {
 it('keeps nothing else, however much there is', () => {
   const large = 'x'.repeat(250_000);
   const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`davit.dev/l${index}`, 'x']));
-  const owners = Array.from({ length: 5000 }, (_, index) => ({ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: `${index}` }));
+  const owners = Array.from({ length: 5000 }, (_, index) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    name: 'p',
+    uid: `${index}`,
+  }));
   const slim = slimSecret(
     secret({
       labels: { ...many, team: 'a' },

@@ -22,7 +22,7 @@ export function catalogueOf({ caches }: Pick<Checking, 'caches'>): readonly AppT
   return synced(caches.templates, 'templates').list();
 }
 
-/** Of a new record. Throws RegistryFailed if the registry cannot be asked. */
+/** Checks a new record. Throws RegistryFailed if the registry cannot be asked. */
 export async function findingsOfNew(
   checking: Checking,
   record: AppDeployment,

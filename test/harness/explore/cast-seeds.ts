@@ -71,8 +71,8 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
   'the tag of a refused image goes': bug(
     'upkeep',
     'src/builds/registry/unneeded.ts',
-    '!needed.has(tag) && isOurs(tag) && !mayKeepAnother(tag)',
-    '!needed.has(tag) && isOurs(tag)',
+    '!needed.has(tag) && isOfDavit(tag) && !mayKeepAnother(tag)',
+    '!needed.has(tag) && isOfDavit(tag)',
   ),
 };
 

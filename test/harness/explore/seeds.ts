@@ -99,8 +99,8 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'a rollout that begins is Stalled': bug(
     'rollouts',
     'src/deployments/assess/workloads.ts',
-    "return isSeen(workload) ? undefined : fail('Progressing',",
-    "return isSeen(workload) ? undefined : stalled('Progressing',",
+    "return fail('Progressing', `${what} is starting.`);",
+    "return stalled('Progressing', `${what} is starting.`);",
   ),
 
   'autoscalers are never pruned': bug(

@@ -304,8 +304,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'DEPLOYED does not require a running database': bug(
     'src/deployments/assess/rollout.ts',
-    "isOwn('postgres', revision) ? database : undefined,",
-    'undefined,',
+    "...(isOwn('postgres', revision) ? [database] : []),",
+    '',
     'impossible',
   ),
   'a revision whose rollout finished unobserved is SKIPPED': bug(
@@ -606,8 +606,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'pods get values from a Secret that is not immutable': bug(
     'src/deployments/assess/references.ts',
-    'if (unfixed !== undefined)',
-    'if (false)',
+    'return unfixed === undefined ? undefined : stalled(',
+    'return true ? undefined : stalled(',
     'unfixed',
   ),
   'each write to a referenced Secret restarts the pods': {
