@@ -38,7 +38,7 @@ export async function findingsOfNew(
   ];
 }
 
-/** Of a record whose spec becomes `spec`: only what changes is checked. Throws RegistryFailed if the registry cannot be asked. */
+/** Checks a record whose spec becomes `spec`, as far as it changes. Throws RegistryFailed if the registry cannot be asked. */
 export async function findingsOfChange(
   checking: Checking,
   before: AppDeployment,
