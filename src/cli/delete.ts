@@ -18,7 +18,8 @@ export const deleteCommand: Command = {
     timeoutFlag(300),
   ],
   about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To keep the database:
-kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'`,
+
+  kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'`,
   run: deleteDeployment,
 };
 

@@ -39,13 +39,21 @@ export function helpOf(command: Command): string {
     `Usage: ${PROGRAM} ${synopsis(command)}${flags.length > 0 ? ' [flags]' : ''}`,
     '',
     `${command.purpose.charAt(0).toUpperCase()}${command.purpose.slice(1)}.`,
-    ...(about === undefined ? [] : ['', about.replaceAll('PROGRAM', PROGRAM)]),
+    ...(about === undefined ? [] : ['', paragraphs(about.replaceAll('PROGRAM', PROGRAM))]),
     '',
     'Flags:',
     ...rows([...flags, HELP].map((flag) => [flagOf(flag), flag.help])),
     '',
     `Passed to kubectl: ${CLUSTER_FLAGS.map(({ name }) => `--${name}`).join(', ')}`,
   ].join('\n');
+}
+
+/** Prose is wrapped; paragraphs that are indented are examples. */
+function paragraphs(text: string): string {
+  return text
+    .split('\n\n')
+    .map((one) => (one.startsWith('  ') ? one : wrapped(one.replaceAll('\n', ' '), WIDTH).join('\n')))
+    .join('\n\n');
 }
 
 function flagOf({ name, short, value, choices }: FlagDefinition): string {
