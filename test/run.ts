@@ -18,7 +18,7 @@ const WHOLE: readonly (readonly Project[])[] = [['e2e'], ['clusters'], ['integra
 /** As `nice` counts. */
 const BEHIND_CLUSTERS = 10;
 /** Said here, because by the load of the machine, which is still that of the tests, it would be fewer. */
-const FAULT_LANES = '5';
+const FAULT_LANES = '8';
 const NONE: Tally = { passed: 0, failed: 0, skipped: 0 };
 
 const vitest = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');

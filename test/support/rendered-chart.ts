@@ -42,8 +42,17 @@ export async function makeChartRenderer(): Promise<ChartRenderer> {
     const options = { maxBuffer: 64 << 20, env: { ...process.env, HOME: home } };
     return (await run(program, [...args], options)).stdout;
   }
+  /** By the arguments: many tests ask for the same. Without those of values files, which tests write anew under one name. */
+  const rendered = new Map<string, Promise<string>>();
+  function template(folder: string, args: readonly string[]): Promise<string> {
+    const all = ['template', 'davit', folder, '--namespace', 'davit-system', ...args];
+    if (args.some((arg) => arg.startsWith('-f') || arg.startsWith('--values'))) return helm(...all);
+    const text = rendered.get(all.join('\n')) ?? helm(...all);
+    rendered.set(all.join('\n'), text);
+    return text;
+  }
   async function renderFrom(folder: string, args: readonly string[]): Promise<Manifest[]> {
-    const text = await helm('template', 'davit', folder, '--namespace', 'davit-system', ...args);
+    const text = await template(folder, args);
     return documentsOf(text)
       .map(parsed)
       .filter((manifest) => manifest !== null);
