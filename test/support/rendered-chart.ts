@@ -42,7 +42,7 @@ export async function makeChartRenderer(): Promise<ChartRenderer> {
     const options = { maxBuffer: 64 << 20, env: { ...process.env, HOME: home } };
     return (await run(program, [...args], options)).stdout;
   }
-  /** By the arguments: many tests ask for the same. Without those of values files, which tests write anew under one name. */
+  /** By the arguments: many tests ask for the same. Without those of values files, which tests overwrite. */
   const rendered = new Map<string, Promise<string>>();
   function template(folder: string, args: readonly string[]): Promise<string> {
     const all = ['template', 'davit', folder, '--namespace', 'davit-system', ...args];

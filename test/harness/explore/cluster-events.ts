@@ -264,6 +264,24 @@ export const CLUSTER_EVENTS: readonly Event[] = [
     },
   },
   {
+    // A rollout whose pods did not come up is over when the workload has its earlier template again.
+    name: 'pods of another template of % are ended',
+    by: 'cluster',
+    calm: true,
+    subjects: (scene, namespace) =>
+      workloads(scene, namespace)
+        .filter((one) => {
+          const pods = podsOf(scene, one);
+          return pods.some((pod) => isCurrent(pod, one) && isReady(pod)) && pods.some((pod) => !isCurrent(pod, one));
+        })
+        .map(said),
+    happen(scene, namespace, subject) {
+      const one = workload(scene, namespace, subject);
+      for (const pod of podsOf(scene, one)) if (!isCurrent(pod, one)) scene.erase(PODS, pod);
+      see(scene, one);
+    },
+  },
+  {
     name: 'the image of % cannot be pulled',
     by: 'cluster',
     calm: true,
