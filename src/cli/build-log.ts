@@ -49,6 +49,13 @@ export async function findDeployment(api: HttpApi, name: string): Promise<Deploy
   return resources[0];
 }
 
+/** Throws Failure if there is none of that name. */
+export async function needDeployment(api: HttpApi, name: string): Promise<Deployment> {
+  const found = await findDeployment(api, name);
+  if (found) return found;
+  throw new Failure(`There is no deployment ${name}.`);
+}
+
 /** Newest first. */
 export async function readRevisions(api: HttpApi, deploymentId: string, limit: number): Promise<readonly Revision[]> {
   const path = `/v2/deployments/${deploymentId}/revisions?limit=${limit}`;
@@ -76,8 +83,8 @@ export function openBuildLog(api: HttpApi, deploymentId: string, revisionId: str
   };
 }
 
-/** Lines of the pods' log that are printed after a failure. */
-const LAST_LINES = 20;
+/** Lines of a log that are printed after a failure. */
+export const LAST_LINES = 20;
 
 /** The last lines that the pods of a revision wrote, oldest first. Empty if there are none or they cannot be read. */
 export async function lastLines(api: HttpApi, deploymentId: string, revisionId: string): Promise<string[]> {
@@ -105,8 +112,7 @@ export interface BuildLogOptions {
 /** Prints the log of a build and, if it is followed, goes on until the build has ended. */
 export async function printBuildLog(api: HttpApi, name: string, options: BuildLogOptions): Promise<void> {
   const { follow, tail, say, everyMs = 1000 } = options;
-  const deployment = await findDeployment(api, name);
-  if (deployment === undefined) throw new Failure(`There is no deployment ${name}.`);
+  const deployment = await needDeployment(api, name);
   const { id } = await revisionOf(api, deployment, options.revision);
   const more = openBuildLog(api, deployment.id, id);
   let printed = 0;

@@ -1,13 +1,11 @@
 // The last lines of what failed: of the build of the newest revision, or of a container that exited.
 
 import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
-import { printBuildLog } from './build-log.ts';
+import { LAST_LINES, printBuildLog } from './build-log.ts';
 import type { Context } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
-
-const LAST_LINES = 20;
 
 /** Prints them, or which command does. A failure to read them is no failure of its own: why something failed is known. */
 export async function printLastWords(context: Context, name: string): Promise<void> {

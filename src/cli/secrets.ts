@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { revisionNames } from '../deployments/record/names.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
+import { type Deployment, needDeployment, readRevisions } from './build-log.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, print, type Terminal } from './command.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
@@ -131,12 +131,6 @@ function textOf(bytes: Buffer, from: string): string {
   } catch {
     throw new Failure(`The value from ${from} is not text in UTF-8. Encode it, for example with base64.`);
   }
-}
-
-async function needDeployment(api: HttpApi, name: string): Promise<Deployment> {
-  const found = await findDeployment(api, name);
-  if (found) return found;
-  throw new Failure(`There is no deployment ${name}.`);
 }
 
 /** The answer shows no values. */

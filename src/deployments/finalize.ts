@@ -1,6 +1,5 @@
 // The finalizer of a record: added before the first child is created, removed when the teardown is finished.
 
-import { overlayWrite } from '../lib/controller/cluster.ts';
 import type { Result } from '../lib/controller/controller.ts';
 import type { EventRecorder } from '../lib/controller/events.ts';
 import { earliestRequeue } from '../lib/controller/requeue.ts';
@@ -8,8 +7,7 @@ import { NotFound } from '../lib/errors.ts';
 import { DEPLOYMENTS, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../lib/kube/api-resources.ts';
 import { SECRETS_NAMED } from '../organization/caches.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { APP_DEPLOYMENTS } from '../schema/app-deployment.ts';
-import { DEPLOYMENT_LABEL, FIELD_MANAGER, FINALIZER, VARIABLES_LABEL } from '../schema/meta.ts';
+import { DEPLOYMENT_LABEL, FINALIZER, VARIABLES_LABEL } from '../schema/meta.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../schema/tracing-project.ts';
 import { type ActionFailure, type Observed, type ObservedRecord, refTo } from './assess/observed.ts';
 import { retryAfterMs } from './assess/retry.ts';
@@ -18,6 +16,7 @@ import type { Caches } from './cluster/caches.ts';
 import type { Cluster, Clusters } from './cluster/cluster.ts';
 import { deleteEverywhere } from './cluster/delete.ts';
 import { areConflicts, causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts';
+import { putFinalizer, removeFinalizer } from './cluster/finalizers.ts';
 import { reportRecord } from './cluster/report.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import { nextTeardownStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
@@ -37,7 +36,7 @@ export async function addFinalizer(
   home: Cluster,
 ): Promise<AppDeployment | ActionFailure | undefined> {
   try {
-    return await patchFinalizers(record, [...(record.metadata.finalizers ?? []), FINALIZER], home);
+    return await putFinalizer(record, FINALIZER, home);
   } catch (error) {
     return failureOf(error, refTo(record), 'add the finalizer to');
   }
@@ -65,7 +64,7 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
   if (!hasFinalizer(record)) return {};
   // In a terminating namespace Davit may lose its rights at any time, and the children are deleted with the namespace anyway.
   if (seen.namespaceTerminating) {
-    await release(record, home);
+    await removeFinalizer(record, FINALIZER, home);
     return {};
   }
   const cached = withNamedByOthers({ ...seen, pods: withOverdue(seen.pods, now) }, home.caches);
@@ -127,7 +126,7 @@ async function finish(cached: Observed, teardown: Teardown): Promise<Taken | und
     const live = withNamedByOthers({ ...cached, ...(await listLive(cached, teardown)) }, home.caches);
     const step = nextTeardownStep(live, now);
     if (step) return { ...(await performStep(step, teardown)), lookAgainMs: LOOK_AGAIN_MS };
-    await release(record, home);
+    await removeFinalizer(record, FINALIZER, home);
     return undefined;
   } catch (error) {
     return {
@@ -175,36 +174,4 @@ function withNamedByOthers(observed: Observed, caches: Caches): Observed {
     ...observed,
     namedByOthers: new Set(values.map(({ metadata }) => metadata.name).filter(isNamed)),
   };
-}
-
-async function release(record: AppDeployment, home: Cluster): Promise<void> {
-  const finalizers = record.metadata.finalizers ?? [];
-  await patchFinalizers(
-    record,
-    finalizers.filter((name) => name !== FINALIZER),
-    home,
-  );
-}
-
-/** Undefined if the record is gone. */
-async function patchFinalizers(
-  record: AppDeployment,
-  finalizers: readonly string[],
-  home: Cluster,
-): Promise<AppDeployment | undefined> {
-  const { namespace = '', name, uid, resourceVersion } = record.metadata;
-  try {
-    // The resourceVersion makes this a compare-and-swap, so that another controller's finalizer is not lost.
-    const patched = await home.client.mergePatch<AppDeployment>(
-      APP_DEPLOYMENTS,
-      { namespace, name },
-      { metadata: { uid, resourceVersion, finalizers } },
-      { fieldManager: FIELD_MANAGER },
-    );
-    if (finalizers.length > 0 || !record.metadata.deletionTimestamp) overlayWrite(home.caches, patched);
-    return patched;
-  } catch (error) {
-    if (error instanceof NotFound) return undefined;
-    throw error;
-  }
 }

@@ -46,19 +46,17 @@ export function sharingPods(
   const active = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED');
   if (!active || !isComparable(active, draft) || isAskedAgain(observed, draft) || !needsNoMigration(draft))
     return draft;
-  const roles = rolesOf(draft.spec.resolved).filter(
-    (role) => isRoleRolled(observed, active, role) || isBeingReplaced(observed, active, role),
-  );
+  const replaced = (role: Role): boolean => isBeingReplaced(observed, active, role);
+  const roles = rolesOf(draft.spec.resolved).filter((role) => isRoleRolled(observed, active, role) || replaced(role));
   const ready: Ids = Object.fromEntries(roles.map((role) => [role, podsIdOf(active, role)]));
   const children = render(withIds(draft, { ...ready, ...idsOfStores(observed) }));
   const { actions } = plan(children, observed, NOTHING_PRUNED);
   const before = render(active);
-  const shared = roles.filter(
-    (role) =>
-      sameJson(templateIn(children, observed, role), templateIn(before, observed, role)) &&
-      (isBeingReplaced(observed, active, role) ||
-        !hasDrifted(templateIn(children, observed, role), deploymentOf(observed, role)?.spec?.template)),
-  );
+  const shared = roles.filter((role) => {
+    const template = templateIn(children, observed, role);
+    if (!sameJson(template, templateIn(before, observed, role))) return false;
+    return replaced(role) || !hasDrifted(template, deploymentOf(observed, role)?.spec?.template);
+  });
   if (shared.length === 0) return draft;
   return withShared(draft, Object.fromEntries(shared.map((role) => [role, ready[role]])), {
     ...idsOfStores(observed),

@@ -1,20 +1,17 @@
 // The finalizer of an AppDeployment that a listener's cluster runs: the record stays until that cluster has deleted what it has.
 
 import type { Cluster } from '../../deployments/cluster/cluster.ts';
-import { overlayWrite, placeOf } from '../../lib/controller/cluster.ts';
+import { putFinalizer, removeFinalizer } from '../../deployments/cluster/finalizers.ts';
 import { undefinedIfNotFound } from '../../lib/errors.ts';
-import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { hubNamespace } from '../../schema/listener-names.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
-import { ABANDON_ANNOTATION, FIELD_MANAGER, REMOTE_FINALIZER } from '../../schema/meta.ts';
+import { ABANDON_ANNOTATION, REMOTE_FINALIZER } from '../../schema/meta.ts';
 import { isGone, releaseWork, removeWork, workOf } from './works.ts';
 
 /** Undefined if the record is gone. */
 export async function ensureFinalizer(record: AppDeployment, home: Cluster): Promise<AppDeployment | undefined> {
-  const { finalizers = [] } = record.metadata;
-  return finalizers.includes(REMOTE_FINALIZER)
-    ? record
-    : patchFinalizers(record, [...finalizers, REMOTE_FINALIZER], home);
+  return hasFinalizer(record) ? record : putFinalizer(record, REMOTE_FINALIZER, home);
 }
 
 /** Waits for the cluster to delete what it has, unless a person has given it up. Resolves to whether the record is released. */
@@ -25,19 +22,19 @@ export async function finalizeRemote(
 ): Promise<boolean> {
   const work = known ?? (await liveWork(record, home));
   if (work === undefined) {
-    await release(record, home);
+    await removeFinalizer(record, REMOTE_FINALIZER, home);
     return true;
   }
   if (isGone(work)) {
     // The record first: a work without a record is settled with its Listener.
-    await release(record, home);
+    await removeFinalizer(record, REMOTE_FINALIZER, home);
     await releaseWork(work, home);
     return true;
   }
   await removeWork(work, home);
   const { uid, annotations } = record.metadata;
   if (annotations?.[ABANDON_ANNOTATION] === uid) {
-    await release(record, home);
+    await removeFinalizer(record, REMOTE_FINALIZER, home);
     return true;
   }
   return false;
@@ -45,33 +42,6 @@ export async function finalizeRemote(
 
 export function hasFinalizer({ metadata }: AppDeployment): boolean {
   return metadata.finalizers?.includes(REMOTE_FINALIZER) === true;
-}
-
-async function release(record: AppDeployment, home: Cluster): Promise<void> {
-  const { finalizers = [] } = record.metadata;
-  await patchFinalizers(
-    record,
-    finalizers.filter((name) => name !== REMOTE_FINALIZER),
-    home,
-  );
-}
-
-async function patchFinalizers(
-  record: AppDeployment,
-  finalizers: readonly string[],
-  home: Cluster,
-): Promise<AppDeployment | undefined> {
-  const { uid, resourceVersion, deletionTimestamp } = record.metadata;
-  const patched = await home.client
-    .mergePatch<AppDeployment>(
-      APP_DEPLOYMENTS,
-      placeOf(record),
-      { metadata: { uid, resourceVersion, finalizers } },
-      { fieldManager: FIELD_MANAGER },
-    )
-    .catch(undefinedIfNotFound);
-  if (patched !== undefined && deletionTimestamp === undefined) overlayWrite(home.caches, patched);
-  return patched;
 }
 
 /** A cache may lack a work that was just created. */

@@ -485,7 +485,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'lost-blind', at: 'create/create apprevisions shop--REV#1' },
   ),
   'finalizers are written without a resourceVersion precondition': bug(
-    'src/deployments/finalize.ts',
+    'src/deployments/cluster/finalizers.ts',
     '{ metadata: { uid, resourceVersion, finalizers } }',
     '{ metadata: { uid, finalizers } }',
     'create',
