@@ -67,10 +67,12 @@ export function assess(
   // The pods of the latest revision wait for its stores alone.
   const awaited = { postgres: storeOf('postgres', latest), redis: storeOf('redis', latest) };
   const workloads = checkWorkloads(observed, latest, Object.values(awaited), failures);
-  // What serves may need a store that the latest revision does without.
+  // What serves may need a store that the latest revision does without. The rollout of the latest one does not wait for that store.
   const serving = (part: StorePart): Entry => {
     const revision = revisionOfStore(part, observed, latest);
-    return revision === latest ? awaited[part] : storeOf(part, revision);
+    if (revision === latest) return awaited[part];
+    const entry = storeOf(part, revision);
+    return entry.is === 'stalled' ? fail(entry.reason, entry.message) : entry;
   };
   const [database, redis] = [serving('postgres'), serving('redis')];
   return {

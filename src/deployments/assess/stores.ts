@@ -242,10 +242,10 @@ function stoppedAnswering({ observed, condition, what, name }: Seen): Entry | un
   return answered ? fail('NotAnswering', `${what} no longer answers. Check pod ${name}-0.`) : undefined;
 }
 
-/** What runs still has a volume of its own, which the pass has found unusable: no external one replaces it yet. */
+/** The running pods still need a volume of their own. The rollout that replaces them does not, so the record is not Stalled by it. */
 function runningVolumeUnusable({ part, failures }: Seen): Entry | undefined {
   const trouble = part === 'postgres' ? failures.find(({ reason }) => VOLUME_UNUSABLE.has(reason)) : undefined;
-  return trouble && stalled(trouble.reason, trouble.message);
+  return trouble && fail(trouble.reason, trouble.message);
 }
 
 function notNeeded({ revision, what }: Seen): Entry | undefined {

@@ -269,6 +269,22 @@ describe.each(HELD)('the newest revision names an external database, and %s', (_
   });
 });
 
+it('lost before the switch to an external database: it is said, and the rollout is not Stalled', async () => {
+  const controller = await aConverged();
+  const { kube, reconcile } = controller;
+  kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
+  await reconcile();
+  expect(says(kube, 'Stalled')).toBe('True VolumeMissing');
+  await nameExternal(kube);
+  putSecret(kube, 'outside', { uri: 'eA==' });
+  await reconcile();
+  await reconcile();
+  expect([says(kube, 'DatabaseReady'), says(kube, 'Stalled')]).toEqual([
+    'False VolumeMissing',
+    expect.stringMatching(/^False /),
+  ]);
+});
+
 it('lost after the switch to an external database: nothing needs it', async () => {
   const controller = await aConverged();
   const { kube } = controller;
