@@ -1,12 +1,11 @@
-// `npm test`: the tests of every part of Davit, then a sample of the fault plans, each counted as a test; alone on the last line, how
+// `npm test`: the tests of every part of Davit, and a sample of the fault plans, each counted as a test; alone on the last line, how
 // many passed and failed. With arguments, which are vitest's, only the tests that they choose. What takes many minutes, or an engine that
 // few tests need, is `npm run e2e`'s.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { needs, type Project, prepare } from './support/needs.ts';
 import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/parallel-runs.ts';
 
@@ -17,19 +16,31 @@ import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/par
 const WHOLE: readonly (readonly Project[])[] = [['e2e'], ['clusters'], ['integration'], ['unit', 'published']];
 /** As `nice` counts. */
 const BEHIND_CLUSTERS = 10;
-/** Said here, because by the load of the machine, which is still that of the tests, it would be fewer. */
-const FAULT_LANES = '8';
 const NONE: Tally = { passed: 0, failed: 0, skipped: 0 };
 
+/**
+ * A sample of the fault plans. It starts when the clusters with pods and the shared one are gone: what then still computes runs
+ * behind it. Undisturbed runs that differ end a run of the harness; on a machine that was busy just then they need not differ again.
+ */
+const FAULTS: Lane = {
+  name: 'faults',
+  // By the load of the machine, which is still that of the tests, there would be fewer lanes.
+  args: [join(import.meta.dirname, 'harness/faults/main.ts'), '--quick', '--lanes', '8'],
+  after: ['e2e', 'integration'],
+  tallyOfLastLine: tallyOfFaults,
+};
 const vitest = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
 const asked = process.argv.slice(2);
 const lanes =
   asked.length > 0
     ? [lane('tests', asked)]
-    : WHOLE.map((projects) => ({
-        ...lane(projects.join('+'), of(projects)),
-        ...(projects.includes('unit') && { niceness: BEHIND_CLUSTERS }),
-      }));
+    : [
+        ...WHOLE.map((projects) => ({
+          ...lane(projects.join('+'), of(projects)),
+          ...(projects.includes('unit') && { niceness: BEHIND_CLUSTERS }),
+        })),
+        FAULTS,
+      ];
 
 /** What the tests of a choice by other arguments need is seen to when vitest has chosen. */
 function projectsOf(args: readonly string[]): Project[] {
@@ -68,46 +79,18 @@ const compiled = await mkdtemp(join(tmpdir(), 'davit-compiled-'));
  * time when they collect garbage more rarely; how much memory that is has a bound.
  */
 const env = { NODE_COMPILE_CACHE: compiled, GOGC: '400', GOMEMLIMIT: '1GiB' };
-const tests = await runLanes(lanes, { say, children, env });
-const faults = asked.length > 0 || stopped ? NONE : await sampleOfFaults();
+const tests = await runLanes(lanes, { say, children, isStopped: () => stopped, env });
 await rm(compiled, { recursive: true, force: true });
-const { passed, failed, skipped } = sum([tests, faults, stopped ? { ...NONE, failed: 1 } : NONE]);
+const { passed, failed, skipped } = sum([tests, stopped ? { ...NONE, failed: 1 } : NONE]);
 if (stopped) say('\nStopped before the end.');
 if (skipped > 0) say(`\n${skipped} left out: their names, or the lines above, say what this machine lacks for them.`);
 say(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
 process.exit(failed > 0 ? 1 : 0);
 
-/** Undisturbed runs that differ end a run of the harness; on a machine that was busy just then they need not differ again. */
-async function sampleOfFaults(): Promise<Tally> {
-  for (let attempt = 0; attempt < 2 && !stopped; attempt += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the second only if the first came to nothing
-    const tally = await runFaults();
-    if (tally) return tally;
-  }
-  return { ...NONE, failed: 1 };
-}
-
 /** The last line of the fault harness says how it went; undefined for a run that came to no last line. */
-async function runFaults(): Promise<Tally | undefined> {
-  say('\nFault plans: what each means is in docs/reliability.md');
-  const harness = spawn(
-    process.execPath,
-    [join(import.meta.dirname, 'harness/faults/main.ts'), '--quick', '--lanes', FAULT_LANES],
-    {
-      detached: true,
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, ...env },
-    },
-  );
-  children.add(harness);
-  let last = '';
-  for await (const line of createInterface({ input: harness.stdout })) {
-    say(line);
-    last = line;
-  }
-  children.delete(harness);
+function tallyOfFaults(line: string): Tally | undefined {
   try {
-    const { plans, violations, seeded, caught } = JSON.parse(last) as Record<string, number>;
+    const { plans, violations, seeded, caught } = JSON.parse(line) as Record<string, number>;
     const broken = (violations ?? 0) + (seeded ?? 0) - (caught ?? 0);
     // On a machine so slow that none was begun, nothing has been shown.
     return { ...NONE, ...(plans === 0 ? { failed: 1 } : { passed: (plans ?? 0) - broken, failed: broken }) };

@@ -5,7 +5,7 @@ import { answering, aRecord, type CliRan, REVISION, runCli, uid } from '../../te
 import { serialRevisionId } from '../deployments/record/revision-id.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { consequencesOf, untilGone } from './delete.ts';
-import type { Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
 describe('scale', () => {
@@ -147,7 +147,23 @@ describe('delete', () => {
     const ran = await runCli(['delete', 'shop'], { kubectl, answers: ['shop'] });
     expect(ran).toMatchObject({ code: 0, questions: ['Delete shop in namespace team? Type its name to delete it: '] });
     expect(ran.err).toMatch(/^Its PostgreSQL volume shop--postgres is deleted with all data/);
-    expect(ran.asked.at(-1)).toBe(`delete ${RECORDS} shop --wait=false`);
+    expect(ran.asked.at(-1)).toBe('delete --raw /apis/davit.dev/v1alpha1/namespaces/team/appdeployments/shop -f -');
+  });
+
+  it('deletes the record that it asked about, and no other that has taken its name', async () => {
+    const inputs: unknown[] = [];
+    const conflict = 'Operation cannot be fulfilled on appdeployments.davit.dev "shop": the UID in the precondition (';
+    const kubectl: Kubectl = async ([verb], input) => {
+      if (verb === 'get') return JSON.stringify(aRecord());
+      inputs.push(JSON.parse(input ?? ''));
+      throw new Failure(`Error from server (Conflict): ${conflict}${uid}) does not match`);
+    };
+    const ran = await runCli(['delete', 'shop', '--yes'], { kubectl });
+    expect(inputs).toEqual([{ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } }]);
+    expect(ran).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/Nothing was deleted: another shop was created meanwhile\./),
+    });
   });
 
   it.each<[string, string[] | undefined, string[], number, RegExp]>([

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { names } from '../deployments/record/names.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import { GROUP, VERSION } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -34,7 +35,7 @@ async function deleteDeployment({ kubectl, words: [name = ''], flags, terminal, 
       const answer = await terminal.ask(`Delete ${name} in namespace ${namespace}? Type its name to delete it: `);
       if (answer.trim() !== name) throw new Failure('Nothing was deleted.');
     }
-    await kubectl(['delete', RECORDS, name, '--wait=false']);
+    await deleteRecord(kubectl, record);
   }
   if (flags.has('wait'))
     await untilGone(kubectl, { name, uid }, { timeoutMs: (flags.number('timeout') ?? 300) * 1000 });
@@ -44,6 +45,21 @@ async function deleteDeployment({ kubectl, words: [name = ''], flags, terminal, 
       : `${name} is being deleted. To wait until it is gone: ${PROGRAM} delete ${name} --wait`,
   );
   return 0;
+}
+
+/** By its uid: another one may have taken its name since the question was asked, and `kubectl delete NAME` would delete that. */
+async function deleteRecord(kubectl: Kubectl, { metadata: { name, namespace, uid } }: AppDeployment): Promise<void> {
+  const path = `/apis/${GROUP}/${VERSION}/namespaces/${namespace}/appdeployments/${name}`;
+  const options = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } };
+  try {
+    await kubectl(['delete', '--raw', path, '-f', '-'], JSON.stringify(options));
+  } catch (error) {
+    if (error instanceof Failure && /\bUID\b.*\bprecondition\b/.test(error.message))
+      throw new Failure(
+        `Nothing was deleted: another ${name} was created meanwhile. ${PROGRAM} status ${name} shows it.`,
+      );
+    throw error;
+  }
 }
 
 /** What happens to the data of a record when it is deleted, as sentences. */

@@ -79,6 +79,37 @@ describe('lanes', () => {
     expect(tally).toEqual({ passed: 2, failed: 0, skipped: 1 });
   });
 
+  it('start after others, and are counted by their last line where they leave no report', async () => {
+    const said: string[] = [];
+    const first = await lane('first', {
+      report: { numPassedTests: 1 },
+      rest: 'setTimeout(() => console.log("it"), 300)',
+    });
+    const file = join(folder, 'counts.mjs');
+    await writeFile(file, 'console.log("begun"); console.log(process.argv.length > 2 ? "?" : "7")');
+    const second: Lane = {
+      name: 'second',
+      args: [file],
+      after: ['first'],
+      tallyOfLastLine: (line) => ({ passed: Number(line), failed: 0, skipped: 0 }),
+    };
+    const tally = await runLanes([first, second], { say: (line) => said.push(line), children: new Set() });
+    expect(tally).toEqual({ passed: 8, failed: 0, skipped: 0 });
+    expect(said).toEqual(['first  │ it', 'second │ begun', 'second │ 7']);
+  });
+
+  it('whose last line does not say how it went start twice, and not at all when the run was stopped', async () => {
+    const said: string[] = [];
+    const file = join(folder, 'mute.mjs');
+    await writeFile(file, 'console.log("undisturbed, two runs differ")');
+    const mute: Lane = { name: 'mute', args: [file], tallyOfLastLine: () => undefined };
+    const options = { say: (line: string) => void said.push(line), children: new Set<ChildProcess>() };
+    expect(await runLanes([mute], options)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+    expect(said).toHaveLength(3);
+    await runLanes([mute], { ...options, isStopped: () => true });
+    expect(said).toHaveLength(3);
+  });
+
   it('alone say what they say', async () => {
     expect((await run({ one })).said).toEqual(['two lines', 'of one']);
   });

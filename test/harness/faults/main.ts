@@ -264,8 +264,11 @@ function notPlayed(error: unknown): Violation[] {
 }
 
 /** A plan that could not be played says nothing about the bug in it. */
-function isCaught(violations: readonly Violation[]): boolean {
-  return violations.some(({ invariant }) => invariant !== 'not played');
+function isCaught({ seed = '' }: AnyPlan, violations: readonly Violation[]): boolean {
+  const expected = SEEDS[seed]?.violates;
+  return violations.some(({ invariant }) =>
+    expected === undefined ? invariant !== 'not played' : invariant === expected,
+  );
 }
 
 /** What a run of a plan showed. */
@@ -430,7 +433,7 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
     const violations = await execute(bench, plan, tally);
     tally.plans += 1;
     tally.seeded += 1;
-    if (!isCaught(violations)) {
+    if (!isCaught(plan, violations)) {
       missed.push(plan);
       return;
     }
@@ -443,9 +446,9 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
    */
   const runMissed = async (plan: AnyPlan): Promise<void> => {
     const first = await execute(bench, plan, tally);
-    const violations = isCaught(first) ? first : await execute(bench, plan, tally);
-    if (isCaught(violations)) tally.caught += 1;
-    const word = isCaught(violations) ? 'caught' : 'MISSED';
+    const violations = isCaught(plan, first) ? first : await execute(bench, plan, tally);
+    if (isCaught(plan, violations)) tally.caught += 1;
+    const word = isCaught(plan, violations) ? 'caught' : 'MISSED';
     table.push(`${word}  ${plan.seed}  ${invariantsOf(violations)} (alone)`);
   };
   const [alone = [], besides = []] = [true, false].map((is) => plans.filter(({ fault }) => isExclusive(fault) === is));

@@ -14,6 +14,8 @@ export interface Seed {
   readonly replacements: readonly Replacement[];
   /** The run that must catch the bug. Absent for a replacement that only shortens a time. */
   readonly shows?: { readonly workload: WorkloadName | 'http'; readonly fault: Fault } | Omit<ListenerPlan, 'seed'>;
+  /** The invariant that the bug must violate, where the fault violates another one without it. */
+  readonly violates?: string;
 }
 
 const NONE: Fault = { kind: 'none' };
@@ -720,12 +722,20 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'if (false)',
     'builds-fail',
   ),
-  'a work that is absent on the hub deletes its copy': listenerBug(
-    'src/listeners/agent/works.ts',
-    'if (work === undefined) return {};',
-    'if (work === undefined) { for (const copy of caches.copies.list()) if (copy.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === key) await removeCopy(copy, local); return {}; }',
-    { workload: 'listener-life', side: 'link', fault: { kind: 'relist-empty', resource: 'listenerworks', event: 2 } },
-  ),
+  // The reflector believes an empty list only when a second one agrees: two are empty.
+  'a work that is absent on the hub deletes its copy': {
+    ...listenerBug(
+      'src/listeners/agent/works.ts',
+      'if (work === undefined) return {};',
+      'if (work === undefined) { for (const copy of caches.copies.list()) if (copy.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === key) await removeCopy(copy, local); return {}; }',
+      {
+        workload: 'listener-life',
+        side: 'link',
+        fault: { kind: 'relist-empty', resource: 'listenerworks', event: 2, times: 2 },
+      },
+    ),
+    violates: 'I4 no theft',
+  },
   'the copy of another record of the same name is taken over': listenerBug(
     'src/listeners/agent/step.ts',
     "if (copy !== undefined && !isOurs) return { do: 'reject', rejection: occupied(seen, copy) };",

@@ -242,8 +242,12 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     return !isOutageOver;
   }
 
+  /** Lists that were cut after the first one. */
+  let cutAgain = 0;
+
   async function list(asked: Asked, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const isMeant = 'resource' in fault && fault.resource === asked.resource && !trace.fired;
+    const again = fault.kind === 'relist-empty' ? (fault.times ?? 1) - 1 : 0;
+    const isMeant = 'resource' in fault && fault.resource === asked.resource && (!trace.fired || cutAgain < again);
     const isGone = fault.kind === 'list-410' || (fault.kind === 'relist-410' && listIsNext && asked.continues);
     if (isMeant && isGone) {
       trace.fired = true;
@@ -261,6 +265,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       return answer(response, { ...answered, body: cutList(answered.body, 'relist-empty') });
     const isCut = fault.kind === 'relist-short' || fault.kind === 'relist-empty';
     if (!isMeant || !isCut || !listIsNext || answered.status !== 200) return answer(response, answered);
+    if (trace.fired) cutAgain += 1;
     trace.fired = true;
     answer(response, { ...answered, body: cutList(answered.body, fault.kind) });
   }

@@ -11,6 +11,8 @@ export type StreamFault =
       readonly resource: string;
       readonly event: number;
       readonly ms?: number;
+      /** Of `relist-empty`: so many lists one after another, 1 if absent. A reflector believes the second. */
+      readonly times?: number;
     }
   /** Every line is late by 0.1 to 60 s, forty times quicker: in order within a kind, in any order among kinds. */
   | { readonly kind: 'shuffled'; readonly seed: number; readonly ms?: number }
