@@ -63,7 +63,7 @@ export async function runLanes(lanes: readonly Lane[], options: LanesOptions): P
     runLane(lane, { file: join(folder, `${lane.name}.json`), children, isStopped, env, say: told(lane, width) });
   const runs = new Map<string, Promise<Tally>>();
   const runInTurn = async (lane: Lane): Promise<Tally> => {
-    await Promise.all((lane.after ?? []).map((name) => runs.get(name)));
+    await Promise.all((lane.after ?? []).flatMap((name) => runs.get(name) ?? []));
     return run(lane);
   };
   try {
