@@ -7,6 +7,7 @@ import type { DeployLogsQuery, LogLine } from '../logs/payloads.ts';
 import type { Api, LogSource } from './api.ts';
 import type { ServerEvent } from './events.ts';
 import { useFollowed } from './follow.ts';
+import { IN_BUILD } from './health.ts';
 import { Asking } from './parts.tsx';
 import { plain, short } from './text.ts';
 
@@ -23,7 +24,6 @@ export interface LogsProps {
 }
 
 const BUILT: readonly Revision['source'][] = ['codehost', 'internal_source', 'internal_template'];
-const IN_BUILD: readonly Revision['status'][] = ['QUEUED', 'AWAITING_BUILD', 'BUILDING'];
 
 export function Logs({ api, id, revisions }: LogsProps): VNode {
   const [chosen, setChosen] = useState<string>();
