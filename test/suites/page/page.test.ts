@@ -723,6 +723,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByText('GET /cart?id=<script>alert(1)</script> 404 2 ms').waitFor();
       world.write(shop, ['a line that came later']);
       await page.getByText('a line that came later').waitFor();
+      expect(await page.getByText('GET /ok 200 1 ms').count()).toBe(0);
+      await page.getByLabel('Health checks').check();
+      expect(await page.getByText('GET /ok 200 1 ms').count()).toBe(2);
       await page.getByLabel('Level').selectOption('ERROR');
       await page.getByText('a line that came later').waitFor({ state: 'detached' });
       await page.getByText('order 1887').waitFor();
