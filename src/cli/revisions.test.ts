@@ -2,12 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../test/support/cli-world.ts';
+import { differences, summaryOf } from '../deployments/record/revision-diff.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { type ClusterEvent, eventsOf } from './events.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
-import { differences, summaryOf } from './revision-diff.ts';
 import { treeOf } from './tree.ts';
 
 const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';

@@ -1,5 +1,7 @@
 // Lists the revisions of a deployment, and what differs between two of them.
 
+import { commitOf } from '../deployments/record/build-source.ts';
+import { changeLine, differences, type FieldChange, summaryOf } from '../deployments/record/revision-diff.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -7,7 +9,6 @@ import { type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord, readRevisions } from './records.ts';
-import { changeLine, commitOf, differences, type FieldChange, summaryOf } from './revision-diff.ts';
 import { matching } from './rollback.ts';
 import { ageOf, tableOf } from './table.ts';
 

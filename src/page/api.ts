@@ -1,6 +1,7 @@
 // The documented HTTP API (docs/api.md) as functions. Nothing else of the page sends a request.
 
 import type { PatchDeployment } from '../deployments/http/payloads.ts';
+import type { RevisionDiff } from '../deployments/http/revisions/payloads.ts';
 import type { DeployLogsQuery } from '../logs/payloads.ts';
 import { makeEventParser, type ServerEvent } from './events.ts';
 
@@ -61,7 +62,14 @@ export interface Api {
   /** `log` for each line, `truncated`, `complete` and `gone`. */
   logs(id: string, source: LogSource, query: DeployLogsQuery): OpenStream;
   /** A change of the present version: it is refused if somebody else changes the deployment first. */
-  scale(id: string, scale: { readonly min: number; readonly max: number }): Promise<void>;
+  patch(id: string, body: PatchDeployment): Promise<void>;
+  /** A new revision, with or without a change. */
+  revise(id: string, body: PatchDeployment): Promise<void>;
+  setSecret(id: string, name: string, value: string): Promise<void>;
+  removeSecret(id: string, name: string): Promise<void>;
+  /** What a rollback to the revision changes. */
+  diff(id: string, revisionId: string): Promise<RevisionDiff>;
+  interrupt(id: string, revisionId: string): Promise<void>;
   redeploy(id: string, revisionId: string): Promise<void>;
   remove(id: string): Promise<void>;
 }
@@ -134,7 +142,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     const head = await send('HEAD', `${path}?secrets=names`, {});
     // The answer to HEAD has no sentence; that of the change has.
     const etag = head.headers.get('etag');
-    const query = method === 'DELETE' ? '' : '?secrets=names';
+    const query = method === 'DELETE' && rest === '' ? '' : '?secrets=names';
     await request(method, `${path}${rest}${query}`, { body, ...(etag !== null && { headers: { 'if-match': etag } }) });
   }
 
@@ -211,10 +219,16 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       const revision = revisionId === undefined ? '' : `/revisions/${revisionId}`;
       return opening('POST', `v1/projects/${id}${revision}/${kind === 'build' ? 'build_logs' : 'deploy_logs'}`, query);
     },
-    scale(id, { min, max }) {
-      const body: PatchDeployment = { source_config: { resource_spec: { min_scale: min, max_scale: max } } };
-      return change('PATCH', id, '', body);
+    patch: (id, body) => change('PATCH', id, '', body),
+    revise: (id, body) => change('POST', id, '/revisions', body),
+    setSecret: (id, name, value) => change('PUT', id, `/secrets/${encodeURIComponent(name)}`, { value }),
+    removeSecret: (id, name) => change('DELETE', id, `/secrets/${encodeURIComponent(name)}`),
+    async diff(id, revisionId) {
+      const response = await send('GET', `v2/deployments/${id}/revisions/${revisionId}/diff`, {});
+      if (!response.ok) throw await refused(response);
+      return (await response.json()) as RevisionDiff;
     },
+    interrupt: (id, revisionId) => request('POST', `v2/deployments/${id}/revisions/${revisionId}/interrupt`),
     redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),
     remove: (id) => change('DELETE', id),
   };

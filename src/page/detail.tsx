@@ -4,6 +4,7 @@ import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
+import { Action, type Asked } from './actions.tsx';
 import type { Api } from './api.ts';
 import { type Followed, newest, useFollowed } from './follow.ts';
 import {
@@ -12,10 +13,12 @@ import {
   type Condition,
   canRollBackTo,
   conditionOf,
+  IN_BUILD,
   originOf,
   type Part,
   partsOf,
   phaseOf,
+  ranOf,
   scaleOf,
   TONE_WORDS,
   type Tone,
@@ -25,7 +28,7 @@ import {
   wordOf,
 } from './health.ts';
 import { Logs } from './logs.tsx';
-import { Address, Age, Asking, Breakable, Dialog, fieldOf, Mark, Status } from './parts.tsx';
+import { Address, Age, Asking, Breakable, Mark, Status } from './parts.tsx';
 import { LIST } from './route.ts';
 import { plain, short } from './text.ts';
 
@@ -41,11 +44,6 @@ export interface DetailProps {
   /** Called once, when the deployment that was shown is there no more. */
   readonly onGone: (name: string) => void;
 }
-
-type Asked =
-  | { readonly action: 'scale' }
-  | { readonly action: 'delete' }
-  | { readonly action: 'roll back'; readonly revision: Revision };
 
 export function Detail({ api, id, say, onGone }: DetailProps): VNode {
   const deployment = useFollowed<{ readonly found: Deployment; readonly isGone: boolean }>(
@@ -103,8 +101,14 @@ export function Detail({ api, id, say, onGone }: DetailProps): VNode {
         <Status status={found.status} phase={phaseOf(found)} tone={tone} />
         {!isLeaving && (
           <span class="actions">
+            <button type="button" onClick={() => setAsked({ action: 'deploy' })}>
+              Deploy
+            </button>
             <button type="button" onClick={() => setAsked({ action: 'scale' })}>
               Scale
+            </button>
+            <button type="button" onClick={() => setAsked({ action: 'sizes' })}>
+              Sizes
             </button>
             <button type="button" class="danger" onClick={() => setAsked({ action: 'delete' })}>
               Delete
@@ -118,34 +122,21 @@ export function Detail({ api, id, say, onGone }: DetailProps): VNode {
         <Facts deployment={found} />
         <Tree deployment={found} />
       </div>
-      <Revisions
-        deployment={found}
-        followed={revisions}
-        onRollBack={isLeaving ? undefined : (revision) => setAsked({ action: 'roll back', revision })}
-      />
+      <Variables deployment={found} onAsk={isLeaving ? undefined : setAsked} />
+      <Revisions deployment={found} followed={revisions} onAsk={isLeaving ? undefined : setAsked} />
       <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} />
-      {asked?.action === 'scale' && (
-        <Scale api={api} deployment={found} onDone={say} onClose={() => setAsked(undefined)} />
-      )}
-      {asked?.action === 'delete' && (
-        <Delete
+      {asked !== undefined && (
+        <Action
+          key={JSON.stringify(asked)}
+          asked={asked}
           api={api}
           deployment={found}
           onDone={say}
           onClose={() => {
             setAsked(undefined);
-            // The button is gone with the deletion.
+            // The button may be gone with what was changed.
             setTimeout(() => document.activeElement === document.body && heading.current?.focus());
           }}
-        />
-      )}
-      {asked?.action === 'roll back' && (
-        <RollBack
-          api={api}
-          deployment={found}
-          revision={asked.revision}
-          onDone={say}
-          onClose={() => setAsked(undefined)}
         />
       )}
     </article>
@@ -177,18 +168,7 @@ function Verdict({ deployment, tone }: { readonly deployment: Deployment; readon
 }
 
 function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
-  const {
-    source_config: config,
-    source_revision_config: revision,
-    secrets,
-    secret_references: references,
-  } = deployment;
-  const variables = [
-    ...secrets.map(({ name }) => name),
-    ...(references ?? []).map(
-      ({ name, secret_name, secret_key }) => `${name} (Secret ${secret_name}, key ${secret_key})`,
-    ),
-  ];
+  const { source_config: config, source_revision_config: revision } = deployment;
   const facts: [string, VNode | string | null][] = [
     ['Runs', <code>{plain(originOf(deployment))}</code>],
     ['Commit', revision.repo_commit_sha && <code>{short(revision.repo_commit_sha)}</code>],
@@ -196,7 +176,6 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['In the cluster', deployment.internal_url && <code>{plain(deployment.internal_url)}</code>],
     ['Pods', scaleOf(deployment)],
     ['Source', deployment.source],
-    ['Variables', variables.length === 0 ? null : plain(variables.join(', '))],
     ['Created', <Age then={deployment.created_at} after=" ago" />],
     ['Changed', <Age then={deployment.updated_at} after=" ago" />],
     ['Id', <code>{deployment.id}</code>],
@@ -214,6 +193,50 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
             </div>
           ))}
       </dl>
+    </section>
+  );
+}
+
+interface AskingProps {
+  readonly deployment: Deployment;
+  /** Absent where nothing can be changed. */
+  readonly onAsk: ((asked: Asked) => void) | undefined;
+}
+
+/** Names alone: the page asks for no value. */
+function Variables({ deployment: { secrets, secret_references: references }, onAsk }: AskingProps): VNode {
+  return (
+    <section aria-labelledby="variables">
+      <h2 id="variables">
+        Variables <span class="sub">without their values</span>
+      </h2>
+      <ul class="variables">
+        {secrets.map(({ name }) => (
+          <li key={name}>
+            <code>{plain(name)}</code>
+            {onAsk && (
+              <span class="actions">
+                <button type="button" aria-label={`Change ${name}`} onClick={() => onAsk({ action: 'set', name })}>
+                  Change
+                </button>
+                <button type="button" aria-label={`Remove ${name}`} onClick={() => onAsk({ action: 'unset', name })}>
+                  Remove
+                </button>
+              </span>
+            )}
+          </li>
+        ))}
+        {references?.map(({ name, secret_name: secret, secret_key: key }) => (
+          <li key={name}>
+            <code>{plain(name)}</code> <span class="sub">{plain(`Secret ${secret}, key ${key}`)}</span>
+          </li>
+        ))}
+      </ul>
+      {onAsk && (
+        <button type="button" onClick={() => onAsk({ action: 'set' })}>
+          Add a variable
+        </button>
+      )}
     </section>
   );
 }
@@ -260,14 +283,11 @@ function wordsOf(condition: Condition, said: string): string {
   return isShown ? plain(condition.message) : TONE_WORDS[tone];
 }
 
-interface RevisionsProps {
-  readonly deployment: Deployment;
+interface RevisionsProps extends AskingProps {
   readonly followed: Followed<RevisionList>;
-  /** Absent where nothing can be rolled back. */
-  readonly onRollBack: ((revision: Revision) => void) | undefined;
 }
 
-function Revisions({ deployment, followed, onRollBack }: RevisionsProps): VNode {
+function Revisions({ deployment, followed, onAsk }: RevisionsProps): VNode {
   const rows = followed.value?.resources;
   return (
     <section aria-labelledby="revisions">
@@ -306,13 +326,22 @@ function Revisions({ deployment, followed, onRollBack }: RevisionsProps): VNode 
                   <Age then={revision.created_at} />
                 </td>
                 <td role="cell" class="action">
-                  {onRollBack && place > 0 && canRollBackTo(revision) && (
+                  {onAsk && place > 0 && canRollBackTo(revision) && (
                     <button
                       type="button"
                       aria-label={`Roll back to ${short(revision.id)}`}
-                      onClick={() => onRollBack(revision)}
+                      onClick={() => onAsk({ action: 'roll back', revision })}
                     >
                       Roll back
+                    </button>
+                  )}
+                  {onAsk && IN_BUILD.includes(revision.status) && (
+                    <button
+                      type="button"
+                      aria-label={`Interrupt ${short(revision.id)}`}
+                      onClick={() => onAsk({ action: 'interrupt', revision })}
+                    >
+                      Interrupt
                     </button>
                   )}
                 </td>
@@ -322,105 +351,5 @@ function Revisions({ deployment, followed, onRollBack }: RevisionsProps): VNode 
         </table>
       )}
     </section>
-  );
-}
-
-function ranOf({ source_revision_config: config }: Revision): string {
-  const commit = config.repo_commit_sha === null ? null : short(config.repo_commit_sha);
-  const parts = [config.image_uri, config.repo_ref, commit].filter((part) => part !== null);
-  return parts.length === 0 && config.source_tarball_path !== null ? 'uploaded source' : parts.join(' ');
-}
-
-interface ActionProps {
-  readonly api: Api;
-  readonly deployment: Deployment;
-  readonly onDone: (sentence: string) => void;
-  readonly onClose: () => void;
-}
-
-function Scale({ api, deployment, onDone, onClose }: ActionProps): VNode {
-  const { min_scale: min, max_scale: max } = deployment.source_config.resource_spec;
-  return (
-    <Dialog
-      title={`Scale ${deployment.name}`}
-      action="Scale"
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async (form) => {
-        const scale = { min: Number(fieldOf(form, 'min')), max: Number(fieldOf(form, 'max')) };
-        await api.scale(deployment.id, scale);
-        return `${deployment.name} is to run on ${scale.min} to ${scale.max} pods.`;
-      }}
-    >
-      <p>No running pod is replaced, and no revision is made. A maximum of 0 stops every pod and keeps the data.</p>
-      <div class="fields">
-        <label for="min">Fewest pods</label>
-        <input id="min" name="min" type="number" min={0} step={1} required defaultValue={String(min ?? 1)} />
-        <label for="max">Most pods</label>
-        <input id="max" name="max" type="number" min={0} step={1} required defaultValue={String(max ?? 1)} />
-      </div>
-    </Dialog>
-  );
-}
-
-function RollBack({
-  api,
-  deployment,
-  revision,
-  onDone,
-  onClose,
-}: ActionProps & { readonly revision: Revision }): VNode {
-  return (
-    <Dialog
-      title={`Roll back ${deployment.name}`}
-      action="Roll back"
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async () => {
-        await api.redeploy(deployment.id, revision.id);
-        return `${deployment.name} goes back to revision ${short(revision.id)}.`;
-      }}
-    >
-      <p>
-        A new revision gets everything that revision <code>{short(revision.id)}</code> had:{' '}
-        <code>{plain(ranOf(revision))}</code>, its sizes and its variables. The number of pods stays. What serves goes
-        on serving until the new one is ready.
-      </p>
-    </Dialog>
-  );
-}
-
-function Delete({ api, deployment, onDone, onClose }: ActionProps): VNode {
-  const { name } = deployment;
-  return (
-    <Dialog
-      title={`Delete ${name}`}
-      action={`Delete ${name}`}
-      isDangerous
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async (form) => {
-        if (fieldOf(form, 'name') !== name) throw new Error(`That is not its name. Type ${name} to delete it.`);
-        await api.remove(deployment.id);
-        return `${name} is being deleted.`;
-      }}
-    >
-      <p>
-        This deletes the deployment <strong>{name}</strong>, its pods and, unless it is to be retained, its database
-        with all data. It cannot be undone.
-      </p>
-      <div class="fields">
-        <label for="confirm">Type the name to confirm</label>
-        <input
-          id="confirm"
-          name="name"
-          type="text"
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          required
-        />
-      </div>
-    </Dialog>
   );
 }

@@ -3,6 +3,7 @@
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import { isFailure, REASONS } from '../schema/app-deployment-conditions.ts';
+import { short } from './text.ts';
 
 export type Condition = Deployment['conditions'][number];
 
@@ -81,6 +82,16 @@ export function scaleOf(deployment: Deployment): string {
   return range(max === 0 ? 0 : min, max) ?? '';
 }
 
+/** Before and during a build, which can be interrupted. */
+export const IN_BUILD: readonly Revision['status'][] = ['QUEUED', 'AWAITING_BUILD', 'BUILDING'];
+
+/** What a revision runs. */
+export function ranOf({ source_revision_config: config }: Revision): string {
+  const commit = config.repo_commit_sha === null ? null : short(config.repo_commit_sha);
+  const parts = [config.image_uri, config.repo_ref, commit].filter((part) => part !== null);
+  return parts.length === 0 && config.source_tarball_path !== null ? 'uploaded source' : parts.join(' ');
+}
+
 /** What the latest revision runs: an image, or the place that its source comes from. */
 export function originOf({ source_config: config, source_revision_config: revision }: Deployment): string {
   const { repo_url: repository, repo_ref: ref } = { ...config, ...revision };
@@ -106,15 +117,20 @@ const PARTS = [
 ] as const;
 
 /** What Davit makes for a deployment, each part with its sizes and the condition that covers it. */
-export function partsOf(deployment: Deployment): Part[] {
-  const { resource_spec: spec } = deployment.source_config;
-  const numbers = spec as unknown as Readonly<Record<string, number | null | undefined>>;
+export function partsOf(deployment: Deployment): (Part & { readonly prefix: string })[] {
+  const numbers = numbersOf(deployment);
   const made = PARTS.filter(({ prefix }) => typeof numbers[`${prefix}cpu`] === 'number');
   return made.map(({ name, prefix, type }) => ({
     name,
+    prefix,
     condition: conditionOf(deployment, type),
     sizes: sizesOf(numbers, prefix),
   }));
+}
+
+/** Scale and sizes in force by field of resource_spec. */
+export function numbersOf({ source_config: config }: Deployment): Readonly<Record<string, number | null | undefined>> {
+  return config.resource_spec as unknown as Readonly<Record<string, number | null | undefined>>;
 }
 
 /** Conditions that no part stands for and that are worth a line. */

@@ -7,8 +7,9 @@ import type { DeployLogsQuery, LogLine } from '../logs/payloads.ts';
 import type { Api, LogSource } from './api.ts';
 import type { ServerEvent } from './events.ts';
 import { useFollowed } from './follow.ts';
+import { IN_BUILD } from './health.ts';
 import { Asking } from './parts.tsx';
-import { plain, short } from './text.ts';
+import { isHealthCheck, plain, short } from './text.ts';
 
 const NEWEST = 300;
 /** More would make the page slow. */
@@ -23,12 +24,12 @@ export interface LogsProps {
 }
 
 const BUILT: readonly Revision['source'][] = ['codehost', 'internal_source', 'internal_template'];
-const IN_BUILD: readonly Revision['status'][] = ['QUEUED', 'AWAITING_BUILD', 'BUILDING'];
 
 export function Logs({ api, id, revisions }: LogsProps): VNode {
   const [chosen, setChosen] = useState<string>();
   const [level, setLevel] = useState('');
   const [text, setText] = useState('');
+  const [hasChecks, setHasChecks] = useState(false);
   const [latest] = revisions;
   const isAboutBuild = latest !== undefined && (IN_BUILD.includes(latest.status) || latest.status === 'BUILD_FAILED');
   const source = chosen ?? (isAboutBuild && BUILT.includes(latest.source) ? `build ${latest.id}` : 'pods');
@@ -71,8 +72,13 @@ export function Logs({ api, id, revisions }: LogsProps): VNode {
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
         />
+        <label>
+          <input type="checkbox" checked={hasChecks} onChange={(event) => setHasChecks(event.currentTarget.checked)} />{' '}
+          Health checks
+        </label>
       </search>
       <Lines
+        hasChecks={hasChecks}
         key={[source, level, text].join(' ')}
         api={api}
         id={id}
@@ -95,6 +101,8 @@ interface LinesProps {
   readonly api: Api;
   readonly id: string;
   readonly source: LogSource;
+  /** Whether health checks that succeeded are shown. */
+  readonly hasChecks: boolean;
   readonly filter: Pick<DeployLogsQuery, 'level' | 'query'>;
 }
 
@@ -110,12 +118,13 @@ function withEvents(before: Written = { lines: [], isTruncated: false }, events:
   return { lines: added.length === 0 ? before.lines : [...before.lines, ...added].slice(-MOST_SHOWN), isTruncated };
 }
 
-function Lines({ api, id, source, filter }: LinesProps): VNode {
+function Lines({ api, id, source, hasChecks, filter }: LinesProps): VNode {
   const beginning = source.kind === 'build' ? {} : { limit: NEWEST };
   const followed = useFollowed<Written>('', api.logs(id, source, { ...beginning, ...filter }), withEvents);
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
-  const lines = followed.value?.lines;
+  const all = followed.value?.lines;
+  const lines = useMemo(() => all?.filter(({ message }) => hasChecks || !isHealthCheck(message)), [all, hasChecks]);
   // Most answers bring nothing new.
   const shown = useMemo(() => lines?.map((line) => <Line key={line.id} line={line} />), [lines]);
 

@@ -2,6 +2,8 @@
 
 import type { ComponentChildren, TargetedSubmitEvent, VNode } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Deployment } from '../deployments/http/payloads.ts';
+import type { Api } from './api.ts';
 import type { Followed } from './follow.ts';
 import { TONE_WORDS, type Tone } from './health.ts';
 import { age, linkTo, plain } from './text.ts';
@@ -134,6 +136,14 @@ export interface DialogProps {
   readonly onDone: (sentence: string) => void;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
+}
+
+/** Of the dialogs that change a deployment. */
+export interface ActionProps {
+  readonly api: Api;
+  readonly deployment: Deployment;
+  readonly onDone: (sentence: string) => void;
+  readonly onClose: () => void;
 }
 
 /** Modal: the browser keeps the focus inside, closes it with Escape and returns the focus to where it came from. */

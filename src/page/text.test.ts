@@ -1,7 +1,7 @@
 // Log lines, links and ages as the page shows them.
 
 import { describe, expect, it } from 'vitest';
-import { age, linkTo, plain } from './text.ts';
+import { age, isHealthCheck, linkTo, plain } from './text.ts';
 
 describe('a line from outside', () => {
   it.each([
@@ -58,4 +58,15 @@ it.each([
 ])('an age of $seconds seconds is $shown', ({ seconds, shown }) => {
   const then = '2026-01-01T00:00:00Z';
   expect(age(then, new Date(Date.parse(then) + seconds * 1000))).toBe(shown);
+});
+
+it.each([
+  ['GET /ok 200 1 ms', true],
+  ['10.0.0.1 - "GET /healthz HTTP/1.1" 200 OK', true],
+  ['"GET / HTTP/1.1" 200 "kube-probe/1.33"', true],
+  ['GET /ok 503 1 ms', false],
+  ['GET /okay 200', false],
+  ['POST /ok 200', false],
+])('a health check that succeeded: %s', (message, expected) => {
+  expect(isHealthCheck(message)).toBe(expected);
 });

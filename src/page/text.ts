@@ -41,3 +41,10 @@ export function age(then: string, now: Date): string {
 export function short(id: string): string {
   return id.slice(0, 8);
 }
+
+const PROBE = /\bkube-probe\/|\b(?:GET|HEAD) \/(?:ok|healthz?|livez?|readyz?|ready|ping)(?=[\s?"']|$)/;
+
+/** Whether a line of a log is about a health check that succeeded. A line with an HTTP status of a failure is not. */
+export function isHealthCheck(message: string): boolean {
+  return PROBE.test(message) && !/\b[45]\d\d\b/.test(message);
+}

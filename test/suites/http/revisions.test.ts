@@ -1,7 +1,7 @@
 // /v2/deployments/{id}/revisions over an in-memory API server.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Revision, RevisionList } from '../../../src/deployments/http/revisions/payloads.ts';
+import { Revision, RevisionDiff, RevisionList } from '../../../src/deployments/http/revisions/payloads.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
@@ -203,6 +203,54 @@ describe('a new revision', () => {
       answer.body.detail.map((one: { loc: string[]; msg: string }) => [one.loc.join('.'), one.msg]),
     ]).toEqual([422, [[where, msg]]]);
     expect(facade.writes()).toEqual([]);
+  });
+});
+
+describe('diff', () => {
+  it('has the fields that a rollback would change, under the names of the API, and no value of a secret', async () => {
+    await patch({ secrets: [{ name: 'API_KEY', value: 'one-canary' }] });
+    const old = facade.snapshot(DEPLOYED);
+    await patch({
+      ...image('2'),
+      secrets: [{ name: 'API_KEY', value: 'two-canary' }],
+      source_config: {
+        resource_spec: { db_storage_gi: 20, max_scale: 4, labels: { costCenter: 'a' } },
+        runtime: { server: { health_path: '/live' }, env_names: { MY_DB: 'postgres_uri' } },
+      },
+    });
+    const newest = facade.snapshot(DEPLOYED);
+    const { status, body } = await get(`/${old.spec.id}/diff`);
+    expect([status, body.from, body.to]).toEqual([200, newest.spec.id, old.spec.id]);
+    expect(RevisionDiff.parse(body)).toEqual(body);
+    expect(body.changes).toEqual([
+      { field: 'resource_spec.db_storage_gi', kind: 'removed', from: '20', to: null },
+      { field: 'resource_spec.labels.costCenter', kind: 'removed', from: 'a', to: null },
+      { field: 'runtime.env_names.MY_DB', kind: 'removed', from: 'postgres_uri', to: null },
+      { field: 'runtime.server.health_path', kind: 'removed', from: '/live', to: null },
+      { field: 'secrets.API_KEY', kind: 'changed', from: null, to: null },
+      {
+        field: 'source_revision_config.image_uri',
+        kind: 'changed',
+        from: 'registry.example/app:2',
+        to: 'registry.example/app:1',
+      },
+    ]);
+    expect(JSON.stringify(body)).not.toContain('canary');
+    const back = await get(`/${newest.spec.id}/diff?from=${old.spec.id}`);
+    expect(back.body.changes).toHaveLength(6);
+    expect((await get(`/${newest.spec.id}/diff`)).body.changes).toEqual([]);
+  });
+
+  it('of a revision that was never created is 409, and of an unknown one 404', async () => {
+    const never = await get(`/${serial(1)}/diff`);
+    expect([never.status, never.body.detail]).toEqual([
+      409,
+      `Revision ID ${serial(1)} is CREATING and was never created, so it has no values to compare.`,
+    ]);
+    const made = facade.snapshot(DEPLOYED);
+    expect((await get(`/${MISSING}/diff`)).status).toBe(404);
+    expect((await get(`/${made.spec.id}/diff?from=${MISSING}`)).status).toBe(404);
+    expect((await get(`/${made.spec.id}/diff?from=x`)).status).toBe(422);
   });
 });
 

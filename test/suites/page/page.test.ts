@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { Forbidden, Unavailable } from '../../../src/lib/errors.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { TENANT } from '../http/facade.ts';
@@ -604,6 +605,116 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     });
   });
 
+  describe('what the API does', () => {
+    const specOf = (world: World, { metadata: { uid = '' } }: AppDeployment): AppDeployment['spec'] | undefined =>
+      world.facade.records.byUid(uid)?.spec;
+
+    it('deploys another image, and the same again', async ({ world, enter }) => {
+      const shop = world.deploy('shop');
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByRole('button', { name: 'Deploy', exact: true }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByRole('textbox').fill('images.example/team/shop:2.0.0');
+      await page.keyboard.press('Enter');
+      await page.getByRole('status').getByText('A new revision of shop is created.').waitFor();
+      expect(specOf(world, shop)?.sourceRevisionConfig.imageUri).toBe('images.example/team/shop:2.0.0');
+      expect(specOf(world, shop)?.revisionSerial).toBe(2);
+      await page.getByRole('button', { name: 'Deploy', exact: true }).click();
+      await dialog.getByRole('button', { name: 'Deploy', exact: true }).click();
+      await vi.waitFor(() => expect(specOf(world, shop)?.revisionSerial).toBe(3));
+    });
+
+    it('changes sizes and scales each part, and sends nothing else', async ({ world, enter }) => {
+      const shop = world.deploy('shop', {
+        spec: { sourceConfig: { resourceSpec: { queueMaxScale: 3, cpu: 0.5 } } },
+      });
+      const page = await enter();
+      await open(page, 'shop');
+      const dialog = page.getByRole('dialog');
+      await page.getByRole('button', { name: 'Scale' }).click();
+      await dialog.getByLabel('Most queue workers pods').fill('7');
+      await page.keyboard.press('Enter');
+      await dialog.waitFor({ state: 'detached' });
+      expect(specOf(world, shop)?.sourceConfig.resourceSpec).toEqual({ queueMaxScale: 7, cpu: 0.5 });
+      await page.getByRole('button', { name: 'Sizes' }).click();
+      await dialog.getByRole('button', { name: 'Change sizes' }).click();
+      await dialog.getByText('Nothing is changed.').waitFor();
+      const server = dialog.getByRole('group', { name: 'server' });
+      await server.getByLabel('CPU', { exact: true }).fill('');
+      await dialog.getByRole('group', { name: 'PostgreSQL' }).getByLabel('Volume, GiB').fill('20');
+      await dialog.getByRole('button', { name: 'Change sizes' }).click();
+      await page.getByRole('status').getByText('The sizes of shop are changed.').waitFor();
+      expect(specOf(world, shop)?.sourceConfig.resourceSpec).toEqual({ queueMaxScale: 7, dbStorageGi: 20 });
+    });
+
+    it('sets and removes a variable without ever reading a value', async ({ world, enter, visits }) => {
+      const shop = world.deploy('shop', {
+        spec: { secrets: [{ name: 'API_KEY', secretName: 'shop--vars-1', secretKey: 'API_KEY' }] },
+      });
+      const page = await enter();
+      await open(page, 'shop');
+      const dialog = page.getByRole('dialog');
+      await page.getByRole('button', { name: 'Add a variable' }).click();
+      await dialog.getByLabel('Variable').fill('not a name');
+      await dialog.getByLabel('Value').fill('two\nlines');
+      await dialog.getByRole('button', { name: 'Set' }).click();
+      await dialog.getByRole('alert').getByText('secret_name').waitFor();
+      await dialog.getByLabel('Variable').fill('REGION');
+      await dialog.getByRole('button', { name: 'Set' }).click();
+      await page.getByRole('status').getByText('REGION of shop is set.').waitFor();
+      const names = (): string[] | undefined => specOf(world, shop)?.secrets.map(({ name }) => name);
+      expect(names()).toEqual(['API_KEY', 'REGION']);
+      await page.getByRole('button', { name: 'Remove REGION' }).click();
+      await dialog.getByRole('button', { name: 'Remove REGION' }).click();
+      await page.getByRole('status').getByText('REGION of shop is removed.').waitFor();
+      expect(names()).toEqual(['API_KEY']);
+      const changes = visits[0]?.requests.filter((request) => request.includes('/secrets/')) ?? [];
+      expect(changes.map((request) => request.split('?')[1])).toEqual(changes.map(() => 'secrets=names'));
+      expect(await page.locator('body').innerText()).not.toContain('two');
+    });
+
+    it('interrupts a build', async ({ world, enter }) => {
+      const agent = world.deploy('agent', {
+        spec: { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: 'uploads/1' } as never },
+        revisions: [{ state: 'BUILDING', message: 'Step 2 of 6.' }],
+      });
+      const page = await enter();
+      await open(page, 'agent');
+      await page.getByRole('button', { name: /^Interrupt/ }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Interrupt' }).click();
+      await page.getByRole('status').getByText('is being interrupted.').waitFor();
+      const { annotations } = world.facade.records.byUid(agent.metadata.uid ?? '')?.metadata ?? {};
+      expect(annotations?.['davit.dev/interrupt']).toBe(serialRevisionId(agent.metadata.uid ?? '', 1));
+    });
+
+    it('shows what a rollback changes, and what becomes of the data', async ({ world, enter }) => {
+      deployTeam(world);
+      world.deploy('pages', { spec: { sourceConfig: { runtime: { database: 'none' } } } });
+      const page = await enter();
+      await open(page, 'shop');
+      await page
+        .getByRole('button', { name: /^Roll back to/ })
+        .first()
+        .click();
+      const dialog = page.getByRole('dialog');
+      await dialog
+        .getByText(
+          'source_revision_config.image_uri registry.example/team/shop:1.4.0 → registry.example/team/shop:1.3.1',
+        )
+        .waitFor();
+      expect(await dialog.getByRole('listitem').count()).toBe(1);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await dialog.getByText('Its PostgreSQL volume with all data is deleted too').waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('link', { name: '← All deployments' }).click();
+      await open(page, 'pages');
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await dialog.getByText('It has no PostgreSQL of its own').waitFor();
+    });
+  });
+
   describe('logs', () => {
     it('follow what the pods write', async ({ world, enter }) => {
       const { shop } = deployTeam(world);
@@ -612,6 +723,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByText('GET /cart?id=<script>alert(1)</script> 404 2 ms').waitFor();
       world.write(shop, ['a line that came later']);
       await page.getByText('a line that came later').waitFor();
+      expect(await page.getByText('GET /ok 200 1 ms').count()).toBe(0);
+      await page.getByLabel('Health checks').check();
+      expect(await page.getByText('GET /ok 200 1 ms').count()).toBe(2);
       await page.getByLabel('Level').selectOption('ERROR');
       await page.getByText('a line that came later').waitFor({ state: 'detached' });
       await page.getByText('order 1887').waitFor();
@@ -660,8 +774,19 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         await page.getByRole('link', { name: '← All deployments' }).click();
       }
       await open(page, 'shop');
-      await page.getByRole('button', { name: 'Delete' }).click();
-      await isGood('delete-dialog');
+      for (const [button, view] of [
+        ['Delete', 'delete-dialog'],
+        ['Deploy', 'deploy-dialog'],
+        ['Scale', 'scale-dialog'],
+        ['Sizes', 'sizes-dialog'],
+        ['Add a variable', 'variable-dialog'],
+        [/^Roll back to/, 'rollback-dialog'],
+      ] as const) {
+        await page.getByRole('button', { name: button }).first().click();
+        await page.getByRole('dialog').waitFor();
+        await isGood(view);
+        await page.keyboard.press('Escape');
+      }
     });
   });
 });

@@ -157,7 +157,12 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
         requested: requestedOf(spec),
         resolved: resolve(spec, defaultSettings()),
       },
-      status: { state, message, ...(state === 'BUILD_FAILED' && { build: { phase: 'Failed', message } }) },
+      status: {
+        state,
+        message,
+        ...(state === 'BUILD_FAILED' && { build: { phase: 'Failed', message } }),
+        ...(state === 'BUILDING' && { build: { phase: 'Building', message } }),
+      },
     };
   }
 

@@ -53,5 +53,41 @@ export const RevisionList = z
   .meta({ id: 'RevisionList' });
 export type RevisionList = z.output<typeof RevisionList>;
 
+export const DiffQuery = z.object({
+  from: Uuid.optional().describe('Id of the revision that it is compared with. Default: the newest one.'),
+});
+
+const value = z.string().nullable();
+
+export const RevisionDiff = z
+  .object({
+    from: id,
+    to: id,
+    changes: z
+      .array(
+        z.object({
+          field: z.string().describe('Path of the field. A variable of secrets is named secrets.NAME.'),
+          kind: z.enum(['added', 'removed', 'changed']),
+          from: value.describe('null if it was not there, and for a hidden value.'),
+          to: value.describe('null if it is removed, and for a hidden value.'),
+        }),
+      )
+      .describe('Ordered by field. The scale is no part of a revision.'),
+  })
+  .meta({
+    id: 'RevisionDiff',
+    examples: [
+      {
+        from: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
+        to: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
+        changes: [
+          { field: 'resource_spec.cpu', kind: 'changed', from: '1', to: '0.5' },
+          { field: 'secrets.API_KEY', kind: 'changed', from: null, to: null },
+        ],
+      },
+    ],
+  });
+export type RevisionDiff = z.output<typeof RevisionDiff>;
+
 /** The body of a request that takes none: what is sent all the same is named as an unknown field. */
 export const NoFields = z.object({}).meta({ id: 'NoFields', description: 'Has no fields.', examples: [{}] });

@@ -1,15 +1,16 @@
 // Presents a record's revisions as the API returns them, including those that the controller has not created. Pure.
 
-import { toSnake } from '../../../lib/http/casing.ts';
+import { snake, toSnake } from '../../../lib/http/casing.ts';
 import { createdAt } from '../../../lib/kube/write-times.ts';
 import { type AppDeployment, SourceRevisionConfig } from '../../../schema/app-deployment.ts';
 import type { AppRevision } from '../../../schema/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../../schema/settings.ts';
 import { stalledMessage, updatedAt } from '../../record/api-view.ts';
+import { differences } from '../../record/revision-diff.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
-import type { Revision } from './payloads.ts';
+import type { Revision, RevisionDiff } from './payloads.ts';
 
 /** kubectl users may skip serials. The API never returned revisions of skipped serials. */
 const FURTHEST_BACK = 100;
@@ -46,6 +47,24 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
       ...toSnake(SourceRevisionConfig.shape, spec.requested.sourceRevisionConfig),
       repo_commit_sha: status?.build?.commit ?? spec.commit ?? null,
     },
+  };
+}
+
+/** The part of a field's path that the API has in its own case. Below it are names of the record and of Kubernetes. */
+const OWN_NAMES =
+  /^(?:(?:sourceRevisionConfig|resourceSpec)\.\w+|runtime\.(?:server|queue|orchestrator|executor|migrate|queueDepth)[\w.]*|runtime\.\w+|\w+)/;
+
+/** What is different in `to`, under the API's names. Values of secrets are not read. */
+export function presentDiff(from: AppRevision, to: AppRevision): RevisionDiff {
+  return {
+    from: from.spec.id,
+    to: to.spec.id,
+    changes: differences(from, to).map(({ field, kind, from: before = null, to: after = null }) => ({
+      field: field.replace(OWN_NAMES, snake),
+      kind,
+      from: before,
+      to: after,
+    })),
   };
 }
 

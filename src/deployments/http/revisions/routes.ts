@@ -9,6 +9,7 @@ import { followState, stateEvents } from '../../../organization/facade/followed-
 import { failures } from '../../../organization/facade/openapi.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
+import type { AppRevision } from '../../../schema/app-revision.ts';
 import { isUnderWay } from '../../../schema/build.ts';
 import { INTERRUPT_ANNOTATION } from '../../../schema/meta.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
@@ -19,8 +20,8 @@ import { Deployment, DeploymentPath, patchDeployment, ShownSecrets } from '../pa
 import type { Deployments } from '../repository.ts';
 import type { PresentChanged } from '../secret-routes.ts';
 import type { Decide } from '../update.ts';
-import { ListRevisions, NoFields, Revision, RevisionList, RevisionPath } from './payloads.ts';
-import { presentRevisions } from './presenter.ts';
+import { DiffQuery, ListRevisions, NoFields, Revision, RevisionDiff, RevisionList, RevisionPath } from './payloads.ts';
+import { presentDiff, presentRevisions } from './presenter.ts';
 
 export interface RevisionRoutesOptions {
   readonly auth: Auth;
@@ -32,6 +33,8 @@ export interface RevisionRoutesOptions {
 interface Routes extends RevisionRoutesOptions {
   /** Throws HttpError 404 if the record has no revision of this id. */
   readonly one: (record: AppDeployment, id: string) => Revision;
+  /** The stored revision. Throws HttpError 409 with `lacks` if the controller never created it, and 404 as above. */
+  readonly made: (record: AppDeployment, id: string, lacks: string) => AppRevision;
 }
 
 const TAGS = ['revisions'];
@@ -45,10 +48,18 @@ export function registerRevisions(app: App, options: RevisionRoutesOptions): voi
     if (revision === undefined) throw new HttpError(404, `Revision ID ${id} not found.`);
     return revision;
   };
-  const routes = { ...options, one };
+  const made = (record: AppDeployment, id: string, lacks: string): AppRevision => {
+    const { status } = one(record, id);
+    const found = revisionsOf(record, deployments.revisionsOf(record)).find(({ spec }) => spec.id === id.toLowerCase());
+    if (found === undefined)
+      throw new HttpError(409, `Revision ID ${id} is ${status} and was never created, so it has no values ${lacks}.`);
+    return found;
+  };
+  const routes = { ...options, one, made };
   registerList(app, options, shown);
   registerCreate(app, routes);
   registerGet(app, routes);
+  registerDiff(app, routes);
   registerRedeploy(app, routes);
   registerInterrupt(app, routes);
 }
@@ -135,7 +146,29 @@ function registerGet(app: App, { auth, deployments, one }: Routes): void {
   });
 }
 
-function registerRedeploy(app: App, { auth, deployments, presentChanged, one }: Routes): void {
+function registerDiff(app: App, { auth, deployments, made }: Routes): void {
+  app.get(`${PATH}/:revision_id/diff`, {
+    onRequest: auth.as('get'),
+    schema: {
+      tags: TAGS,
+      operationId: 'diffRevision',
+      summary: 'List the fields in which a revision differs from another: what a rollback to it would change',
+      params: RevisionPath,
+      querystring: DiffQuery,
+      response: { 200: RevisionDiff, ...failures(401, 403, 404, 409, 422) },
+    },
+    handler: async (request) => {
+      const { deployment_id: id, revision_id: to } = request.params;
+      const record = await deployments.find(auth.admitted(request), id);
+      const later = made(record, to, 'to compare');
+      const newest = revisionsOf(record, deployments.revisionsOf(record))[0] ?? later;
+      const { from } = request.query;
+      return presentDiff(from === undefined ? newest : made(record, from, 'to compare'), later);
+    },
+  });
+}
+
+function registerRedeploy(app: App, { auth, deployments, presentChanged, made }: Routes): void {
   app.post(`${PATH}/:revision_id/redeploy`, {
     onRequest: auth.as('patch'),
     schema: {
@@ -151,15 +184,7 @@ function registerRedeploy(app: App, { auth, deployments, presentChanged, one }: 
       const admitted = auth.admitted(request);
       const { deployment_id: deploymentId, revision_id: id } = request.params;
       const rollBack: Decide = (record) => {
-        const { status } = one(record, id);
-        const old = revisionsOf(record, deployments.revisionsOf(record)).find(
-          ({ spec }) => spec.id === id.toLowerCase(),
-        );
-        if (old === undefined)
-          throw new HttpError(
-            409,
-            `Revision ID ${id} is ${status} and was never created, so it has no values to roll back to.`,
-          );
+        const old = made(record, id, 'to roll back to');
         return { spec: rollingBack(record.spec, old.spec), values: new Map() };
       };
       const changed = await deployments.change(admitted, deploymentId, rollBack, ifMatch(request));

@@ -1,10 +1,11 @@
 // What differs between two revisions: the values as written in the record, the image and the commit. Values of secrets are not
 // read, and values of plain variables of containers are not shown. Pure.
 
-import { type ScaledPart, withoutScale } from '../deployments/record/requested-scale.ts';
-import { imageOf } from '../deployments/record/revision-image.ts';
-import type { SecretReference } from '../schema/app-deployment.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
+import type { SecretReference } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { commitOf } from './build-source.ts';
+import { type ScaledPart, withoutScale } from './requested-scale.ts';
+import { imageOf } from './revision-image.ts';
 
 export interface FieldChange {
   /** Path of the field, such as resourceSpec.sidecars[proxy].image. */
@@ -56,11 +57,6 @@ export function summaryOf(changes: readonly FieldChange[], most = 3): string {
   const fields = ordered.map((field) => field.replace(/^sourceRevisionConfig\./, ''));
   const more = fields.length - most;
   return [...fields.slice(0, most), ...(more > 0 ? [`+${more}`] : [])].join(', ') || 'nothing';
-}
-
-/** The commit that was built, or is to be. */
-export function commitOf({ spec, status }: AppRevision): string | undefined {
-  return status?.build?.commit ?? spec.commit;
 }
 
 function fieldsOf(revision: AppRevision): Map<string, string> {

@@ -1,0 +1,213 @@
+// What a person can have changed: each dialog sends one request of the API and shows its answer in the API's words.
+
+import type { VNode } from 'preact';
+import type { Deployment } from '../deployments/http/payloads.ts';
+import type { Revision } from '../deployments/http/revisions/payloads.ts';
+import { partsOf } from './health.ts';
+import { type ActionProps, Dialog, fieldOf } from './parts.tsx';
+import { RollBack } from './roll-back.tsx';
+import { Scale, Sizes } from './sizes.tsx';
+import { short } from './text.ts';
+
+export type Asked =
+  | { readonly action: 'deploy' | 'scale' | 'sizes' | 'delete' }
+  | { readonly action: 'roll back' | 'interrupt'; readonly revision: Revision }
+  /** `name` is absent for a new variable. */
+  | { readonly action: 'set'; readonly name?: string }
+  | { readonly action: 'unset'; readonly name: string };
+
+/** The dialog of what is asked for. */
+export function Action({ asked, ...props }: ActionProps & { readonly asked: Asked }): VNode {
+  switch (asked.action) {
+    case 'deploy':
+      return <Deploy {...props} />;
+    case 'scale':
+      return <Scale {...props} />;
+    case 'sizes':
+      return <Sizes {...props} />;
+    case 'delete':
+      return <Delete {...props} />;
+    case 'roll back':
+      return <RollBack {...props} revision={asked.revision} />;
+    case 'interrupt':
+      return <Interrupt {...props} revision={asked.revision} />;
+    case 'set':
+      return <SetVariable {...props} name={asked.name} />;
+    case 'unset':
+      return <RemoveVariable {...props} name={asked.name} />;
+  }
+}
+
+/** The field that names what the source's next revision runs; undefined for an upload, which is built again. */
+function contentOf({
+  source,
+  source_revision_config: config,
+}: Deployment): { readonly field: 'image_uri' | 'repo_ref'; readonly label: string } | undefined {
+  if (config.image_uri !== null || source === 'external_docker' || source === 'internal_docker')
+    return { field: 'image_uri', label: 'Image' };
+  return source === 'internal_source' ? undefined : { field: 'repo_ref', label: 'Branch, tag or commit' };
+}
+
+function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {
+  const content = contentOf(deployment);
+  const present = content && deployment.source_revision_config[content.field];
+  return (
+    <Dialog
+      title={`Deploy ${deployment.name}`}
+      action="Deploy"
+      onDone={onDone}
+      onClose={onClose}
+      onConfirm={async (form) => {
+        const wanted = fieldOf(form, 'content');
+        const isChanged = content !== undefined && wanted !== '' && wanted !== present;
+        await api.revise(deployment.id, isChanged ? { source_revision_config: { [content.field]: wanted } } : {});
+        return `A new revision of ${deployment.name} is created.`;
+      }}
+    >
+      <p>
+        A new revision is created, also of the same source. The running pods keep serving until the new ones are ready.
+      </p>
+      {content !== undefined && (
+        <div class="fields">
+          <label for="content">{content.label}</label>
+          <input
+            id="content"
+            name="content"
+            type="text"
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            defaultValue={present ?? ''}
+          />
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+function SetVariable({
+  api,
+  deployment,
+  name,
+  onDone,
+  onClose,
+}: ActionProps & { readonly name: string | undefined }): VNode {
+  return (
+    <Dialog
+      title={name === undefined ? 'Add a variable' : `Change ${name}`}
+      action="Set"
+      onDone={onDone}
+      onClose={onClose}
+      onConfirm={async (form) => {
+        const variable = name ?? fieldOf(form, 'variable');
+        const value = form.get('value');
+        await api.setSecret(deployment.id, variable, typeof value === 'string' ? value : '');
+        return `${variable} of ${deployment.name} is set.`;
+      }}
+    >
+      <p>The value is stored in a Secret, and this page never shows it. A change creates a revision.</p>
+      <div class="fields">
+        {name === undefined && [
+          <label key="label" for="variable">
+            Variable
+          </label>,
+          <input
+            key="field"
+            id="variable"
+            name="variable"
+            type="text"
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            required
+          />,
+        ]}
+        <label for="value">Value</label>
+        <textarea id="value" name="value" rows={3} autocomplete="off" spellcheck={false} />
+      </div>
+    </Dialog>
+  );
+}
+
+function RemoveVariable({ api, deployment, name, onDone, onClose }: ActionProps & { readonly name: string }): VNode {
+  return (
+    <Dialog
+      title={`Remove ${name}`}
+      action={`Remove ${name}`}
+      isDangerous
+      onDone={onDone}
+      onClose={onClose}
+      onConfirm={async () => {
+        await api.removeSecret(deployment.id, name);
+        return `${name} of ${deployment.name} is removed.`;
+      }}
+    >
+      <p>A new revision is created without this variable. The other variables stay.</p>
+    </Dialog>
+  );
+}
+
+function Interrupt({
+  api,
+  deployment,
+  revision,
+  onDone,
+  onClose,
+}: ActionProps & { readonly revision: Revision }): VNode {
+  return (
+    <Dialog
+      title={`Interrupt the build of ${short(revision.id)}`}
+      action="Interrupt"
+      isDangerous
+      onDone={onDone}
+      onClose={onClose}
+      onConfirm={async () => {
+        await api.interrupt(deployment.id, revision.id);
+        return `The build of ${short(revision.id)} is being interrupted.`;
+      }}
+    >
+      <p>The active revision keeps serving. Deploy again to build again.</p>
+    </Dialog>
+  );
+}
+
+function Delete({ api, deployment, onDone, onClose }: ActionProps): VNode {
+  const { name } = deployment;
+  const hasDatabase = partsOf(deployment).some(({ prefix }) => prefix === 'db_');
+  return (
+    <Dialog
+      title={`Delete ${name}`}
+      action={`Delete ${name}`}
+      isDangerous
+      onDone={onDone}
+      onClose={onClose}
+      onConfirm={async (form) => {
+        if (fieldOf(form, 'name') !== name) throw new Error(`That is not its name. Type ${name} to delete it.`);
+        await api.remove(deployment.id);
+        return `${name} is being deleted.`;
+      }}
+    >
+      <p>
+        This deletes the deployment <strong>{name}</strong>, its revisions, its variables and its pods. It cannot be
+        undone.
+      </p>
+      <p>
+        {hasDatabase
+          ? 'Its PostgreSQL volume with all data is deleted too, unless the record has databaseDeletionPolicy: Retain.'
+          : 'It has no PostgreSQL of its own: an external database keeps its data.'}
+      </p>
+      <div class="fields">
+        <label for="confirm">Type the name to confirm</label>
+        <input
+          id="confirm"
+          name="name"
+          type="text"
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          required
+        />
+      </div>
+    </Dialog>
+  );
+}
