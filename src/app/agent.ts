@@ -6,7 +6,7 @@ import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
 import { systemClock } from '../lib/controller/clock.ts';
 import { startController } from '../lib/controller/controller.ts';
 import type { Checks } from '../lib/controller/health.ts';
-import { runLeaderElection } from '../lib/controller/leader-election.ts';
+import { type Led, leadAgainAndAgain } from '../lib/controller/leading.ts';
 import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
 import { makeReflector } from '../lib/controller/reflector.ts';
 import type { Tracer } from '../lib/controller/tracer.ts';
@@ -64,7 +64,14 @@ export async function runListener(options: ListenerOptions): Promise<RunningList
   const hub = await openHubAccess(local, namespace, options.onMoved);
   const clusterId = (await local.get(NAMESPACES, { name: 'kube-system' }, { metadataOnly: true })).metadata.uid ?? '';
   const state: { why: string | undefined } = { why: undefined };
-  const done = lead({ ...options, hub, clusterId, state });
+  const begin = (leading: AbortSignal, holds: () => boolean): Led => {
+    const working = work({ ...options, hub, clusterId, state }, leading, holds).catch((err: unknown) => {
+      if (!leading.aborted) options.log.error({ err }, 'The agent has stopped');
+    });
+    // `work` ends on its own, by `signal` or by `leading`.
+    return { stop: () => working, abort: () => working };
+  };
+  const done = leadAgainAndAgain({ ...options, name: 'davit-listener', begin });
   signal.addEventListener('abort', () => options.log.info('Stopping'), { once: true });
   return { ready: { hub: () => state.why }, done };
 }
@@ -74,34 +81,6 @@ interface Leading extends ListenerOptions {
   readonly clusterId: string;
   /** Why the agent does not work, for the readiness probe. */
   readonly state: { why: string | undefined };
-}
-
-/** Competes for the lease among the replicas for as long as the process lives. */
-async function lead(options: Leading): Promise<void> {
-  const { signal, leaseClient, namespace, identity, leaseMs, log, metrics } = options;
-  while (!signal.aborted) {
-    let working: Promise<void> = Promise.resolve();
-    // oxlint-disable-next-line no-await-in-loop -- one election at a time
-    const outcome = await runLeaderElection({
-      client: leaseClient,
-      namespace,
-      name: 'davit-listener',
-      identity,
-      log,
-      metrics,
-      leaseDurationMs: leaseMs,
-      renewDeadlineMs: Math.round((leaseMs * 2) / 3),
-      retryPeriodMs: Math.round((leaseMs * 2) / 15),
-      signal,
-      onStarted: (leading, holds) => {
-        working = work(options, leading, holds).catch((err: unknown) => {
-          if (!leading.aborted) log.error({ err }, 'The agent has stopped');
-        });
-      },
-      onStopped: () => working,
-    });
-    log.info({ outcome }, 'Election over');
-  }
 }
 
 /** Works until `leading` aborts. */

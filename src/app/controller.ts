@@ -9,7 +9,6 @@ import { clientSecrets, deployments, secrets } from '../deployments/controller.t
 import { fairClient } from '../lib/controller/clients/fair.ts';
 import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
 import { systemClock } from '../lib/controller/clock.ts';
-import type { Controller } from '../lib/controller/controller.ts';
 import {
   type ControllerDefinition,
   type RunningControllers,
@@ -19,7 +18,7 @@ import {
 import { makeEventRecorder } from '../lib/controller/events.ts';
 import { makeFairLimiter } from '../lib/controller/fair-limiter.ts';
 import type { Checks } from '../lib/controller/health.ts';
-import { leadAgainAndAgain } from '../lib/controller/leading.ts';
+import { type Led, leadAgainAndAgain } from '../lib/controller/leading.ts';
 import { listedChecks } from '../lib/controller/reflector.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../lib/kube/api-resources.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
@@ -29,6 +28,7 @@ import { organization } from '../organization/controller.ts';
 import { ownResources } from '../schema/kinds.ts';
 import type { Settings } from '../schema/settings.ts';
 import { type ControllerCaches, makeControllerCaches } from './caches.ts';
+import type { AllMetrics } from './metrics.ts';
 
 /** All controllers of the process. Each says in its own folder what wakes it and what it does. */
 export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerContext>[] = [
@@ -44,6 +44,7 @@ export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerC
 ];
 
 export interface ControllerOptions extends RunOptions {
+  readonly metrics: AllMetrics;
   readonly client: KubeClient;
   /** A client with separate connections, so that a busy controller can still renew its lease. */
   readonly leaseClient: KubeClient;
@@ -74,8 +75,7 @@ export function runController(options: ControllerOptions): RunningController {
   const watching = new AbortController();
   const caches = makeControllerCaches(options);
   const watches = caches.all.map((cache) => cache.run(watching.signal));
-  const begin = (leading: AbortSignal, holds: () => boolean): Pick<Controller, 'stop' | 'abort'> =>
-    startReconciling(options, caches, leading, holds);
+  const begin = (leading: AbortSignal, holds: () => boolean): Led => startReconciling(options, caches, leading, holds);
   const done = leadAgainAndAgain({ ...options, name: 'davit-controller', begin }).finally(async () => {
     watching.abort();
     await Promise.all(watches);

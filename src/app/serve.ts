@@ -5,7 +5,6 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
 import { canBuild } from '../deployments/record/build-source.ts';
 import { type Checks, startHealthServer } from '../lib/controller/health.ts';
-import { makeMetrics, type RuntimeMetrics } from '../lib/controller/metrics.ts';
 import { addProcessMetrics } from '../lib/controller/process-metrics.ts';
 import type { Tracer } from '../lib/controller/tracer.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
@@ -14,6 +13,7 @@ import { makeKubeClient } from '../lib/kube/http-client.ts';
 import { type Logger, makeLogger } from '../lib/logger.ts';
 import { accessFor } from './cluster-access.ts';
 import { type Config, loadConfig } from './config.ts';
+import { type AllMetrics, makeAllMetrics } from './metrics.ts';
 import {
   type Asking,
   serverIsTooOld,
@@ -36,7 +36,7 @@ interface Context {
   readonly config: Config;
   readonly access: ClusterAccess;
   readonly log: Logger;
-  readonly metrics: RuntimeMetrics;
+  readonly metrics: AllMetrics;
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
   /** Absent where Davit's own spans go nowhere. */
@@ -65,7 +65,7 @@ async function tracingFor(
   { settings, identity, namespace }: Config,
   command: string,
   log: Logger,
-  metrics: RuntimeMetrics,
+  metrics: AllMetrics,
 ): Promise<Tracing | undefined> {
   const { otlpEndpoint: endpoint, sampleRatio } = settings.tracing.davit;
   if (endpoint === undefined) return undefined;
@@ -148,7 +148,7 @@ export async function serve(command: string, exit: Exit): Promise<void> {
   const config = loadConfig();
   const log = makeLogger(config.logLevel);
   const stopping = new AbortController();
-  const metrics = makeMetrics();
+  const metrics = makeAllMetrics();
   const tracing = await tracingFor(config, command, log, metrics);
   const context: Context = {
     config,

@@ -3,7 +3,6 @@
 import type { DeploymentContext } from '../deployments/controller.ts';
 import type { RegistrySettings } from '../deployments/record/registry-names.ts';
 import type { ControllerDefinition } from '../lib/controller/definition.ts';
-import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { BuildCaches } from './caches.ts';
 import type { CodeHosts } from './codehost/code-hosts.ts';
@@ -12,6 +11,7 @@ import { type KnownCommits, makePushWatch, wakePushes } from './pushes.ts';
 import { makeBuildReconciler } from './reconciler.ts';
 import { makeRegistryAccess, type RegistryAccess } from './registry/access.ts';
 import { careForRegistry } from './registry/care.ts';
+import type { RegistryMetrics } from './registry/metrics.ts';
 import { makeSourceAccess, type SourceAccess } from './source-access.ts';
 import { wakeBuilds } from './watches.ts';
 
@@ -24,7 +24,7 @@ export interface BuildContext extends DeploymentContext {
   readonly authorities: string | undefined;
   readonly known: KnownCommits;
   readonly log: Logger;
-  readonly metrics: RuntimeMetrics;
+  readonly metrics: RegistryMetrics;
   /** Adds a key to the queue of another controller. */
   enqueue(controller: string, key: string): void;
 }

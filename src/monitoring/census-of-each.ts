@@ -2,10 +2,10 @@
 // need somebody come first, and how many are left out is a number too.
 
 import { stalledFrom } from '../deployments/stalled-since.ts';
-import type { EachRecord } from '../lib/controller/metrics.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { REASONS } from '../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../schema/conditions.ts';
+import type { EachRecord } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
 
 type Listed = EachRecord['records'][number];

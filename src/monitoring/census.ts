@@ -2,13 +2,13 @@
 // reasons, not by the number of records or tenants.
 
 import { stalledFrom } from '../deployments/stalled-since.ts';
-import type { Census } from '../lib/controller/metrics.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { isUnderWay } from '../schema/build.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { censusOfEach } from './census-of-each.ts';
+import type { Census } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
 
 /** Reasons of DatabaseReady whose cause can cost the data of the own PostgreSQL. */

@@ -3,7 +3,6 @@
 
 import type { Caches } from '../deployments/cluster/caches.ts';
 import type { Clock } from '../lib/controller/clock.ts';
-import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
 import { type Change, endAll } from '../lib/controller/store.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
@@ -13,15 +12,13 @@ import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
 import type { OAuthProvider } from '../schema/oauth-provider.ts';
 import { censusOf } from './census.ts';
 import { makeLineLimit } from './line-limit.ts';
+import type { RecordMetrics } from './metrics.ts';
 import { BUILD_RESULTS, outcomesOf, ROLLOUT_RESULTS } from './outcomes.ts';
 import { type Reported, type Transition, transitionsOf } from './transitions.ts';
 
 export interface StatusOptions {
   readonly log: Logger;
-  readonly metrics: Pick<
-    RuntimeMetrics,
-    'countRecords' | 'startAtZero' | 'rolledOut' | 'built' | 'buildFailed' | 'buildQueued'
-  >;
+  readonly metrics: RecordMetrics;
   readonly clock: Pick<Clock, 'elapsed' | 'schedule'>;
   /** How many deployments the metrics name; undefined if none. */
   readonly mostNamed?: number | undefined;
@@ -44,7 +41,7 @@ export function followStatuses(
   { log, metrics, clock, mostNamed }: StatusOptions,
 ): () => void {
   const limit = makeLineLimit(clock);
-  metrics.startAtZero({
+  metrics.startOutcomesAtZero({
     rollouts: Object.values(ROLLOUT_RESULTS),
     builds: Object.values(BUILD_RESULTS),
     buildFailures: Object.keys(BUILD_REASONS),

@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto';
 import type { Cluster } from '../../deployments/cluster/cluster.ts';
 import { probeRepository } from '../../deployments/record/registry-names.ts';
 import { systemClock } from '../../lib/controller/clock.ts';
-import type { RuntimeMetrics } from '../../lib/controller/metrics.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Settings } from '../../schema/settings.ts';
+import type { RegistryMetrics } from './metrics.ts';
 import { monitorRegistry } from './monitor.ts';
 import { makePlatformRegistry } from './platform-registry.ts';
 import { makeRegistryUpkeep, type RegistryUpkeep } from './upkeep.ts';
@@ -17,7 +17,7 @@ export interface RegistryCareOptions {
   readonly namespace: string;
   readonly settings: Settings;
   readonly log: Logger;
-  readonly metrics: Pick<RuntimeMetrics, 'showRegistry'>;
+  readonly metrics: RegistryMetrics;
 }
 
 /**

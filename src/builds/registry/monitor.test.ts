@@ -1,20 +1,23 @@
 import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeClock, makeFakeClock } from '../../../test/support/fake-clock.ts';
-import { makeMetrics, type RuntimeMetrics } from '../../lib/controller/metrics.ts';
 import { RegistryFailed, Unavailable } from '../../lib/errors.ts';
 import type { RegistryPod } from './health.ts';
+import { makeRegistryMetrics, type RegistryMetrics } from './metrics.ts';
 import { monitorRegistry, type OwnRegistry } from './monitor.ts';
 
 let clock: FakeClock;
-let metrics: RuntimeMetrics;
+let registry: Registry;
+let metrics: RegistryMetrics;
 let leading: AbortController;
 let lines: string[];
 let ended: Promise<void> | undefined;
 
 beforeEach(() => {
   clock = makeFakeClock();
-  metrics = makeMetrics();
+  registry = new Registry();
+  metrics = makeRegistryMetrics(registry);
   leading = new AbortController();
   lines = [];
 });
@@ -31,7 +34,7 @@ function start(probe: (signal: AbortSignal) => Promise<unknown>, own?: OwnRegist
   ended = monitorRegistry({ probe, own, metrics, clock, log, signal: leading.signal });
 }
 async function shown(): Promise<string[]> {
-  const text = await metrics.registry.metrics();
+  const text = await registry.metrics();
   return text.split('\n').filter((line) => line.startsWith('davit_registry_'));
 }
 const unreachable = new RegistryFailed('unreachable', 'The registry cannot be reached. Try again later.');

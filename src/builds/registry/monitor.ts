@@ -2,10 +2,10 @@
 // chart's own, how its garbage collection goes. Nothing waits for it.
 
 import { type Clock, sleep } from '../../lib/controller/clock.ts';
-import type { RegistryBacklog, RuntimeMetrics } from '../../lib/controller/metrics.ts';
 import { RegistryFailed } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { collectionOf, type GarbageCollection, type RegistryPod } from './health.ts';
+import type { RegistryBacklog, RegistryMetrics } from './metrics.ts';
 
 const EVERY_MS = 60_000;
 /** Time limit of a look. */
@@ -16,7 +16,7 @@ export interface RegistryMonitorOptions {
   readonly probe: (signal: AbortSignal) => Promise<unknown>;
   /** Undefined for a registry that is not the chart's own. */
   readonly own: OwnRegistry | undefined;
-  readonly metrics: Pick<RuntimeMetrics, 'showRegistry'>;
+  readonly metrics: RegistryMetrics;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;

@@ -14,7 +14,6 @@ import {
 import { revisionsOf } from '../../deployments/record/revisions.ts';
 import { abortable } from '../../lib/controller/clients/abortable.ts';
 import type { Reconcile } from '../../lib/controller/controller.ts';
-import type { RegistryBacklog } from '../../lib/controller/metrics.ts';
 import { endAll } from '../../lib/controller/store.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import { NotFound, RegistryFailed, undefinedIfNotFound } from '../../lib/errors.ts';
@@ -26,6 +25,7 @@ import type { Settings } from '../../schema/settings.ts';
 import type { RegistryClient } from './client.ts';
 import { makeRegistryFailures } from './failures.ts';
 import type { RegistryPod } from './health.ts';
+import type { RegistryBacklog } from './metrics.ts';
 import { makeNamedImages } from './named-images.ts';
 import { isCollectionDue, type ObservedRepository, type UpkeepSettings, upkeepOf } from './unneeded.ts';
 import { makeUnneededTags } from './unneeded-tags.ts';

@@ -3,7 +3,6 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { Logger } from '../logger.ts';
 import { rewindGuarded } from './clients/rewind-guarded.ts';
-import type { Controller } from './controller.ts';
 import { runLeaderElection } from './leader-election.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 
@@ -19,7 +18,15 @@ export interface LeadingOptions {
   readonly signal: AbortSignal;
   readonly onRewound: (what: string) => void;
   /** Called when this process begins to lead, until `leading` aborts; `holds` says whether it still does. */
-  begin(leading: AbortSignal, holds: () => boolean): Pick<Controller, 'stop' | 'abort'>;
+  begin(leading: AbortSignal, holds: () => boolean): Led;
+}
+
+/** What a leader does. */
+export interface Led {
+  /** Ends it; the lease is still ours until the promise resolves. */
+  stop(): Promise<void>;
+  /** Ends it at once, for leadership is lost. No election begins before the promise resolves. */
+  abort(): void | Promise<void>;
 }
 
 /** Leads again after leadership was lost. Resolves when `signal` has aborted and the Lease is released. */
@@ -29,9 +36,9 @@ export async function leadAgainAndAgain(options: LeadingOptions): Promise<void> 
   const client = rewindGuarded(options.leaseClient, options.onRewound);
   while (!signal.aborted) {
     const electing = new AbortController();
-    let controller: Pick<Controller, 'stop' | 'abort'> | undefined;
+    let led: Led | undefined;
     // The workers stop first, so that the lease is released after the last write.
-    const stop = (): void => void (controller?.stop() ?? Promise.resolve()).finally(() => electing.abort());
+    const stop = (): void => void (led?.stop() ?? Promise.resolve()).finally(() => electing.abort());
     signal.addEventListener('abort', stop, { once: true });
     // oxlint-disable-next-line no-await-in-loop -- one election at a time
     const outcome = await runLeaderElection({
@@ -46,9 +53,9 @@ export async function leadAgainAndAgain(options: LeadingOptions): Promise<void> 
       retryPeriodMs: Math.round((leaseMs * 2) / 15),
       signal: electing.signal,
       onStarted: (leading, holds) => {
-        controller = begin(leading, holds);
+        led = begin(leading, holds);
       },
-      onStopped: () => controller?.abort(),
+      onStopped: () => led?.abort(),
     });
     signal.removeEventListener('abort', stop);
     log.info({ outcome }, 'Election over');

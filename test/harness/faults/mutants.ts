@@ -401,7 +401,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
       {
         file: 'src/lib/controller/leading.ts',
-        from: 'onStopped: () => controller?.abort(),',
+        from: 'onStopped: () => led?.abort(),',
         to: 'onStopped: () => undefined,',
       },
       {

@@ -5,8 +5,8 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { type ControllerCaches, makeControllerCaches } from '../../../src/app/caches.ts';
 import { CONTROLLERS } from '../../../src/app/controller.ts';
+import { makeAllMetrics } from '../../../src/app/metrics.ts';
 import { pushedCommit } from '../../../src/builds/pushes.ts';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
 import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
 import { ownResources } from '../../../src/schema/kinds.ts';
@@ -71,7 +71,7 @@ export async function aController(
   const stopping = new AbortController();
   const { signal: leading } = stopping;
   const log = pino({ level: 'silent' });
-  const metrics = makeMetrics();
+  const metrics = makeAllMetrics();
   const caches = makeControllerCaches({ client: kube, settings, log, metrics });
   for (const cache of caches.all) void cache.run(leading);
   await Promise.all(caches.all.map((cache) => cache.waitForSync()));

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { makeAllMetrics } from '../../../src/app/metrics.ts';
 import { addProcessMetrics } from '../../../src/lib/controller/process-metrics.ts';
 import { isFailure, REASONS, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
 import { BUILD_REASONS } from '../../../src/schema/build.ts';
@@ -27,7 +27,7 @@ const monitoring = textOf('docs/monitoring.md');
 const reference = textOf('docs/reference.md');
 
 it('docs/monitoring.md names every metric with its labels, and no other', () => {
-  const { registry } = makeMetrics();
+  const { registry } = makeAllMetrics();
   addProcessMetrics(registry, { command: 'controller', version: '0.0.0' });
   const there = (registry.getMetricsAsArray() as unknown as { name: string; labelNames: string[] }[])
     .filter(({ name }) => name.startsWith('davit_'))
@@ -54,7 +54,7 @@ it('docs/monitoring.md says about every alert what to do, and about no other', (
 });
 
 it('alerts and dashboard use metrics and reasons that there are', () => {
-  const { registry } = makeMetrics();
+  const { registry } = makeAllMetrics();
   addProcessMetrics(registry, { command: 'controller', version: '0.0.0' });
   const there = new Set(registry.getMetricsAsArray().map(({ name }) => name));
   const texts = ['alerts.yaml', 'dashboard.json'].map((file) =>

@@ -2,7 +2,7 @@
 
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { makeMetrics } from '../../../src/lib/controller/metrics.ts';
+import { makeAllMetrics } from '../../../src/app/metrics.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
 import { followStatuses } from '../../../src/monitoring/statuses.ts';
@@ -26,7 +26,7 @@ async function follow(controller: MemoryController): Promise<Followed> {
   const all: string[] = [];
   let told = 0;
   const log = pino({ base: null }, { write: (line: string) => void all.push(line) });
-  const metrics = makeMetrics();
+  const metrics = makeAllMetrics();
   const clock = makeFakeClock();
   const stop = followStatuses(controller.caches, { log, metrics, clock });
   onTestFinished(stop);

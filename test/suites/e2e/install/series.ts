@@ -2,15 +2,12 @@
 // metrics, of platforms that are in order, out of order or gone.
 
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
-import {
-  type Census,
-  makeMetrics,
-  type RegistryHealth,
-  type RuntimeMetrics,
-} from '../../../../src/lib/controller/metrics.ts';
+import { type AllMetrics, makeAllMetrics } from '../../../../src/app/metrics.ts';
+import type { RegistryHealth } from '../../../../src/builds/registry/metrics.ts';
 import { addProcessMetrics } from '../../../../src/lib/controller/process-metrics.ts';
 import { Unavailable } from '../../../../src/lib/errors.ts';
 import { censusOf } from '../../../../src/monitoring/census.ts';
+import type { Census } from '../../../../src/monitoring/metrics.ts';
 import { BUILD_RESULTS, ROLLOUT_RESULTS } from '../../../../src/monitoring/outcomes.ts';
 import { LIMITED_BY } from '../../../../src/organization/facade/event-streams.ts';
 import type { AppDeploymentStatus } from '../../../../src/schema/app-deployment.ts';
@@ -27,14 +24,14 @@ const DAY_MS = 86_400_000;
 /** The series of `minutes` minutes from START on. */
 export async function scrapes(platform: Platform, minutes: number): Promise<Series[]> {
   const processes = [
-    { command: 'controller', instance: '10.0.0.1:9090', metrics: makeMetrics() },
-    { command: 'api', instance: '10.0.0.2:9090', metrics: makeMetrics() },
+    { command: 'controller', instance: '10.0.0.1:9090', metrics: makeAllMetrics() },
+    { command: 'api', instance: '10.0.0.2:9090', metrics: makeAllMetrics() },
   ] as const;
   for (const { metrics, command } of processes) addProcessMetrics(metrics.registry, { command, version: '0.1.0' });
   const [{ metrics: controller }, { metrics: api }] = processes;
   const census = censusAt(platform);
   controller.countRecords(() => census);
-  controller.startAtZero({
+  controller.startOutcomesAtZero({
     rollouts: Object.values(ROLLOUT_RESULTS),
     builds: Object.values(BUILD_RESULTS),
     buildFailures: Object.keys(BUILD_REASONS),
@@ -99,7 +96,7 @@ function lagging(platform: Platform, series: string): string | undefined {
 }
 
 /** One minute of requests, reconciles, rollouts and builds. */
-function liveMinute(platform: Platform, minute: number, controller: RuntimeMetrics, api: RuntimeMetrics): void {
+function liveMinute(platform: Platform, minute: number, controller: AllMetrics, api: AllMetrics): void {
   const inOrder = platform === 'in order';
   const refused = new Unavailable('gone').name;
   for (let time = 0; time < 10; time += 1) {

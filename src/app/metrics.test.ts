@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import { makeAllMetrics } from './metrics.ts';
+
+const CENSUS = {
+  deployments: [{ state: 'READY', ready: 'True', stalled: 'False', reason: 'Serving', count: 3 }],
+  dataAtRisk: [{ reason: 'VolumeLost', count: 1 }],
+  unavailableSince: [{ reason: 'ContainerCrashed', at: 900 }],
+  stalledSince: [{ reason: 'VolumeLost', at: 1000 }],
+  builds: [{ phase: 'Queued', count: 2 }],
+  queuedSince: 900,
+};
+
+async function values(metrics: ReturnType<typeof makeAllMetrics>, name: RegExp): Promise<string[]> {
+  const text = await metrics.registry.metrics();
+  return text.split('\n').filter((line) => name.test(line) && !line.startsWith('#'));
+}
+
+it('records are counted at each scrape, by the one who counts; without one there is no series', async () => {
+  const metrics = makeAllMetrics();
+  const ofRecords = /^davit_(deployments|databases|builds)/;
+  expect(await values(metrics, ofRecords)).toEqual([]);
+  let census: typeof CENSUS = CENSUS;
+  const stop = metrics.countRecords(() => census);
+  expect(await values(metrics, ofRecords)).toEqual([
+    'davit_deployments{state="READY",ready="True",stalled="False",reason="Serving"} 3',
+    'davit_databases_at_risk{reason="VolumeLost"} 1',
+    'davit_deployments_unavailable_oldest_timestamp_seconds{reason="ContainerCrashed"} 900',
+    'davit_deployments_stalled_oldest_timestamp_seconds{reason="VolumeLost"} 1000',
+    'davit_builds{phase="Queued"} 2',
+    'davit_builds_queued_oldest_timestamp_seconds 900',
+  ]);
+  census = { ...CENSUS, stalledSince: [], builds: [] };
+  expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
+  const stopNext = metrics.countRecords(() => CENSUS);
+  stop();
+  expect(await values(metrics, ofRecords)).toHaveLength(6);
+  stopNext();
+  expect(await values(metrics, ofRecords)).toEqual([]);
+});
+
+it('the names follow the conventions of Prometheus: counters end in _total, times and durations in _seconds', () => {
+  const all = makeAllMetrics().registry.getMetricsAsArray() as unknown as {
+    name: string;
+    type: string;
+    help: string;
+  }[];
+  expect(all.length).toBeGreaterThan(20);
+  const wrong = all.filter(({ name, type }) => {
+    const isRight = { counter: /_total$/, histogram: /_seconds$/, gauge: /^(?!.*_total$)/ }[type] ?? /^$/;
+    return !isRight.test(name) || !/^davit_[a-z_]+$/.test(name);
+  });
+  expect(wrong.map(({ name }) => name)).toEqual([]);
+  expect(all.filter(({ help }) => help.length < 10)).toEqual([]);
+});
