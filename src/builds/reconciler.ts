@@ -41,60 +41,14 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
   const forgotten = new Set<string>();
   const inTurn = makeLock();
 
-  async function report(build: BuildToDo, status: BuildStatus, client: KubeClient): Promise<AppRevision> {
-    const { revision, record } = build;
-    const before = revision.status?.build;
-    const wanted = { ...status, message: shortened(status.message ?? '') };
-    if (isDeepStrictEqual(before, wanted)) return revision;
-    const { apiVersion, kind, metadata } = revision;
-    const { name, namespace = '', uid = '' } = metadata;
-    const written = await client.apply<AppRevision>(
-      APP_REVISIONS,
-      { apiVersion, kind, metadata: { name, namespace, uid }, status: { build: wanted } } as unknown as AppRevision,
-      { fieldManager: BUILD_FIELD_MANAGER, force: true, subresource: 'status' },
-    );
-    overlayWrite(caches, written);
-    if (before?.phase !== wanted.phase && (wanted.phase === 'Built' || wanted.phase === 'Failed'))
-      events.record({
-        regarding: record,
-        type: wanted.phase === 'Built' ? 'Normal' : 'Warning',
-        reason: wanted.phase === 'Built' ? 'BuildSucceeded' : 'BuildFailed',
-        action: 'Build',
-        note: `Revision ${revision.spec.id}: ${wanted.message}`,
-      });
-    return written;
-  }
-
-  async function removeJob({ metadata }: ObservedJob, client: KubeClient): Promise<void> {
-    const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
-    try {
-      const left = await client.remove(JOBS, { namespace, name }, { uid, propagationPolicy: 'Background' });
-      if (left) overlayWrite(caches, left);
-      else builds.jobs.overlayDeleted(uid, resourceVersion);
-    } catch (error) {
-      if (!(error instanceof NotFound)) throw error;
-      builds.jobs.overlayDeleted(uid, resourceVersion);
-    }
-  }
+  const report = (build: BuildToDo, status: BuildStatus, client: KubeClient): Promise<AppRevision> =>
+    writeStatus(build, status, { client, caches, events });
 
   /** Deletes the credentials of a finished Job, once per process and Job. */
-  async function forgetCredentials({ metadata }: ObservedJob, revisionId: string, client: KubeClient): Promise<void> {
-    const { namespace = '', uid = '' } = metadata;
+  async function forgetCredentials(job: ObservedJob, revisionId: string, client: KubeClient): Promise<void> {
+    const { uid = '' } = job.metadata;
     if (forgotten.has(uid)) return;
-    for (const part of ['source', 'push']) {
-      const ref = { namespace, name: `${buildName(revisionId)}-${part}` };
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- only two Secrets
-        const { metadata } = await client.get(SECRETS, ref, { metadataOnly: true });
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        await client.remove(SECRETS, ref, {
-          uid: metadata.uid ?? '',
-          resourceVersion: metadata.resourceVersion ?? '',
-        });
-      } catch (error) {
-        if (!(error instanceof NotFound)) throw error;
-      }
-    }
+    await removeCredentials(job, revisionId, client);
     forgotten.add(uid);
   }
 
@@ -144,7 +98,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
       const seen = observeBuild(namespace, id, { ...options, caches });
       if ('orphan' in seen) {
         if (seen.orphan && seen.orphan.metadata.deletionTimestamp === undefined && !settings.paused)
-          await removeJob(seen.orphan, client);
+          await removeJob(seen.orphan, { client, builds, caches });
         return {};
       }
       const decided = nextBuildStep(seen, now());
@@ -172,12 +126,79 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
       if (failure) return hindered(build, failure, client);
       await startedNow(build, client);
     }
-    if (act === 'removeJob' && build.job) await removeJob(build.job, client);
+    if (act === 'removeJob' && build.job) await removeJob(build.job, { client, builds, caches });
     if (act === 'forgetCredentials' && build.job) await forgetCredentials(build.job, id, client);
     const { phase } = build.revision.status?.build ?? {};
     const isWaiting = requeueAfterMs !== undefined && !(phase && FINAL_PHASES.has(phase) && act === undefined);
     return isWaiting ? { requeueAfterMs } : {};
   };
+}
+
+interface StatusWriting extends Pick<BuildReconcilerOptions, 'events'> {
+  readonly client: KubeClient;
+  readonly caches: StartOptions['shell']['caches'];
+}
+
+/** Writes status.build unless it is so already, and an Event when the build has ended. Returns the revision as written. */
+async function writeStatus(
+  build: BuildToDo,
+  status: BuildStatus,
+  { client, caches, events }: StatusWriting,
+): Promise<AppRevision> {
+  const { revision, record } = build;
+  const before = revision.status?.build;
+  const wanted = { ...status, message: shortened(status.message ?? '') };
+  if (isDeepStrictEqual(before, wanted)) return revision;
+  const { apiVersion, kind, metadata } = revision;
+  const { name, namespace = '', uid = '' } = metadata;
+  const written = await client.apply<AppRevision>(
+    APP_REVISIONS,
+    { apiVersion, kind, metadata: { name, namespace, uid }, status: { build: wanted } } as unknown as AppRevision,
+    { fieldManager: BUILD_FIELD_MANAGER, force: true, subresource: 'status' },
+  );
+  overlayWrite(caches, written);
+  if (before?.phase !== wanted.phase && (wanted.phase === 'Built' || wanted.phase === 'Failed'))
+    events.record({
+      regarding: record,
+      type: wanted.phase === 'Built' ? 'Normal' : 'Warning',
+      reason: wanted.phase === 'Built' ? 'BuildSucceeded' : 'BuildFailed',
+      action: 'Build',
+      note: `Revision ${revision.spec.id}: ${wanted.message}`,
+    });
+  return written;
+}
+
+interface JobRemoval extends Pick<BuildReconcilerOptions, 'builds'>, Pick<StatusWriting, 'client' | 'caches'> {}
+
+async function removeJob({ metadata }: ObservedJob, { client, builds, caches }: JobRemoval): Promise<void> {
+  const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
+  try {
+    const left = await client.remove(JOBS, { namespace, name }, { uid, propagationPolicy: 'Background' });
+    if (left) overlayWrite(caches, left);
+    else builds.jobs.overlayDeleted(uid, resourceVersion);
+  } catch (error) {
+    if (!(error instanceof NotFound)) throw error;
+    builds.jobs.overlayDeleted(uid, resourceVersion);
+  }
+}
+
+/** Deletes the credentials of a finished Job. */
+async function removeCredentials({ metadata }: ObservedJob, revisionId: string, client: KubeClient): Promise<void> {
+  const { namespace = '' } = metadata;
+  for (const part of ['source', 'push']) {
+    const ref = { namespace, name: `${buildName(revisionId)}-${part}` };
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- only two Secrets
+      const { metadata } = await client.get(SECRETS, ref, { metadataOnly: true });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await client.remove(SECRETS, ref, {
+        uid: metadata.uid ?? '',
+        resourceVersion: metadata.resourceVersion ?? '',
+      });
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error;
+    }
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-// How a resize of a running PostgreSQL or Redis is seen (children/store-resize.ts).
+// How a resize of a running PostgreSQL or Redis is seen (plan/store-resize.ts).
 
 import type { ObservedChildren, ObservedCondition, Pod, Workload } from './observed.ts';
 

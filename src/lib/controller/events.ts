@@ -63,6 +63,7 @@ export function makeEventRecorder(options: EventRecorderOptions): EventRecorder 
   /** Event → what was sent of it; the oldest first. */
   const sent = new Map<string, Sent>();
   const unsent = new Set<Promise<void>>();
+  const reportingInstance = options.instance.slice(0, 128);
 
   /** The event that this one repeats, counted. A new one otherwise. */
   function take(event: EventToRecord): Sent {
@@ -102,27 +103,8 @@ export function makeEventRecorder(options: EventRecorderOptions): EventRecorder 
   }
 
   async function send(event: EventToRecord, ref: Sent['ref']): Promise<void> {
-    const { name, uid, resourceVersion, namespace = 'default' } = event.regarding.metadata;
-    const object = {
-      apiVersion: 'events.k8s.io/v1',
-      kind: 'Event',
-      metadata: ref,
-      eventTime: microTime(clock.now()),
-      reportingController: controller,
-      reportingInstance: options.instance.slice(0, 128),
-      type: event.type,
-      reason: event.reason,
-      action: event.action,
-      note: cutToBytes(event.note, LONGEST_NOTE),
-      regarding: {
-        apiVersion: event.regarding.apiVersion,
-        kind: event.regarding.kind,
-        name,
-        ...(event.regarding.metadata.namespace !== undefined && { namespace }),
-        ...(uid !== undefined && { uid }),
-        ...(resourceVersion !== undefined && { resourceVersion }),
-      },
-    };
+    const { name, namespace = 'default' } = event.regarding.metadata;
+    const object = { ...manifestOf(event, ref, clock.now()), reportingController: controller, reportingInstance };
     try {
       await client.create(EVENTS, object);
     } catch (err) {
@@ -143,6 +125,33 @@ export function makeEventRecorder(options: EventRecorderOptions): EventRecorder 
     },
     async flush() {
       await Promise.all(unsent);
+    },
+  };
+}
+
+/** The event as an object, without who reports it. `at`: milliseconds since 1970. */
+function manifestOf(
+  event: EventToRecord,
+  ref: Sent['ref'],
+  at: number,
+): KubeObject & Readonly<Record<string, unknown>> {
+  const { name, uid, resourceVersion, namespace = 'default' } = event.regarding.metadata;
+  return {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: ref,
+    eventTime: microTime(at),
+    type: event.type,
+    reason: event.reason,
+    action: event.action,
+    note: cutToBytes(event.note, LONGEST_NOTE),
+    regarding: {
+      apiVersion: event.regarding.apiVersion,
+      kind: event.regarding.kind,
+      name,
+      ...(event.regarding.metadata.namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
     },
   };
 }

@@ -89,20 +89,29 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     labelNames: ['lease'],
     registers,
   });
-  const requestSeconds = new Histogram({
-    name: `${prefix}kube_request_duration_seconds`,
-    help: 'Requests to the API server, retries included',
-    labelNames: ['verb', 'resource', 'result'],
-    buckets: SECONDS_BUCKETS,
-    registers,
-  });
-  const codeHostSeconds = new Histogram({
-    name: `${prefix}code_host_request_duration_seconds`,
-    help: 'Requests to code hosts, counting each attempt',
-    labelNames: ['kind', 'result'],
-    buckets: SECONDS_BUCKETS,
-    registers,
-  });
+  return {
+    registry,
+    ...makeHttpMetrics(registry, prefix),
+    ...makeRequestMetrics(registry, prefix),
+    reconciled(controller, result, seconds) {
+      reconciles.inc({ controller, result });
+      reconcileSeconds.observe({ controller, result }, seconds);
+    },
+    queueDepth: (queue, keys) => depth.set({ queue }, keys),
+    relisted: (resource) => relists.inc({ resource }),
+    reconnected: (resource) => reconnects.inc({ resource }),
+    watchFailed: (resource, error) => failures.inc({ resource, error }),
+    cached: (resource, change) => objects.inc({ resource }, change),
+    leading: (lease, isLeading) => leader.set({ lease }, isLeading ? 1 : 0),
+  };
+}
+
+/** The metrics of the HTTP API. */
+function makeHttpMetrics(
+  registry: Registry,
+  prefix: string,
+): Pick<RuntimeMetrics, 'answered' | 'streaming' | 'startAtZero' | 'streamRefused' | 'servesUntil'> {
+  const registers = [registry];
   const answers = new Counter({
     name: `${prefix}http_requests_total`,
     help: 'Requests to the HTTP API by route and status code',
@@ -128,12 +137,6 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     labelNames: ['limit'],
     registers,
   });
-  const spans = new Counter({
-    name: `${prefix}spans_total`,
-    help: "Davit's own spans, by what came of them",
-    labelNames: ['result'],
-    registers,
-  });
   let expires: Date | undefined;
   new Gauge({
     name: `${prefix}certificate_expiration_timestamp_seconds`,
@@ -146,7 +149,6 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     },
   });
   return {
-    registry,
     startAtZero({ streamLimits }) {
       for (const limit of streamLimits) streamRefusals.inc({ limit }, 0);
     },
@@ -156,18 +158,38 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
     },
     streaming: (kind, change) => streams.inc({ kind }, change),
     streamRefused: (limit) => streamRefusals.inc({ limit }),
-    spansSent: (result, count) => spans.inc({ result }, count),
     servesUntil: (date) => void (expires = date),
-    reconciled(controller, result, seconds) {
-      reconciles.inc({ controller, result });
-      reconcileSeconds.observe({ controller, result }, seconds);
-    },
-    queueDepth: (queue, keys) => depth.set({ queue }, keys),
-    relisted: (resource) => relists.inc({ resource }),
-    reconnected: (resource) => reconnects.inc({ resource }),
-    watchFailed: (resource, error) => failures.inc({ resource, error }),
-    cached: (resource, change) => objects.inc({ resource }, change),
-    leading: (lease, isLeading) => leader.set({ lease }, isLeading ? 1 : 0),
+  };
+}
+
+/** The metrics of requests that Davit sends. */
+function makeRequestMetrics(
+  registry: Registry,
+  prefix: string,
+): Pick<RuntimeMetrics, 'requested' | 'codeHostRequested' | 'spansSent'> {
+  const registers = [registry];
+  const requestSeconds = new Histogram({
+    name: `${prefix}kube_request_duration_seconds`,
+    help: 'Requests to the API server, retries included',
+    labelNames: ['verb', 'resource', 'result'],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  const codeHostSeconds = new Histogram({
+    name: `${prefix}code_host_request_duration_seconds`,
+    help: 'Requests to code hosts, counting each attempt',
+    labelNames: ['kind', 'result'],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  const spans = new Counter({
+    name: `${prefix}spans_total`,
+    help: "Davit's own spans, by what came of them",
+    labelNames: ['result'],
+    registers,
+  });
+  return {
+    spansSent: (result, count) => spans.inc({ result }, count),
     requested: (verb, resource, result, seconds) => requestSeconds.observe({ verb, resource, result }, seconds),
     codeHostRequested: (kind, result, seconds) => codeHostSeconds.observe({ kind, result }, seconds),
   };

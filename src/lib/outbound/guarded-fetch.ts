@@ -68,27 +68,8 @@ interface Gate {
 }
 
 export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { lookup = allAddresses, connectTimeoutMs = 5000, answerTimeoutMs = 10_000, maxBytes = MAX_BYTES } = options;
-  const gates = new Map(options.hosts.map((allowed) => [originOf(allowed.host), gateFor(allowed)]));
-
-  function gateFor({ host, addresses, ca }: AllowedHost): Gate {
-    const listed = blockListOf(addresses);
-    const timeouts = {
-      connections: 8,
-      maxHeaderSize: 64 * 1024,
-      headersTimeout: answerTimeoutMs,
-      bodyTimeout: answerTimeoutMs,
-    };
-    const proxy = proxyFor(new URL(originOf(host)), options.proxies);
-    if (proxy !== undefined)
-      return { name: host, listed, agent: proxyAgent(proxy, { ca, connectTimeoutMs, timeouts }) };
-    const connect = {
-      timeout: connectTimeoutMs,
-      ...(ca !== undefined && { ca }),
-      lookup: lookupAllowed(lookup, (address) => isPublic(address) || isIn(listed, address), notPublic),
-    };
-    return { name: host, listed, agent: new Agent({ ...timeouts, connect }) };
-  }
+  const { maxBytes = MAX_BYTES } = options;
+  const gates = new Map(options.hosts.map((allowed) => [originOf(allowed.host), gateFor(allowed, options)]));
 
   function gateOf(url: URL): Gate {
     if (url.protocol !== 'https:') throw forbidden(`${url.protocol}// is not allowed: use https.`);
@@ -127,7 +108,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       const location = answer.headers['location'];
       if (answer.statusCode < 300 || answer.statusCode > 399 || typeof location !== 'string') {
         // oxlint-disable-next-line no-await-in-loop -- the loop ends here
-        return { ...(await whole(answer)), url: url.href };
+        return { ...(await whole(answer, maxBytes)), url: url.href };
       }
       // oxlint-disable-next-line no-await-in-loop -- as above
       await answer.body.dump({ limit: 64 * 1024 });
@@ -137,22 +118,6 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       if (next.origin !== url.origin) headers = withoutCredentials(headers);
       url = next;
     }
-  }
-
-  async function whole(answer: Dispatcher.ResponseData): Promise<Omit<Answer, 'url'>> {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > maxBytes)
-        throw new CodeHostFailed('malformed', `The code host's answer is larger than ${maxBytes} bytes.`);
-      chunks.push(chunk);
-    }
-    const headers = new Headers();
-    for (const [name, value] of Object.entries(answer.headers)) {
-      for (const one of [value ?? []].flat()) headers.append(name, one);
-    }
-    return { status: answer.statusCode, headers, body: Buffer.concat(chunks).toString('utf8') };
   }
 
   return {
@@ -169,6 +134,43 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       await Promise.all([...gates.values()].map(({ agent }) => agent.destroy()));
     },
   };
+}
+
+/** Connections to one host, and which addresses they may have. */
+function gateFor({ host, addresses, ca }: AllowedHost, options: GuardedFetchOptions): Gate {
+  const { lookup = allAddresses, connectTimeoutMs = 5000, answerTimeoutMs = 10_000 } = options;
+  const listed = blockListOf(addresses);
+  const timeouts = {
+    connections: 8,
+    maxHeaderSize: 64 * 1024,
+    headersTimeout: answerTimeoutMs,
+    bodyTimeout: answerTimeoutMs,
+  };
+  const proxy = proxyFor(new URL(originOf(host)), options.proxies);
+  if (proxy !== undefined) return { name: host, listed, agent: proxyAgent(proxy, { ca, connectTimeoutMs, timeouts }) };
+  const connect = {
+    timeout: connectTimeoutMs,
+    ...(ca !== undefined && { ca }),
+    lookup: lookupAllowed(lookup, (address) => isPublic(address) || isIn(listed, address), notPublic),
+  };
+  return { name: host, listed, agent: new Agent({ ...timeouts, connect }) };
+}
+
+/** Reads an answer to its end. Throws CodeHostFailed if its body has more than `maxBytes`. */
+async function whole(answer: Dispatcher.ResponseData, maxBytes: number): Promise<Omit<Answer, 'url'>> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBytes)
+      throw new CodeHostFailed('malformed', `The code host's answer is larger than ${maxBytes} bytes.`);
+    chunks.push(chunk);
+  }
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(answer.headers)) {
+    for (const one of [value ?? []].flat()) headers.append(name, one);
+  }
+  return { status: answer.statusCode, headers, body: Buffer.concat(chunks).toString('utf8') };
 }
 
 /**

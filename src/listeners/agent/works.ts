@@ -77,6 +77,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
   return async function reconcile(key, signal) {
     const hub = abortable(options.hub, signal);
     const local = abortable(options.local, signal);
+    const clusters = { hub, local, caches, namespace };
     const work = caches.works.get({ namespace, name: key });
     // Absence says nothing: what is here stays.
     if (work === undefined) return {};
@@ -86,12 +87,12 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
       case 'ignore':
         return {};
       case 'reject':
-        await report(work, reportFor(cached, step.rejection), hub);
+        await report(work, reportFor(cached, step.rejection), clusters);
         // Nobody tells of the deletion of an object that the cache does not have.
         return seen === cached ? {} : { requeueAfterMs: RETRY_MS };
       case 'gone':
         // The cache may lack a copy that was just created.
-        if (await isGoneForSure(work, local)) await report(work, reportFor(seen, undefined, true), hub);
+        if (await isGoneForSure(work, local)) await report(work, reportFor(seen, undefined, true), clusters);
         else return { requeueAfterMs: LOOK_AGAIN_MS };
         return {};
       case 'remove':
@@ -99,93 +100,97 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
         else if (step.copy.metadata.deletionTimestamp === undefined) await removeCopy(step.copy, local);
         return {};
       case 'bring': {
-        const rejection = await bring(seen, step, { hub, local });
-        await report(work, reportFor(look(work), rejection), hub);
+        const rejection = await bring(seen, step, clusters);
+        await report(work, reportFor(look(work), rejection), clusters);
         return rejection === undefined ? {} : { requeueAfterMs: RETRY_MS };
       }
     }
   };
+}
 
-  async function bring(
-    { work, copy: existing }: AgentSeen,
-    step: { copy: AppDeployment; secrets: readonly SecretToCopy[]; stale: readonly KubeObject[] },
-    { hub, local }: { readonly hub: KubeClient; readonly local: KubeClient },
-  ): Promise<Rejection | undefined> {
-    try {
-      for (const secret of step.secrets) {
-        // oxlint-disable-next-line no-await-in-loop -- one value at a time in memory
-        const isCopied = await copySecret(work, secret, { hub, local });
-        if (!isCopied) return nameConflict(`Secret ${secret.name}`, work);
-      }
-      const wanted = withAppliedDigest(step.copy) as AppDeployment;
-      const isApplied =
-        existing?.metadata.annotations?.[APPLIED_ANNOTATION] === wanted.metadata.annotations?.[APPLIED_ANNOTATION] &&
-        !hasDrifted(wanted, existing);
-      if (!isApplied) caches.copies.overlay(await applyCopy(wanted, existing?.metadata.uid, local));
-      await removeSecrets(step.stale, local);
-      return undefined;
-    } catch (error) {
-      if (error instanceof Invalid || error instanceof Forbidden) return refusal(error);
-      throw error;
+/** Both clusters, as one reconcile writes to them. */
+type Clusters = Pick<AgentOptions, 'hub' | 'local' | 'caches' | 'namespace'>;
+
+async function bring(
+  { work, copy: existing }: AgentSeen,
+  step: { copy: AppDeployment; secrets: readonly SecretToCopy[]; stale: readonly KubeObject[] },
+  clusters: Clusters,
+): Promise<Rejection | undefined> {
+  const { local, caches } = clusters;
+  try {
+    for (const secret of step.secrets) {
+      // oxlint-disable-next-line no-await-in-loop -- one value at a time in memory
+      const isCopied = await copySecret(work, secret, clusters);
+      if (!isCopied) return nameConflict(`Secret ${secret.name}`, work);
     }
+    const wanted = withAppliedDigest(step.copy) as AppDeployment;
+    const isApplied =
+      existing?.metadata.annotations?.[APPLIED_ANNOTATION] === wanted.metadata.annotations?.[APPLIED_ANNOTATION] &&
+      !hasDrifted(wanted, existing);
+    if (!isApplied) caches.copies.overlay(await applyCopy(wanted, existing?.metadata.uid, local));
+    await removeSecrets(step.stale, local);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Invalid || error instanceof Forbidden) return refusal(error);
+    throw error;
   }
+}
 
-  /** False if a foreign Secret has the name. */
-  async function copySecret(
-    work: ListenerWork,
-    { name, copy, version }: SecretToCopy,
-    { hub, local }: { readonly hub: KubeClient; readonly local: KubeClient },
-  ): Promise<boolean> {
-    const original = await hub.get<Secret>(SECRETS, { namespace, name: copy });
-    const place = { namespace: work.spec.namespace, name };
-    const there = await local.get(SECRETS, place, { metadataOnly: true }).catch(undefinedIfNotFound);
-    const owner = there?.metadata.labels?.[LISTENER_COPY_LABEL];
-    if (there !== undefined && owner !== work.metadata.name) return false;
-    const secret: Secret & { type: string } = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: {
-        ...place,
-        ...(there?.metadata.uid !== undefined && { uid: there.metadata.uid }),
-        labels: { [LISTENER_COPY_LABEL]: work.metadata.name },
-        annotations: { [ORIGIN_VERSION_ANNOTATION]: version },
-      },
-      type: 'Opaque',
-      data: original.data ?? {},
-      ...(original.immutable === true && { immutable: true }),
-    };
-    const written = await local.apply(SECRETS, secret, {
-      fieldManager: MANAGER,
-      force: true,
-      ...(there === undefined && { onlyCreate: true }),
-    });
-    caches.secrets.overlay({ apiVersion: written.apiVersion, kind: written.kind, metadata: written.metadata });
-    return true;
-  }
+/** False if a foreign Secret has the name. */
+async function copySecret(
+  work: ListenerWork,
+  { name, copy, version }: SecretToCopy,
+  { hub, local, caches, namespace }: Clusters,
+): Promise<boolean> {
+  const original = await hub.get<Secret>(SECRETS, { namespace, name: copy });
+  const place = { namespace: work.spec.namespace, name };
+  const there = await local.get(SECRETS, place, { metadataOnly: true }).catch(undefinedIfNotFound);
+  const owner = there?.metadata.labels?.[LISTENER_COPY_LABEL];
+  if (there !== undefined && owner !== work.metadata.name) return false;
+  const secret: Secret & { type: string } = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      ...place,
+      ...(there?.metadata.uid !== undefined && { uid: there.metadata.uid }),
+      labels: { [LISTENER_COPY_LABEL]: work.metadata.name },
+      annotations: { [ORIGIN_VERSION_ANNOTATION]: version },
+    },
+    type: 'Opaque',
+    data: original.data ?? {},
+    ...(original.immutable === true && { immutable: true }),
+  };
+  const written = await local.apply(SECRETS, secret, {
+    fieldManager: MANAGER,
+    force: true,
+    ...(there === undefined && { onlyCreate: true }),
+  });
+  caches.secrets.overlay({ apiVersion: written.apiVersion, kind: written.kind, metadata: written.metadata });
+  return true;
+}
 
-  async function report(
-    work: ListenerWork,
-    status: NonNullable<ListenerWork['status']>,
-    hub: KubeClient,
-  ): Promise<void> {
-    if (saysTheSame(work.status, status)) return;
-    const { name, uid, resourceVersion } = work.metadata;
-    try {
-      const written = await hub.apply<KubeObject>(
-        LISTENER_WORKS,
-        {
-          apiVersion: work.apiVersion,
-          kind: work.kind,
-          // The version: a report on what the hub has changed meanwhile is not sent.
-          metadata: { name, namespace, ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) },
-          status,
-        } as KubeObject,
-        { fieldManager: MANAGER, force: true, subresource: 'status' },
-      );
-      caches.works.overlay(written as ListenerWork);
-    } catch (error) {
-      if (!(error instanceof NotFound)) throw error;
-    }
+async function report(
+  work: ListenerWork,
+  status: NonNullable<ListenerWork['status']>,
+  { hub, caches, namespace }: Pick<Clusters, 'hub' | 'caches' | 'namespace'>,
+): Promise<void> {
+  if (saysTheSame(work.status, status)) return;
+  const { name, uid, resourceVersion } = work.metadata;
+  try {
+    const written = await hub.apply<KubeObject>(
+      LISTENER_WORKS,
+      {
+        apiVersion: work.apiVersion,
+        kind: work.kind,
+        // The version: a report on what the hub has changed meanwhile is not sent.
+        metadata: { name, namespace, ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) },
+        status,
+      } as KubeObject,
+      { fieldManager: MANAGER, force: true, subresource: 'status' },
+    );
+    caches.works.overlay(written as ListenerWork);
+  } catch (error) {
+    if (!(error instanceof NotFound)) throw error;
   }
 }
 

@@ -77,21 +77,8 @@ interface Review {
 }
 
 export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions): Identity {
-  const reviews = new LruMap<Review>(REMEMBERED_REVIEWS);
-
-  function allowed(caller: Caller, verb: Verb, place: Place): Promise<boolean> {
-    const key = `${caller.hash} ${verb} ${place.namespace} ${place.resource.plural} ${place.name ?? ''} ${place.subresource ?? ''}`;
-    const at = now().getTime();
-    const known = reviews.get(key);
-    if (known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.allowed;
-    const review = { at, allowed: reviewed(caller, verb, place) };
-    reviews.set(key, review);
-    // A failed review is not cached.
-    review.allowed.catch(() => {
-      if (reviews.get(key) === review) reviews.delete(key);
-    });
-    return review.allowed;
-  }
+  const allowed = makeReviews(now);
+  const tenantFrom = (namespace: KubeObject | undefined): Tenant | undefined => tenantIn(namespace, settings);
 
   /** A caller may have the right to write but not to read. Only a caller who may read learns that the right to write is missing. */
   async function standingOf(caller: Caller, { verb, nameIn }: Asked, place: Place): Promise<Standing> {
@@ -99,14 +86,6 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     if (verb === 'get' || verb === 'list' || !(await allowed(caller, 'list', place))) return 'nobody';
     const name = nameIn?.(place.namespace);
     return name !== undefined && (await allowed(caller, verb, { ...place, name })) ? 'may' : 'looks';
-  }
-
-  function tenantFrom(namespace: KubeObject | undefined): Tenant | undefined {
-    const { name, uid, labels } = namespace?.metadata ?? { name: '' };
-    if (uid === undefined || labels?.[TENANT_LABEL] !== 'true' || name === settings.organizationNamespace)
-      return undefined;
-    if (settings.namespaces.length > 0 && !settings.namespaces.includes(name)) return undefined;
-    return { id: uid, namespace: name };
   }
 
   /** The tenant of a caller who names none. */
@@ -172,6 +151,34 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       return tenant;
     },
   };
+}
+
+/** The API server's answers about rights, each remembered for REMEMBERED_MS. */
+function makeReviews(now: () => Date): (caller: Caller, verb: Verb, place: Place) => Promise<boolean> {
+  const reviews = new LruMap<Review>(REMEMBERED_REVIEWS);
+
+  return function allowed(caller: Caller, verb: Verb, place: Place): Promise<boolean> {
+    const key = `${caller.hash} ${verb} ${place.namespace} ${place.resource.plural} ${place.name ?? ''} ${place.subresource ?? ''}`;
+    const at = now().getTime();
+    const known = reviews.get(key);
+    if (known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.allowed;
+    const review = { at, allowed: reviewed(caller, verb, place) };
+    reviews.set(key, review);
+    // A failed review is not cached.
+    review.allowed.catch(() => {
+      if (reviews.get(key) === review) reviews.delete(key);
+    });
+    return review.allowed;
+  };
+}
+
+/** Undefined for a namespace that is no tenant's, or that this Davit does not serve. */
+function tenantIn(namespace: KubeObject | undefined, settings: Settings): Tenant | undefined {
+  const { name, uid, labels } = namespace?.metadata ?? { name: '' };
+  if (uid === undefined || labels?.[TENANT_LABEL] !== 'true' || name === settings.organizationNamespace)
+    return undefined;
+  if (settings.namespaces.length > 0 && !settings.namespaces.includes(name)) return undefined;
+  return { id: uid, namespace: name };
 }
 
 export function senderOf(token: string): Credentials {

@@ -700,7 +700,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'Jobs of deleted builds are not collected': bug(
     'src/builds/reconciler.ts',
-    'await removeJob(seen.orphan, client);',
+    'await removeJob(seen.orphan, { client, builds, caches });',
     'return {};',
     'builds-delete',
   ),

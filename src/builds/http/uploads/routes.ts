@@ -11,7 +11,7 @@ import { allowSlowBody } from '../../../lib/http/slow-bodies.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import { time } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
-import { type BuildContext, changeableOf, type Place, placeOf } from '../registry/platform.ts';
+import { type BuildContext, type BuildPlatform, changeableOf, type Place, placeOf } from '../registry/platform.ts';
 import { gzipContent } from './content.ts';
 import { isSigned, type Upload, uploadSignature } from './upload-url.ts';
 
@@ -111,18 +111,8 @@ function registerPut(app: FastifyInstance, { caches, platform, now }: BuildConte
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
 
   /** Checks the request before its body is read. */
-  /** What the address names, if Davit has signed it. */
-  async function signedUpload(request: FastifyRequest): Promise<Upload | undefined> {
-    const { deployment_id: deployment = '', upload_id: id = '' } = request.params as Record<string, string>;
-    const query = request.query as { readonly expires?: unknown; readonly signature?: unknown };
-    const { registry } = platform;
-    if (registry === undefined || typeof query.signature !== 'string') return undefined;
-    const upload = { deployment, id, expires: Number(query.expires) };
-    return isSigned(await registry.passwordKey(), upload, query.signature) ? upload : undefined;
-  }
-
   async function begin(request: FastifyRequest): Promise<Begun> {
-    const upload = await signedUpload(request);
+    const upload = await signedUpload(request, platform);
     if (upload === undefined)
       throw new HttpError(403, 'This upload address is not signed by Davit. Get one with POST …/upload-url.');
     const { deployment, id, expires } = upload;
@@ -140,28 +130,6 @@ function registerPut(app: FastifyInstance, { caches, platform, now }: BuildConte
     return { id, tenant: namespace, place: placeOf(platform, record, tenantId) };
   }
 
-  async function refuseUsed({ id, place }: Begun, signal: AbortSignal): Promise<void> {
-    const tag = uploadTag(`uploads/${id}`);
-    if ((await place.registry.client.digestOf(place.repository, tag, signal)) !== undefined) throw usedAlready();
-  }
-
-  async function store(begun: Begun, request: IncomingMessage, signal: AbortSignal): Promise<{ size: number }> {
-    const { client } = begun.place.registry;
-    const { repository } = begun.place;
-    await refuseUsed(begun, signal);
-    const blob = await client.uploadBlob(repository, gzipContent(request), signal);
-    // Another replica may have received an upload to the same address meanwhile.
-    await refuseUsed(begun, signal);
-    const layer = { mediaType: LAYER_TYPE, ...blob };
-    await client.tagArtifact(
-      repository,
-      uploadTag(`uploads/${begun.id}`),
-      { artifactType: ARTIFACT_TYPE, layer },
-      signal,
-    );
-    return { size: blob.size };
-  }
-
   async function receive(begun: Begun, request: FastifyRequest): Promise<{ size: number }> {
     if (underWay.has(begun.id)) throw usedAlready();
     underWay.add(begun.id);
@@ -169,13 +137,7 @@ function registerPut(app: FastifyInstance, { caches, platform, now }: BuildConte
     const { signal } = over;
     const onClose = (): void =>
       over.abort(new HttpError(400, 'The connection was closed before the end of the upload. Upload again.'));
-    const timer = setTimeout(
-      () =>
-        over.abort(
-          new HttpError(408, `The upload took longer than ${UPLOAD_SECONDS} s. Leave out what a build does not need.`),
-        ),
-      UPLOAD_SECONDS * 1000,
-    );
+    const timer = setTimeout(() => over.abort(tookTooLong()), UPLOAD_SECONDS * 1000);
     request.raw.socket.once('close', onClose);
     const limitAgain = allowSlowBody(request.raw);
     try {
@@ -198,7 +160,7 @@ function registerPut(app: FastifyInstance, { caches, platform, now }: BuildConte
     config: {
       timeLimitMs: (UPLOAD_SECONDS + 10) * 1000,
       async credentialOf(request) {
-        const upload = await signedUpload(request);
+        const upload = await signedUpload(request, platform);
         return upload && `upload ${upload.deployment}`;
       },
     },
@@ -217,6 +179,38 @@ function registerPut(app: FastifyInstance, { caches, platform, now }: BuildConte
   });
 }
 
+/** What the address names, if Davit has signed it. */
+async function signedUpload(request: FastifyRequest, { registry }: BuildPlatform): Promise<Upload | undefined> {
+  const { deployment_id: deployment = '', upload_id: id = '' } = request.params as Record<string, string>;
+  const query = request.query as { readonly expires?: unknown; readonly signature?: unknown };
+  if (registry === undefined || typeof query.signature !== 'string') return undefined;
+  const upload = { deployment, id, expires: Number(query.expires) };
+  return isSigned(await registry.passwordKey(), upload, query.signature) ? upload : undefined;
+}
+
+/** Throws HttpError 409 if something was stored under the address before. */
+async function refuseUsed({ id, place }: Begun, signal: AbortSignal): Promise<void> {
+  const tag = uploadTag(`uploads/${id}`);
+  if ((await place.registry.client.digestOf(place.repository, tag, signal)) !== undefined) throw usedAlready();
+}
+
+async function store(begun: Begun, request: IncomingMessage, signal: AbortSignal): Promise<{ size: number }> {
+  const { client } = begun.place.registry;
+  const { repository } = begun.place;
+  await refuseUsed(begun, signal);
+  const blob = await client.uploadBlob(repository, gzipContent(request), signal);
+  // Another replica may have received an upload to the same address meanwhile.
+  await refuseUsed(begun, signal);
+  const layer = { mediaType: LAYER_TYPE, ...blob };
+  await client.tagArtifact(
+    repository,
+    uploadTag(`uploads/${begun.id}`),
+    { artifactType: ARTIFACT_TYPE, layer },
+    signal,
+  );
+  return { size: blob.size };
+}
+
 function needHeaders({ headers }: FastifyRequest, mostMb: number): void {
   const length = headers['content-length'];
   if (length === undefined || headers['transfer-encoding'] !== undefined)
@@ -233,6 +227,10 @@ function needHeaders({ headers }: FastifyRequest, mostMb: number): void {
 
 function usedAlready(): HttpError {
   return new HttpError(409, 'This upload address has already been used. Get another one with POST …/upload-url.');
+}
+
+function tookTooLong(): HttpError {
+  return new HttpError(408, `The upload took longer than ${UPLOAD_SECONDS} s. Leave out what a build does not need.`);
 }
 
 function tooMany(): never {
