@@ -751,7 +751,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   'the agent reports on every reconcile': listenerBug(
     'src/listeners/agent/works.ts',
     'if (saysTheSame(work.status, status)) return;',
-    'if (saysTheSame(work.status, status)) setTimeout(() => report(work, status, hub), 500);',
+    'if (saysTheSame(work.status, status)) setTimeout(() => report(work, status, { hub, caches, namespace }), 500);',
     LIFE,
   ),
   'a copy is deleted without its uid': listenerBug(
