@@ -4,9 +4,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { aRevision, aRecord as aWhole } from '../../test/support/builders.ts';
 import { aRecord, type CliRan, runCli } from '../../test/support/cli-world.ts';
 import type { AppDeploymentSpec } from '../schema/app-deployment.ts';
 import type { Kubectl } from './kubectl.ts';
+import { changeLine, differences } from './revision-diff.ts';
+import { withVariables } from './variables.ts';
 
 const ENV = [
   { name: 'LOG_LEVEL', value: 'info' },
@@ -116,4 +119,21 @@ describe('env', () => {
     expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });
     expect(written).toEqual([]);
   });
+});
+
+it('a known name keeps its place, and a new one comes last', () => {
+  const set = [
+    { name: 'NEW', value: '1' },
+    { name: 'LOG_LEVEL', value: 'debug' },
+  ];
+  expect(withVariables(ENV, set)).toEqual([{ name: 'LOG_LEVEL', value: 'debug' }, ENV[1], { name: 'NEW', value: '1' }]);
+});
+
+it('a diff of revisions shows the values', () => {
+  const of = (env: typeof ENV): ReturnType<typeof aRevision> => aRevision(aWhole({ sourceConfig: { env } }));
+  const changes = differences(of(ENV), of([{ name: 'LOG_LEVEL', value: 'debug' }]));
+  expect(changes.map((one) => `${one.field} ${changeLine(one)}`)).toEqual([
+    'env.LOG_LEVEL info -> debug',
+    'env.REGION removed: eu',
+  ]);
 });
