@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { revisionNames } from '../deployments/record/names.ts';
 import { REVISION_STATES, type RevisionState } from '../schema/app-revision.ts';
+import type { PlainVariable } from '../schema/plain-variables.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 
@@ -14,7 +15,7 @@ export interface Deployment {
   readonly status: string;
   readonly status_message: string;
   readonly conditions: readonly { readonly type: string; readonly status: string; readonly message: string }[];
-  readonly source_config: { readonly custom_url: string | null };
+  readonly source_config: { readonly custom_url: string | null; readonly env?: readonly PlainVariable[] | null };
   readonly internal_url: string | null;
   readonly latest_revision_id: string | null;
   readonly active_revision_id: string | null;

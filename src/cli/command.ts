@@ -15,6 +15,8 @@ export interface FlagDefinition {
   readonly choices?: readonly string[];
   /** The value is a whole number. */
   readonly isNumber?: true;
+  /** It may be given several times. */
+  readonly isRepeated?: true;
   /** The value is a path: the shell completes it. */
   readonly isFile?: true;
 }
@@ -32,6 +34,8 @@ export interface WordDefinition {
 /** The values of flags, checked against their definitions. */
 export interface Flags {
   text(name: string): string | undefined;
+  /** All values of a flag that may be repeated. */
+  texts(name: string): readonly string[];
   /** Undefined if it is not given. */
   number(name: string): number | undefined;
   has(name: string): boolean;

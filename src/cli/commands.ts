@@ -4,6 +4,7 @@ import type { Command } from './command.ts';
 import { completeCommand, completionCommand } from './completion.ts';
 import { deleteCommand } from './delete.ts';
 import { deployCommand } from './deploy.ts';
+import { envCommand } from './env.ts';
 import { execCommand } from './exec.ts';
 import { listenerCommand } from './listener.ts';
 import { logsCommand } from './logs.ts';
@@ -26,6 +27,7 @@ export const COMMANDS: readonly Command[] = [
   execCommand,
   scaleCommand,
   secretsCommand,
+  envCommand,
   restartCommand,
   revisionsCommand,
   diffCommand,

@@ -3,6 +3,7 @@
 
 import { basename, resolve } from 'node:path';
 import { revisionNames } from '../deployments/record/names.ts';
+import type { PlainVariable } from '../schema/plain-variables.ts';
 import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
 import { API_FLAGS, type Command, type Context, timeoutFlag } from './command.ts';
 import { type HttpApi, Refused } from './http-api.ts';
@@ -10,6 +11,7 @@ import { Failure } from './kubectl.ts';
 import { listSource, pack, type Source, sizeOf } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { untilReady } from './rollout.ts';
+import { variablesIn, variablesOf, withVariables } from './variables.ts';
 
 export const deployCommand: Command = {
   name: 'deploy',
@@ -25,12 +27,15 @@ export const deployCommand: Command = {
     },
     { name: 'install-command', value: 'TEXT', help: 'command that installs dependencies during the build' },
     { name: 'build-command', value: 'TEXT', help: 'command that builds' },
+    { name: 'env', value: 'KEY=VALUE', help: 'plain variable, visible; may be given several times', isRepeated: true },
+    { name: 'env-file', value: 'FILE', help: 'plain variables of this .env file', isFile: true },
     timeoutFlag(1800),
     ...API_FLAGS,
   ],
   about: `Uploads what .gitignore and .dockerignore leave, and never .git, .env, node_modules or .venv unless a line such as !.env in
 .dockerignore names them. It prints the log of the build, and of a container that exits its last lines. It ends as soon as
-the revision is ready or has failed.`,
+the revision is ready or has failed. Variables that --env and --env-file do not name stay; --env wins over the file. Secret
+values belong to PROGRAM secrets.`,
   run: deployFolder,
 };
 
@@ -44,6 +49,8 @@ async function deployFolder(context: Context): Promise<number> {
   } = context;
   const progress: DeployProgress = {};
   onInterrupt(() => interruptedSentence(progress, suggested));
+  const file = flags.text('env-file');
+  const env = [...(file === undefined ? [] : await variablesIn(file)), ...variablesOf(flags.texts('env'))];
   const source = await listSource(resolve(folder), flags.text('config') ?? 'langgraph.json');
   const api = await context.api();
   const options = {
@@ -51,6 +58,7 @@ async function deployFolder(context: Context): Promise<number> {
     name: flags.text('name'),
     installCommand: flags.text('install-command'),
     buildCommand: flags.text('build-command'),
+    env,
     timeoutMs: (flags.number('timeout') ?? 1800) * 1000,
     suggested,
     say,
@@ -72,6 +80,8 @@ export interface DeployOptions {
   readonly name?: string | undefined;
   readonly installCommand?: string | undefined;
   readonly buildCommand?: string | undefined;
+  /** Plain variables to set; others of the deployment stay. */
+  readonly env?: readonly PlainVariable[];
   /** Time for everything after the upload. */
   readonly timeoutMs: number;
   /** Flags that suggested commands repeat, each after a space. */
@@ -104,7 +114,9 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   const { id } = await findOrCreate(api, { name, say }, progress);
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
-  const changed = await api.call<Deployment>('PATCH', `/v2/deployments/${id}`, changeOf(objectPath, options));
+  const env = await variablesAfter(api, id, options.env ?? []);
+  const change = changeOf(objectPath, { ...options, env });
+  const changed = await api.call<Deployment>('PATCH', `/v2/deployments/${id}`, change);
   const revision = changed.latest_revision_id;
   if (revision === null) throw new Failure(`${name} has no revision of the upload: ${changed.status_message}`);
   progress.revision = revision;
@@ -199,10 +211,18 @@ async function upload(api: HttpApi, id: string, source: Source, say: (line: stri
   return target.object_path;
 }
 
-function changeOf(objectPath: string, { source, installCommand, buildCommand }: DeployOptions): object {
+/** The whole list with `set`, because a PATCH replaces it. Empty if nothing is set. */
+async function variablesAfter(api: HttpApi, id: string, set: readonly PlainVariable[]): Promise<PlainVariable[]> {
+  if (set.length === 0) return [];
+  const { source_config: config } = await api.call<Deployment>('GET', `/v2/deployments/${id}?secrets=names`);
+  return withVariables(config.env ?? [], set);
+}
+
+function changeOf(objectPath: string, { source, installCommand, buildCommand, env = [] }: DeployOptions): object {
   const commands = {
     ...(installCommand !== undefined && { install_command: installCommand }),
     ...(buildCommand !== undefined && { build_command: buildCommand }),
+    ...(env.length > 0 && { env }),
   };
   return {
     revision_source: 'internal_source',

@@ -51,7 +51,8 @@ export function parse(command: Command, args: readonly string[]): Invocation {
   return { flags: flagsOf(values), words, rest };
 }
 
-type Values = Readonly<Record<string, string | boolean | undefined>>;
+type Value = string | boolean | undefined | (string | boolean)[];
+type Values = Readonly<Record<string, Value>>;
 type Token =
   | { readonly kind: 'option' | 'option-terminator'; readonly index: number }
   | { readonly kind: 'positional'; readonly index: number; readonly value: string };
@@ -75,13 +76,17 @@ function parsed(
   }
 }
 
-type Options = Record<string, { type: 'string' | 'boolean'; short?: string }>;
+type Options = Record<string, { type: 'string' | 'boolean'; short?: string; multiple?: true }>;
 
 function optionsOf(definitions: readonly FlagDefinition[]): Options {
   return Object.fromEntries(
-    definitions.map(({ name, short, value }) => [
+    definitions.map(({ name, short, value, isRepeated }) => [
       name,
-      { type: value === undefined ? 'boolean' : 'string', ...(short !== undefined && { short }) } as const,
+      {
+        type: value === undefined ? 'boolean' : 'string',
+        ...(short !== undefined && { short }),
+        ...(isRepeated && { multiple: true }),
+      } as const,
     ]),
   );
 }
@@ -92,7 +97,7 @@ export function meant(word: string, known: readonly string[]): string {
   return similar === undefined ? '' : ` Did you mean ${similar}?`;
 }
 
-function checkValue({ name, choices, isNumber }: FlagDefinition, value: string | boolean | undefined): void {
+function checkValue({ name, choices, isNumber }: FlagDefinition, value: Value): void {
   if (typeof value !== 'string') return;
   if (isNumber && !/^\d{1,9}$/.test(value)) throw new Misuse(`--${name} must be a whole number, not "${value}".`);
   if (choices?.includes(value) === false)
@@ -135,6 +140,10 @@ function flagsOf(values: Values): Flags {
     number(name) {
       const value = text(name);
       return value === undefined ? undefined : Number(value);
+    },
+    texts(name) {
+      const given = values[name];
+      return Array.isArray(given) ? given.filter((value) => typeof value === 'string') : [];
     },
     has: (name) => values[name] !== undefined,
   };

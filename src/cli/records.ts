@@ -65,7 +65,7 @@ export interface ChangedSpec {
 
 /**
  * Writes a spec that requests a revision under what was read, again after a conflict. `change`: called with the record and its
- * revisions, newest first. Returns its message. Throws Failure, also for a record that is being deleted.
+ * revisions, newest first; the record's own spec is not written. Returns its message. Throws Failure, also for a record that is being deleted.
  */
 export async function requestRevision(
   kubectl: Kubectl,
@@ -87,6 +87,7 @@ async function attempt(kubectl: Kubectl, name: string, change: Parameters<typeof
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
   const revisions = await readRevisions(kubectl, record);
   const { spec, message } = change(record, revisions);
+  if (spec === record.spec) return message('');
   await kubectl(['replace', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...record, spec }));
   const id = serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0);
   return message(revisionName(name, id, (one) => revisions.some(({ metadata }) => metadata.name === one)));

@@ -48,7 +48,7 @@ function isBuiltFromRepository({
 }
 
 /** A rollback for which the controller has made no revision yet goes on. */
-function isUnseenRollback(
+export function isUnseenRollback(
   { rollbackTo, revisionSerial }: AppDeploymentSpec,
   revisions: readonly AppRevision[],
 ): boolean {

@@ -3,9 +3,11 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { PLATFORM_VARIABLES } from './meta.ts';
+import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
   type CelRule,
   Conditions,
+  celNames,
   celRules,
   DNS_LABEL_PATTERN,
   HOST_URL_PATTERN,
@@ -64,8 +66,6 @@ export const SecretReference = z.object({
 });
 export type SecretReference = z.infer<typeof SecretReference>;
 
-const reservedNames = `[${PLATFORM_VARIABLES.map((name) => `'${name}'`).join(', ')}]`;
-
 const SecretReferences = z
   .array(SecretReference)
   .max(100)
@@ -73,10 +73,7 @@ const SecretReferences = z
     'x-kubernetes-list-type': 'map',
     'x-kubernetes-list-map-keys': ['name'],
     ...celRules([
-      {
-        rule: `self.all(s, !(s.name in ${reservedNames}))`,
-        message: `these names are set by the platform: ${PLATFORM_VARIABLES.join(', ')}`,
-      },
+      { rule: `self.all(s, !(s.name in ${celNames(PLATFORM_VARIABLES)}))`, message: RESERVED_NAMES_MESSAGE },
     ]),
   });
 
@@ -100,6 +97,9 @@ export const SourceConfig = z.object({
     .optional(),
   resourceSpec: ResourceSpec.describe('Sizes, scale and pod parts.').optional(),
   runtime: Runtime.describe('How the image is run: port, health path, commands, names of variables.').optional(),
+  env: PlainVariables.describe(
+    'Environment variables with values that readers of the record see. Secret values are in secrets.',
+  ).optional(),
   listenerId: Uuid.describe('uid of the Listener whose cluster runs this record (external_docker).').optional(),
   listenerConfig: z
     .object({
@@ -272,6 +272,7 @@ export const AppDeploymentSpec = z
         message: 'revisionSerial must not be lowered',
       },
       ...RUNTIME_RULES,
+      ...PLAIN_VARIABLE_RULES,
     ]),
   );
 export type AppDeploymentSpec = z.infer<typeof AppDeploymentSpec>;

@@ -6,6 +6,7 @@ import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus } from './build.ts';
 import { Placement, perPart } from './placement.ts';
+import { PlainVariableList } from './plain-variables.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
@@ -128,6 +129,7 @@ export const Requested = z
     sourceRevisionConfig: SourceRevisionConfig.describe('sourceRevisionConfig of the record.'),
     resourceSpec: ResourceSpec.describe('sourceConfig.resourceSpec of the record.').optional(),
     runtime: Runtime.describe('sourceConfig.runtime of the record.').optional(),
+    env: PlainVariableList.describe('sourceConfig.env of the record.').optional(),
     secrets: z.array(SecretReference).max(100).describe('secrets of the record.'),
     secretReferences: z.array(SecretReference).max(100).describe('secretReferences of the record.'),
     installCommand: SourceConfig.shape.installCommand,

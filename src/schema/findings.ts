@@ -3,6 +3,7 @@
 import type { z } from 'zod';
 import { NAME_PATTERN } from './app-deployment.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from './oauth-provider.ts';
+import { VARIABLE_VALUE_PATTERN } from './plain-variables.ts';
 import {
   DNS_LABEL_PATTERN,
   DNS_SUBDOMAIN_PATTERN,
@@ -38,6 +39,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [PROVIDER_ID_PATTERN]:
     'must be lower-case letters, digits and single hyphens, beginning and ending with a letter or digit',
   [PRINTABLE_PATTERN]: 'must not contain control characters',
+  [VARIABLE_VALUE_PATTERN]: 'must not have NUL characters',
   [HEALTH_PATH_PATTERN]: 'must be a path such as /ok: it begins with / and has no spaces and no #',
 };
 

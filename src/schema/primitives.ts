@@ -53,6 +53,11 @@ export function celRules(rules: readonly CelRule[]): { 'x-kubernetes-validations
   return { 'x-kubernetes-validations': rules };
 }
 
+/** A list of names in CEL. */
+export function celNames(names: readonly string[]): string {
+  return `[${names.map((name) => `'${name}'`).join(', ')}]`;
+}
+
 /** Source: the API conventions' metav1.Condition. */
 export const Condition = z.object({
   type: z.string().max(64).describe('Kind of condition, CamelCase.'),

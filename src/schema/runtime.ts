@@ -13,7 +13,7 @@ import {
   STORE_PARTS,
   type StorePart,
 } from './meta.ts';
-import { type CelRule, celRules, VARIABLE_NAME_PATTERN, VariableName } from './primitives.ts';
+import { type CelRule, celNames, celRules, VARIABLE_NAME_PATTERN, VariableName } from './primitives.ts';
 import { Container } from './resource-spec.ts';
 
 /** Time that a container has to stop after SIGTERM, in seconds. */
@@ -211,8 +211,6 @@ export type QueueDepth = z.infer<typeof QueueDepth>;
 export function perPodOf({ perPod = JOBS_PER_POD }: Readonly<QueueDepth>): number {
   return perPod;
 }
-
-const celNames = (names: readonly string[]): string => `[${names.map((name) => `'${name}'`).join(', ')}]`;
 
 const NAME_RULES: readonly CelRule[] = [
   {

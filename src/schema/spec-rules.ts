@@ -11,6 +11,15 @@ import {
   STORE_FIELDS,
   STORE_PARTS,
 } from './meta.ts';
+import {
+  LARGEST_PLAIN_VALUES,
+  PLAIN_AND_NAMED_MESSAGE,
+  PLAIN_AND_SECRET_MESSAGE,
+  PLAIN_STORE_MESSAGE,
+  PLAIN_VALUES_MESSAGE,
+  RESERVED_NAMES_MESSAGE,
+  SELECTING_VARIABLES,
+} from './plain-variables.ts';
 import { ORDERED_PAIRS } from './resource-spec.ts';
 import {
   contradictionMessage,
@@ -35,7 +44,7 @@ import {
 type Parts = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];
 
-/** A breach: its path below `resourceSpec` or `runtime`, and the message. */
+/** A breach: its path below `resourceSpec`, `runtime` or `env`, and the message. */
 export interface SpecBreach {
   readonly at: Path;
   readonly message: string;
@@ -83,6 +92,32 @@ export function* duplicates(list: readonly unknown[], at: Path, key = 'name'): G
     if (seen.has(value)) yield { at: [...at, index, key], message: `this ${key} is a duplicate` };
     if (isSet(value)) seen.add(value);
   }
+}
+
+/**
+ * What the schema does not say of plain variables, by its path below `env`. `variables`: the names of the record's secrets and
+ * secret references.
+ */
+export function* plainVariableBreaches(
+  env: unknown,
+  variables: ReadonlySet<unknown>,
+  runtime: Parts,
+): Generator<SpecBreach> {
+  const list = asArray(env).map(asObject);
+  yield* duplicates(list, []);
+  const envNames = asObject(runtime['envNames']);
+  for (const [index, { name }] of list.entries()) {
+    if (typeof name !== 'string') continue;
+    const wrong = (message: string): SpecBreach => ({ at: [index, 'name'], message });
+    if (PLATFORM_VARIABLES.some((variable) => variable === name)) yield wrong(RESERVED_NAMES_MESSAGE);
+    if (SELECTING_VARIABLES.includes(name)) yield wrong(PLAIN_STORE_MESSAGE);
+    else if (variables.has(name)) yield wrong(PLAIN_AND_SECRET_MESSAGE);
+    if (Object.hasOwn(envNames, name)) yield wrong(PLAIN_AND_NAMED_MESSAGE);
+  }
+  // As the API server counts: characters, and not UTF-16 units.
+  const lengths = list.map(({ value }) => (typeof value === 'string' ? Array.from(value).length : 0));
+  if (lengths.reduce((sum, length) => sum + length, 0) > LARGEST_PLAIN_VALUES)
+    yield { at: [], message: PLAIN_VALUES_MESSAGE };
 }
 
 /** What the schema does not say of a runtime. `variables`: the names of the record's secrets and secret references. */
@@ -140,12 +175,13 @@ export function* specBreaches(spec: Readonly<AppDeploymentSpec>): Generator<Spec
   const parsed = AppDeploymentSpec.safeParse(spec, { reportInput: true });
   for (const issue of parsed.error?.issues ?? [])
     if (!isTakenByServer(issue)) yield* findingsOf(issue, []).map(asBreach);
-  const { resourceSpec, runtime } = asObject(asObject(spec)['sourceConfig']);
+  const { resourceSpec, runtime, env } = asObject(asObject(spec)['sourceConfig']);
   const variables = [...asArray(asObject(spec)['secrets']), ...asArray(asObject(spec)['secretReferences'])];
   const names = new Set(variables.map((variable) => asObject(variable)['name']));
   yield* below('resourceSpec', sizeBreaches(asObject(resourceSpec)));
   yield* below('resourceSpec', podBreaches(asObject(resourceSpec)));
   yield* below('runtime', runtimeBreaches(asObject(runtime), names));
+  yield* below('env', plainVariableBreaches(env, names, asObject(runtime)));
 }
 
 type Issue = Parameters<typeof findingsOf>[0];

@@ -579,6 +579,107 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
   },
 ];
 
+/** Plain variables that neither door takes, with the names of the record's secrets and the platform's values under other names. */
+export interface RefusedVariables {
+  readonly name: string;
+  readonly env: readonly unknown[];
+  readonly secrets?: readonly string[];
+  readonly envNames?: Parts;
+  readonly kubectl: string;
+  /** `where` is below env. */
+  readonly http: readonly Finding[];
+}
+
+const IN_SECRETS = 'this name is in env and also in secrets or in secret references: remove it from one of them';
+const IN_ENV_NAMES = 'this name is in env and also in envNames of runtime: remove it from one of them';
+const SELECTS =
+  'POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM select an external database or Redis, and their URIs have passwords: set them in secrets';
+const TOO_MUCH = 'must have at most 65536 characters together: mount long texts as a ConfigMap';
+
+export const refusedVariables: readonly RefusedVariables[] = [
+  {
+    name: 'one name twice',
+    env: ['A', 'B', 'A'].map((name, n) => ({ name, value: `${n}` })),
+    kubectl: 'Duplicate value',
+    http: [['2.name', 'this name is a duplicate']],
+  },
+  ...['PORT', 'REDIS_URI', 'OTEL_SERVICE_NAME'].map(
+    (name): RefusedVariables => ({
+      name: `the platform's own name ${name}`,
+      env: [{ name, value: '1' }],
+      kubectl: 'these names are set by the platform: PORT',
+      http: [['0.name', expect.stringContaining('these names are set by the platform: PORT') as string]],
+    }),
+  ),
+  ...['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'].map(
+    (name): RefusedVariables => ({
+      name: `${name}, which selects a store`,
+      env: [{ name, value: 'redis://a' }],
+      kubectl: SELECTS,
+      http: [['0.name', SELECTS]],
+    }),
+  ),
+  {
+    name: 'the name of a secret',
+    env: [
+      { name: 'A', value: '1' },
+      { name: 'API_KEY', value: '2' },
+    ],
+    secrets: ['API_KEY'],
+    kubectl: IN_SECRETS,
+    http: [['1.name', IN_SECRETS]],
+  },
+  {
+    name: 'a name with a value of the platform',
+    env: [{ name: 'DB_URL', value: '1' }],
+    envNames: { DB_URL: 'postgres_uri' },
+    kubectl: IN_ENV_NAMES,
+    http: [['0.name', IN_ENV_NAMES]],
+  },
+  {
+    name: 'a name that no shell can use',
+    env: [{ name: 'LOG-LEVEL', value: 'debug' }],
+    kubectl: 'should match',
+    http: [
+      [
+        '0.name',
+        'must be the name of an environment variable: letters, digits and _, not beginning with a digit',
+        'string_pattern_mismatch',
+      ],
+    ],
+  },
+  {
+    name: 'no value',
+    env: [{ name: 'A' }],
+    kubectl: 'Required value',
+    http: [['0.value', 'is required', 'missing']],
+  },
+  {
+    name: 'a number as a value',
+    env: [{ name: 'A', value: 1 }],
+    kubectl: 'must be of type string',
+    http: [['0.value', 'must be a string', 'string_type']],
+  },
+  {
+    name: 'one long value',
+    env: [{ name: 'A', value: 'x'.repeat(32_769) }],
+    kubectl: 'may not be more than 32768',
+    http: [['0.value', 'must have at most 32768 characters', 'string_too_long']],
+  },
+  {
+    name: 'much text together',
+    env: ['A', 'B', 'C'].map((name) => ({ name, value: 'x'.repeat(21_846) })),
+    kubectl: TOO_MUCH,
+    http: [['', TOO_MUCH]],
+  },
+  {
+    name: 'more than a hundred',
+    env: Array.from({ length: 101 }, (_, n) => ({ name: `A${n}`, value: '' })),
+    kubectl: 'must have at most 100 items',
+    http: [['', 'must have at most 100 items', 'too_long']],
+  },
+];
+
 /** The spec as the HTTP API takes it. */
 export function payloadSpec(spec: Parts): Parts {
   return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));
@@ -595,5 +696,6 @@ export function expectFindings(detail: unknown, says: Refused['says'][1], below 
     loc: loc.join('.'),
     ...rest,
   }));
-  expect(found).toEqual(says.map(([where, msg, type = 'value_error']) => ({ loc: `${at}.${where}`, msg, type })));
+  const loc = (where: string): string => (where === '' ? at : `${at}.${where}`);
+  expect(found).toEqual(says.map(([where, msg, type = 'value_error']) => ({ loc: loc(where), msg, type })));
 }

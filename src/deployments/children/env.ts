@@ -1,4 +1,5 @@
-// Environment of the record's own container. Platform variables come first, so that $(VAR) in later ones can refer to them.
+// Environment of the record's own container. Platform variables come first and plain ones last, so that $(VAR) in these can refer to
+// all others. No name is in two of the lists: the record's rules refuse it.
 
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { SecretReference } from '../../schema/app-deployment.ts';
@@ -37,6 +38,7 @@ export function envFor(inputs: Inputs, role: ImageComponent): IEnvVar[] {
     ...platformVariables(inputs, role).filter(({ name }) => !without.has(name)),
     ...namedVariables(inputs, role),
     ...[...requested.secrets, ...requested.secretReferences].map((reference) => fromSecret(reference.name, reference)),
+    ...(requested.env ?? []).map(({ name, value }) => ({ name, value })),
   ];
 }
 

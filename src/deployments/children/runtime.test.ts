@@ -392,3 +392,53 @@ describe('draining', () => {
     expect(pod.containers[0]?.lifecycle).toEqual(hook && { preStop: hook });
   });
 });
+
+describe('plain variables', () => {
+  const env = [
+    { name: 'Z', value: 'last letter, first' },
+    { name: 'A', value: '$(API_KEY) of $(Z)' },
+    { name: 'EMPTY', value: '' },
+  ];
+  const secrets = [{ name: 'API_KEY', secretName: 'shop--vars-1', secretKey: 'API_KEY' }];
+  const secretReferences = [{ name: 'LICENSE', secretName: 'mine', secretKey: 'key' }];
+  const runtime: Runtime = { envNames: { DB: 'postgres_uri' }, migrate: { args: ['up'] } };
+
+  function inputsWith(given: typeof env | undefined): Inputs {
+    const record = aRecord({
+      secrets,
+      secretReferences,
+      sourceConfig: { resourceSpec: PARTS, runtime, ...(given && { env: given }) },
+    });
+    const wanted = wantedRevision(record, [], SETTINGS);
+    if (!('create' in wanted)) throw new Error('no revision');
+    return { record, revision: makeRevision(record, wanted.create), tenantId: TENANT, settings: SETTINGS };
+  }
+  const names = (list: readonly { readonly name: string }[] | undefined): string[] =>
+    (list ?? []).map(({ name }) => name);
+
+  it('are the last ones of every part and of the migration, in their own order', () => {
+    const inputs = inputsWith(env);
+    const children = desiredChildren(inputs);
+    for (const role of ROLES) {
+      const own = podOf(children, role).containers[0]?.env;
+      expect(names(own).slice(-6)).toEqual(['DB', 'API_KEY', 'LICENSE', 'Z', 'A', 'EMPTY']);
+      expect(own?.slice(-3)).toEqual(env);
+    }
+    const job = migrationJob(inputs) as unknown as { spec: { template: { spec: PodSpec } } };
+    expect(job.spec.template.spec.containers[0]?.env.slice(-3)).toEqual(env);
+  });
+
+  it('are in nothing but the containers with the image of the record', () => {
+    const [before, after] = [desiredChildren(inputsWith(undefined)), desiredChildren(inputsWith(env))];
+    const others = (children: readonly KubeObject[]): KubeObject[] =>
+      children.filter(({ kind }) => kind !== 'Deployment');
+    expect(others(after)).toEqual(others(before));
+    expect(JSON.stringify(after).split('last letter, first').length - 1).toBe(ROLES.length);
+  });
+
+  it('that are none change no byte', () => {
+    expect(JSON.stringify(desiredChildren(inputsWith([])))).toBe(
+      JSON.stringify(desiredChildren(inputsWith(undefined))),
+    );
+  });
+});

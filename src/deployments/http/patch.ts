@@ -13,6 +13,7 @@ import {
   SourceConfig,
   SourceRevisionConfig,
 } from '../../schema/app-deployment.ts';
+import type { PlainVariable } from '../../schema/plain-variables.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
@@ -27,6 +28,7 @@ import {
   foreignRules,
   IN_BOTH_LISTS,
   limitFindings,
+  plainVariableRule,
   policyRule,
   reachFindings,
   sizeRule,
@@ -87,13 +89,14 @@ export function applyPatch({ spec }: AppDeployment, patch: Patch, now: InForce, 
 
 function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InForce): SourceConfig {
   const before = spec.sourceConfig;
-  const { resourceSpec: _replaced, runtime: _merged, ...kept } = before;
+  const { resourceSpec: _replaced, runtime: _merged, env: _list, ...kept } = before;
   const { buildOnPush, customUrl, installCommand, buildCommand, deploymentType } = fromSnake(
     SourceConfig.shape,
     patch.source_config ?? {},
   );
   const resourceSpec = patchedResourceSpec(spec, patch, now);
   const runtime = patchedRuntime(spec, patch);
+  const env = patchedEnv(before.env, patch.source_config?.env);
   const after: SourceConfig = {
     ...kept,
     ...(buildOnPush !== undefined && { buildOnPush }),
@@ -103,6 +106,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     ...(deploymentType !== undefined && { deploymentType: deploymentTypeMeant(deploymentType) }),
     ...(resourceSpec !== undefined && { resourceSpec }),
     ...(runtime !== undefined && { runtime }),
+    ...(env !== undefined && { env }),
   };
   // null means unchanged, so an empty string unsets a field.
   const unset = new Set<string>(UNSET_BY_EMPTY.filter((field) => patch.source_config?.[snake(field)] === ''));
@@ -150,6 +154,15 @@ function patchedRuntime(spec: AppDeploymentSpec, patch: PatchDeployment): Runtim
   const requested = (runtime: Runtime | undefined): ReturnType<typeof requestedOf> =>
     requestedOf({ ...ASKS_NOTHING, sourceConfig: { ...(runtime && { runtime }) } });
   return sameRequested(requested(before), requested(after)) ? before : after;
+}
+
+/** A list replaces the previous one: its order counts, because a value may refer to earlier variables. */
+function patchedEnv(
+  before: SourceConfig['env'],
+  sent: readonly PlainVariable[] | null | undefined,
+): SourceConfig['env'] {
+  if (sent === undefined || sent === null || isDeepStrictEqual(sent, before ?? [])) return before;
+  return sent.length > 0 ? [...sent] : undefined;
 }
 
 /** The sent fields, without those that the record leaves unset and whose value in force was sent. */
@@ -226,7 +239,7 @@ function* findPatch({ metadata, spec }: AppDeployment, patch: Patch, after: AppD
     'resource_spec',
   ]);
   yield* newFindings(sizeRule, spec, after);
-  yield* runtimeFindings(spec, after);
+  yield* variableFindings(spec, after);
   if (
     patch.source_config?.build_on_push !== false &&
     after.sourceConfig.buildOnPush === true &&
@@ -273,14 +286,16 @@ function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeployment
 }
 
 /** In the merged whole, and not there before: a part of a runtime may be sent without what it needs. */
-function runtimeFindings(before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
-  const whole = ({ sourceConfig, secrets, secretReferences = [] }: AppDeploymentSpec): FieldError[] => [
-    ...runtimeRule({
-      source_config: { runtime: presentRuntime(sourceConfig.runtime) },
+function variableFindings(before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
+  const whole = ({ sourceConfig, secrets, secretReferences = [] }: AppDeploymentSpec): FieldError[] => {
+    const { env, runtime } = sourceConfig;
+    const draft = {
+      source_config: { runtime: presentRuntime(runtime), env },
       secrets,
       secret_references: secretReferences,
-    }),
-  ];
+    };
+    return [...runtimeRule(draft), ...plainVariableRule(draft)];
+  };
   const known = whole(before);
   return whole(after).filter((finding) => !known.some((one) => isDeepStrictEqual(one, finding)));
 }

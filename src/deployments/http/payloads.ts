@@ -23,6 +23,7 @@ import { SOURCES } from '../../schema/source-rules.ts';
 import {
   hostingRule,
   nameRule,
+  plainVariableRule,
   platformRule,
   podRules,
   policyRule,
@@ -144,6 +145,7 @@ export function createDeployment(
     reachRule(settings.pods),
     variableRules,
     runtimeRule,
+    plainVariableRule,
   ]);
 }
 
@@ -184,6 +186,10 @@ const PatchDeploymentShape = z
         .describe('Command that installs the dependencies of a build. "" removes it.')
         .nullish(),
       build_command: SourceConfig.shape.buildCommand.unwrap().describe('Command that builds. "" removes it.').nullish(),
+      env: SourceConfig.shape.env
+        .unwrap()
+        .describe('Environment variables with visible values. Replaces the whole list. An empty list removes all.')
+        .nullish(),
     })
       .meta({ id: 'SourceConfigPatch', description: 'Absent and null fields are unchanged.' })
       .nullish(),

@@ -22,6 +22,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
     listenerConfig: _listener,
     resourceSpec: _spec,
     runtime: _runtime,
+    env = [],
     ...sent
   } = fromSnake(SourceConfig.shape, payload.source_config);
   // An empty command means none, as in a PATCH.
@@ -41,6 +42,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
       ...(Object.keys(listenerConfig).length > 0 && { listenerConfig }),
       ...(Object.keys(resourceSpec).length > 0 && { resourceSpec }),
       ...(runtime && { runtime }),
+      ...(env.length > 0 && { env }),
     },
     sourceRevisionConfig: fromSnake(SourceRevisionConfig.shape, payload.source_revision_config),
     secrets: payload.secrets.map(({ name }) => ({ name, secretName, secretKey: name })),

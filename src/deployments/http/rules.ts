@@ -7,6 +7,7 @@ import { asArray, asObject } from '../../lib/json-value.ts';
 import type { Draft, Rule } from '../../organization/facade/validation.ts';
 import { IMPOSSIBLE_NAME, UPLOAD_MESSAGE, UPLOAD_PATTERN } from '../../schema/app-deployment.ts';
 import { EXTERNAL_VARIABLES, PLATFORM_VARIABLES, STORE_FIELDS } from '../../schema/meta.ts';
+import { RESERVED_NAMES_MESSAGE } from '../../schema/plain-variables.ts';
 import { type PodPolicy, podPolicyBreaches } from '../../schema/pod-policy.ts';
 import { type ReachRules, reachBreaches } from '../../schema/pod-reach.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
@@ -19,7 +20,13 @@ import {
   SOURCES,
   type Source,
 } from '../../schema/source-rules.ts';
-import { duplicates, podBreaches, type SpecBreach, sizeBreaches } from '../../schema/spec-rules.ts';
+import {
+  duplicates,
+  plainVariableBreaches,
+  podBreaches,
+  type SpecBreach,
+  sizeBreaches,
+} from '../../schema/spec-rules.ts';
 import { limitViolations, missingExternal } from '../record/limits.ts';
 
 export const TAG_IS_NEVER_PUSHED = 'build_on_push must be false for a tag';
@@ -241,6 +248,16 @@ export function* variableRules(draft: Draft): Generator<FieldError> {
     yield wrong(['secrets'], 'must be at most 512 KiB together', 'too_long');
 }
 
+/** Plain variables, among themselves and beside the others of the record. */
+export function* plainVariableRule(draft: Draft): Generator<FieldError> {
+  const { env, runtime } = asObject(draft['source_config']);
+  const variables = [...asArray(draft['secrets']), ...asArray(draft['secret_references'])];
+  const names = new Set(variables.map((variable) => asObject(variable)['name']));
+  const envNames = asObject(runtime)['env_names'];
+  for (const { at, message } of plainVariableBreaches(env, names, { envNames }))
+    yield wrong(['source_config', 'env', ...at], message);
+}
+
 /** A PATCH may remove variables by null, if its list does not replace the set anyway. */
 function* removals(secrets: readonly unknown[], mode: unknown): Generator<FieldError> {
   if (mode === 'merge') return;
@@ -257,6 +274,6 @@ function* reserved(list: readonly unknown[], loc: FieldError['loc']): Generator<
   for (const [index, item] of list.entries()) {
     const { name } = asObject(item);
     if (PLATFORM_VARIABLES.some((variable) => variable === name))
-      yield wrong([...loc, index, 'name'], `these names are set by the platform: ${PLATFORM_VARIABLES.join(', ')}`);
+      yield wrong([...loc, index, 'name'], RESERVED_NAMES_MESSAGE);
   }
 }

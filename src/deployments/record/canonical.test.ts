@@ -31,6 +31,7 @@ const container = (name: string): object => ({
 const full = aSpec({
   sourceConfig: {
     deploymentType: 'prod',
+    env: [{ name: 'PLAIN', value: 'text' }],
     resourceSpec: {
       minScale: 0,
       cpu: 0.5,

@@ -24,7 +24,7 @@ const UNORDERED: ReadonlySet<string> = new Set(['volumes', 'imagePullSecrets']);
 
 /**
  * Removes undefined, null, empty lists, and empty maps that mean the same as none. Sorts lists without a meaningful order by
- * name. Accepts any content of a snapshot, which may not match the current schema.
+ * name; a plain variable may refer to earlier ones, so these keep theirs. Accepts any content of a snapshot, which may not match the current schema.
  */
 export function canonical(requested: Readonly<Partial<Requested>>): Requested {
   const { secrets, secretReferences, resourceSpec, runtime, ...rest } = requested;

@@ -1,5 +1,5 @@
 // What differs between two revisions: the values as written in the record, the image and the commit. Values of secrets are not
-// read, and values of plain variables of containers are not shown. Pure.
+// read, and values of variables of init containers and sidecars are not shown. Pure.
 
 import type { SecretReference } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
@@ -60,11 +60,12 @@ export function summaryOf(changes: readonly FieldChange[], most = 3): string {
 }
 
 function fieldsOf(revision: AppRevision): Map<string, string> {
-  const { secrets, secretReferences, parts, ...values } = withoutScale(revision.spec.requested);
+  const { env = [], secrets, secretReferences, parts, ...values } = withoutScale(revision.spec.requested);
   const image = imageOf(revision);
   const commit = commitOf(revision);
   return new Map<string, string>([
     ...flattened(values, ''),
+    ...env.map(({ name, value }) => [`env.${name}`, value] as const),
     ...referenced('secrets', secrets),
     ...referenced('secretReferences', secretReferences),
     ...(image !== undefined && values.sourceRevisionConfig.imageUri === undefined ? [['image', image] as const] : []),

@@ -27,12 +27,13 @@ export function rollingBack(
   const {
     resourceSpec: _spec,
     runtime: _runtime,
+    env: _env,
     installCommand: _install,
     buildCommand: _build,
     deploymentType: _type,
     ...kept
   } = before.sourceConfig;
-  const { installCommand, buildCommand, deploymentType } = requested;
+  const { env, installCommand, buildCommand, deploymentType } = requested;
   const { resourceSpec, runtime } = withScaleOf(requested, before.sourceConfig);
   const { secretReferences: _references, ...rest } = before;
   return {
@@ -42,6 +43,7 @@ export function rollingBack(
         ...kept,
         ...(resourceSpec !== undefined && { resourceSpec }),
         ...(runtime !== undefined && { runtime }),
+        ...(env !== undefined && { env }),
         ...(installCommand !== undefined && { installCommand }),
         ...(buildCommand !== undefined && { buildCommand }),
         ...(deploymentType !== undefined && { deploymentType }),

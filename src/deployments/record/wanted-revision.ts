@@ -26,12 +26,13 @@ export type WantedRevision =
  * the scale.
  */
 export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
-  const { resourceSpec, runtime, installCommand, buildCommand } = spec.sourceConfig;
+  const { resourceSpec, runtime, env, installCommand, buildCommand } = spec.sourceConfig;
   const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
   return canonical({
     sourceRevisionConfig: spec.sourceRevisionConfig,
     ...(resourceSpec && { resourceSpec }),
     ...(runtime && { runtime }),
+    ...(env && { env }),
     secrets: spec.secrets,
     secretReferences: spec.secretReferences ?? [],
     ...(installCommand !== undefined && { installCommand }),

@@ -221,7 +221,7 @@ function made(spec: AppDeploymentSpec): AppDeploymentSpec {
   const secrets = oncePer(spec.secrets, ({ name }) => name);
   const taken = new Set(secrets.map(({ name }) => name));
   const references = oncePer(spec.secretReferences ?? [], ({ name }) => name).filter(({ name }) => !taken.has(name));
-  const { resourceSpec, runtime } = spec.sourceConfig;
+  const { resourceSpec, runtime, env } = spec.sourceConfig;
   const named = new Set([...secrets, ...references].map(({ name }) => name));
   return {
     ...spec,
@@ -231,6 +231,7 @@ function made(spec: AppDeploymentSpec): AppDeploymentSpec {
       ...spec.sourceConfig,
       ...(resourceSpec && { resourceSpec: madeParts(resourceSpec) }),
       ...(runtime && { runtime: madeRuntime(runtime, named) }),
+      ...(env && { env: oncePer(env, ({ name }) => name) }),
     },
   };
 }

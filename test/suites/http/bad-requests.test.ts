@@ -1,7 +1,14 @@
 // Requests that are wrong, and the exact answer to each. None of them may reach the API server as a write.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectFindings, hostile, payloadSpec, refused, refusedRuntimes } from '../../support/bad-records.ts';
+import {
+  expectFindings,
+  hostile,
+  payloadSpec,
+  refused,
+  refusedRuntimes,
+  refusedVariables,
+} from '../../support/bad-records.ts';
 import { aBody, type Facade, makeFacade } from './facade.ts';
 
 let facade: Facade;
@@ -386,6 +393,19 @@ describe('POST /v2/deployments', () => {
       }),
     );
     expectFindings(body.detail, http, 'runtime');
+    expect([status, facade.writes()]).toEqual([422, []]);
+  });
+
+  it.each(refusedVariables)('as the API server refuses plain variables: $name', async (row) => {
+    const { status, body } = await facade.call(
+      'POST',
+      '/v2/deployments',
+      aBody({
+        source_config: { env: row.env, ...(row.envNames && { runtime: { env_names: row.envNames } }) },
+        secrets: (row.secrets ?? []).map((name) => ({ name, value: 'v' })),
+      }),
+    );
+    expectFindings(body.detail, row.http, 'env');
     expect([status, facade.writes()]).toEqual([422, []]);
   });
 

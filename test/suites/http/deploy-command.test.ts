@@ -191,11 +191,12 @@ describe('deploy', () => {
           ready('READY');
         }
       },
-      { installCommand: 'pip install .', buildCommand: 'make' },
+      { installCommand: 'pip install .', buildCommand: 'make', env: [{ name: 'LOG', value: 'debug' }] },
     );
     expect([error, said[0]]).toEqual([undefined, expect.stringMatching(/^Uploading 2 files/)]);
     expect(facade.records.list()).toHaveLength(1);
     expect(record().spec.sourceConfig).toMatchObject({ installCommand: 'pip install .', buildCommand: 'make' });
+    expect(record().spec.sourceConfig.env).toEqual([{ name: 'LOG', value: 'debug' }]);
   });
 
   it('ends with the failed step when the build fails; the log is whole', async () => {

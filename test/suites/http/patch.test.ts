@@ -748,3 +748,47 @@ it('the log contains no value', async () => {
   expect(facade.log()).toContain('PATCH');
   expect(facade.log()).not.toMatch(/canary|Y2FuYXJ5/);
 });
+
+describe('plain variables', () => {
+  const ENV = [
+    { name: 'LOG_LEVEL', value: 'info' },
+    { name: 'REGION', value: 'eu' },
+  ];
+  const env = (list: unknown): object => ({ source_config: { env: list } });
+
+  it('are shown as they are, and sending the answer back changes nothing', async () => {
+    const id = await made(env(ENV));
+    const { body } = await facade.call('GET', `/v2/deployments/${id}`);
+    expect(body.source_config.env).toEqual(ENV);
+    expect((await patch(id, body)).status).toBe(200);
+    expect((await patch(id, env(null))).status).toBe(200);
+    expect(said().filter((write) => !write.endsWith('dry run'))).toEqual([]);
+  });
+
+  it('a list replaces the previous one, and an empty one removes all', async () => {
+    const id = await made(env(ENV));
+    const after = [{ name: 'REGION', value: '' }];
+    expect((await patch(id, env(after))).body).toMatchObject({
+      source_config: { env: after },
+      latest_revision_id: serialRevisionId(id, 2),
+    });
+    const { body } = await patch(id, env([]));
+    expect([body.source_config.env, body.latest_revision_id]).toEqual([null, serialRevisionId(id, 3)]);
+    expect(stored().spec.sourceConfig).not.toHaveProperty('env');
+  });
+
+  it('share no name with the secrets that the record has, nor those with them', async () => {
+    const id = await made({ secrets: [{ name: 'KEY', value: 'x' }], ...env(ENV) });
+    const msg = 'this name is in env and also in secrets or in secret references: remove it from one of them';
+    const own = { loc: ['body', 'source_config', 'env', 0, 'name'], msg, type: 'value_error' };
+    const refused = await patch(id, env([{ name: 'KEY', value: 'y' }]));
+    expect([refused.status, refused.body.detail]).toEqual([422, [own]]);
+    const secret = await patch(id, { secrets: [{ name: 'LOG_LEVEL', value: 'y' }] });
+    expect([secret.status, secret.body.detail]).toEqual([422, [own]]);
+    const one = await facade.call('PUT', `/v2/deployments/${id}/secrets/REGION`, { value: 'y' });
+    expect([one.status, one.body.detail]).toEqual([422, [{ ...own, loc: ['path', 'secret_name'] }]]);
+    expect(said()).toEqual([]);
+    const moved = await patch(id, { secrets: [{ name: 'LOG_LEVEL', value: 'y' }], ...env(ENV.slice(1)) });
+    expect(moved.status).toBe(200);
+  });
+});

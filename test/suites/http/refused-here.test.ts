@@ -7,7 +7,14 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, putRecord, says } from '../../kit/memory/record.ts';
-import { hostile, payloadSpec, refused, refusedHere, refusedRuntimes } from '../../support/bad-records.ts';
+import {
+  hostile,
+  payloadSpec,
+  refused,
+  refusedHere,
+  refusedRuntimes,
+  refusedVariables,
+} from '../../support/bad-records.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from '../reconcile/harness.ts';
 import { aBody, makeFacade } from './facade.ts';
@@ -47,6 +54,11 @@ describe('what the schema of the record refuses', () => {
     ...refusedRuntimes.map(({ name, runtime, secrets = [] }) => ({
       name: `a runtime with ${name}`,
       sourceConfig: { runtime },
+      secrets,
+    })),
+    ...refusedVariables.map(({ name, env, envNames, secrets = [] }) => ({
+      name: `plain variables with ${name}`,
+      sourceConfig: { env, ...(envNames && { runtime: { envNames } }) },
       secrets,
     })),
   ];

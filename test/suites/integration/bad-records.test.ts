@@ -12,6 +12,7 @@ import {
   payloadSpec,
   refused,
   refusedRuntimes,
+  refusedVariables,
   scratch,
   sidecar,
 } from '../../support/bad-records.ts';
@@ -231,6 +232,29 @@ describe('rejected over HTTP and with kubectl', () => {
     );
     expect(status).toBe(422);
     expectFindings(body.detail, http, 'runtime');
+  });
+  it.each(refusedVariables)('plain variables with $name', async ({ env, secrets = [], envNames, kubectl, http }) => {
+    const references = secrets.map((name) => ({ name, secretName: 'stores', secretKey: 'uri' }));
+    for (const list of ['secrets', 'secretReferences']) {
+      const manifest = aManifest(
+        { name: 'refused', namespace: tenant.namespace },
+        { sourceConfig: { env, ...(envNames && { runtime: { envNames } }) }, [list]: references },
+      );
+      // oxlint-disable-next-line no-await-in-loop -- two lists of secrets
+      const direct = await atTheApiServer('POST', '', manifest);
+      expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
+    }
+    const { status, body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('refused', {
+        source_config: { env, ...(envNames && { runtime: { env_names: envNames } }) },
+        secret_references: secrets.map((name) => ({ name, secret_name: 'stores', secret_key: 'uri' })),
+      }),
+    );
+    expect(status).toBe(422);
+    expectFindings(body.detail, http, 'env');
   });
   it('fields of pods that records do not have are dropped', async () => {
     const fields = {

@@ -382,3 +382,39 @@ describe('a revision that an earlier Davit made', () => {
     expectActive(kube);
   });
 });
+
+describe('a plain variable', () => {
+  const withEnv = (value: string): object => ({ sourceConfig: { resourceSpec: SIZES, env: [{ name: 'LOG', value }] } });
+  const templates = (kube: FakeKube): string[] =>
+    kube.objects<Workload>(DEPLOYMENTS).map(({ spec }) => JSON.stringify(spec?.template));
+  async function setTo(kube: FakeKube, value: string): Promise<void> {
+    const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
+    await edit(kube, { spec: { sourceConfig: { env: [{ name: 'LOG', value }] }, revisionSerial } });
+  }
+
+  it('that changes rolls the parts that read it, and no store; a rollback brings its value back', async () => {
+    const controller = await aConverged(withEnv('info'));
+    const { kube } = controller;
+    await atRest(controller);
+    await setTo(kube, 'debug');
+    const written = await atRest(controller);
+    expect(written.length).toBeGreaterThan(0);
+    expect(written.filter((write) => !write.startsWith('apply Deployment'))).toEqual([]);
+    expect(Object.values(running(kube))).toEqual([2, 2]);
+    expect(templates(kube).every((template) => template.includes('{"name":"LOG","value":"debug"}'))).toBe(true);
+    expectActive(kube);
+    await rollBack(kube, 1);
+    await atRest(controller);
+    expect(record(kube).spec.sourceConfig.env).toEqual([{ name: 'LOG', value: 'info' }]);
+    expect(templates(kube).every((template) => template.includes('{"name":"LOG","value":"info"}'))).toBe(true);
+    expectActive(kube);
+  });
+
+  it('that is set again to its value makes no revision', async () => {
+    const controller = await aConverged(withEnv('info'));
+    await atRest(controller);
+    await edit(controller.kube, { spec: { sourceConfig: { env: [{ name: 'LOG', value: 'info' }] } } });
+    expect(await atRest(controller)).toEqual([]);
+    expect(revisions(controller.kube)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,139 @@
+// `env`: what is written under what was read, and what is refused.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { aRevision, aRecord as aWhole } from '../../test/support/builders.ts';
+import { aRecord, type CliRan, runCli } from '../../test/support/cli-world.ts';
+import type { AppDeploymentSpec } from '../schema/app-deployment.ts';
+import type { Kubectl } from './kubectl.ts';
+import { changeLine, differences } from './revision-diff.ts';
+import { withVariables } from './variables.ts';
+
+const ENV = [
+  { name: 'LOG_LEVEL', value: 'info' },
+  { name: 'REGION', value: 'eu' },
+];
+const secret = { name: 'API_KEY', secretName: 'shop--vars-1', secretKey: 'API_KEY' };
+const LATEST = { latestRevisionId: '1'.repeat(32) };
+
+interface World {
+  readonly ran: CliRan;
+  readonly written: readonly AppDeploymentSpec[];
+}
+
+async function env(
+  args: readonly string[],
+  spec: object = { sourceConfig: { env: ENV } },
+  status = LATEST,
+): Promise<World> {
+  const written: AppDeploymentSpec[] = [];
+  const kubectl: Kubectl = async (own, input) => {
+    if (own[0] === 'replace') written.push((JSON.parse(input ?? '') as { spec: AppDeploymentSpec }).spec);
+    return own[1]?.startsWith('apprevisions')
+      ? '{"items": []}'
+      : JSON.stringify(aRecord({ secrets: [secret], ...spec }, status));
+  };
+  return { ran: await runCli(['env', 'shop', ...args], { kubectl }), written };
+}
+
+describe('env', () => {
+  it('list shows values, on one line each, and in JSON as they are', async () => {
+    const list = { sourceConfig: { env: [...ENV, { name: 'TEXT', value: 'a\nb' }] } };
+    expect((await env(['list'], list)).ran.out.split('\n')).toEqual([
+      'NAME       VALUE',
+      'LOG_LEVEL  info',
+      'REGION     eu',
+      'TEXT       a\\nb',
+    ]);
+    expect(JSON.parse((await env(['list', '-o', 'json'], list)).ran.out)).toEqual(list.sourceConfig.env);
+    expect((await env(['list'], {})).ran.out).toMatch(/^shop has no plain variables\./);
+  });
+
+  it('set changes what it names in one write that asks for a revision', async () => {
+    const { ran, written } = await env(['set', 'REGION=us=1', 'NEW=']);
+    expect(ran.out).toMatch(/^REGION, NEW of shop are set; revision shop--\w{8} takes them\. To follow it:/);
+    expect(written).toMatchObject([{ revisionSerial: 3 }]);
+    expect(written[0]?.sourceConfig).toEqual({
+      env: [ENV[0], { name: 'REGION', value: 'us=1' }, { name: 'NEW', value: '' }],
+    });
+  });
+
+  it('set reads a file, and words win over it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'davit-env-'));
+    const file = join(folder, 'shop.env');
+    await writeFile(file, '# sizes\nA="two\\nlines"\nexport B=1 # one\n\nREGION=eu\n');
+    const { written } = await env(['set', '--from-file', file, 'B=2']);
+    expect(written[0]?.sourceConfig.env).toEqual([
+      ...ENV,
+      { name: 'A', value: 'two\nlines' },
+      { name: 'B', value: '2' },
+    ]);
+    await writeFile(file, '# nothing\n');
+    expect((await env(['set', '--from-file', file])).ran).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('has no line'),
+    });
+    await rm(folder, { recursive: true });
+    expect((await env(['set', '--from-file', file])).ran).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('cannot be read'),
+    });
+  });
+
+  it('values that are there are not written again', async () => {
+    const { ran, written } = await env(['set', 'REGION=eu']);
+    expect([ran.code, ran.out, written]).toEqual([0, 'Nothing changes: shop has these values already.', []]);
+  });
+
+  it('unset removes, and the last one with its list', async () => {
+    const { ran, written } = await env(['unset', 'REGION', 'LOG_LEVEL']);
+    expect(ran.out).toMatch(/^LOG_LEVEL, REGION of shop are removed; revision/);
+    expect(written[0]?.sourceConfig).toEqual({});
+  });
+
+  it('asks for no revision before the first image', async () => {
+    const { ran, written } = await env(['set', 'A=1'], { revisionSerial: 0 }, {} as typeof LATEST);
+    expect(ran.out).toBe('A of shop is set. It has no revision yet.');
+    expect(written).toMatchObject([{ revisionSerial: 0, sourceConfig: { env: [{ name: 'A', value: '1' }] } }]);
+  });
+
+  it.each<[string, string[], number, RegExp]>([
+    [
+      'the name of a secret',
+      ['set', 'API_KEY=x'],
+      1,
+      /^API_KEY is a secret variable of shop: .* secrets shop unset API_KEY$/,
+    ],
+    ['a word without =', ['set', 'A'], 2, /^"A" sets no variable\./],
+    ['no variable', ['set'], 2, /^Which variable\?/],
+    ['a value for unset', ['unset', 'A=1'], 2, /^unset takes names alone/],
+    ['no name for unset', ['unset'], 2, /^unset takes names alone/],
+    ['an unknown name', ['unset', 'GONE'], 1, /^shop has no plain variable GONE: nothing was changed\.$/],
+    ['a key for list', ['list', 'A'], 2, /^list takes no KEY/],
+    ['a file for unset', ['unset', 'A', '--from-file', 'x'], 2, /^--from-file is for set\.$/],
+    ['a format for set', ['set', 'A=1', '-o', 'json'], 2, /^--output is for list\.$/],
+  ])('is refused for %s', async (_what, args, code, words) => {
+    const { ran, written } = await env(args);
+    expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });
+    expect(written).toEqual([]);
+  });
+});
+
+it('a known name keeps its place, and a new one comes last', () => {
+  const set = [
+    { name: 'NEW', value: '1' },
+    { name: 'LOG_LEVEL', value: 'debug' },
+  ];
+  expect(withVariables(ENV, set)).toEqual([{ name: 'LOG_LEVEL', value: 'debug' }, ENV[1], { name: 'NEW', value: '1' }]);
+});
+
+it('a diff of revisions shows the values', () => {
+  const of = (env: typeof ENV): ReturnType<typeof aRevision> => aRevision(aWhole({ sourceConfig: { env } }));
+  const changes = differences(of(ENV), of([{ name: 'LOG_LEVEL', value: 'debug' }]));
+  expect(changes.map((one) => `${one.field} ${changeLine(one)}`)).toEqual([
+    'env.LOG_LEVEL info -> debug',
+    'env.REGION removed: eu',
+  ]);
+});

@@ -1,0 +1,36 @@
+// Plain variables as people write them: KEY=VALUE, and the lines of a .env file. Pure but for the reading of the file.
+
+import { readFile } from 'node:fs/promises';
+import { parseEnv } from 'node:util';
+import type { PlainVariable } from '../schema/plain-variables.ts';
+import { Misuse } from './command.ts';
+import { Failure } from './kubectl.ts';
+
+/** The variables of words such as KEY=VALUE. Throws Misuse. */
+export function variablesOf(words: readonly string[]): PlainVariable[] {
+  return words.map((word) => {
+    const at = word.indexOf('=');
+    if (at < 1) throw new Misuse(`"${word}" sets no variable. Write KEY=VALUE; KEY= sets an empty value.`);
+    return { name: word.slice(0, at), value: word.slice(at + 1) };
+  });
+}
+
+/** The variables of a .env file, quotes and comments as Node.js reads them. Throws Failure if it cannot be read or has none. */
+export async function variablesIn(file: string): Promise<PlainVariable[]> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${(error as Error).message}`);
+  }
+  const found = Object.entries(parseEnv(text)).map(([name, value]) => ({ name, value: value ?? '' }));
+  if (found.length > 0) return found;
+  throw new Failure(`${file} has no line such as KEY=VALUE.`);
+}
+
+/** `before` with the variables that are set: a known name keeps its place, a new one comes last. The last of two values wins. */
+export function withVariables(before: readonly PlainVariable[], set: readonly PlainVariable[]): PlainVariable[] {
+  const values = new Map(before.map(({ name, value }) => [name, value]));
+  for (const { name, value } of set) values.set(name, value);
+  return Array.from(values, ([name, value]) => ({ name, value }));
+}
