@@ -7,6 +7,7 @@ import { deployCommand } from './deploy.ts';
 import { execCommand } from './exec.ts';
 import { listenerCommand } from './listener.ts';
 import { logsCommand } from './logs.ts';
+import { runCommand } from './one-off.ts';
 import { openCommand } from './open.ts';
 import { platformCommand } from './platform.ts';
 import { restartCommand } from './restart.ts';
@@ -24,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   logsCommand,
   openCommand,
   execCommand,
+  runCommand,
   scaleCommand,
   secretsCommand,
   restartCommand,
