@@ -8,6 +8,7 @@ import { envCommand } from './env.ts';
 import { execCommand } from './exec.ts';
 import { listenerCommand } from './listener.ts';
 import { logsCommand } from './logs.ts';
+import { runCommand } from './one-off.ts';
 import { openCommand } from './open.ts';
 import { platformCommand } from './platform.ts';
 import { restartCommand } from './restart.ts';
@@ -25,6 +26,7 @@ export const COMMANDS: readonly Command[] = [
   logsCommand,
   openCommand,
   execCommand,
+  runCommand,
   scaleCommand,
   secretsCommand,
   envCommand,

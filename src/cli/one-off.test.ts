@@ -1,0 +1,110 @@
+// What `run` creates, and how it ends.
+
+import { describe, expect, it } from 'vitest';
+import { answering, aRecord, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { RECORDS } from './records.ts';
+
+const { id } = REVISION.spec;
+const record = aRecord({}, { activeRevisionId: id });
+const revision = { ...REVISION, spec: { ...REVISION.spec, resolved: { postgres: {} } } };
+const labels = {
+  'davit.dev/component': 'server',
+  'app.kubernetes.io/name': 'shop',
+  'pod-template-hash': 'x',
+  team: 'a',
+};
+const server = {
+  name: 'server',
+  image: 'app:1',
+  args: ['serve'],
+  ports: [{ containerPort: 80 }],
+  readinessProbe: {},
+  env: [{ name: 'K' }],
+};
+const set = {
+  metadata: { name: 'shop-x' },
+  spec: { template: { metadata: { labels }, spec: { serviceAccountName: 'agent', containers: [server] } } },
+};
+const job = { metadata: { name: 'shop--run-abcde', uid: 'u' } };
+
+function world(more: Readonly<Record<string, unknown>> = {}, refuses?: string) {
+  const written: [string, string][] = [];
+  const ended = { name: 'davit-run', state: { terminated: { exitCode: 7 } } };
+  const get = answering(
+    {
+      [RECORDS]: record,
+      'apprevisions.davit.dev': { items: [revision] },
+      'replicasets.apps': { items: [set] },
+      pods: { items: [{ metadata: { name: 'p' }, status: { containerStatuses: [ended] } }] },
+      ...more,
+    },
+    written,
+  );
+  const kubectl: Kubectl = async (args, input = '') => {
+    await (args[0] === 'get' ? undefined : get(args, input));
+    if (args[0] === 'get') return get(args, input);
+    if (refuses !== undefined && input.includes(`"kind":"${refuses}"`)) throw new Failure('(Forbidden)');
+    return JSON.stringify(job);
+  };
+  return { kubectl, written };
+}
+
+describe('run', () => {
+  it('creates a Job like the active server, lets it reach the stores, and ends with its exit code', async () => {
+    const { kubectl, written } = world();
+    const ran = await runCli(['run', 'shop', '--timeout', '60', '--', 'ls', '-l'], { kubectl });
+    expect(ran).toMatchObject({ code: 7, onTerminal: ['logs p --container=davit-run --follow'] });
+    const [made, policy] = written.map(([, input]) => JSON.parse(input) as unknown);
+    expect(made).toEqual({
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: {
+        generateName: 'shop--run-',
+        ownerReferences: [{ apiVersion: 'davit.dev/v1alpha1', kind: 'AppDeployment', name: 'shop', uid }],
+      },
+      spec: {
+        backoffLimit: 0,
+        activeDeadlineSeconds: 60,
+        ttlSecondsAfterFinished: 3600,
+        template: {
+          metadata: { labels: { team: 'a' }, annotations: {} },
+          spec: {
+            serviceAccountName: 'agent',
+            restartPolicy: 'Never',
+            terminationGracePeriodSeconds: 30,
+            containers: [{ name: 'davit-run', image: 'app:1', env: [{ name: 'K' }], command: ['ls', '-l'] }],
+          },
+        },
+      },
+    });
+    expect(policy).toMatchObject({
+      kind: 'NetworkPolicy',
+      spec: { podSelector: { matchExpressions: [{ values: ['postgres'] }] } },
+    });
+    expect(ran.asked.join('\n')).toContain(`davit.dev/component=server,davit.dev/revision=${id}`);
+  });
+
+  it('deletes the Job if its pod could not reach the stores', async () => {
+    const { kubectl, written } = world({}, 'NetworkPolicy');
+    expect(await runCli(['run', 'shop', '--', 'ls'], { kubectl })).toMatchObject({ code: 1, err: '(Forbidden)' });
+    expect(written.at(-1)?.[0]).toBe('delete job shop--run-abcde --wait=false');
+  });
+
+  it('fails with the message of a Job that ended without an exit code', async () => {
+    const failed = { status: { conditions: [{ type: 'Failed', status: 'True', message: 'was active too long' }] } };
+    const { kubectl } = world({ pods: { items: [] }, 'jobs.batch': failed });
+    const ran = await runCli(['run', 'shop', '--', 'ls'], { kubectl });
+    expect(ran).toMatchObject({ code: 1, err: expect.stringContaining('failed: was active too long') });
+  });
+
+  it.each<[string, string[], Readonly<Record<string, unknown>>, number, RegExp]>([
+    ['a command', ['run', 'shop'], {}, 2, /^Which command\?/],
+    ['an active revision', ['run', 'shop', '--', 'ls'], { [RECORDS]: aRecord() }, 1, /no active revision yet/],
+    ['a template of it', ['run', 'shop', '--', 'ls'], { 'replicasets.apps': { items: [] } }, 1, /no pod template/],
+  ])('needs %s', async (_what, args, more, code, err) => {
+    const { kubectl, written } = world(more);
+    expect(await runCli(args, { kubectl })).toMatchObject({ code, err: expect.stringMatching(err) });
+    expect(written).toEqual([]);
+  });
+});

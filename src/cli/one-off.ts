@@ -1,0 +1,127 @@
+// Runs a command once, in a Job with the pod template of the active revision. The Job is the caller's: Davit's controller does
+// not know it, and the garbage collector deletes it with the record.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ContainerState, ObservedCondition, Pod } from '../deployments/assess/observed.ts';
+import { podFailure } from '../deployments/assess/pod-failures.ts';
+import { podsIdOf } from '../deployments/record/shared-pods.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import { COMPONENT_LABEL, REVISION_LABEL } from '../schema/meta.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { activeOf, type JobObject, oneOffJob, storePolicy, type Template } from './one-off-job.ts';
+import { PROGRAM } from './program.ts';
+import { FIELD_MANAGER, listOf, readRecord, readRevisions } from './records.ts';
+
+const TIMEOUT_SECONDS = 3600;
+const EVERY_MS = 1000;
+const CONTAINER = 'davit-run';
+
+interface ReplicaSet extends KubeObject {
+  readonly spec?: { readonly template?: Template };
+}
+
+export const runCommand: Command = {
+  name: 'run',
+  purpose: 'run a command once, in a pod of its own with the image and the values of the active revision',
+  words: [DEPLOYMENT],
+  rest: 'COMMAND [ARGUMENT ...]',
+  flags: [timeoutFlag(TIMEOUT_SECONDS)],
+  about: `The pod has image, variables, volumes, service account and sizes of the server, and is no part of the deployment. The exit
+code is that of the command. The command is never repeated. After Ctrl-C it goes on; kubectl delete job ends it.
+
+  PROGRAM run shop -- python manage.py clearsessions`,
+  async run(context) {
+    const {
+      words: [name = ''],
+      rest,
+      kubectl,
+      flags,
+      warn,
+      onInterrupt,
+    } = context;
+    if (rest.length === 0) throw new Misuse(`Which command? It follows --: ${PROGRAM} run ${name} -- COMMAND`);
+    const job = await startJob(kubectl, name, rest, flags.number('timeout') ?? TIMEOUT_SECONDS);
+    warn(`Job ${job} runs the command.`);
+    onInterrupt(() => `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`);
+    return follow(context, job);
+  },
+};
+
+/** Returns the name of the Job. Throws Failure if nothing can be run, or the caller may not. */
+async function startJob(kubectl: Kubectl, name: string, command: readonly string[], seconds: number): Promise<string> {
+  const record = await readRecord(kubectl, name);
+  const active = activeOf(record, await readRevisions(kubectl, record));
+  const labels = { [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: podsIdOf(active, 'server') };
+  const sets = await listOf<ReplicaSet>(kubectl, 'replicasets.apps', name, labels);
+  const [newest] = sets.toSorted((a, b) => numberOf(b) - numberOf(a));
+  const template = newest?.spec?.template;
+  if (template === undefined)
+    throw new Failure(
+      `The cluster has no pod template of the active revision of ${name}. See: ${PROGRAM} status ${name}`,
+    );
+  const manifest = oneOffJob({ record, template, command, seconds, container: CONTAINER });
+  const job = JSON.parse(await create(kubectl, manifest)) as JobObject;
+  const policy = storePolicy(record, active, job);
+  try {
+    if (policy) await create(kubectl, policy);
+  } catch (error) {
+    await kubectl(['delete', 'job', job.metadata.name, '--wait=false']);
+    throw error;
+  }
+  return job.metadata.name;
+}
+
+function create(kubectl: Kubectl, object: object): Promise<string> {
+  return kubectl(['create', FIELD_MANAGER, '-o', 'json', '-f', '-'], JSON.stringify(object));
+}
+
+/** Number of the Deployment's template. */
+function numberOf({ metadata }: KubeObject): number {
+  return Number(metadata.annotations?.['deployment.kubernetes.io/revision'] ?? 0);
+}
+
+interface Job extends KubeObject {
+  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
+}
+
+/** Prints the log and resolves to the exit code. */
+async function follow({ kubectl, onTerminal, warn }: Context, job: string): Promise<number> {
+  let isPrinted = false;
+  let warned: string | undefined;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
+    const [pod] = await podsOfJob(kubectl, job);
+    const state = pod && stateOf(pod);
+    if (pod && !isPrinted && (state?.running ?? state?.terminated)) {
+      isPrinted = true;
+      // oxlint-disable-next-line no-await-in-loop -- the log of the only container
+      await onTerminal(['logs', pod.metadata.name, `--container=${CONTAINER}`, '--follow']);
+      continue;
+    }
+    if (state?.terminated) return state.terminated.exitCode;
+    // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
+    const failure = await failureOf(kubectl, job);
+    if (failure !== undefined) throw new Failure(`Job ${job} failed: ${failure}`);
+    const trouble = pod && podFailure([pod])?.message;
+    if (trouble !== undefined && trouble !== warned) warn(trouble);
+    warned = trouble;
+    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
+    await sleep(EVERY_MS);
+  }
+}
+
+async function podsOfJob(kubectl: Kubectl, job: string): Promise<readonly Pod[]> {
+  const text = await kubectl(['get', 'pods', '--selector', `batch.kubernetes.io/job-name=${job}`, '-o', 'json']);
+  return (JSON.parse(text) as { readonly items: Pod[] }).items;
+}
+
+function stateOf({ status }: Pod): ContainerState | undefined {
+  return status?.containerStatuses?.find(({ name }) => name === CONTAINER)?.state;
+}
+
+async function failureOf(kubectl: Kubectl, job: string): Promise<string | undefined> {
+  const { status } = JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job;
+  const failed = status?.conditions?.find(({ type, status: is }) => type === 'Failed' && is === 'True');
+  return failed && (failed.message ?? failed.reason ?? 'without a reason');
+}
