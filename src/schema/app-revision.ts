@@ -178,6 +178,13 @@ export const AppRevisionSpec = z
         'Of revisions that take an image over, by a rollback or a change of sizes: the newest commit of the branch that an earlier revision had. Only another one is a push.',
       )
       .optional(),
+    requestedBy: z
+      .string()
+      .max(256)
+      .describe(
+        'Username of who changed the AppDeployment so that this revision was made. Absent if the change does not say it, or several changes did.',
+      )
+      .optional(),
     source: z.enum(SOURCES).describe('source of the AppDeployment.'),
     requested: Requested,
     resolved: Resolved,

@@ -137,6 +137,7 @@ export const KINDS: readonly Kind[] = [
       wide('Built', '.status.build.image', 'Image that was built.'),
       wide('Commit', '.status.build.commit', 'Commit that was built.'),
       wide('Id', '.spec.id', 'Id in the HTTP API.'),
+      wide('Requested-By', '.spec.requestedBy', 'Who asked for it.'),
       wide('Message', '.status.message', 'What happened.'),
     ],
     selectableFields: ['.spec.deploymentName', '.status.state'],

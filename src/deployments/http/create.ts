@@ -11,6 +11,7 @@ import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
 import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
+import { claimOfCreation } from '../record/requester.ts';
 import { needListener } from './listener-rules.ts';
 import type { CreateDeployment } from './payloads.ts';
 import { type Checking, findingsOfNew } from './platform-checks.ts';
@@ -40,7 +41,9 @@ export async function createRecord(
   const secretName = names(payload.name).variables(randomSuffix());
   const wanted = toResource(payload, namespace, secretName);
   needListener(wanted.spec, settings.hosting);
-  const record = mark ? { ...wanted, metadata: { ...wanted.metadata, annotations: mark } } : wanted;
+  const claim = caller.username === undefined ? undefined : claimOfCreation(caller.username);
+  const annotations = { ...mark, ...claim };
+  const record = mark || claim ? { ...wanted, metadata: { ...wanted.metadata, annotations } } : wanted;
   const findings = await findingsOfNew(creating, record, tenant.id);
   if (findings.length > 0) throw new HttpError(422, findings);
   const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));

@@ -12,6 +12,7 @@ import type { Caller } from '../../organization/facade/authorization.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
 import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
+import { claimOfChange } from '../record/requester.ts';
 import type { Change } from './patch.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
 
@@ -68,7 +69,10 @@ export async function changeRecord(
     }
     const { spec, values, annotations, warnings = [] } = change;
     const { metadata, ...changed } = patchTo(record, spec);
-    const patch = { metadata: { ...metadata, ...(annotations && { annotations }) }, ...changed };
+    const claim =
+      'spec' in changed && caller.username !== undefined ? claimOfChange(record, caller.username) : undefined;
+    const marks = annotations || claim ? { annotations: { ...annotations, ...claim } } : {};
+    const patch = { metadata: { ...metadata, ...marks }, ...changed };
     const changes = 'spec' in patch || annotations !== undefined;
     const write = (dryRun: boolean): Promise<AppDeployment> =>
       caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {

@@ -9,6 +9,7 @@ import { canonical } from './canonical.ts';
 import { imageBase, majorVersion } from './image.ts';
 import { idOf, originGenerationOf, uidOf } from './metadata.ts';
 import { withoutScale } from './requested-scale.ts';
+import { revisionRequesterOf } from './requester.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
 import { generationRevisionId, pushRevisionId, serialRevisionId } from './revision-id.ts';
 import { imageOf } from './revision-image.ts';
@@ -126,6 +127,7 @@ export function wantedRevision(
   );
   const { podsOf: _shared, podsOfParts: _ofParts, ...values } = resolved;
   const runs = resolved.image ?? image;
+  const requestedBy = isPush ? undefined : revisionRequesterOf(record, own);
   const branchCommit = runs !== undefined && commit !== undefined ? branchCommitOf(own) : undefined;
   return {
     create: {
@@ -138,6 +140,7 @@ export function wantedRevision(
       ...(isPush && { pushSerial: push.serial }),
       ...(commit !== undefined && { commit }),
       ...(branchCommit !== undefined && { branchCommit }),
+      ...(requestedBy !== undefined && { requestedBy }),
       source: record.spec.source,
       requested,
       resolved: {

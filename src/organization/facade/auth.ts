@@ -7,7 +7,7 @@ import { Unauthorized } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { Resource } from '../../lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
-import type { Authentication, Credentials } from './authentication.ts';
+import { type Authentication, type Credentials, isNameless } from './authentication.ts';
 import { type Caller, type Identity, senderOf, type Tenant, type Verb } from './authorization.ts';
 
 export interface RequestContext {
@@ -82,7 +82,7 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
       note(request, { user });
       if (!isCounted) await count(request, user);
     } else note(request, { user });
-    return identity.callerOf(sender);
+    return identity.callerOf(sender, isNameless(user, sender) ? undefined : user);
   }
 
   /** A token whose user is cached may have expired. */

@@ -16,6 +16,8 @@ import { synced } from './caches.ts';
 export interface Caller extends Credentials {
   /** A client of the API server with the caller's token. */
   readonly kube: KubeClient;
+  /** Absent where the API server does not say it. */
+  readonly username?: string | undefined;
 }
 
 export interface Tenant {
@@ -26,7 +28,7 @@ export interface Tenant {
 export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete';
 
 export interface Identity {
-  callerOf(sender: Credentials): Caller;
+  callerOf(sender: Credentials, username?: string): Caller;
   /**
    * The tenant of a request. `wanted` is the value of X-Tenant-Id. Throws HttpError 403 if no tenant is found, and if a caller
    * who may only read requests a write.
@@ -108,10 +110,11 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   }
 
   return {
-    callerOf(sender) {
+    callerOf(sender, username) {
       let client: KubeClient | undefined;
       return {
         ...sender,
+        username,
         // Most requests find their answers in the cache.
         get kube() {
           client ??= kube.withToken(sender.token);

@@ -57,7 +57,11 @@ describe('a change', () => {
     for (const write of facade.writes()) {
       expect(write).toMatchObject({ token: TOKEN, fieldManager: 'davit-api' });
       expect(write.body).toEqual({
-        metadata: { uid: metadata.uid, resourceVersion: metadata.resourceVersion },
+        metadata: {
+          uid: metadata.uid,
+          resourceVersion: metadata.resourceVersion,
+          annotations: { 'davit.dev/requested-by': `${id} 2 somebody` },
+        },
         spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 2 },
       });
     }

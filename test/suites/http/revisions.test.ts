@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Revision, RevisionDiff, RevisionList } from '../../../src/deployments/http/revisions/payloads.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { type Answer, aBody, type Facade, makeFacade } from './facade.ts';
+import { type Answer, aBody, type Facade, makeFacade, SOMEBODY } from './facade.ts';
 
 let facade: Facade;
 let id: string;
@@ -67,6 +67,7 @@ describe('list and get', () => {
       updated_at: '2026-01-01T00:00:00Z',
       status: 'CREATING',
       status_message: 'The controller has not created this revision yet.',
+      requested_by: 'somebody',
       source: 'external_docker',
       source_revision_config: config,
     };
@@ -306,5 +307,42 @@ describe('redeploy', () => {
   ])('%s', async (rest, status) => {
     expect((await post(rest)).status).toBe(status);
     expect(facade.writes()).toEqual([]);
+  });
+});
+
+describe('who asked for it', () => {
+  const claim = (): string | undefined => stored()?.metadata.annotations?.['davit.dev/requested-by'];
+
+  it('is the caller of the write that makes the revision', async () => {
+    expect(claim()).toBe('new 1 somebody');
+    facade.snapshot(DEPLOYED);
+    expect((await get(`/${serial(1)}`)).body).toMatchObject({ requested_by: 'somebody' });
+    facade.kube.know(() => 'anna');
+    const headers = { ...SOMEBODY, 'x-api-key': 'token-of-anna' };
+    const { status } = await facade.call('PATCH', `/v2/deployments/${id}`, image('2'), headers);
+    expect(status).toBe(200);
+    expect(claim()).toBe(`${id} 2 anna`);
+    facade.snapshot(DEPLOYED);
+    const { body } = await get();
+    expect(body.resources.map((one: Revision) => one.requested_by)).toEqual(['anna', 'somebody']);
+  });
+
+  it('is not the caller of an earlier write where a change does not say it', async () => {
+    facade.snapshot(DEPLOYED);
+    const record = stored();
+    if (record === undefined) throw new Error('no record');
+    const { metadata, spec } = record;
+    const changed = { ...spec, sourceRevisionConfig: { imageUri: 'registry.example/app:3' } };
+    facade.seed({ metadata: { ...metadata, generation: 2 }, spec: changed });
+    facade.records.fill();
+    const { body } = await get();
+    expect(body.resources.map((one: Revision) => one.requested_by)).toEqual([null, 'somebody']);
+  });
+
+  it('is not known of a caller whose name the API server does not say', async () => {
+    facade.kube.know(() => '');
+    const headers = { ...SOMEBODY, 'x-api-key': 'token-without-a-name' };
+    expect((await facade.call('PATCH', `/v2/deployments/${id}`, image('2'), headers)).status).toBe(200);
+    expect(claim()).toBe('new 1 somebody');
   });
 });

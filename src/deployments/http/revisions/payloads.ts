@@ -23,6 +23,10 @@ export const Revision = z
     updated_at: time,
     status: z.enum(REVISION_STATES),
     status_message: z.string().nullable().describe('The cause of the status, for people.'),
+    requested_by: z
+      .string()
+      .nullable()
+      .describe('Username of who asked for it. null if the change does not say it, or several changes are in it.'),
     source: z.enum(SOURCES),
     source_revision_config: SourceRevisionConfigResponse,
   })
@@ -35,6 +39,7 @@ export const Revision = z
         updated_at: '2026-01-01T00:00:42Z',
         status: 'DEPLOYED',
         status_message: 'The rollout of this revision has finished.',
+        requested_by: 'anna@example.com',
         source: 'external_docker',
         source_revision_config: {
           repo_ref: null,

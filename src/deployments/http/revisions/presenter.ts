@@ -6,6 +6,7 @@ import { type AppDeployment, SourceRevisionConfig } from '../../../schema/app-de
 import type { AppRevision } from '../../../schema/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../../schema/settings.ts';
 import { stalledMessage, updatedAt } from '../../record/api-view.ts';
+import { revisionRequesterOf } from '../../record/requester.ts';
 import { differences } from '../../record/revision-diff.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { revisionsOf } from '../../record/revisions.ts';
@@ -19,7 +20,7 @@ const FURTHEST_BACK = 100;
 export function presentRevisions(record: AppDeployment, revisions: readonly AppRevision[]): Revision[] {
   const own = revisionsOf(record, revisions);
   const wanted = wantedRevisionId(record, revisions);
-  const waiting = wanted !== undefined && !wanted.made ? [notYetMade(record, wanted.id)] : [];
+  const waiting = wanted !== undefined && !wanted.made ? [notYetMade(record, own, wanted.id)] : [];
   const made = own.map((revision) => ({
     serial: revision.spec.revisionSerial ?? 0,
     shown: presentRevision(record, revision),
@@ -42,6 +43,7 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
     updated_at: Date.parse(changed) > Date.parse(created) ? changed : created,
     status: status?.state ?? 'CREATING',
     status_message: stalled ?? status?.message ?? null,
+    requested_by: spec.requestedBy ?? null,
     source: spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, spec.requested.sourceRevisionConfig),
@@ -69,7 +71,7 @@ export function presentDiff(from: AppRevision, to: AppRevision): RevisionDiff {
 }
 
 /** The revision that the record requests, from the record's fields. */
-function notYetMade(record: AppDeployment, id: string): Revision {
+function notYetMade(record: AppDeployment, own: readonly AppRevision[], id: string): Revision {
   const time = updatedAt(record);
   return {
     id,
@@ -77,6 +79,7 @@ function notYetMade(record: AppDeployment, id: string): Revision {
     updated_at: time,
     status: 'CREATING',
     status_message: stalledMessage(record) ?? 'The controller has not created this revision yet.',
+    requested_by: revisionRequesterOf(record, own) ?? null,
     source: record.spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, record.spec.sourceRevisionConfig),
@@ -95,6 +98,7 @@ function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: n
     updated_at: time,
     status: 'SKIPPED',
     status_message: 'A newer revision replaced this one before the controller created it.',
+    requested_by: null,
     source: record.spec.source,
     source_revision_config: { ...toSnake(SourceRevisionConfig.shape, {}), repo_commit_sha: null },
   };

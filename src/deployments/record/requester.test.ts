@@ -1,0 +1,72 @@
+// Who a record and its next revision are attributed to.
+
+import { describe, expect, it } from 'vitest';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { claimOfChange, claimOfCreation, LONGEST_USERNAME, requesterOf, revisionRequesterOf } from './requester.ts';
+
+const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
+const KEY = 'davit.dev/requested-by';
+
+function record(generation: number, claim?: string, status?: AppDeployment['status']): AppDeployment {
+  return {
+    metadata: { name: 'shop', uid, generation, ...(claim !== undefined && { annotations: { [KEY]: claim } }) },
+    ...(status && { status }),
+  } as unknown as AppDeployment;
+}
+function revisionOf(deploymentGeneration: number): AppRevision {
+  return { spec: { deploymentGeneration } } as unknown as AppRevision;
+}
+function reported(observedGeneration: number, status: 'True' | 'False'): NonNullable<AppDeployment['status']> {
+  const ready = { type: 'Ready', status, reason: 'R', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  return { observedGeneration, conditions: [ready] };
+}
+
+describe('the writer of a spec', () => {
+  it.each([
+    ['his own change', record(7, `${uid} 7 anna`), 'anna'],
+    ['a service account', record(7, `${uid} 7 system:serviceaccount:ci:deployer`), 'system:serviceaccount:ci:deployer'],
+    ['a name with spaces', record(7, `${uid} 7 CN=Anna  A, O=x`), 'CN=Anna  A, O=x'],
+    ['his creation', record(1, 'new 1 anna'), 'anna'],
+    ['no claim', record(7), undefined],
+    ['an earlier change', record(8, `${uid} 7 anna`), undefined],
+    ['a later change', record(6, `${uid} 7 anna`), undefined],
+    ['a creation that was changed since', record(2, 'new 1 anna'), undefined],
+    ['a creation in another form', record(2, 'new 2 anna'), undefined],
+    ['a record that was restored', record(7, '0b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11 7 anna'), undefined],
+    ['no name', record(7, `${uid} 7 `), undefined],
+    ['a name that moves the cursor', record(7, `${uid} 7 an\u001B[2Jna`), undefined],
+    ['a name that turns the text', record(7, `${uid} 7 an\u202Ena`), undefined],
+    ['a long name', record(7, `${uid} 7 ${'a'.repeat(LONGEST_USERNAME + 1)}`), undefined],
+  ])('%s', (_reason, of, expected) => {
+    expect(requesterOf(of)).toBe(expected);
+  });
+
+  it('is believed from what the facade writes, for that write alone', () => {
+    expect(requesterOf(record(1, claimOfCreation('anna')?.[KEY]))).toBe('anna');
+    const claim = claimOfChange(record(7), 'anna')?.[KEY];
+    expect([7, 8, 9].map((generation) => requesterOf(record(generation, claim)))).toEqual([
+      undefined,
+      'anna',
+      undefined,
+    ]);
+    expect(claimOfChange(record(7), 'an\nna')).toBeUndefined();
+    expect(claimOfCreation('')).toBeUndefined();
+  });
+});
+
+describe('a revision', () => {
+  const claimed = (status?: AppDeployment['status']): AppDeployment => record(7, `${uid} 7 anna`, status);
+  it.each([
+    ['the first one, of the creation', record(1, 'new 1 anna'), [], 'anna'],
+    ['the change after the newest one', claimed(), [revisionOf(6), revisionOf(2)], 'anna'],
+    ['the same while that one fails', claimed(reported(6, 'False')), [revisionOf(6)], 'anna'],
+    ['after a change of scale that is done', claimed(reported(6, 'True')), [revisionOf(3)], 'anna'],
+    ["another's change before it that no revision has", claimed(reported(5, 'True')), [revisionOf(5)], undefined],
+    ['the same in a record that was paused', claimed(reported(6, 'False')), [revisionOf(5)], undefined],
+    ['the first one, of a change after the creation', record(2, `${uid} 2 anna`), [], undefined],
+    ['a claim of an earlier change', record(8, `${uid} 7 anna`), [revisionOf(7)], undefined],
+  ] as const)('%s', (_reason, of, own, expected) => {
+    expect(revisionRequesterOf(of, own)).toBe(expected);
+  });
+});
