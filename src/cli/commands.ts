@@ -5,6 +5,7 @@ import { completeCommand, completionCommand } from './completion.ts';
 import { deleteCommand } from './delete.ts';
 import { deployCommand } from './deploy.ts';
 import { execCommand } from './exec.ts';
+import { exportCommand } from './export.ts';
 import { listenerCommand } from './listener.ts';
 import { logsCommand } from './logs.ts';
 import { openCommand } from './open.ts';
@@ -30,6 +31,7 @@ export const COMMANDS: readonly Command[] = [
   revisionsCommand,
   diffCommand,
   rollbackCommand,
+  exportCommand,
   deleteCommand,
   platformCommand,
   listenerCommand,
