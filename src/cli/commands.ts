@@ -6,6 +6,7 @@ import { deleteCommand } from './delete.ts';
 import { deployCommand } from './deploy.ts';
 import { envCommand } from './env.ts';
 import { execCommand } from './exec.ts';
+import { exportCommand } from './export.ts';
 import { listenerCommand } from './listener.ts';
 import { logsCommand } from './logs.ts';
 import { runCommand } from './one-off.ts';
@@ -34,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   revisionsCommand,
   diffCommand,
   rollbackCommand,
+  exportCommand,
   deleteCommand,
   platformCommand,
   listenerCommand,

@@ -2,10 +2,12 @@
 // until the deployment is ready.
 
 import { basename, resolve } from 'node:path';
+import type { DeploymentFile } from '../deployments/http/deployment-file.ts';
 import { revisionNames } from '../deployments/record/names.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
 import { API_FLAGS, type Command, type Context, timeoutFlag } from './command.ts';
+import { changedLines, configOf, needSecrets, selectedFile } from './deploy-file.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { listSource, pack, type Source, sizeOf } from './pack.ts';
@@ -29,13 +31,22 @@ export const deployCommand: Command = {
     { name: 'build-command', value: 'TEXT', help: 'command that builds' },
     { name: 'env', value: 'KEY=VALUE', help: 'plain variable, visible; may be given several times', isRepeated: true },
     { name: 'env-file', value: 'FILE', help: 'plain variables of this .env file', isFile: true },
+    {
+      name: 'file',
+      value: 'FILE',
+      help: 'file that describes the deployment; davit.yaml in FOLDER by default',
+      isFile: true,
+    },
+    { name: 'no-file', help: 'read no davit.yaml' },
     timeoutFlag(1800),
     ...API_FLAGS,
   ],
   about: `Uploads what .gitignore and .dockerignore leave, and never .git, .env, node_modules or .venv unless a line such as !.env in
 .dockerignore names them. It prints the log of the build, and of a container that exits its last lines. It ends as soon as
 the revision is ready or has failed. Variables that --env and --env-file do not name stay; --env wins over the file. Secret
-values belong to PROGRAM secrets.`,
+values belong to PROGRAM secrets.
+
+davit.yaml in FOLDER describes the deployment: its fields are changed with the upload, and flags win over it.`,
   run: deployFolder,
 };
 
@@ -49,13 +60,16 @@ async function deployFolder(context: Context): Promise<number> {
   } = context;
   const progress: DeployProgress = {};
   onInterrupt(() => interruptedSentence(progress, suggested));
-  const file = flags.text('env-file');
-  const env = [...(file === undefined ? [] : await variablesIn(file)), ...variablesOf(flags.texts('env'))];
-  const source = await listSource(resolve(folder), flags.text('config') ?? 'langgraph.json');
+  const envFile = flags.text('env-file');
+  const env = [...(envFile === undefined ? [] : await variablesIn(envFile)), ...variablesOf(flags.texts('env'))];
+  const file = await selectedFile(folder, flags);
+  const config = flags.text('config') ?? file?.workflow_config_path ?? 'langgraph.json';
+  const source = await listSource(resolve(folder), config);
   const api = await context.api();
   const options = {
     source,
-    name: flags.text('name'),
+    file,
+    name: flags.text('name') ?? file?.name ?? undefined,
     installCommand: flags.text('install-command'),
     buildCommand: flags.text('build-command'),
     env,
@@ -76,6 +90,8 @@ function interruptedSentence({ created, name, revision }: DeployProgress, sugges
 
 export interface DeployOptions {
   readonly source: Source;
+  /** Absent fields stay as the deployment has them. The other options win over it. */
+  readonly file?: DeploymentFile | undefined;
   /** By default made of the folder's name. */
   readonly name?: string | undefined;
   readonly installCommand?: string | undefined;
@@ -111,15 +127,17 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   const { source, say } = options;
   const name = options.name ?? nameOf(source.folder);
   await needBuilds(api);
-  const { id } = await findOrCreate(api, { name, say }, progress);
+  const before = await findOrCreate(api, { ...options, name }, progress);
+  const { id } = before;
+  needSecrets(options.file, before, options.suggested);
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
-  const env = await variablesAfter(api, id, options.env ?? []);
-  const change = changeOf(objectPath, { ...options, env });
+  const change = changeOf(objectPath, options, await variablesAfter(api, id, options));
   const changed = await api.call<Deployment>('PATCH', `/v2/deployments/${id}`, change);
   const revision = changed.latest_revision_id;
   if (revision === null) throw new Failure(`${name} has no revision of the upload: ${changed.status_message}`);
   progress.revision = revision;
+  for (const line of progress.created === undefined ? changedLines(before, changed) : []) say(line);
   const older = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== revision);
   const [called = ''] = revisionNames(name, [revision, ...older]);
   say(`Revision ${called}.`);
@@ -172,7 +190,7 @@ async function needBuilds(api: HttpApi): Promise<void> {
 
 async function findOrCreate(
   api: HttpApi,
-  { name, say }: { readonly name: string; readonly say: DeployOptions['say'] },
+  { name, say, file }: DeployOptions & { readonly name: string },
   progress: DeployProgress,
 ): Promise<Deployment> {
   const found = await findDeployment(api, name);
@@ -180,7 +198,7 @@ async function findOrCreate(
     const made = await api.call<Deployment>('POST', '/v2/deployments', {
       name,
       source: 'internal_source',
-      source_config: {},
+      source_config: configOf(file),
       source_revision_config: {},
       secrets: [],
     });
@@ -211,22 +229,32 @@ async function upload(api: HttpApi, id: string, source: Source, say: (line: stri
   return target.object_path;
 }
 
-/** The whole list with `set`, because a PATCH replaces it. Empty if nothing is set. */
-async function variablesAfter(api: HttpApi, id: string, set: readonly PlainVariable[]): Promise<PlainVariable[]> {
-  if (set.length === 0) return [];
+/**
+ * The whole list with those of the flags, because a PATCH replaces it: the file's, or what the deployment has by now. Undefined if no
+ * flag sets one.
+ */
+async function variablesAfter(api: HttpApi, id: string, options: DeployOptions): Promise<PlainVariable[] | undefined> {
+  const { file, env: set = [] } = options;
+  if (set.length === 0) return undefined;
+  if (file?.env) return withVariables(file.env, set);
   const { source_config: config } = await api.call<Deployment>('GET', `/v2/deployments/${id}?secrets=names`);
   return withVariables(config.env ?? [], set);
 }
 
-function changeOf(objectPath: string, { source, installCommand, buildCommand, env = [] }: DeployOptions): object {
-  const commands = {
+function changeOf(
+  objectPath: string,
+  { source, file, installCommand, buildCommand }: DeployOptions,
+  env: readonly PlainVariable[] | undefined,
+): object {
+  const config = {
+    ...configOf(file),
     ...(installCommand !== undefined && { install_command: installCommand }),
     ...(buildCommand !== undefined && { build_command: buildCommand }),
-    ...(env.length > 0 && { env }),
+    ...(env && { env }),
   };
   return {
     revision_source: 'internal_source',
     source_revision_config: { source_tarball_path: objectPath, workflow_config_path: source.config },
-    ...(Object.keys(commands).length > 0 && { source_config: commands }),
+    ...(Object.keys(config).length > 0 && { source_config: config }),
   };
 }

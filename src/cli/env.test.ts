@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aRevision, aRecord as aWhole } from '../../test/support/builders.ts';
 import { aRecord, type CliRan, runCli } from '../../test/support/cli-world.ts';
+import { changeLine, differences } from '../deployments/record/revision-diff.ts';
 import type { AppDeploymentSpec } from '../schema/app-deployment.ts';
 import type { Kubectl } from './kubectl.ts';
-import { changeLine, differences } from './revision-diff.ts';
 import { withVariables } from './variables.ts';
 
 const ENV = [

@@ -2,6 +2,7 @@
 
 import { CLUSTER_FLAGS, type Command, type Context, type Flags, HELP, Misuse, type Terminal } from './command.ts';
 import type { ConnectionOptions } from './connection.ts';
+import { InvalidFile } from './deployment-file.ts';
 import type { HttpApi } from './http-api.ts';
 import type { Kubectl, TerminalOptions } from './kubectl.ts';
 import { commandWord, meant, parse } from './parse.ts';
@@ -97,6 +98,7 @@ function connectionOf(flags: Flags, environment: NodeJS.ProcessEnv): ConnectionO
 }
 
 /** The lines to print for a misuse. */
-export function adviceOn({ message }: Misuse): readonly string[] {
-  return [message, `All commands: ${PROGRAM} --help`];
+export function adviceOn(error: Misuse): readonly string[] {
+  const { message } = error;
+  return error instanceof InvalidFile ? [message] : [message, `All commands: ${PROGRAM} --help`];
 }

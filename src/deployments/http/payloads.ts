@@ -98,7 +98,7 @@ const SourceRevisionConfigPayload = z.object(payloadShape(SourceRevisionConfig.s
 /** A public image that fulfils the pod contract (README). The page to try the API sends the example unchanged. */
 const SAMPLE_IMAGE = 'us-docker.pkg.dev/google-samples/containers/gke/hello-app:1.0';
 
-const CreateDeploymentShape = z
+export const CreateDeploymentShape = z
   .object({
     name: Name,
     source: z.enum(SOURCES).describe('Where the image comes from. Immutable.'),

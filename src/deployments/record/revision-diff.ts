@@ -23,7 +23,15 @@ const LONGEST_VALUE = 60;
 
 /** Ordered by field. The scale is no part of a revision, so it is not compared. */
 export function differences(from: AppRevision, to: AppRevision): FieldChange[] {
-  const [before, after] = [fieldsOf(from), fieldsOf(to)];
+  return changesBetween(fieldsOf(from), fieldsOf(to));
+}
+
+/** The fields of two objects that differ. Their values are shown, except those that `differences` hides. */
+export function objectChanges(from: object, to: object): FieldChange[] {
+  return changesBetween(new Map(flattened(from, '')), new Map(flattened(to, '')));
+}
+
+function changesBetween(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): FieldChange[] {
   return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((field): FieldChange[] => {
     const [old, value] = [before.get(field), after.get(field)];
     if (old === value) return [];

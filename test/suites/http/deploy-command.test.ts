@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Serving, serve } from '../../../src/app/server.ts';
 import { type BuildLogOptions, printBuildLog } from '../../../src/cli/build-log.ts';
 import { addressOf, type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy.ts';
+import { parseDeploymentFile } from '../../../src/cli/deployment-file.ts';
 import { type HttpApi, makeHttpApi, Refused } from '../../../src/cli/http-api.ts';
 import { listSource } from '../../../src/cli/pack.ts';
 import { Forbidden } from '../../../src/lib/errors.ts';
@@ -18,6 +19,7 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import type { AppRevision, AppRevisionStatus } from '../../../src/schema/app-revision.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
+import { runCli } from '../../support/cli-world.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import type { FakeRegistry } from '../../support/fake-registry.ts';
 import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
@@ -197,6 +199,84 @@ describe('deploy', () => {
     expect(facade.records.list()).toHaveLength(1);
     expect(record().spec.sourceConfig).toMatchObject({ installCommand: 'pip install .', buildCommand: 'make' });
     expect(record().spec.sourceConfig.env).toEqual([{ name: 'LOG', value: 'debug' }]);
+  });
+
+  describe('with a davit.yaml', () => {
+    const file = {
+      install_command: 'pip install .',
+      resource_spec: { cpu: 0.5, max_scale: 3 },
+      runtime: { port: 3000, health_path: '/healthz' },
+    };
+    const finish = (line: string): void => {
+      if (!line.startsWith('Revision')) return;
+      made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
+      ready('READY');
+    };
+    const changes = ({ said }: Deployed): string[] => said.filter((line) => line.startsWith('Changed '));
+
+    it('creates what it describes, and a second deploy changes nothing but the code', async () => {
+      const first = await run(finish, { file, buildCommand: 'make' });
+      expect([first.error, changes(first)]).toEqual([undefined, []]);
+      const { sourceConfig } = record().spec;
+      expect(sourceConfig).toEqual({
+        installCommand: 'pip install .',
+        buildCommand: 'make',
+        resourceSpec: { cpu: 0.5, maxScale: 3 },
+        runtime: { port: 3000, healthPath: '/healthz' },
+      });
+      const second = await run(finish, { file });
+      expect([second.error, changes(second)]).toEqual([undefined, []]);
+      expect(record().spec.sourceConfig).toEqual(sourceConfig);
+    });
+
+    it('changes what it says, lists that, and leaves the rest; options win', async () => {
+      await run(finish, { file });
+      const again = { install_command: 'uv sync', resource_spec: { max_scale: 5 }, runtime: { health_path: null } };
+      const ran = await run(finish, { file: again, installCommand: 'make deps' });
+      expect([ran.error, changes(ran)]).toEqual([
+        undefined,
+        [
+          'Changed install_command: pip install . -> make deps',
+          'Changed resource_spec.max_scale: 3 -> 5',
+          'Changed runtime.health_path: removed: /healthz',
+        ],
+      ]);
+      expect(record().spec.sourceConfig.runtime).toEqual({ port: 3000 });
+    });
+
+    it('that was exported changes nothing', async () => {
+      await run(finish, { file });
+      const before = record().spec;
+      const text = (await runCli(['export', 'shop'], { kubectl: async () => JSON.stringify(record()) })).out;
+      const ran = await run(finish, { file: parseDeploymentFile(text, 'davit.yaml') });
+      expect([ran.error, changes(ran)]).toEqual([undefined, []]);
+      expect(record().spec.sourceConfig).toEqual(before.sourceConfig);
+    });
+
+    it('that names missing secrets uploads nothing, and says how to set them', async () => {
+      const missing = { file: { secrets: ['API_KEY', 'TOKEN'] }, suggested: ' --namespace=team' };
+      const refused = `shop lacks secrets that its file names. Nothing was uploaded. Set them, then deploy again:
+  kubectl davit secrets shop set API_KEY --namespace=team
+  kubectl davit secrets shop set TOKEN --namespace=team`;
+      const first = await run(finish, missing);
+      expect([first.error, first.said]).toEqual([refused, ['Created deployment shop.']]);
+      const { uid: id } = record().metadata;
+      for (const name of missing.file.secrets)
+        expect((await facade.call('PUT', `/v2/deployments/${id}/secrets/${name}`, { value: 'x' })).status).toBe(200);
+      expect((await run(finish, missing)).error).toBeUndefined();
+    });
+
+    it.each([
+      ['an error in it', 'nmae: a\n', [], 2, /davit\.yaml:1:1: nmae is not a known field: did you mean name\?$/],
+      ['another source', 'source: external_docker\n', [], 2, /deploy uploads a folder, which is internal_source/],
+      ['--file and --no-file', '', ['--file', 'x', '--no-file'], 2, /exclude each other/],
+      ['a --file that is not there', '', ['--file', '/nowhere.yaml'], 1, /^There is no file \/nowhere\.yaml\.$/],
+      ['nothing, by --no-file', 'nmae: a\n', ['--no-file'], 1, /has no HTTP API/],
+    ] as const)('sends nothing for %s', async (_what, text, flags, code, words) => {
+      await writeFile(join(folder, 'davit.yaml'), text);
+      const ran = await runCli(['deploy', folder, ...flags]);
+      expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });
+    });
   });
 
   it('ends with the failed step when the build fails; the log is whole', async () => {

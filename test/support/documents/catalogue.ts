@@ -130,6 +130,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit listener revoke NAME': TWO_CLUSTERS,
   [RELEASE_WORKS]: TWO_CLUSTERS,
 
+  'kubectl davit export agent': CLI,
   'kubectl davit wait agent': CLI,
   'kubectl davit deploy ./agent --name agent --timeout 900 || exit 1': CLI,
   'kubectl davit status': CLI,

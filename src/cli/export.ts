@@ -1,0 +1,24 @@
+// Prints davit.yaml from a deployment.
+
+import { stringify } from 'yaml';
+import { FILE_NAME, fileOf } from '../deployments/http/deployment-file.ts';
+import { type Command, DEPLOYMENT } from './command.ts';
+import { PROGRAM } from './program.ts';
+import { readRecord } from './records.ts';
+
+export const exportCommand: Command = {
+  name: 'export',
+  purpose: `print the ${FILE_NAME} that describes it, with secrets by name`,
+  words: [DEPLOYMENT],
+  flags: [],
+  about: `Prints what the deployment asks for, without defaults and without values of secrets. To deploy the folder with it:
+
+  PROGRAM export agent > ./agent/${FILE_NAME}
+  PROGRAM deploy ./agent`,
+  async run({ words: [name = ''], kubectl, say }) {
+    const file = fileOf(await readRecord(kubectl, name));
+    say(`# Written by ${PROGRAM} export. What is left out stays as the deployment has it.`);
+    say(stringify(file, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd());
+    return 0;
+  },
+};

@@ -1,0 +1,135 @@
+// davit.yaml, one deployment beside its code: the fields of source_config and of source_revision_config stand at its top level, under
+// the API's names. Its schema and its rules are those of a request, and it has no values of secrets.
+
+import { z } from 'zod';
+import { snake, toSnake } from '../../lib/http/casing.ts';
+import { unknownFields } from '../../lib/http/unknown-fields.ts';
+import { asArray, asObject, isObject } from '../../lib/json-value.ts';
+import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
+import { type AppDeployment, SourceConfig, SourceRevisionConfig } from '../../schema/app-deployment.ts';
+import type { Finding } from '../../schema/findings.ts';
+import { VariableName } from '../../schema/primitives.ts';
+import { ResourceSpec } from '../../schema/resource-spec.ts';
+import { SOURCES, type Source } from '../../schema/source-rules.ts';
+import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
+import { foreignRules, nameRule, plainVariableRule, podRules, sizeRule, variableRules } from './rules.ts';
+import { presentRuntime, runtimeRule } from './runtime.ts';
+
+export const FILE_NAME = 'davit.yaml';
+/** Source of a file that names none: the folder beside it is uploaded. */
+export const DEFAULT_SOURCE: Source = 'internal_source';
+
+const { name, secret_references } = CreateDeploymentShape.shape;
+const CONFIG = CreateDeploymentShape.shape.source_config.shape;
+// An upload names its own path.
+const { source_tarball_path: _ofUpload, ...REVISION_CONFIG } = CreateDeploymentShape.shape.source_revision_config.shape;
+
+export const DeploymentFile = z
+  .object({
+    name: name.describe(`${name.description ?? ''} If absent, the name of the folder.`).nullish(),
+    source: z
+      .enum(SOURCES)
+      .describe(`Where the image comes from. If absent, ${DEFAULT_SOURCE}: the folder is uploaded and built.`)
+      .nullish(),
+    ...REVISION_CONFIG,
+    ...CONFIG,
+    secrets: z
+      .array(VariableName)
+      .max(MOST_SECRETS)
+      .describe('Names of the secret variables that the deployment needs. A file never has their values.')
+      .nullish(),
+    secret_references,
+  })
+  .describe(
+    'One deployment beside its code. What it leaves out stays as the deployment has it. In resource_spec and runtime, null sets a field back to its default.',
+  );
+export type DeploymentFile = z.output<typeof DeploymentFile>;
+
+/** The fields of a request to create or change a deployment that a file gives. Names of secrets are no part of it. */
+export interface FileRequest {
+  readonly source_config: Readonly<Record<string, unknown>>;
+  readonly source_revision_config: Readonly<Record<string, unknown>>;
+  readonly secret_references?: unknown;
+}
+
+export function requestOf(file: Readonly<Record<string, unknown>>): FileRequest {
+  const of = (shape: object): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(file).filter(([field, value]) => Object.hasOwn(shape, field) && isSet(value)));
+  return {
+    source_config: of(CONFIG),
+    source_revision_config: of(REVISION_CONFIG),
+    ...of({ secret_references }),
+  };
+}
+
+/** Of a request whose fields may have wrong types. A file may leave out what its source needs: a deployment may have it. */
+const RULES: readonly Rule[] = [
+  nameRule,
+  (draft) => foreignRules(SOURCES.find((one) => one === draft['source']) ?? DEFAULT_SOURCE, draft),
+  sizeRule,
+  podRules,
+  variableRules,
+  plainVariableRule,
+  runtimeRule,
+];
+
+/** What is wrong with a file's content, by places in the file. Type extra_forbidden: its key is not known. */
+export function fileFindings(content: unknown): Finding[] {
+  const file = asObject(content);
+  const secrets = asArray(file['secrets']).map((one) => ({ name: one }));
+  const draft = { name: file['name'], source: file['source'], ...requestOf(file), secrets };
+  const ofRules = RULES.flatMap((rule) => [...rule(draft)]).map(({ loc, ...rest }) => ({ ...rest, loc: inFile(loc) }));
+  const unknown = unknownFields({ body: DeploymentFile }, content).map(({ loc, ...rest }) => ({
+    ...rest,
+    loc: loc.slice(1),
+  }));
+  return [...unknown, ...findingsIn(DeploymentFile, content, []).map(namesAlone), ...ofRules];
+}
+
+/** Whoever writes values of secrets into a file learns why they are refused. */
+function namesAlone(finding: Finding): Finding {
+  const isOfSecrets = finding.loc[0] === 'secrets' && ['string_type', 'list_type'].includes(finding.type);
+  if (!isOfSecrets) return finding;
+  const at = finding.loc.length === 1 ? 'a list of names' : 'a name';
+  return { ...finding, msg: `must be ${at}: the values of secrets do not belong in this file` };
+}
+
+function inFile([first, ...rest]: Finding['loc']): Finding['loc'] {
+  if (first === 'source_config' || first === 'source_revision_config') return rest;
+  return first === 'secrets' ? [first, ...rest.slice(0, 1)] : [first ?? '', ...rest];
+}
+
+/** The file that a record comes from: what it asks for, without defaults, and secrets by name. */
+export function fileOf({ metadata, spec }: AppDeployment): Readonly<Record<string, unknown>> {
+  const { resourceSpec, runtime, listenerConfig, ...config } = spec.sourceConfig;
+  const { sourceTarballPath: _ofUpload, ...revision } = spec.sourceRevisionConfig;
+  const whole = {
+    name: metadata.name,
+    source: spec.source,
+    ...toSnake(SourceRevisionConfig.shape, revision),
+    ...toSnake(SourceConfig.shape, config),
+    resource_spec: toSnake(ResourceSpec.shape, resourceSpec ?? {}),
+    runtime: presentRuntime(runtime),
+    listener_config: listenerConfig && { k8s_namespace: listenerConfig.k8sNamespace },
+    secrets: spec.secrets.map((one) => one.name),
+    secret_references: spec.secretReferences?.map((one) =>
+      Object.fromEntries(Object.entries(one).map(([field, value]) => [snake(field), value])),
+    ),
+  };
+  return asObject(withoutUnset(whole));
+}
+
+/** Leaves out null, and objects and lists that are empty without it. Elements of lists stay whole. */
+export function withoutUnset(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const kept = Object.entries(value).map(([field, inner]) => [field, withoutUnset(inner)] as const);
+  return Object.fromEntries(kept.filter(([, inner]) => isSet(inner) && !isEmpty(inner)));
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
