@@ -41,8 +41,9 @@ type Answer = Deployment & { readonly secrets: readonly { readonly name: string 
 
 /** Throws Failure if the file names secrets that the deployment lacks. */
 export function needSecrets(file: DeploymentFile | undefined, deployment: Deployment, suggested: string): void {
+  if (!file?.secrets) return;
   const there = new Set((deployment as Answer).secrets.map(({ name }) => name));
-  const missing = (file?.secrets ?? []).filter((name) => !there.has(name));
+  const missing = file.secrets.filter((name) => !there.has(name));
   if (missing.length === 0) return;
   const { name } = deployment;
   const commands = missing.map((key) => `  ${PROGRAM} secrets ${name} set ${key}${suggested}`);

@@ -107,7 +107,7 @@ function sentenceOf({ loc, msg }: Finding): string {
   return `${path.trim() === '' && !isNamed ? 'The file ' : path}${msg}`;
 }
 
-/** Of the key that is not known, otherwise of the value; of what surrounds it if it is missing. */
+/** The place of the key that is not known, otherwise of the value, or of what surrounds a missing one. */
 function offsetOf({ contents }: Document.Parsed, { loc, type }: Finding): number {
   let node: Node | null = contents;
   let at = contents?.range?.[0] ?? 0;

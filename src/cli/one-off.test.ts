@@ -98,6 +98,20 @@ describe('run', () => {
     expect(ran).toMatchObject({ code: 1, err: expect.stringContaining('failed: was active too long') });
   });
 
+  it('does not pass on the exit code of a command that was ended for its time', async () => {
+    const over = { type: 'FailureTarget', status: 'True', reason: 'DeadlineExceeded', message: 'was active too long' };
+    const ended = { name: 'davit-run', state: { terminated: { exitCode: 137 } } };
+    const pod = { metadata: { name: 'shop--run-abcde-x' }, status: { containerStatuses: [ended] } };
+    const of = (conditions: readonly object[]): Readonly<Record<string, unknown>> => ({
+      pods: { items: [pod] },
+      'jobs.batch': { status: { conditions } },
+    });
+    const ran = async (conditions: readonly object[]): Promise<object> =>
+      runCli(['run', 'shop', '--', 'ls'], { kubectl: world(of(conditions)).kubectl });
+    expect(await ran([over])).toMatchObject({ code: 1, err: expect.stringContaining('failed: DeadlineExceeded: was') });
+    expect(await ran([{ ...over, reason: 'BackoffLimitExceeded' }])).toMatchObject({ code: 137 });
+  });
+
   it.each<[string, string[], Readonly<Record<string, unknown>>, number, RegExp]>([
     ['a command', ['run', 'shop'], {}, 2, /^Which command\?/],
     ['an active revision', ['run', 'shop', '--', 'ls'], { [RECORDS]: aRecord() }, 1, /no active revision yet/],

@@ -15,6 +15,10 @@ import { FIELD_MANAGER, listOf, readRecord, readRevisions } from './records.ts';
 
 const TIMEOUT_SECONDS = 3600;
 const EVERY_MS = 1000;
+/** Reason of a Job whose activeDeadlineSeconds are over. */
+const OVER_TIME = 'DeadlineExceeded';
+/** A Job gets the first of these when its pods are to be ended, and the second when they have ended. */
+const FAILED = new Set(['FailureTarget', 'Failed']);
 const CONTAINER = 'davit-run';
 
 interface ReplicaSet extends KubeObject {
@@ -99,9 +103,11 @@ async function follow({ kubectl, onTerminal, warn }: Context, job: string): Prom
       await onTerminal(['logs', pod.metadata.name, `--container=${CONTAINER}`, '--follow']);
       continue;
     }
-    if (state?.terminated) return state.terminated.exitCode;
     // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
     const failure = await failureOf(kubectl, job);
+    // A command that exits fails its Job, too. One that is ended for its time has an exit code that says nothing of it.
+    const isOver = failure?.startsWith(OVER_TIME) === true;
+    if (state?.terminated && !isOver) return state.terminated.exitCode;
     if (failure !== undefined) throw new Failure(`Job ${job} failed: ${failure}`);
     const trouble = pod && podFailure([pod])?.message;
     if (trouble !== undefined && trouble !== warned) warn(trouble);
@@ -122,6 +128,6 @@ function stateOf({ status }: Pod): ContainerState | undefined {
 
 async function failureOf(kubectl: Kubectl, job: string): Promise<string | undefined> {
   const { status } = JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job;
-  const failed = status?.conditions?.find(({ type, status: is }) => type === 'Failed' && is === 'True');
-  return failed && (failed.message ?? failed.reason ?? 'without a reason');
+  const failed = status?.conditions?.find(({ type, status: is }) => FAILED.has(type) && is === 'True');
+  return failed && [failed.reason, failed.message].filter(Boolean).join(': ');
 }

@@ -62,7 +62,7 @@ export function requestOf(file: Readonly<Record<string, unknown>>): FileRequest 
   };
 }
 
-/** Of a request whose fields may have wrong types. A file may leave out what its source needs: a deployment may have it. */
+/** They take a request whose fields may have wrong types. A file may leave out what its source needs: a deployment may have it. */
 const RULES: readonly Rule[] = [
   nameRule,
   (draft) => foreignRules(SOURCES.find((one) => one === draft['source']) ?? DEFAULT_SOURCE, draft),

@@ -1,8 +1,13 @@
 // An image that keeps nothing of the platform's contract: another port, health path and command, names of its own for the values,
 // and a migration before each rollout.
 
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Tenant } from '../../support/platform.ts';
+import { writePlugin } from '../../support/plugin.ts';
 import { type Attached, attach, eventually } from '../../support/running-davit.ts';
 
 const davit: Attached = attach(inject('davit'));
@@ -147,7 +152,53 @@ withPods('an image with a runtime of its own', () => {
     const jobs = await davit.kubectl(['get', 'jobs', '-n', tenant.namespace, '-o', 'name']);
     expect(jobs.trim()).toBe('');
   }, 120_000);
+
+  it('a command runs once in a pod of its own, with the values, variables and database of what serves', async () => {
+    await change({ env: [{ name: 'GREETING', value: 'plain' }] });
+    await ready();
+    const { rows } = await ask();
+    const ran = await plugin('run', 'foreign', '--timeout', '60', '--', ...script(ONCE));
+    expect(ran).toMatchObject({ code: 7, out: `plain ${rows.length}\n` });
+    const again = await plugin('run', 'foreign', '--', 'sh', '-c', 'exit 0');
+    expect([again.code, again.err]).toEqual([0, expect.stringMatching(/^Job foreign--run-\w+ runs the command\.\n/)]);
+    expect(await plugin('run', 'foreign', '--timeout', '3', '--', 'sleep', '60')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/Job foreign--run-\w+ failed: .*deadline/),
+    });
+    // The pods of these Jobs are no part of the deployment.
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({ status: 'READY' });
+    expect((await ask()).rows).toHaveLength(rows.length);
+  }, 120_000);
 });
+
+/** Reaches the database by variables of its own names. */
+const ONCE = `
+import pg from 'pg';
+const client = new pg.Client();
+await client.connect();
+const { rows } = await client.query('SELECT role FROM migrated');
+await client.end();
+console.log(process.env.GREETING, rows.length);
+process.exit(7);
+`;
+
+async function plugin(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'davit-plugin-'));
+  try {
+    const path = await writePlugin(folder);
+    return await new Promise((resolve) => {
+      const [command, name, ...rest] = args;
+      const all = [path, String(command), String(name), '-n', tenant.namespace, ...rest];
+      const PATH = [dirname(davit.kubectlPath), process.env['PATH']].join(delimiter);
+      const env = { ...process.env, PATH, KUBECONFIG: davit.kubeconfig };
+      const child = execFile(process.execPath, all, { env }, (_error, out, err) => {
+        resolve({ code: child.exitCode ?? 1, out, err });
+      });
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
 
 /** Answers with the platform's variables of stores, of which it needs none. */
 const ALONE = `

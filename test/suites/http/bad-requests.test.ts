@@ -562,7 +562,12 @@ describe('ignored values', () => {
     expect(made?.body).toEqual({
       apiVersion: 'davit.dev/v1alpha1',
       kind: 'AppDeployment',
-      metadata: { name: 'shop', namespace: 'team-a', finalizers: ['davit.dev/teardown'] },
+      metadata: {
+        name: 'shop',
+        namespace: 'team-a',
+        finalizers: ['davit.dev/teardown'],
+        annotations: { 'davit.dev/requested-by': 'new 1 somebody' },
+      },
       spec,
     });
   });

@@ -14,6 +14,7 @@ const DEVELOPING = { notRun: 'it is for who changes Davit, and its failure would
 const TWO_CLUSTERS = { notRun: 'it needs two clusters; test/suites/integration/two-clusters.test.ts runs it' };
 
 const CLI = { notRun: 'test/suites/integration/cli.test.ts and src/cli/*.test.ts run each command' };
+const RUNS = { notRun: 'test/suites/e2e/runtime.test.ts runs other commands in real pods' };
 const REAL_PODS = { notRun: 'only a kubelet with real pods answers it; src/cli/*.test.ts run it with another kubectl' };
 
 const RELEASE_WORKS = `kubectl get lsnw -n davit-lsn-ID -o name | xargs -I{} kubectl patch {} -n davit-lsn-ID --type=merge -p '{"metadata":{"finalizers":null}}'`;
@@ -163,6 +164,10 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit logs agent --component queue --previous': REAL_PODS,
   'kubectl davit open agent --port 8080': REAL_PODS,
   'kubectl davit exec agent -- sh': REAL_PODS,
+  'kubectl delete job': { notRun: 'it is half of a command' },
+  'kubectl get appr -o wide': { notRun: 'its columns are in the CustomResourceDefinition' },
+  'kubectl davit run agent -- python manage.py clearsessions': RUNS,
+  'kubectl davit run agent --timeout 600 -- sh -c \'pg_dump "$POSTGRES_URI" | wc -c\'': RUNS,
   'kubectl davit exec agent -c postgres -- psql -h 127.0.0.1 -U postgres': REAL_PODS,
 
   'kubectl create secret generic gitea-credentials -n davit-org --from-file=token=./token': 'integration',
