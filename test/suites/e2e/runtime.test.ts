@@ -161,7 +161,9 @@ withPods('an image with a runtime of its own', () => {
     expect(ran).toMatchObject({ code: 7, out: `plain ${rows.length}\n` });
     const again = await plugin('run', 'foreign', '--', 'sh', '-c', 'exit 0');
     expect([again.code, again.err]).toEqual([0, expect.stringMatching(/^Job foreign--run-\w+ runs the command\.\n/)]);
-    expect(await plugin('run', 'foreign', '--timeout', '3', '--', 'sleep', '60')).toMatchObject({
+    expect(
+      await plugin('run', 'foreign', '--timeout', '3', '--', 'sh', '-c', 'trap "exit 1" TERM; sleep 60 & wait'),
+    ).toMatchObject({
       code: 1,
       err: expect.stringMatching(/Job foreign--run-\w+ failed: .*deadline/),
     });
