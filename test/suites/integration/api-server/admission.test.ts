@@ -1166,6 +1166,78 @@ describe('fields with an effect beyond the pods', () => {
   });
 });
 
+describe('who asked for a change', () => {
+  const KEY = 'davit.dev/requested-by';
+  const ANOTHER = 'anna@example.com';
+  const REFUSED = `the annotation ${KEY} names another user or another change`;
+  const scaled = { sourceConfig: { resourceSpec: { maxScale: 3 } } };
+  const claiming = (claim: string | null, spec?: object): object => ({
+    metadata: { annotations: { [KEY]: claim } },
+    ...(spec && { spec }),
+  });
+  const created = (as: string | undefined, claim: string, name = 'who'): Promise<Answer> =>
+    door.call(
+      'POST',
+      `${DAVIT}/appdeployments?dryRun=All`,
+      { ...aRecord(docker(), name), metadata: { name, annotations: { [KEY]: claim } } },
+      as,
+    );
+
+  it('of a creation: only the one who creates it', async () => {
+    expect(await created(EDITOR, `new 1 ${EDITOR}`)).toMatchObject({ message: '', status: 201 });
+    const { status, message } = await created(EDITOR, `new 1 ${ANOTHER}`);
+    expect(status).toBe(403);
+    expect(message).toContain(REFUSED);
+    expect((await created(EDITOR, `new 2 ${EDITOR}`)).message).toContain(REFUSED);
+  });
+
+  it('an administrator restores what others created, and anybody a record that was changed', async () => {
+    expect(await created(undefined, `new 1 ${ANOTHER}`)).toMatchObject({ message: '', status: 201 });
+    const old = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
+    expect(await created(EDITOR, `${old} 1 ${ANOTHER}`)).toMatchObject({ message: '', status: 201 });
+  });
+
+  it('of a change: only its own author, in the write that makes the generation', async () => {
+    await make(docker(), 'who-changes');
+    const { body } = await door.call('GET', `${DAVIT}/appdeployments/who-changes`);
+    const { uid } = body['metadata'] as { uid: string };
+    const write = (claim: string | null, spec?: object, query?: string): Promise<Answer> =>
+      patch(EDITOR, 'who-changes', claiming(claim, spec), query);
+    expect(await write(`${uid} 2 ${EDITOR}`, scaled)).toMatchObject({ message: '', status: 200 });
+    const forged: readonly [string, object?][] = [
+      [`${uid} 2 ${ANOTHER}`, scaled],
+      [`${uid} 3 ${EDITOR}`, scaled],
+      // For a change that somebody else has made, or is going to make.
+      [`${uid} 1 ${EDITOR}`],
+      [`new 1 ${EDITOR}`],
+      [`${uid} 2 ${EDITOR}`],
+      [`${uid} 2 ${ANOTHER}`],
+    ];
+    for (const [claim, spec] of forged) {
+      // oxlint-disable-next-line no-await-in-loop -- a few dry runs
+      expect((await write(claim, spec)).message, claim).toContain(REFUSED);
+    }
+    expect((await patch(undefined, 'who-changes', claiming(`${uid} 2 ${ANOTHER}`, scaled))).message).toContain(REFUSED);
+  });
+
+  it('writes that say nothing of it are as before, whatever an earlier one has said', async () => {
+    await make(docker(), 'who-edits');
+    const { body } = await door.call('GET', `${DAVIT}/appdeployments/who-edits`);
+    const { uid } = body['metadata'] as { uid: string };
+    expect((await patch(EDITOR, 'who-edits', claiming(`${uid} 2 ${EDITOR}`, scaled), '')).status).toBe(200);
+    const finalizers = { metadata: { finalizers: ['davit.dev/teardown'] } };
+    expect(await patch(CONTROLLER, 'who-edits', finalizers)).toMatchObject({ message: '', status: 200 });
+    const next = { spec: { sourceConfig: { resourceSpec: { maxScale: 4 } } } };
+    expect(await patch(undefined, 'who-edits', next, '')).toMatchObject({ message: '', status: 200 });
+    // An earlier state of the record, as a tool keeps it in a repository.
+    expect(await patch(EDITOR, 'who-edits', claiming(`${uid} 1 ${ANOTHER}`))).toMatchObject({
+      message: '',
+      status: 200,
+    });
+    expect(await patch(EDITOR, 'who-edits', claiming(null))).toMatchObject({ message: '', status: 200 });
+  });
+});
+
 describe('hosting mode', () => {
   const cloud = ['internal_docker', 'internal_source', 'internal_template', 'codehost'];
   function least(source: string): Spec {
@@ -1377,77 +1449,5 @@ describe('hosting mode', () => {
   it('disabled policies are removed', async () => {
     await release('--set', 'admission.enabled=false');
     await eventually(async () => expect((await create(EDITOR, references(['others']))).status).toBe(201));
-  });
-});
-
-describe('who asked for a change', () => {
-  const KEY = 'davit.dev/requested-by';
-  const ANOTHER = 'anna@example.com';
-  const REFUSED = `the annotation ${KEY} names another user or another change`;
-  const scaled = { sourceConfig: { resourceSpec: { maxScale: 3 } } };
-  const claiming = (claim: string | null, spec?: object): object => ({
-    metadata: { annotations: { [KEY]: claim } },
-    ...(spec && { spec }),
-  });
-  const created = (as: string | undefined, claim: string, name = 'who'): Promise<Answer> =>
-    door.call(
-      'POST',
-      `${DAVIT}/appdeployments?dryRun=All`,
-      { ...aRecord(docker(), name), metadata: { name, annotations: { [KEY]: claim } } },
-      as,
-    );
-
-  it('of a creation: only the one who creates it', async () => {
-    expect(await created(EDITOR, `new 1 ${EDITOR}`)).toMatchObject({ message: '', status: 201 });
-    const { status, message } = await created(EDITOR, `new 1 ${ANOTHER}`);
-    expect(status).toBe(403);
-    expect(message).toContain(REFUSED);
-    expect((await created(EDITOR, `new 2 ${EDITOR}`)).message).toContain(REFUSED);
-  });
-
-  it('an administrator restores what others created, and anybody a record that was changed', async () => {
-    expect(await created(undefined, `new 1 ${ANOTHER}`)).toMatchObject({ message: '', status: 201 });
-    const old = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
-    expect(await created(EDITOR, `${old} 1 ${ANOTHER}`)).toMatchObject({ message: '', status: 201 });
-  });
-
-  it('of a change: only its own author, in the write that makes the generation', async () => {
-    await make(docker(), 'who-changes');
-    const { body } = await door.call('GET', `${DAVIT}/appdeployments/who-changes`);
-    const { uid } = body['metadata'] as { uid: string };
-    const write = (claim: string | null, spec?: object, query?: string): Promise<Answer> =>
-      patch(EDITOR, 'who-changes', claiming(claim, spec), query);
-    expect(await write(`${uid} 2 ${EDITOR}`, scaled)).toMatchObject({ message: '', status: 200 });
-    const forged: readonly [string, object?][] = [
-      [`${uid} 2 ${ANOTHER}`, scaled],
-      [`${uid} 3 ${EDITOR}`, scaled],
-      // For a change that somebody else has made, or is going to make.
-      [`${uid} 1 ${EDITOR}`],
-      [`new 1 ${EDITOR}`],
-      [`${uid} 2 ${EDITOR}`],
-      [`${uid} 2 ${ANOTHER}`],
-    ];
-    for (const [claim, spec] of forged) {
-      // oxlint-disable-next-line no-await-in-loop -- a few dry runs
-      expect((await write(claim, spec)).message, claim).toContain(REFUSED);
-    }
-    expect((await patch(undefined, 'who-changes', claiming(`${uid} 2 ${ANOTHER}`, scaled))).message).toContain(REFUSED);
-  });
-
-  it('writes that say nothing of it are as before, whatever an earlier one has said', async () => {
-    await make(docker(), 'who-edits');
-    const { body } = await door.call('GET', `${DAVIT}/appdeployments/who-edits`);
-    const { uid } = body['metadata'] as { uid: string };
-    expect((await patch(EDITOR, 'who-edits', claiming(`${uid} 2 ${EDITOR}`, scaled), '')).status).toBe(200);
-    const finalizers = { metadata: { finalizers: ['davit.dev/teardown'] } };
-    expect(await patch(CONTROLLER, 'who-edits', finalizers)).toMatchObject({ message: '', status: 200 });
-    const next = { spec: { sourceConfig: { resourceSpec: { maxScale: 4 } } } };
-    expect(await patch(undefined, 'who-edits', next, '')).toMatchObject({ message: '', status: 200 });
-    // An earlier state of the record, as a tool keeps it in a repository.
-    expect(await patch(EDITOR, 'who-edits', claiming(`${uid} 1 ${ANOTHER}`))).toMatchObject({
-      message: '',
-      status: 200,
-    });
-    expect(await patch(EDITOR, 'who-edits', claiming(null))).toMatchObject({ message: '', status: 200 });
   });
 });
