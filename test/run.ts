@@ -4,7 +4,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { needs, type Project, prepare } from './support/needs.ts';
 import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/parallel-runs.ts';
@@ -76,9 +76,11 @@ await prepare(projectsOf(asked), say);
 const compiled = await mkdtemp(join(tmpdir(), 'davit-compiled-'));
 /**
  * Davit's processes are started some hundred times, and reading its source takes half of a start. Kubernetes' take a fifth less
- * time when they collect garbage more rarely; how much memory that is has a bound.
+ * time when they collect garbage more rarely; how much memory that is has a bound: a twelfth of the machine's, of which up to five
+ * API servers take part at a time.
  */
-const env = { NODE_COMPILE_CACHE: compiled, GOGC: '400', GOMEMLIMIT: '1GiB' };
+const mebibytes = Math.max(1024, Math.floor(totalmem() / 12 / 2 ** 20));
+const env = { NODE_COMPILE_CACHE: compiled, GOGC: '800', GOMEMLIMIT: `${mebibytes}MiB` };
 const tests = await runLanes(lanes, { say, children, isStopped: () => stopped, env });
 await rm(compiled, { recursive: true, force: true });
 const { passed, failed, skipped } = sum([tests, stopped ? { ...NONE, failed: 1 } : NONE]);
