@@ -4,6 +4,7 @@
 import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { settleAll } from '../deployments/cluster/settle-all.ts';
 import { hasDrifted } from '../deployments/plan/drift.ts';
+import { commitOf } from '../deployments/record/build-source.ts';
 import { buildName } from '../deployments/record/names.ts';
 import { type RegistrySettings, repositoryOf, uploadTag } from '../deployments/record/registry-names.ts';
 import { overlayWrite } from '../lib/controller/cluster.ts';
@@ -92,7 +93,7 @@ function sourceOf({ revision, record }: BuildToDo): BuildSource | undefined {
   if (sourceTarballPath !== undefined) return { kind: 'upload', tag: uploadTag(sourceTarballPath) };
   const { repoUrl } = record.spec.sourceConfig;
   if (repoUrl === undefined) return undefined;
-  return { kind: 'git', url: repoUrl, ref: revision.status?.build?.commit ?? revision.spec.commit ?? repoRef };
+  return { kind: 'git', url: repoUrl, ref: commitOf(revision) ?? repoRef };
 }
 
 async function credentialsFor(

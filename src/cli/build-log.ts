@@ -16,6 +16,8 @@ export interface Deployment {
   readonly status_message: string;
   readonly conditions: readonly { readonly type: string; readonly status: string; readonly message: string }[];
   readonly source_config: { readonly custom_url: string | null; readonly env?: readonly PlainVariable[] | null };
+  readonly source_revision_config: { readonly workflow_config_path: string | null };
+  readonly secrets: readonly { readonly name: string }[];
   readonly internal_url: string | null;
   readonly latest_revision_id: string | null;
   readonly active_revision_id: string | null;

@@ -451,6 +451,8 @@ describe('the command', { timeout: 60_000 }, () => {
       status: 'UNUSED',
       conditions: [],
       source_config: { custom_url: null },
+      source_revision_config: { workflow_config_path: null },
+      secrets: [],
       latest_revision_id: ID,
     };
 

@@ -36,13 +36,10 @@ export function configOf(file: DeploymentFile | undefined): Readonly<Record<stri
   return requestOf(file ?? {}).source_config;
 }
 
-/** An answer, with the lists that only a file is compared with. */
-type Answer = Deployment & { readonly secrets: readonly { readonly name: string }[] };
-
 /** Throws Failure if the file names secrets that the deployment lacks. */
 export function needSecrets(file: DeploymentFile | undefined, deployment: Deployment, suggested: string): void {
   if (!file?.secrets) return;
-  const there = new Set((deployment as Answer).secrets.map(({ name }) => name));
+  const there = new Set(deployment.secrets.map(({ name }) => name));
   const missing = file.secrets.filter((name) => !there.has(name));
   if (missing.length === 0) return;
   const { name } = deployment;
@@ -61,8 +58,6 @@ export function changedLines(before: Deployment, after: Deployment): string[] {
   );
 }
 
-function comparable({ source_config: config, ...deployment }: Deployment): object {
-  const { source_revision_config: revision } = deployment as { readonly source_revision_config?: object };
-  const { workflow_config_path: path } = { workflow_config_path: null, ...revision };
-  return withoutUnset({ workflow_config_path: path, ...config }) as object;
+function comparable({ source_config: config, source_revision_config: revision }: Deployment): object {
+  return withoutUnset({ workflow_config_path: revision.workflow_config_path, ...config }) as object;
 }

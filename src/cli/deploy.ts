@@ -13,7 +13,7 @@ import { Failure } from './kubectl.ts';
 import { listSource, pack, type Source, sizeOf } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { untilReady } from './rollout.ts';
-import { variablesIn, variablesOf, withVariables } from './variables.ts';
+import { variablesFrom, withVariables } from './variables.ts';
 
 export const deployCommand: Command = {
   name: 'deploy',
@@ -60,8 +60,7 @@ async function deployFolder(context: Context): Promise<number> {
   } = context;
   const progress: DeployProgress = {};
   onInterrupt(() => interruptedSentence(progress, suggested));
-  const envFile = flags.text('env-file');
-  const env = [...(envFile === undefined ? [] : await variablesIn(envFile)), ...variablesOf(flags.texts('env'))];
+  const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
   const file = await selectedFile(folder, flags);
   const config = flags.text('config') ?? file?.workflow_config_path ?? 'langgraph.json';
   const source = await listSource(resolve(folder), config);

@@ -1,15 +1,14 @@
 // The plain variables of a deployment, whose values everybody who reads the record sees. secrets.ts has those that are secret.
 
-import { askingForRevision } from '../deployments/record/revision-request.ts';
+import { askingForRevision, isUnseen } from '../deployments/record/revision-request.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, print } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord, requestRevision } from './records.ts';
-import { isUnseenRollback } from './restart.ts';
 import { tableOf } from './table.ts';
-import { variablesIn, variablesOf, withVariables } from './variables.ts';
+import { variablesFrom, withVariables } from './variables.ts';
 
 export const envCommand: Command = {
   name: 'env',
@@ -49,8 +48,7 @@ async function list(context: Context, name: string, unexpected: readonly string[
 }
 
 async function set(context: Context, name: string, words: readonly string[]): Promise<number> {
-  const file = context.flags.text('from-file');
-  const given = [...(file === undefined ? [] : await variablesIn(file)), ...variablesOf(words)];
+  const given = await variablesFrom(context.flags.text('from-file'), words);
   if (given.length === 0) throw new Misuse(`Which variable? ${PROGRAM} env ${name} set KEY=VALUE`);
   return change(context, name, 'set', (record) => {
     refuseSecrets(record, given);
@@ -103,7 +101,7 @@ async function change(
     if (status?.latestRevisionId === undefined)
       return { spec: wanted, message: () => `${what}. It has no revision yet.` };
     return {
-      spec: askingForRevision(spec, wanted, isUnseenRollback(spec, revisions)),
+      spec: askingForRevision(spec, wanted, isUnseen(spec, revisions)),
       message: (revision) =>
         `${what}; revision ${revision} takes ${changed.length === 1 ? 'it' : 'them'}. To follow it: ${PROGRAM} wait ${name}`,
     };

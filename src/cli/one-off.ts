@@ -104,11 +104,10 @@ async function follow({ kubectl, onTerminal, warn }: Context, job: string): Prom
       continue;
     }
     // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
-    const failure = await failureOf(kubectl, job);
+    const failed = await failedCondition(kubectl, job);
     // A command that exits fails its Job, too. One that is ended for its time has an exit code that says nothing of it.
-    const isOver = failure?.startsWith(OVER_TIME) === true;
-    if (state?.terminated && !isOver) return state.terminated.exitCode;
-    if (failure !== undefined) throw new Failure(`Job ${job} failed: ${failure}`);
+    if (state?.terminated && failed?.reason !== OVER_TIME) return state.terminated.exitCode;
+    if (failed) throw new Failure(`Job ${job} failed: ${[failed.reason, failed.message].filter(Boolean).join(': ')}`);
     const trouble = pod && podFailure([pod])?.message;
     if (trouble !== undefined && trouble !== warned) warn(trouble);
     warned = trouble;
@@ -126,8 +125,7 @@ function stateOf({ status }: Pod): ContainerState | undefined {
   return status?.containerStatuses?.find(({ name }) => name === CONTAINER)?.state;
 }
 
-async function failureOf(kubectl: Kubectl, job: string): Promise<string | undefined> {
+async function failedCondition(kubectl: Kubectl, job: string): Promise<ObservedCondition | undefined> {
   const { status } = JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job;
-  const failed = status?.conditions?.find(({ type, status: is }) => FAILED.has(type) && is === 'True');
-  return failed && [failed.reason, failed.message].filter(Boolean).join(': ');
+  return status?.conditions?.find(({ type, status: is }) => FAILED.has(type) && is === 'True');
 }

@@ -1,8 +1,7 @@
 // Replaces the pods of a deployment by pods of the same content, each when its successor is ready.
 
-import { askingForRevision } from '../deployments/record/revision-request.ts';
+import { askingForRevision, isUnseen } from '../deployments/record/revision-request.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
 import { type Command, DEPLOYMENT } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -32,7 +31,8 @@ export async function restart(kubectl: Kubectl, name: string): Promise<string> {
     if (revisions.length === 0)
       throw new Failure(`${name} has no revision yet, so nothing runs that could be restarted.`);
     return {
-      spec: askingForRevision(spec, spec, isUnseenRollback(spec, revisions)),
+      // A rollback that the controller has not seen goes on.
+      spec: askingForRevision(spec, spec, isUnseen(spec, revisions)),
       message: (revision) =>
         `${name} is being restarted as ${revision}; each pod is replaced when its successor is ready. To follow it: ${PROGRAM} wait ${name}`,
     };
@@ -45,14 +45,6 @@ function isBuiltFromRepository({
 }: AppDeploymentSpec): boolean {
   const isOfRepository = source === 'codehost' || source === 'internal_template';
   return isOfRepository && imageUri === undefined && sourceTarballPath === undefined;
-}
-
-/** A rollback for which the controller has made no revision yet goes on. */
-export function isUnseenRollback(
-  { rollbackTo, revisionSerial }: AppDeploymentSpec,
-  revisions: readonly AppRevision[],
-): boolean {
-  return rollbackTo !== undefined && !revisions.some(({ spec }) => spec.revisionSerial === revisionSerial);
 }
 
 async function restartWorkloads(

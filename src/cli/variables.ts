@@ -6,8 +6,13 @@ import type { PlainVariable } from '../schema/plain-variables.ts';
 import { Misuse } from './command.ts';
 import { Failure } from './kubectl.ts';
 
+/** The variables of a .env file, if there is one, and of words such as KEY=VALUE, which come after it. Throws Misuse and Failure. */
+export async function variablesFrom(file: string | undefined, words: readonly string[]): Promise<PlainVariable[]> {
+  return [...(file === undefined ? [] : await variablesIn(file)), ...variablesOf(words)];
+}
+
 /** The variables of words such as KEY=VALUE. Throws Misuse. */
-export function variablesOf(words: readonly string[]): PlainVariable[] {
+function variablesOf(words: readonly string[]): PlainVariable[] {
   return words.map((word) => {
     const at = word.indexOf('=');
     if (at < 1) throw new Misuse(`"${word}" sets no variable. Write KEY=VALUE; KEY= sets an empty value.`);
@@ -16,7 +21,7 @@ export function variablesOf(words: readonly string[]): PlainVariable[] {
 }
 
 /** The variables of a .env file, quotes and comments as Node.js reads them. Throws Failure if it cannot be read or has none. */
-export async function variablesIn(file: string): Promise<PlainVariable[]> {
+async function variablesIn(file: string): Promise<PlainVariable[]> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');

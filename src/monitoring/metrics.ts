@@ -2,6 +2,7 @@
 // name deployments.
 
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { makeReading } from '../lib/controller/metrics.ts';
 
 export interface RecordMetrics {
   /** Calls `read` at every scrape, until the returned function is called. Only the leader counts records. */
@@ -106,7 +107,7 @@ function makeOutcomeMetrics(registry: Registry, prefix: string): Omit<RecordMetr
 /** Gauges of records and builds, read at each scrape. A process that does not lead has no series of them. */
 function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetrics, 'countRecords'> {
   const registers = [registry];
-  let read: (() => Census) | undefined;
+  const reading = makeReading<Census>();
   const deployments = new Gauge({
     name: `${prefix}deployments`,
     help: 'AppDeployments by state and by their conditions Ready and Stalled',
@@ -118,8 +119,8 @@ function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetri
         gauge.reset();
       queuedSince.remove();
       omitted.remove();
-      if (read === undefined) return;
-      const census = read();
+      const census = reading.now();
+      if (census === undefined) return;
       for (const { count, ...labels } of census.deployments) deployments.set(labels, count);
       for (const { reason, count } of census.dataAtRisk) dataAtRisk.set({ reason }, count);
       for (const { reason, at } of census.unavailableSince) unavailableSince.set({ reason }, at);
@@ -180,12 +181,5 @@ function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetri
     help: 'Since when the build that has waited longest for its turn waits',
     registers,
   });
-  return {
-    countRecords(reading) {
-      read = reading;
-      return () => {
-        if (read === reading) read = undefined;
-      };
-    },
-  };
+  return { countRecords: reading.by };
 }

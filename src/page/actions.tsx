@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import { partsOf } from './health.ts';
-import { type ActionProps, Dialog, fieldOf } from './parts.tsx';
+import { type ActionProps, Dialog, fieldOf, Word } from './parts.tsx';
 import { RollBack } from './roll-back.tsx';
 import { Scale, Sizes } from './sizes.tsx';
 import { short } from './text.ts';
@@ -70,15 +70,7 @@ function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {
       {content !== undefined && (
         <div class="fields">
           <label for="content">{content.label}</label>
-          <input
-            id="content"
-            name="content"
-            type="text"
-            autocomplete="off"
-            autocapitalize="none"
-            spellcheck={false}
-            defaultValue={present ?? ''}
-          />
+          <Word id="content" name="content" defaultValue={present ?? ''} />
         </div>
       )}
     </Dialog>
@@ -111,16 +103,7 @@ function SetVariable({
           <label key="label" for="variable">
             Variable
           </label>,
-          <input
-            key="field"
-            id="variable"
-            name="variable"
-            type="text"
-            autocomplete="off"
-            autocapitalize="none"
-            spellcheck={false}
-            required
-          />,
+          <Word key="field" id="variable" name="variable" required />,
         ]}
         <label for="value">Value</label>
         <textarea id="value" name="value" rows={3} autocomplete="off" spellcheck={false} />
@@ -198,15 +181,7 @@ function Delete({ api, deployment, onDone, onClose }: ActionProps): VNode {
       </p>
       <div class="fields">
         <label for="confirm">Type the name to confirm</label>
-        <input
-          id="confirm"
-          name="name"
-          type="text"
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          required
-        />
+        <Word id="confirm" name="name" required />
       </div>
     </Dialog>
   );

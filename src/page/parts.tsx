@@ -1,6 +1,6 @@
 // Small views that several others use.
 
-import type { ComponentChildren, TargetedSubmitEvent, VNode } from 'preact';
+import type { ComponentChildren, InputHTMLAttributes, TargetedSubmitEvent, VNode } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { Api } from './api.ts';
@@ -136,6 +136,11 @@ export interface DialogProps {
   readonly onDone: (sentence: string) => void;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
+}
+
+/** An input for a name, which neither the browser nor a telephone's keyboard completes or corrects. */
+export function Word(props: InputHTMLAttributes<HTMLInputElement>): VNode {
+  return <input type="text" autocomplete="off" autocapitalize="none" spellcheck={false} {...props} />;
 }
 
 /** Of the dialogs that change a deployment. */

@@ -35,7 +35,7 @@ export function RollBack({
   );
 }
 
-/** What a rollback changes; of variables their names alone. */
+/** What a rollback changes; of secret variables their names alone. */
 function Differences({
   api,
   deployment,

@@ -3,7 +3,7 @@
 import type { TargetedSubmitEvent, VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, makeApi, type Session } from './api.ts';
-import { Failure, fieldOf } from './parts.tsx';
+import { Failure, fieldOf, Word } from './parts.tsx';
 
 export interface SignInProps {
   readonly tenant: string;
@@ -69,16 +69,7 @@ export function SignIn({ tenant, refused, onEnter }: SignInProps): VNode {
           For example from <code>kubectl create token ACCOUNT -n TEAM --duration=1h</code>
         </p>
         <label for="tenant">Tenant</label>
-        <input
-          id="tenant"
-          name="tenant"
-          type="text"
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          defaultValue={tenant}
-          aria-describedby="tenant-help"
-        />
+        <Word id="tenant" name="tenant" defaultValue={tenant} aria-describedby="tenant-help" />
         <p id="tenant-help" class="help">
           The namespace's name or its id. Empty if the token may use only one.
         </p>

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus } from './build.ts';
+import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
 import { POD_POLICIES } from './pod-policy.ts';
@@ -180,7 +181,7 @@ export const AppRevisionSpec = z
       .optional(),
     requestedBy: z
       .string()
-      .max(256)
+      .max(LONGEST_USERNAME)
       .describe(
         'Username of who changed the AppDeployment so that this revision was made. Absent if the change does not say it, or several changes did.',
       )

@@ -92,6 +92,8 @@ export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
 export const INTERRUPT_ANNOTATION = 'davit.dev/interrupt';
 /** On a record: who asked for its spec, for one generation alone (deployments/record/requester.ts). */
 export const REQUESTED_BY_ANNOTATION = 'davit.dev/requested-by';
+/** Characters of a username that is shown. */
+export const LONGEST_USERNAME = 256;
 /** Digest of the Idempotency-Key of the request that made a record. */
 export const IDEMPOTENCY_KEY_ANNOTATION = 'davit.dev/idempotency-key';
 /** Digest of that request's body, without the values of its secrets. */

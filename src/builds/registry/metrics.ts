@@ -1,6 +1,7 @@
 // The metrics of the platform's registry, read at each scrape. docs/monitoring.md lists them.
 
 import { Gauge, type Registry } from 'prom-client';
+import { makeReading } from '../../lib/controller/metrics.ts';
 
 export interface RegistryMetrics {
   /** Calls `read` at every scrape, until the returned function is called. Only the leader looks at the registry. */
@@ -31,7 +32,7 @@ export interface RegistryBacklog {
 /** Gauges of the platform's registry, read at each scrape. A process that does not look at it has no series of them. */
 export function makeRegistryMetrics(registry: Registry, prefix = 'davit_'): RegistryMetrics {
   const registers = [registry];
-  let read: (() => RegistryHealth) | undefined;
+  const reading = makeReading<RegistryHealth>();
   const up = new Gauge({
     name: `${prefix}registry_up`,
     help: "1 if the platform's registry answers and takes the platform's credential, otherwise 0",
@@ -40,8 +41,9 @@ export function makeRegistryMetrics(registry: Registry, prefix = 'davit_'): Regi
     collect() {
       for (const gauge of [up, succeeded, due, unneeded]) gauge.remove();
       for (const gauge of [collecting, repositories]) gauge.reset();
-      if (read === undefined) return;
-      const { isUp, collection, backlog } = read();
+      const health = reading.now();
+      if (health === undefined) return;
+      const { isUp, collection, backlog } = health;
       if (isUp !== undefined) up.set(isUp ? 1 : 0);
       if (collection) {
         collecting.set({ state: collection.state }, 1);
@@ -82,12 +84,5 @@ export function makeRegistryMetrics(registry: Registry, prefix = 'davit_'): Regi
     help: 'Tags that nothing needs and that are deleted when a day has passed',
     registers,
   });
-  return {
-    showRegistry(reading) {
-      read = reading;
-      return () => {
-        if (read === reading) read = undefined;
-      };
-    },
-  };
+  return { showRegistry: reading.by };
 }

@@ -2,11 +2,16 @@
 // the API's names. Its schema and its rules are those of a request, and it has no values of secrets.
 
 import { z } from 'zod';
-import { snake, toSnake } from '../../lib/http/casing.ts';
+import { toSnake } from '../../lib/http/casing.ts';
 import { unknownFields } from '../../lib/http/unknown-fields.ts';
 import { asArray, asObject, isObject } from '../../lib/json-value.ts';
 import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
-import { type AppDeployment, SourceConfig, SourceRevisionConfig } from '../../schema/app-deployment.ts';
+import {
+  type AppDeployment,
+  SecretReference,
+  SourceConfig,
+  SourceRevisionConfig,
+} from '../../schema/app-deployment.ts';
 import type { Finding } from '../../schema/findings.ts';
 import { VariableName } from '../../schema/primitives.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
@@ -110,11 +115,9 @@ export function fileOf({ metadata, spec }: AppDeployment): Readonly<Record<strin
     ...toSnake(SourceConfig.shape, config),
     resource_spec: toSnake(ResourceSpec.shape, resourceSpec ?? {}),
     runtime: presentRuntime(runtime),
-    listener_config: listenerConfig && { k8s_namespace: listenerConfig.k8sNamespace },
+    listener_config: listenerConfig && toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, listenerConfig),
     secrets: spec.secrets.map((one) => one.name),
-    secret_references: spec.secretReferences?.map((one) =>
-      Object.fromEntries(Object.entries(one).map(([field, value]) => [snake(field), value])),
-    ),
+    secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference.shape, one)),
   };
   return asObject(withoutUnset(whole));
 }

@@ -21,6 +21,7 @@ import {
   statusMessage,
   updatedAt,
 } from '../record/api-view.ts';
+import { commitOf } from '../record/build-source.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { scaledBy } from '../record/scaled.ts';
@@ -63,7 +64,7 @@ export function presentDeployment(
     },
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, revision),
-      repo_commit_sha: latest?.status?.build?.commit ?? latest?.spec.commit ?? null,
+      repo_commit_sha: (latest && commitOf(latest)) ?? null,
     },
     secrets: spec.secrets.map(({ name }) => ({ name, value: values?.get(name) ?? '' })),
     secret_references:

@@ -2,6 +2,7 @@
 
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
+import { isUnseen } from './revision-request.ts';
 import { awaitsSource, requestedOf, sameJson, sameRevision } from './wanted-revision.ts';
 
 /**
@@ -21,8 +22,5 @@ export function followsUnseen(
   after: Readonly<AppDeploymentSpec>,
   own: readonly AppRevision[],
 ): boolean {
-  return (
-    sameJson(before.sourceRevisionConfig, after.sourceRevisionConfig) &&
-    !own.some(({ spec }) => spec.revisionSerial === before.revisionSerial)
-  );
+  return sameJson(before.sourceRevisionConfig, after.sourceRevisionConfig) && isUnseen(before, own);
 }

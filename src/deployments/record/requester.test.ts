@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { claimOfChange, claimOfCreation, LONGEST_USERNAME, requesterOf, revisionRequesterOf } from './requester.ts';
+import { LONGEST_USERNAME } from '../../schema/meta.ts';
+import { claimOfChange, claimOfCreation, requesterOf, revisionRequesterOf } from './requester.ts';
 
 const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
 const KEY = 'davit.dev/requested-by';

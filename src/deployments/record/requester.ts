@@ -4,10 +4,9 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
-import { REQUESTED_BY_ANNOTATION } from '../../schema/meta.ts';
+import { LONGEST_USERNAME, REQUESTED_BY_ANNOTATION } from '../../schema/meta.ts';
 
 /** A name that is longer, or that has characters which a terminal does not print, is not shown. */
-export const LONGEST_USERNAME = 256;
 const SHOWN = new RegExp(String.raw`^[^\p{C}\p{Zl}\p{Zp}]{1,${LONGEST_USERNAME}}$`, 'u');
 
 /** In place of the uid, which a record gets while it is created. */

@@ -2,8 +2,13 @@
 // revision. Imports no zod at run time, because kubectl-davit bundles it.
 
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
-import type { AppRevisionSpec } from '../../schema/app-revision.ts';
+import type { AppRevision, AppRevisionSpec } from '../../schema/app-revision.ts';
 import { withScaleOf } from './requested-scale.ts';
+
+/** Whether the controller has made no revision yet of what the spec asks for. `own`: the record's revisions. */
+export function isUnseen({ revisionSerial }: Readonly<AppDeploymentSpec>, own: readonly AppRevision[]): boolean {
+  return !own.some(({ spec }) => spec.revisionSerial === revisionSerial);
+}
 
 /**
  * `after` with a serial that requests a new revision. Removes `rollbackTo` of an earlier rollback, unless `isPending`: no revision

@@ -106,6 +106,27 @@ export function makeMetrics(prefix = 'davit_'): RuntimeMetrics {
   };
 }
 
+/** What gauges show at each scrape, as somebody reads it for as long as he does. */
+export interface Reading<T> {
+  /** Undefined while nobody reads. */
+  now(): T | undefined;
+  /** Calls `read` at every scrape, until the returned function is called. */
+  by(read: () => T): () => void;
+}
+
+export function makeReading<T>(): Reading<T> {
+  let current: (() => T) | undefined;
+  return {
+    now: () => current?.(),
+    by(read) {
+      current = read;
+      return () => {
+        if (current === read) current = undefined;
+      };
+    },
+  };
+}
+
 /** The metrics of the HTTP API. */
 function makeHttpMetrics(
   registry: Registry,

@@ -712,7 +712,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   "a queued build uses the branch's current commit": bug(
     'src/builds/start.ts',
-    'ref: revision.status?.build?.commit ?? revision.spec.commit ?? repoRef',
+    'ref: commitOf(revision) ?? repoRef',
     'ref: repoRef',
     'builds-turns',
   ),

@@ -201,6 +201,18 @@ beforeAll(async () => {
 });
 afterAll(() => dispatcher.close());
 
+/** The findings of a creation with this source_config, and with references of these names to a Secret that is there. */
+async function refusedOverHttp(
+  config: object,
+  references: readonly string[],
+): Promise<Parameters<typeof expectFindings>[0]> {
+  const secretReferences = references.map((name) => ({ name, secret_name: 'stores', secret_key: 'uri' }));
+  const payload = aPayload('refused', { source_config: config, secret_references: secretReferences });
+  const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload);
+  expect(status).toBe(422);
+  return body.detail;
+}
+
 describe('rejected over HTTP and with kubectl', () => {
   it('has enough rows', () => {
     expect(hostile.length).toBeGreaterThanOrEqual(30);
@@ -221,17 +233,7 @@ describe('rejected over HTTP and with kubectl', () => {
     );
     const direct = await atTheApiServer('POST', '', manifest);
     expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
-    const { status, body } = await davit.call(
-      tenant,
-      'POST',
-      '/v2/deployments',
-      aPayload('refused', {
-        source_config: { runtime: sent },
-        secret_references: secrets.map((name) => ({ name, secret_name: 'stores', secret_key: 'uri' })),
-      }),
-    );
-    expect(status).toBe(422);
-    expectFindings(body.detail, http, 'runtime');
+    expectFindings(await refusedOverHttp({ runtime: sent }, secrets), http, 'runtime');
   });
   it.each(refusedVariables)('plain variables with $name', async ({ env, secrets = [], envNames, kubectl, http }) => {
     const references = secrets.map((name) => ({ name, secretName: 'stores', secretKey: 'uri' }));
@@ -244,17 +246,8 @@ describe('rejected over HTTP and with kubectl', () => {
       const direct = await atTheApiServer('POST', '', manifest);
       expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
     }
-    const { status, body } = await davit.call(
-      tenant,
-      'POST',
-      '/v2/deployments',
-      aPayload('refused', {
-        source_config: { env, ...(envNames && { runtime: { env_names: envNames } }) },
-        secret_references: secrets.map((name) => ({ name, secret_name: 'stores', secret_key: 'uri' })),
-      }),
-    );
-    expect(status).toBe(422);
-    expectFindings(body.detail, http, 'env');
+    const config = { env, ...(envNames && { runtime: { env_names: envNames } }) };
+    expectFindings(await refusedOverHttp(config, secrets), http, 'env');
   });
   it('fields of pods that records do not have are dropped', async () => {
     const fields = {

@@ -6,6 +6,7 @@ import { type AppDeployment, SourceRevisionConfig } from '../../../schema/app-de
 import type { AppRevision } from '../../../schema/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../../schema/settings.ts';
 import { stalledMessage, updatedAt } from '../../record/api-view.ts';
+import { commitOf } from '../../record/build-source.ts';
 import { revisionRequesterOf } from '../../record/requester.ts';
 import { differences } from '../../record/revision-diff.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
@@ -47,7 +48,7 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
     source: spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, spec.requested.sourceRevisionConfig),
-      repo_commit_sha: status?.build?.commit ?? spec.commit ?? null,
+      repo_commit_sha: commitOf(revision) ?? null,
     },
   };
 }
