@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { makeCodeHosts } from '../builds/codehost/code-hosts.ts';
 import { makePlatformRegistry } from '../builds/registry/platform-registry.ts';
+import { publishKeys } from '../builds/registry/publish-keys.ts';
 import { systemClock } from '../lib/controller/clock.ts';
 import { makeFairLimiter } from '../lib/controller/fair-limiter.ts';
 import type { Checks } from '../lib/controller/health.ts';
@@ -17,7 +18,6 @@ import type { Config } from './config.ts';
 import { buildApp } from './facade.ts';
 import { makeFacadeCaches } from './facade-caches.ts';
 import { readPage } from './page.ts';
-import { publishKeys } from './publish-keys.ts';
 import { serve } from './server.ts';
 
 export interface ApiOptions {

@@ -10,6 +10,7 @@ import type { Settings } from '../../schema/settings.ts';
 import type { RegistryMetrics } from './metrics.ts';
 import { monitorRegistry } from './monitor.ts';
 import { makePlatformRegistry } from './platform-registry.ts';
+import { publishKeys } from './publish-keys.ts';
 import { makeRegistryUpkeep, type RegistryUpkeep } from './upkeep.ts';
 
 export interface RegistryCareOptions {
@@ -43,6 +44,8 @@ export function careForRegistry(
   if (registry === undefined || platform === undefined) return undefined;
   const { client } = platform;
   leading.addEventListener('abort', () => void platform.close(), { once: true });
+  // Also where no API runs yet, and whether or not the registry answers.
+  if (registry.tokens) void publishKeys(platform.keyRing, { clock: systemClock, log, signal: leading });
   const upkeep =
     registry.upkeep &&
     makeRegistryUpkeep({ shell, settings, registry, upkeep: registry.upkeep, client, namespace, ...means });

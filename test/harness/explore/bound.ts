@@ -39,6 +39,8 @@ export interface Bound {
   /** How many events of people, and how many troubles, there are on one way. */
   readonly people: number;
   readonly troubles: number;
+  /** More steps than any way to rest has; 400 if absent. */
+  readonly longestWay?: number;
   /** Whether the controller crashes between its writes. */
   readonly crashes?: true;
   /** Whether caches lag by one event. */
@@ -78,7 +80,6 @@ interface Rest {
   readonly broken: readonly Broken[];
 }
 
-/** More steps than any way to rest has. */
 const LONGEST_WAY = 400;
 
 interface Taking {
@@ -99,7 +100,7 @@ const LAGGING = ['AppDeployment', 'AppRevision', 'Deployment', 'Pod', 'Secret', 
 const CATCH_UP = 'the caches have caught up';
 
 export async function makeWorld(bound: Bound): Promise<World> {
-  const { settings, namespaces, cast } = bound;
+  const { settings, namespaces, cast, longestWay = LONGEST_WAY } = bound;
   const people = namespaces.length + 1;
   const troubles = people + 1;
   const registry: Registry = makeRegistry((namespace) => namespaces.indexOf(namespace) + 1);
@@ -272,7 +273,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
       const at = state.slice(0, people).join();
       const known = then ? undefined : rests.get(at);
       if (known) rest = { ...known, broken: [...broken, ...known.broken] };
-      else if (path.includes(at) || count > LONGEST_WAY)
+      else if (path.includes(at) || count > longestWay)
         rest = {
           state,
           broken: [

@@ -229,17 +229,16 @@ async function ail(phase: string, fault: Plan['fault'], world: BuildWorld | unde
 /** So long a controller that was ended or frozen, and whoever follows it, may take to be back. */
 const LONGEST_AWAY_MS = 10_000;
 
-/** While nobody reconciles, that nothing is written says nothing. */
+/** While nobody reconciles, that nothing is written says nothing; also when the crash comes with one of the last writes. */
 async function comesToRest(trace: Trace, cast: Cast, quietMs: number): Promise<boolean> {
   const from = performance.now();
-  const isAway = (): boolean => !cast.isReconciling() && performance.now() < from + LONGEST_AWAY_MS;
-  // oxlint-disable-next-line no-await-in-loop -- it needs time
-  while (isAway()) await sleep(50);
-  const back = performance.now();
-  const end = back + LONGEST_UNREST_MS + quietMs;
+  const end = from + LONGEST_AWAY_MS + LONGEST_UNREST_MS + quietMs;
+  let lastSeenAt = from;
   // Over a minute of it a lease of a second and a half may be lost on a busy machine; that somebody leads at its end is enough.
   const isAtRest = (): boolean => {
     const now = performance.now();
+    if (cast.isReconciling()) lastSeenAt = now;
+    else if (now < lastSeenAt + LONGEST_AWAY_MS) return false;
     return now - Math.max(trace.lastWriteAt, from) >= quietMs && now - cast.reconcilingSince() >= QUIET_MS;
   };
   while (!isAtRest()) {

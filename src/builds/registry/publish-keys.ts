@@ -1,8 +1,8 @@
 // Creates the public keys of registry tokens at start: the registry's pod mounts their Secret and waits for it, so the keys cannot
 // be created with the first token.
 
-import { type Clock, sleep } from '../lib/controller/clock.ts';
-import type { Logger } from '../lib/logger.ts';
+import { type Clock, sleep } from '../../lib/controller/clock.ts';
+import type { Logger } from '../../lib/logger.ts';
 
 const RETRY_MS = 5000;
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { makeFakeClock } from '../../test/support/fake-clock.ts';
+import { makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { publishKeys } from './publish-keys.ts';
 
 const log = pino({ level: 'silent' });
