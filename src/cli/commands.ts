@@ -7,6 +7,7 @@ import { deployCommand } from './deploy.ts';
 import { envCommand } from './env.ts';
 import { execCommand } from './exec.ts';
 import { exportCommand } from './export.ts';
+import { initCommand } from './init.ts';
 import { listenerCommand } from './listener.ts';
 import { logsCommand } from './logs.ts';
 import { runCommand } from './one-off.ts';
@@ -35,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   revisionsCommand,
   diffCommand,
   rollbackCommand,
+  initCommand,
   exportCommand,
   deleteCommand,
   platformCommand,

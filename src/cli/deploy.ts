@@ -5,6 +5,7 @@ import { basename, resolve } from 'node:path';
 import type { DeploymentFile } from '../deployments/http/deployment-file.ts';
 import { revisionNames } from '../deployments/record/names.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
+import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
 import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
 import { API_FLAGS, type Command, type Context, timeoutFlag } from './command.ts';
 import { changedLines, configOf, needSecrets, selectedFile } from './deploy-file.ts';
@@ -12,6 +13,7 @@ import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { listSource, pack, type Source, sizeOf } from './pack.ts';
 import { PROGRAM } from './program.ts';
+import { deploymentName } from './project.ts';
 import { untilReady } from './rollout.ts';
 import { variablesFrom, withVariables } from './variables.ts';
 
@@ -62,7 +64,7 @@ async function deployFolder(context: Context): Promise<number> {
   onInterrupt(() => interruptedSentence(progress, suggested));
   const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
   const file = await selectedFile(folder, flags);
-  const config = flags.text('config') ?? file?.workflow_config_path ?? 'langgraph.json';
+  const config = flags.text('config') ?? file?.workflow_config_path ?? DEFAULT_CONFIGURATION;
   const source = await listSource(resolve(folder), config);
   const api = await context.api();
   const options = {
@@ -155,10 +157,7 @@ export function addressOf(
 
 /** The API says if it is too long. */
 function nameOf(folder: string): string {
-  const name = basename(folder)
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^[-0-9]+|-$/g, '');
+  const name = deploymentName(basename(folder));
   if (name !== '') return name;
   throw new Failure(`The name of the folder ${folder} gives no name for a deployment. Choose one with --name.`);
 }
