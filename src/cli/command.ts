@@ -71,6 +71,8 @@ export interface Context {
   say(line: string): void;
   /** Prints what is no result. */
   warn(line: string): void;
+  /** Address of Davit's HTTP API, if a flag or the environment names it. */
+  readonly server: string | undefined;
   /** Connects to Davit's HTTP API. */
   api(): Promise<HttpApi>;
   /** Ctrl-C prints this and ends the program. */

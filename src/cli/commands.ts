@@ -17,6 +17,7 @@ import { restartCommand } from './restart.ts';
 import { diffCommand, revisionsCommand } from './revisions.ts';
 import { rollbackCommand } from './rollback.ts';
 import { scaleCommand } from './scale.ts';
+import { schemaCommand } from './schema.ts';
 import { secretsCommand } from './secrets.ts';
 import { statusCommand } from './status.ts';
 import { waitCommand } from './wait.ts';
@@ -38,6 +39,7 @@ export const COMMANDS: readonly Command[] = [
   rollbackCommand,
   initCommand,
   exportCommand,
+  schemaCommand,
   deleteCommand,
   platformCommand,
   listenerCommand,

@@ -155,7 +155,7 @@ describe('the file', () => {
     const first = await runCli(['init', folder]);
     expect(first).toMatchObject({ code: 0, err: '' });
     expect(first.out).toBe(
-      `Wrote ${path}: name my-agent-2 (the folder), built from Dockerfile, port 3000 (EXPOSE of Dockerfile).\nTo deploy: kubectl davit deploy ${folder}`,
+      `Wrote ${path}: name my-agent-2 (the folder), built from Dockerfile, port 3000 (EXPOSE of Dockerfile).\nTo deploy: kubectl davit deploy ${folder}\nSo that editors complete it: kubectl davit schema > ${join(folder, 'davit.schema.json')}`,
     );
     await writeFile(path, '# mine');
     const again = await runCli(['init', folder]);
@@ -169,6 +169,17 @@ describe('the file', () => {
     const other = join(above, 'other.yaml');
     expect((await runCli(['init', folder, '-o', other])).out).toContain(`deploy ${folder} --file ${other}`);
     expect(await readFile(other, 'utf8')).toBe(await readFile(path, 'utf8'));
+  });
+
+  it('names the schema beside it, or that of the server', async () => {
+    await write({ Dockerfile: 'FROM x\nEXPOSE 3000' });
+    const first = async (...flags: string[]): Promise<string | undefined> =>
+      (await printed(...flags)).out.split('\n')[0];
+    expect(await first()).toBe('# yaml-language-server: $schema=davit.schema.json');
+    const served = '# yaml-language-server: $schema=https://davit.example.com/api/davit.schema.json';
+    expect(await first('--server', 'https://davit.example.com/api/')).toBe(served);
+    const environment = { DAVIT_SERVER: 'https://davit.example.com/api' };
+    expect((await runCli(['init', folder, '-o', '-'], { environment })).out.split('\n')[0]).toBe(served);
   });
 
   it('has the name and the configuration file of the flags', async () => {

@@ -1,8 +1,9 @@
 // Writes davit.yaml beside the code, from what the folder has.
 
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { FILE_NAME, fileFindings } from '../deployments/http/deployment-file.ts';
+import { SCHEMA_FILE_NAME } from '../deployments/http/deployment-file-schema.ts';
 import { type Command, type Context, Misuse } from './command.ts';
 import { parseDeploymentFile } from './deployment-file.ts';
 import { Failure } from './kubectl.ts';
@@ -39,6 +40,11 @@ export const initCommand: Command = {
       isFile: true,
     },
     { name: 'force', help: 'replace a file that exists' },
+    {
+      name: 'server',
+      value: 'URL',
+      help: "address of Davit's HTTP API (DAVIT_SERVER), from which editors then read the schema of the file",
+    },
   ],
   about: `Reads langgraph.json, Dockerfile, package.json, pyproject.toml and requirements.txt of FOLDER, which is by default the
 present one, and needs no cluster. Comments in the file say where each value is from, and name the fields that are often
@@ -51,14 +57,15 @@ wanted.
 };
 
 async function init(context: Context): Promise<number> {
-  const { words, flags, say } = context;
+  const { words, flags, server, say } = context;
   const folder = words[0] ?? '.';
   const path = flags.text('output') ?? join(folder, FILE_NAME);
   const name = flags.text('name');
   if (name !== undefined) needName(name);
   const found = await projectIn(folder, flags.text('config'));
   const project = name === undefined ? found : { ...found, name: { value: name, from: '--name' } };
-  const text = fileText(project);
+  const schema = server === undefined ? SCHEMA_FILE_NAME : `${server.replace(/\/+$/, '')}/${SCHEMA_FILE_NAME}`;
+  const text = fileText(project, schema);
   // What is written must be what deploy reads. Throws InvalidFile.
   parseDeploymentFile(text, path === PRINTED ? FILE_NAME : path);
   if (path === PRINTED) {
@@ -68,6 +75,8 @@ async function init(context: Context): Promise<number> {
   await write(path, text, flags.has('force'));
   say(`Wrote ${path}: ${summaryOf(project)}.`);
   say(`To deploy: ${PROGRAM} deploy ${folder}${path === join(folder, FILE_NAME) ? '' : ` --file ${path}`}`);
+  if (server === undefined)
+    say(`So that editors complete it: ${PROGRAM} schema > ${join(dirname(path), SCHEMA_FILE_NAME)}`);
   return 0;
 }
 

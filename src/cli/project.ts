@@ -175,9 +175,13 @@ function textIn(object: Json | undefined, key: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** A line that begins with `#` and no space is an example: without the `#` it is a field. */
-export function fileText({ name, config, container, alternatives, hasBuildScript }: Project): string {
+/**
+ * A line that begins with `#` and no space is an example: without the `#` it is a field. `schema`: where editors find the JSON Schema.
+ */
+export function fileText(project: Project, schema: string): string {
+  const { name, config, container, alternatives, hasBuildScript } = project;
   return `${[
+    `# yaml-language-server: $schema=${schema}`,
     `# How this folder is deployed: ${PROGRAM} deploy reads it. Flags win over it, and what it leaves out stays as the`,
     '# deployment has it. To use a line that begins with #, remove that sign.',
     '',

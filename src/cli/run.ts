@@ -56,6 +56,7 @@ function commandOf(commands: readonly Command[], word: string): Command {
 
 function contextOf(invocation: Pick<Context, 'flags' | 'words' | 'rest'>, world: World): Context {
   const { flags } = invocation;
+  const connection = connectionOf(flags, world.environment);
   const cluster = given(
     flags,
     CLUSTER_FLAGS.map(({ name }) => name),
@@ -73,7 +74,8 @@ function contextOf(invocation: Pick<Context, 'flags' | 'words' | 'rest'>, world:
     warn: world.warn,
     onInterrupt: world.onInterrupt,
     onEnd: world.onEnd,
-    api: () => world.api(cluster, connectionOf(flags, world.environment)),
+    server: connection.server,
+    api: () => world.api(cluster, connection),
   };
 }
 

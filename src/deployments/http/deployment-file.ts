@@ -38,6 +38,7 @@ export const DeploymentFile = z
       .nullish(),
     ...REVISION_CONFIG,
     ...CONFIG,
+    listener_config: CONFIG.listener_config.describe(SourceConfig.shape.listenerConfig.description ?? ''),
     secrets: z
       .array(VariableName)
       .max(MOST_SECRETS)

@@ -41,6 +41,12 @@ const Document = z.object({
   }),
 });
 
+it('serves the JSON Schema of davit.yaml without a token', async () => {
+  const answer = await facade.app.inject('/davit.schema.json');
+  expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'application/schema+json']);
+  expect(answer.json()).toMatchObject({ title: 'davit.yaml', additionalProperties: false });
+});
+
 it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is used twice', async () => {
   const answer = await facade.app.inject('/openapi.json');
   const { servers, paths, components } = Document.parse(answer.json());
