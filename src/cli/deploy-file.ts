@@ -1,17 +1,12 @@
 // What davit.yaml adds to a deploy: which file is read, the secrets that it needs, and what it changed.
 
 import { join } from 'node:path';
-import {
-  DEFAULT_SOURCE,
-  type DeploymentFile,
-  FILE_NAME,
-  requestOf,
-  withoutUnset,
-} from '../deployments/http/deployment-file.ts';
+import { DEFAULT_SOURCE, type DeploymentFile, requestOf, withoutUnset } from '../deployments/http/deployment-file.ts';
 import { changeLine, objectChanges } from '../deployments/record/revision-diff.ts';
+import { FILE_NAME } from '../schema/source-files.ts';
 import type { Deployment } from './build-log.ts';
-import { type Flags, Misuse } from './command.ts';
-import { InvalidFile, readDeploymentFile } from './deployment-file.ts';
+import { type Flags, InvalidFile, Misuse } from './command.ts';
+import { readDeploymentFile } from './deployment-file.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 

@@ -1,8 +1,16 @@
 // Finds the command of a command line and runs it.
 
-import { CLUSTER_FLAGS, type Command, type Context, type Flags, HELP, Misuse, type Terminal } from './command.ts';
+import {
+  CLUSTER_FLAGS,
+  type Command,
+  type Context,
+  type Flags,
+  HELP,
+  InvalidFile,
+  Misuse,
+  type Terminal,
+} from './command.ts';
 import type { ConnectionOptions } from './connection.ts';
-import { InvalidFile } from './deployment-file.ts';
 import type { HttpApi } from './http-api.ts';
 import type { Kubectl, TerminalOptions } from './kubectl.ts';
 import { commandWord, meant, parse } from './parse.ts';

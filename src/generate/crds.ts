@@ -2,9 +2,10 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
-import { deploymentFileSchema, SCHEMA_FILE_NAME } from '../deployments/http/deployment-file-schema.ts';
+import { deploymentFileSchema } from '../deployments/http/deployment-file-schema.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../schema/crd.ts';
 import { POD_REACH } from '../schema/pod-reach.ts';
+import { SCHEMA_FILE_NAME } from '../schema/source-files.ts';
 import { admissionRulesJson } from './admission-rules.ts';
 import { withValuesTable } from './chart-readme.ts';
 import { valuesSchema } from './chart-values.ts';

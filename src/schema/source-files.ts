@@ -1,8 +1,13 @@
-// Files that say how a source is built: the workflow configuration file, and Dockerfiles with their instructions. Source of the grammar:
+// Files beside the code: davit.yaml, the workflow configuration file, and Dockerfiles with their instructions. Source of the grammar:
 // the Dockerfile reference, "Format", "Parser directives", "Environment replacement" and "Here-Documents".
 
 /** Path of the workflow configuration file if nothing names another. */
 export const DEFAULT_CONFIGURATION = 'langgraph.json';
+
+/** Name of the file that describes a deployment beside its code. */
+export const FILE_NAME = 'davit.yaml';
+/** Name of its published JSON Schema. */
+export const SCHEMA_FILE_NAME = 'davit.schema.json';
 
 /**
  * Whether the file's name is that of a Dockerfile, such as Dockerfile, api.Dockerfile, Dockerfile.prod or

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { snake } from '../../lib/http/casing.ts';
 import { type JsonSchema, simplify } from '../../organization/facade/json-schema.ts';
+import { SCHEMA_FILE_NAME } from '../../schema/source-files.ts';
 import {
   SOURCE_CONFIG_FIELDS,
   SOURCE_REVISION_FIELDS,
@@ -13,9 +14,6 @@ import {
   type Source,
 } from '../../schema/source-rules.ts';
 import { DEFAULT_SOURCE, DeploymentFile } from './deployment-file.ts';
-
-/** Name of the published schema. */
-export const SCHEMA_FILE_NAME = 'davit.schema.json';
 
 /** In draft 7, which every editor reads. */
 export function deploymentFileSchema(): JsonSchema {

@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Serving, serve } from '../../../src/app/server.ts';
 import { type BuildLogOptions, printBuildLog } from '../../../src/cli/build-log.ts';
-import { addressOf, type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy.ts';
+import { addressOf, type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy-folder.ts';
 import { parseDeploymentFile } from '../../../src/cli/deployment-file.ts';
 import { type HttpApi, makeHttpApi, Refused } from '../../../src/cli/http-api.ts';
 import { listSource } from '../../../src/cli/pack.ts';
