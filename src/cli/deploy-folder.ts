@@ -7,9 +7,9 @@ import { revisionNames } from '../deployments/record/names.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
 import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
-import type { Context } from './command.ts';
+import type { Context, Terminal } from './command.ts';
 import { DEPLOY_SECONDS } from './deploy.ts';
-import { changedLines, configOf, needSecrets, selectedFile } from './deploy-file.ts';
+import { askedSecrets, changedLines, configOf, needSecrets, type SecretValue, selectedFile } from './deploy-file.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { listSource, pack, type Source, sizeOf } from './pack.ts';
@@ -25,6 +25,7 @@ export async function deployFolder(context: Context): Promise<number> {
     flags,
     suggested,
     say,
+    terminal,
     onInterrupt,
   } = context;
   const progress: DeployProgress = {};
@@ -44,6 +45,7 @@ export async function deployFolder(context: Context): Promise<number> {
     timeoutMs: (flags.number('timeout') ?? DEPLOY_SECONDS) * 1000,
     suggested,
     say,
+    terminal,
   };
   say(addressOf(await deploy(api, options, progress), suggested));
   return 0;
@@ -71,6 +73,8 @@ export interface DeployOptions {
   /** Flags that suggested commands repeat, each after a space. */
   readonly suggested: string;
   readonly say: (line: string) => void;
+  /** If absent, nobody can be asked. */
+  readonly terminal?: Pick<Terminal, 'isInteractive' | 'ask'>;
   readonly everyMs?: number;
 }
 
@@ -95,12 +99,14 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   const { source, say } = options;
   const name = options.name ?? nameOf(source.folder);
   await needBuilds(api);
-  const before = await findOrCreate(api, { ...options, name }, progress);
+  const found = await usableDeployment(api, name);
+  const secrets = await askedSecrets({ name, file: options.file, existing: found?.secrets ?? [] }, options.terminal);
+  const before = found ?? (await create(api, { ...options, name }, progress));
   const { id } = before;
-  needSecrets(options.file, before, options.suggested);
+  needSecrets(options.file, [...before.secrets, ...secrets], { name, suggested: options.suggested });
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
-  const change = changeOf(objectPath, options, await variablesAfter(api, id, options));
+  const change = changeOf(objectPath, options, { env: await variablesAfter(api, id, options), secrets });
   const changed = await api.call<Deployment>('PATCH', `/v2/deployments/${id}`, change);
   const revision = changed.latest_revision_id;
   if (revision === null) throw new Failure(`${name} has no revision of the upload: ${changed.status_message}`);
@@ -153,24 +159,10 @@ async function needBuilds(api: HttpApi): Promise<void> {
   );
 }
 
-async function findOrCreate(
-  api: HttpApi,
-  { name, say, file }: DeployOptions & { readonly name: string },
-  progress: DeployProgress,
-): Promise<Deployment> {
+/** Undefined if there is none of that name. Throws Failure for one that takes no uploads. */
+async function usableDeployment(api: HttpApi, name: string): Promise<Deployment | undefined> {
   const found = await findDeployment(api, name);
-  if (found === undefined) {
-    const made = await api.call<Deployment>('POST', '/v2/deployments', {
-      name,
-      source: 'internal_source',
-      source_config: configOf(file),
-      source_revision_config: {},
-      secrets: [],
-    });
-    progress.created = name;
-    say(`Created deployment ${name}.`);
-    return made;
-  }
+  if (found === undefined) return undefined;
   if (found.source !== 'internal_source')
     throw new Failure(
       `Deployment ${name} has source ${found.source}. Only internal_source takes uploads: choose another name with --name.`,
@@ -178,6 +170,23 @@ async function findOrCreate(
   if (found.status === 'AWAITING_DELETE')
     throw new Failure(`Deployment ${name} is being deleted. Deploy when it is gone.`);
   return found;
+}
+
+async function create(
+  api: HttpApi,
+  { name, say, file }: DeployOptions & { readonly name: string },
+  progress: DeployProgress,
+): Promise<Deployment> {
+  const made = await api.call<Deployment>('POST', '/v2/deployments', {
+    name,
+    source: 'internal_source',
+    source_config: configOf(file),
+    source_revision_config: {},
+    secrets: [],
+  });
+  progress.created = name;
+  say(`Created deployment ${name}.`);
+  return made;
 }
 
 /** Resolves to the path that names the upload. */
@@ -209,7 +218,7 @@ async function variablesAfter(api: HttpApi, id: string, options: DeployOptions):
 function changeOf(
   objectPath: string,
   { source, file, installCommand, buildCommand }: DeployOptions,
-  env: readonly PlainVariable[] | undefined,
+  { env, secrets }: { readonly env: readonly PlainVariable[] | undefined; readonly secrets: readonly SecretValue[] },
 ): object {
   const config = {
     ...configOf(file),
@@ -221,5 +230,6 @@ function changeOf(
     revision_source: 'internal_source',
     source_revision_config: { source_tarball_path: objectPath, workflow_config_path: source.config },
     ...(Object.keys(config).length > 0 && { source_config: config }),
+    ...(secrets.length > 0 && { secrets, secrets_mode: 'merge' }),
   };
 }

@@ -203,7 +203,7 @@ export function fileText(project: Project, schema: string): string {
     '# Plain variables. Everybody who reads the deployment sees their values.',
     '#env: [{name: LOG_LEVEL, value: info}]',
     '',
-    '# Secret variables by name. Their values do not belong here.',
+    '# Secret variables by name. Their values do not belong here: deploy asks for those that the deployment lacks.',
     '#secrets: [API_KEY]',
   ].join('\n')}\n`;
 }
