@@ -44,7 +44,7 @@ export interface SecretValue {
 }
 
 interface SecretsNeeded {
-  /** Of the deployment. */
+  /** The name of the deployment. */
   readonly name: string;
   readonly file: DeploymentFile | undefined;
   readonly existing: readonly Named[];

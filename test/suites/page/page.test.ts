@@ -209,6 +209,124 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     });
   });
 
+  describe('the URL', () => {
+    const heading = (page: Page, name: string): Promise<void> =>
+      page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+
+    it('holds each view: Back leads to the view before, and a reload keeps it', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await page.getByLabel('Status').selectOption('READY');
+      await page.getByText('2 deployments', { exact: true }).waitFor();
+      await page.getByLabel('Name').fill('sh');
+      await page.getByText('1 deployment', { exact: true }).waitFor();
+      expect(new URL(page.url()).hash).toBe('#/?name=sh&status=READY');
+      await open(page, 'shop');
+      await page.goBack();
+      await heading(page, 'Deployments');
+      expect([await rows(page), await page.getByLabel('Name').inputValue()]).toEqual([['shop'], 'sh']);
+      await page.goForward();
+      await heading(page, 'shop');
+      await page.getByRole('link', { name: '← All deployments' }).click();
+      await page.getByText('1 deployment', { exact: true }).waitFor();
+      await page.reload();
+      await signIn(page);
+      await page.getByText('1 deployment', { exact: true }).waitFor();
+      expect([await rows(page), await page.getByLabel('Status').inputValue()]).toEqual([['shop'], 'READY']);
+      await page.getByRole('link', { name: 'New deployment' }).click();
+      await heading(page, 'New deployment');
+      await page.reload();
+      await signIn(page);
+      await heading(page, 'New deployment');
+    });
+
+    it('has no step back for each letter of a filter', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByRole('link', { name: '← All deployments' }).click();
+      await page.getByLabel('Name').fill('check');
+      await page.getByText('1 deployment', { exact: true }).waitFor();
+      await page.goBack();
+      await heading(page, 'shop');
+    });
+  });
+
+  describe('a new deployment', () => {
+    it('of an image is created by the keyboard alone, and shown', async ({ world, enter }) => {
+      const page = await enter();
+      await tabTo(page, 'New deployment');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'New deployment', exact: true }).waitFor();
+      await vi.waitFor(() => expect(page.evaluate('document.activeElement.id')).resolves.toBe('new-name'));
+      await page.keyboard.type('shop');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('images.example.com/team/shop:1');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
+      await page.getByRole('status').getByText('shop is created.').waitFor();
+      const [record] = world.facade.records.list();
+      expect(record?.spec).toMatchObject({
+        source: 'external_docker',
+        sourceConfig: {},
+        sourceRevisionConfig: { imageUri: 'images.example.com/team/shop:1' },
+      });
+    });
+
+    it('that the API refuses says why at each field', async ({ world, enter }) => {
+      world.deploy('taken');
+      const page = await enter();
+      await page.getByRole('link', { name: 'New deployment' }).click();
+      const [name, image] = [page.getByLabel('Name'), page.getByLabel('Image')];
+      const create = page.getByRole('button', { name: 'Create' });
+      await name.fill('Not A Name');
+      await image.fill('not an image');
+      await create.click();
+      await page
+        .locator('#new-name-failure')
+        .getByText(/^Name must /)
+        .waitFor();
+      await page
+        .locator('#new-image-failure')
+        .getByText(/^Image must /)
+        .waitFor();
+      expect([await name.getAttribute('aria-invalid'), await image.getAttribute('aria-invalid')]).toEqual([
+        'true',
+        'true',
+      ]);
+      expect(await page.evaluate('document.activeElement.id')).toBe('new-name');
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await name.fill('taken');
+      await image.fill('images.example.com/team/shop:1');
+      await create.click();
+      await page.locator('#new-name-failure').getByText('A deployment named "taken" already exists.').waitFor();
+      expect(await page.locator('#new-image-failure').innerText()).toBe('');
+      expect(world.facade.records.list()).toHaveLength(1);
+    });
+  });
+
+  it('plain variables are shown with their values, secret ones by name', async ({ world, enter }) => {
+    world.deploy('shop', {
+      spec: {
+        sourceConfig: {
+          env: [
+            { name: 'LOG_LEVEL', value: '<b>debug</b>' },
+            { name: 'EMPTY', value: '' },
+          ],
+        },
+        secrets: [{ name: 'API_KEY', secretName: 'shop--vars-1', secretKey: 'API_KEY' }],
+      },
+    });
+    const page = await enter();
+    await open(page, 'shop');
+    expect(
+      (await page.locator('.variables li').allInnerTexts()).map((text) =>
+        text.replaceAll(/\s+/g, ' ').replace(/ Change.*/, ''),
+      ),
+    ).toEqual(['LOG_LEVEL <b>debug</b>', 'EMPTY an empty text', 'API_KEY']);
+    expect(await page.getByText('an image', { exact: true }).count()).toBe(1);
+  });
+
   it('one deployment says its reason and what to do', async ({ world, enter }) => {
     const missing = ['False', 'SecretMissing', 'Missing: Secret shop-keys.'] as const;
     world.deploy('shop', { conditions: { Ready: missing, ReferencesResolved: missing } });
@@ -767,6 +885,15 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await signIn(page);
       await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
       await isGood('list');
+      await page.getByRole('link', { name: 'New deployment' }).click();
+      await page.getByLabel('Image').waitFor();
+      await page.getByLabel('Name').fill('Shop');
+      await page.getByLabel('Image').fill('registry.example/team/shop:1');
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.locator('#new-name-failure').getByText('Name must').waitFor();
+      await isGood('new');
+      await page.getByRole('link', { name: '← All deployments' }).click();
+      await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
       for (const name of ['shop', 'checkout', 'agent']) {
         await open(page, name);
         await page.locator('.log .line').first().waitFor();

@@ -212,6 +212,7 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
       sourceConfig: {
         customUrl: 'https://shop.apps.example.com',
         resourceSpec: { minScale: 2, maxScale: 6, cpu: 0.5 },
+        env: [{ name: 'LOG_LEVEL', value: 'info' }],
       },
       secretReferences: [{ name: 'LICENSE', secretName: 'shop-license', secretKey: 'key' }],
     },
