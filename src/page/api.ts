@@ -1,5 +1,6 @@
 // The documented HTTP API (docs/api.md) as functions. Nothing else of the page sends a request.
 
+import type { DeploymentEvents } from '../deployments/http/events/payloads.ts';
 import type { CreateDeployment, Deployment, PatchDeployment } from '../deployments/http/payloads.ts';
 import type { RevisionDiff } from '../deployments/http/revisions/payloads.ts';
 import type { DeployLogsQuery } from '../logs/payloads.ts';
@@ -77,6 +78,8 @@ export interface Api {
   removeSecret(id: string, name: string): Promise<void>;
   /** What a rollback to the revision changes. */
   diff(id: string, revisionId: string): Promise<RevisionDiff>;
+  /** The events of its objects, and its pods. */
+  events(id: string): Promise<DeploymentEvents>;
   interrupt(id: string, revisionId: string): Promise<void>;
   redeploy(id: string, revisionId: string): Promise<void>;
   remove(id: string): Promise<void>;
@@ -247,6 +250,11 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       const response = await send('GET', `v2/deployments/${id}/revisions/${revisionId}/diff`, {});
       if (!response.ok) throw await refused(response);
       return (await response.json()) as RevisionDiff;
+    },
+    async events(id) {
+      const response = await send('GET', `v2/deployments/${id}/events`, {});
+      if (!response.ok) throw await refused(response);
+      return (await response.json()) as DeploymentEvents;
     },
     interrupt: (id, revisionId) => request('POST', `v2/deployments/${id}/revisions/${revisionId}/interrupt`),
     redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),

@@ -29,6 +29,7 @@ import {
 } from './health.ts';
 import { Logs } from './logs.tsx';
 import { Address, Age, Asking, Breakable, Mark, Status } from './parts.tsx';
+import { Reported } from './reported.tsx';
 import { plain, short } from './text.ts';
 
 interface RevisionList {
@@ -125,6 +126,7 @@ export function Detail({ api, id, say, onGone, list }: DetailProps): VNode {
       </div>
       <Variables deployment={found} onAsk={isLeaving ? undefined : setAsked} />
       <Revisions deployment={found} followed={revisions} onAsk={isLeaving ? undefined : setAsked} />
+      <Reported api={api} id={id} />
       <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} />
       {asked !== undefined && (
         <Action

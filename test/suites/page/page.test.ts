@@ -833,6 +833,44 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     });
   });
 
+  describe('pods and events', () => {
+    it('are shown when they are asked for: restarts, the last exit, and what the cluster reported', async ({
+      world,
+      enter,
+    }) => {
+      const { checkout } = deployTeam(world);
+      const page = await enter();
+      await open(page, 'checkout');
+      await page.getByRole('button', { name: 'Show pods and events' }).click();
+      const [pod] = await page.getByRole('list', { name: 'Pods' }).getByRole('listitem').allInnerTexts();
+      expect(pod?.replaceAll(/\s+/g, ' ')).toMatch(
+        /^server not ready, restarted 7 times, revision \w{8} checkout-5f4d7c9b8-x2x7k made .* ago Container server exited with code 1 \(Error\) .* ago$/,
+      );
+      const reports = page.getByRole('list', { name: 'Events, newest first' }).getByRole('listitem');
+      expect((await reports.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
+        expect.stringMatching(
+          /^Warning: Back-off restarting failed container <b>server<\/b> Pod\/checkout-5f4d7c9b8-x2x7k .* ago, 12 times$/,
+        ),
+      ]);
+      world.report(checkout, { type: 'Normal', reason: 'Pulled', note: 'Container image was pulled' });
+      await page.getByRole('button', { name: 'Read again' }).click();
+      await reports.filter({ hasText: 'Container image was pulled' }).waitFor();
+    });
+
+    it('say what the API refuses', async ({ world, enter }) => {
+      world.deploy('shop');
+      const page = await enter();
+      await open(page, 'shop');
+      world.facade.kube.failOn(({ verb, kind }) =>
+        verb === 'list' && kind === 'Event'
+          ? new Forbidden('list', { serverMessage: 'events is forbidden' })
+          : undefined,
+      );
+      await page.getByRole('button', { name: 'Show pods and events' }).click();
+      await page.getByRole('alert').getByText('events is forbidden').waitFor();
+    });
+  });
+
   describe('logs', () => {
     it('follow what the pods write', async ({ world, enter }) => {
       const { shop } = deployTeam(world);
@@ -897,6 +935,8 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       for (const name of ['shop', 'checkout', 'agent']) {
         await open(page, name);
         await page.locator('.log .line').first().waitFor();
+        await page.getByRole('button', { name: 'Show pods and events' }).click();
+        await page.getByRole('button', { name: 'Read again' }).waitFor();
         await isGood(name);
         await page.getByRole('link', { name: '← All deployments' }).click();
       }
