@@ -5,6 +5,7 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { DeploymentEvent, DeploymentEvents, DeploymentPod } from '../deployments/http/events/payloads.ts';
 import type { Api } from './api.ts';
+import type { Tone } from './health.ts';
 import { Age, Failure, Mark } from './parts.tsx';
 import { plain, short } from './text.ts';
 
@@ -54,7 +55,7 @@ function Pods({ pods }: { readonly pods: readonly DeploymentPod[] | null }): VNo
     <ul class="reports" aria-label="Pods">
       {pods.map((pod) => (
         <li key={pod.name}>
-          <Mark tone={pod.ready || pod.phase === 'Succeeded' ? 'good' : pod.phase === 'Failed' ? 'bad' : 'busy'}>
+          <Mark tone={toneOf(pod)}>
             <strong>{plain(pod.part)}</strong> {readinessOf(pod)}, {restartsOf(pod.restarts)}
             {pod.revision_id !== null && `, revision ${short(pod.revision_id)}`}
           </Mark>
@@ -84,6 +85,12 @@ function Pods({ pods }: { readonly pods: readonly DeploymentPod[] | null }): VNo
       ))}
     </ul>
   );
+}
+
+/** A pod that is not ready and was restarted exits again and again. */
+function toneOf({ ready, phase, restarts }: DeploymentPod): Tone {
+  if (ready || phase === 'Succeeded') return 'good';
+  return phase === 'Failed' || restarts > 0 ? 'bad' : 'busy';
 }
 
 function readinessOf({ ready, phase }: DeploymentPod): string {
