@@ -9,6 +9,7 @@ import { registerRegistry } from '../builds/http/registry/routes.ts';
 import { registerUploads } from '../builds/http/uploads/routes.ts';
 import { registerWebhooks } from '../builds/http/webhooks/routes.ts';
 import type { PlatformRegistry } from '../builds/registry/platform-registry.ts';
+import { registerFileSchema } from '../deployments/http/deployment-file-schema.ts';
 import { registerPlatform } from '../deployments/http/platform/routes.ts';
 import { makeDeployments } from '../deployments/http/repository.ts';
 import { registerDeployments } from '../deployments/http/routes.ts';
@@ -88,6 +89,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
           scope.addHook('onRoute', (route) => void (route.schema = { ...route.schema, hide: true }));
         registerProbes(scope, caches, answers);
         await registerDocs(scope);
+        registerFileSchema(scope);
         registerPage(scope, page, prefix);
         for (const register of COLLECTIONS) register(scope, context, prefix);
       },

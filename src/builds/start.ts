@@ -13,6 +13,7 @@ import { JOBS, NODES, SECRETS } from '../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
 import { FIELD_MANAGER } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
+import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
 import type { BuildCredentials, BuilderMode, BuildInputs, BuildSource } from './job/inputs.ts';
 import { makeBuildJob, makeBuildSecrets } from './job/job.ts';
 import { buildNamespaceObjects } from './job/namespace.ts';
@@ -34,8 +35,6 @@ export interface StartOptions {
 
 /** Credentials stay valid for this time after the build's time limit. */
 const LEEWAY_SECONDS = 300;
-/** Path of the configuration file if the record sets none. */
-const DEFAULT_CONFIGURATION = 'langgraph.json';
 
 /** Returns why the build cannot start, or undefined if its Job runs. Throws if a request to the API server fails. */
 export async function startBuild(build: BuildToDo, options: StartOptions): Promise<BuildHindrance | undefined> {

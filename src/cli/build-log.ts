@@ -2,8 +2,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { revisionNames } from '../deployments/record/names.ts';
-import { REVISION_STATES, type RevisionState } from '../schema/app-revision.ts';
+import type { RevisionState } from '../schema/app-revision.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
+import { REVISION_STATES } from '../schema/revision-states.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 

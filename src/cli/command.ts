@@ -6,6 +6,9 @@ import type { Kubectl, TerminalOptions } from './kubectl.ts';
 /** Wrong use: exit code 2. */
 export class Misuse extends Error {}
 
+/** davit.yaml is not what it should be: one line for each error, with its place. Nothing was sent. */
+export class InvalidFile extends Misuse {}
+
 export interface FlagDefinition {
   readonly name: string;
   readonly short?: string;
@@ -71,6 +74,8 @@ export interface Context {
   say(line: string): void;
   /** Prints what is no result. */
   warn(line: string): void;
+  /** Address of Davit's HTTP API, if a flag or the environment names it. */
+  readonly server: string | undefined;
   /** Connects to Davit's HTTP API. */
   api(): Promise<HttpApi>;
   /** Ctrl-C prints this and ends the program. */

@@ -7,6 +7,7 @@ import { deployCommand } from './deploy.ts';
 import { envCommand } from './env.ts';
 import { execCommand } from './exec.ts';
 import { exportCommand } from './export.ts';
+import { initCommand } from './init.ts';
 import { listenerCommand } from './listener.ts';
 import { logsCommand } from './logs.ts';
 import { runCommand } from './one-off.ts';
@@ -16,6 +17,7 @@ import { restartCommand } from './restart.ts';
 import { diffCommand, revisionsCommand } from './revisions.ts';
 import { rollbackCommand } from './rollback.ts';
 import { scaleCommand } from './scale.ts';
+import { schemaCommand } from './schema.ts';
 import { secretsCommand } from './secrets.ts';
 import { statusCommand } from './status.ts';
 import { waitCommand } from './wait.ts';
@@ -35,7 +37,9 @@ export const COMMANDS: readonly Command[] = [
   revisionsCommand,
   diffCommand,
   rollbackCommand,
+  initCommand,
   exportCommand,
+  schemaCommand,
   deleteCommand,
   platformCommand,
   listenerCommand,

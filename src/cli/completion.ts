@@ -13,12 +13,14 @@ const DIRECTIVES = { files: 0, noFiles: 4 } as const;
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `# Completion of davit in bash: source <(davit completion bash)
 _davit() {
-  local lines directive
+  local lines directive word="\${COMP_WORDS[COMP_CWORD]}"
   mapfile -t lines < <("\${COMP_WORDS[0]}" ${COMPLETE} -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
   [ "\${#lines[@]}" -gt 0 ] || return
   directive="\${lines[-1]#:}"
   unset 'lines[-1]'
-  mapfile -t COMPREPLY < <(compgen -W "\${lines[*]}" -- "\${COMP_WORDS[COMP_CWORD]}")
+  # bash takes the sign between a flag and its value for a word.
+  [ "$word" = "=" ] && word=""
+  mapfile -t COMPREPLY < <(compgen -W "\${lines[*]}" -- "$word")
   if [ "$directive" = ${DIRECTIVES.files} ]; then compopt -o default; COMPREPLY=(); fi
 }
 complete -F _davit davit kubectl-davit`,
@@ -101,11 +103,17 @@ export async function complete(
   typed: readonly string[],
   names: (cluster: readonly string[]) => Promise<readonly string[]>,
 ): Promise<Completion> {
-  const last = typed.at(-1) ?? '';
   const { command, words, cluster, open, isRest } = read(commands, typed.slice(0, -1));
+  const given = typed.at(-1) ?? '';
+  // bash takes --output=json for three words.
+  const last = open && given === '=' ? '' : given;
   const starting = (all: readonly string[]): Completion => ({ candidates: all.filter((one) => one.startsWith(last)) });
   if (isRest) return { candidates: [], files: true };
   if (open) return open.isFile ? { candidates: [], files: true } : starting(open.choices ?? []);
+  const [, flag = ''] = /^(--[a-z-]+)=/.exec(last) ?? [];
+  const joined = valueFlag(command, flag);
+  if (joined?.isFile) return { candidates: [], files: true };
+  if (joined) return starting((joined.choices ?? []).map((choice) => `${flag}=${choice}`));
   if (last.startsWith('-')) return starting(flagsOf(command).map(({ name }) => `--${name}`));
   if (command === undefined) return starting([...commands.map(({ name }) => name), 'help']);
   const word = command.words[words];

@@ -1,17 +1,12 @@
 // What davit.yaml adds to a deploy: which file is read, the secrets that it needs, and what it changed.
 
 import { join } from 'node:path';
-import {
-  DEFAULT_SOURCE,
-  type DeploymentFile,
-  FILE_NAME,
-  requestOf,
-  withoutUnset,
-} from '../deployments/http/deployment-file.ts';
+import { DEFAULT_SOURCE, type DeploymentFile, requestOf, withoutUnset } from '../deployments/http/deployment-file.ts';
 import { changeLine, objectChanges } from '../deployments/record/revision-diff.ts';
+import { FILE_NAME } from '../schema/source-files.ts';
 import type { Deployment } from './build-log.ts';
-import { type Flags, Misuse } from './command.ts';
-import { InvalidFile, readDeploymentFile } from './deployment-file.ts';
+import { type Flags, InvalidFile, Misuse, type Terminal } from './command.ts';
+import { readDeploymentFile } from './deployment-file.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 
@@ -36,13 +31,52 @@ export function configOf(file: DeploymentFile | undefined): Readonly<Record<stri
   return requestOf(file ?? {}).source_config;
 }
 
-/** Throws Failure if the file names secrets that the deployment lacks. */
-export function needSecrets(file: DeploymentFile | undefined, deployment: Deployment, suggested: string): void {
-  if (!file?.secrets) return;
-  const there = new Set(deployment.secrets.map(({ name }) => name));
-  const missing = file.secrets.filter((name) => !there.has(name));
+type Named = Pick<Deployment['secrets'][number], 'name'>;
+
+function missingNames(file: DeploymentFile | undefined, existing: readonly Named[]): string[] {
+  const there = new Set(existing.map(({ name }) => name));
+  return (file?.secrets ?? []).filter((name) => !there.has(name));
+}
+
+export interface SecretValue {
+  readonly name: string;
+  readonly value: string;
+}
+
+interface SecretsNeeded {
+  /** The name of the deployment. */
+  readonly name: string;
+  readonly file: DeploymentFile | undefined;
+  readonly existing: readonly Named[];
+}
+
+/**
+ * The secrets that the file names and the deployment lacks, as somebody types them: without echo, and never as an argument. None if
+ * nobody can be asked. Throws Failure for an empty value.
+ */
+export async function askedSecrets(
+  { name, file, existing }: SecretsNeeded,
+  terminal: Pick<Terminal, 'isInteractive' | 'ask'> | undefined,
+): Promise<SecretValue[]> {
+  if (!terminal?.isInteractive) return [];
+  const asked: SecretValue[] = [];
+  for (const key of missingNames(file, existing)) {
+    // oxlint-disable-next-line no-await-in-loop -- one question after the other
+    const value = await terminal.ask(`${name} lacks the secret ${key}. Its value, which is not shown: `, true);
+    if (value === '') throw new Failure(`The value of ${key} is empty: nothing was changed.`);
+    asked.push({ name: key, value });
+  }
+  return asked;
+}
+
+/** Throws Failure if the file names secrets that are not in `existing`. `suggested`: flags of suggested commands, each after a space. */
+export function needSecrets(
+  file: DeploymentFile | undefined,
+  existing: readonly Named[],
+  { name, suggested }: { readonly name: string; readonly suggested: string },
+): void {
+  const missing = missingNames(file, existing);
   if (missing.length === 0) return;
-  const { name } = deployment;
   const commands = missing.map((key) => `  ${PROGRAM} secrets ${name} set ${key}${suggested}`);
   throw new Failure(
     [`${name} lacks secrets that its file names. Nothing was uploaded. Set them, then deploy again:`, ...commands].join(

@@ -1,19 +1,9 @@
-// Deploys a folder: packs and uploads it to an internal_source deployment, which is created if there is none, and follows the build
-// until the deployment is ready.
+// The command that deploys a folder. What it runs is loaded when it runs: the file and its schema are half of the program.
 
-import { basename, resolve } from 'node:path';
-import type { DeploymentFile } from '../deployments/http/deployment-file.ts';
-import { revisionNames } from '../deployments/record/names.ts';
-import type { PlainVariable } from '../schema/plain-variables.ts';
-import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
-import { API_FLAGS, type Command, type Context, timeoutFlag } from './command.ts';
-import { changedLines, configOf, needSecrets, selectedFile } from './deploy-file.ts';
-import { type HttpApi, Refused } from './http-api.ts';
-import { Failure } from './kubectl.ts';
-import { listSource, pack, type Source, sizeOf } from './pack.ts';
-import { PROGRAM } from './program.ts';
-import { untilReady } from './rollout.ts';
-import { variablesFrom, withVariables } from './variables.ts';
+import { API_FLAGS, type Command, timeoutFlag } from './command.ts';
+
+/** Time for everything after the upload, in seconds. */
+export const DEPLOY_SECONDS = 1800;
 
 export const deployCommand: Command = {
   name: 'deploy',
@@ -38,7 +28,7 @@ export const deployCommand: Command = {
       isFile: true,
     },
     { name: 'no-file', help: 'read no davit.yaml' },
-    timeoutFlag(1800),
+    timeoutFlag(DEPLOY_SECONDS),
     ...API_FLAGS,
   ],
   about: `Uploads what .gitignore and .dockerignore leave, and never .git, .env, node_modules or .venv unless a line such as !.env in
@@ -47,213 +37,8 @@ the revision is ready or has failed. Variables that --env and --env-file do not 
 values belong to PROGRAM secrets.
 
 davit.yaml in FOLDER describes the deployment: its fields are changed with the upload, and flags win over it.`,
-  run: deployFolder,
+  async run(context) {
+    const { deployFolder } = await import('./deploy-folder.ts');
+    return deployFolder(context);
+  },
 };
-
-async function deployFolder(context: Context): Promise<number> {
-  const {
-    words: [folder = ''],
-    flags,
-    suggested,
-    say,
-    onInterrupt,
-  } = context;
-  const progress: DeployProgress = {};
-  onInterrupt(() => interruptedSentence(progress, suggested));
-  const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
-  const file = await selectedFile(folder, flags);
-  const config = flags.text('config') ?? file?.workflow_config_path ?? 'langgraph.json';
-  const source = await listSource(resolve(folder), config);
-  const api = await context.api();
-  const options = {
-    source,
-    file,
-    name: flags.text('name') ?? file?.name ?? undefined,
-    installCommand: flags.text('install-command'),
-    buildCommand: flags.text('build-command'),
-    env,
-    timeoutMs: (flags.number('timeout') ?? 1800) * 1000,
-    suggested,
-    say,
-  };
-  say(addressOf(await deploy(api, options, progress), suggested));
-  return 0;
-}
-
-function interruptedSentence({ created, name, revision }: DeployProgress, suggested: string): string {
-  const left = created === undefined ? '' : ` Deployment ${created} was created and stays, without a revision.`;
-  if (name === undefined) return `Nothing was deployed.${left}`;
-  if (revision === undefined) return `The upload may be deployed. To see: ${PROGRAM} status ${name}${suggested}`;
-  return `The build goes on. To follow it: ${PROGRAM} logs ${name} --build --follow${suggested}`;
-}
-
-export interface DeployOptions {
-  readonly source: Source;
-  /** Absent fields stay as the deployment has them. The other options win over it. */
-  readonly file?: DeploymentFile | undefined;
-  /** By default made of the folder's name. */
-  readonly name?: string | undefined;
-  readonly installCommand?: string | undefined;
-  readonly buildCommand?: string | undefined;
-  /** Plain variables to set; others of the deployment stay. */
-  readonly env?: readonly PlainVariable[];
-  /** Time for everything after the upload. */
-  readonly timeoutMs: number;
-  /** Flags that suggested commands repeat, each after a space. */
-  readonly suggested: string;
-  readonly say: (line: string) => void;
-  readonly everyMs?: number;
-}
-
-/** How far a deploy is, for whoever ends it early. */
-export interface DeployProgress {
-  /** Name of the deployment, if this deploy has created it. */
-  created?: string;
-  /** Absent until a revision was asked for. */
-  name?: string;
-  revision?: string;
-}
-
-interface UploadUrl {
-  readonly upload_url: string;
-  readonly object_path: string;
-  readonly upload_headers: Readonly<Record<string, string>>;
-  readonly max_bytes: number;
-}
-
-/** Resolves to the ready deployment. Throws Failure with what failed. `progress` is written as it goes on. */
-export async function deploy(api: HttpApi, options: DeployOptions, progress: DeployProgress): Promise<Deployment> {
-  const { source, say } = options;
-  const name = options.name ?? nameOf(source.folder);
-  await needBuilds(api);
-  const before = await findOrCreate(api, { ...options, name }, progress);
-  const { id } = before;
-  needSecrets(options.file, before, options.suggested);
-  const objectPath = await upload(api, id, source, say);
-  progress.name = name;
-  const change = changeOf(objectPath, options, await variablesAfter(api, id, options));
-  const changed = await api.call<Deployment>('PATCH', `/v2/deployments/${id}`, change);
-  const revision = changed.latest_revision_id;
-  if (revision === null) throw new Failure(`${name} has no revision of the upload: ${changed.status_message}`);
-  progress.revision = revision;
-  for (const line of progress.created === undefined ? changedLines(before, changed) : []) say(line);
-  const older = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== revision);
-  const [called = ''] = revisionNames(name, [revision, ...older]);
-  say(`Revision ${called}.`);
-  return untilReady(api, { before: changed, revision, called }, options);
-}
-
-/** Where the deployment is reached. `suggested`: flags for a suggested command, each after a space. */
-export function addressOf(
-  { name, source_config: config, internal_url: internal }: Deployment,
-  suggested: string,
-): string {
-  if (config.custom_url !== null) return config.custom_url;
-  if (internal === null) return `It has no address. See: ${PROGRAM} status ${name}${suggested}`;
-  return `In the cluster: ${internal}   From here: ${PROGRAM} open ${name}${suggested}`;
-}
-
-/** The API says if it is too long. */
-function nameOf(folder: string): string {
-  const name = basename(folder)
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^[-0-9]+|-$/g, '');
-  if (name !== '') return name;
-  throw new Failure(`The name of the folder ${folder} gives no name for a deployment. Choose one with --name.`);
-}
-
-interface Offer {
-  readonly builds?: { readonly available: boolean; readonly registry: string | null };
-}
-
-/** Throws Failure where the platform builds nothing: a deployment that waits for ever is not created. */
-async function needBuilds(api: HttpApi): Promise<void> {
-  let builds: Offer['builds'];
-  try {
-    ({ builds } = await api.call<Offer>('GET', '/v2/platform'));
-  } catch (error) {
-    // An older Davit has no answer, and a caller may have the right to deploy alone.
-    if (error instanceof Refused && (error.status === 403 || error.status === 404)) return;
-    throw error;
-  }
-  if (builds?.available !== false) return;
-  const missing =
-    builds.registry === null
-      ? 'registry (setting builds.registry)'
-      : 'image of a builder (setting builds.images.builder)';
-  throw new Failure(
-    `This platform builds nothing: it has no ${missing}. Deploy an image instead, by a deployment of source external_docker, or have the platform team configure it. Nothing was created.`,
-  );
-}
-
-async function findOrCreate(
-  api: HttpApi,
-  { name, say, file }: DeployOptions & { readonly name: string },
-  progress: DeployProgress,
-): Promise<Deployment> {
-  const found = await findDeployment(api, name);
-  if (found === undefined) {
-    const made = await api.call<Deployment>('POST', '/v2/deployments', {
-      name,
-      source: 'internal_source',
-      source_config: configOf(file),
-      source_revision_config: {},
-      secrets: [],
-    });
-    progress.created = name;
-    say(`Created deployment ${name}.`);
-    return made;
-  }
-  if (found.source !== 'internal_source')
-    throw new Failure(
-      `Deployment ${name} has source ${found.source}. Only internal_source takes uploads: choose another name with --name.`,
-    );
-  if (found.status === 'AWAITING_DELETE')
-    throw new Failure(`Deployment ${name} is being deleted. Deploy when it is gone.`);
-  return found;
-}
-
-/** Resolves to the path that names the upload. */
-async function upload(api: HttpApi, id: string, source: Source, say: (line: string) => void): Promise<string> {
-  const path = `/v2/deployments/${id}/upload-url`;
-  const target = await api.call<UploadUrl>('POST', path, { supports_upload_headers: true });
-  const packed = await pack(source, target.max_bytes);
-  try {
-    say(`Uploading ${source.entries.length} files of ${source.folder}, ${sizeOf(packed.size)} packed.`);
-    await api.upload(target.upload_url, target.upload_headers, packed);
-  } finally {
-    await packed.remove();
-  }
-  return target.object_path;
-}
-
-/**
- * The whole list with those of the flags, because a PATCH replaces it: the file's, or what the deployment has by now. Undefined if no
- * flag sets one.
- */
-async function variablesAfter(api: HttpApi, id: string, options: DeployOptions): Promise<PlainVariable[] | undefined> {
-  const { file, env: set = [] } = options;
-  if (set.length === 0) return undefined;
-  if (file?.env) return withVariables(file.env, set);
-  const { source_config: config } = await api.call<Deployment>('GET', `/v2/deployments/${id}?secrets=names`);
-  return withVariables(config.env ?? [], set);
-}
-
-function changeOf(
-  objectPath: string,
-  { source, file, installCommand, buildCommand }: DeployOptions,
-  env: readonly PlainVariable[] | undefined,
-): object {
-  const config = {
-    ...configOf(file),
-    ...(installCommand !== undefined && { install_command: installCommand }),
-    ...(buildCommand !== undefined && { build_command: buildCommand }),
-    ...(env && { env }),
-  };
-  return {
-    revision_source: 'internal_source',
-    source_revision_config: { source_tarball_path: objectPath, workflow_config_path: source.config },
-    ...(Object.keys(config).length > 0 && { source_config: config }),
-  };
-}

@@ -4,7 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { InvalidFile, parseDeploymentFile, readDeploymentFile } from './deployment-file.ts';
+import { InvalidFile } from './command.ts';
+import { parseDeploymentFile, readDeploymentFile } from './deployment-file.ts';
 
 function errorsOf(text: string): string[] {
   try {

@@ -4,13 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, visit } from 'yaml';
 import { type DeploymentFile, fileFindings } from '../deployments/http/deployment-file.ts';
 import type { Finding } from '../schema/findings.ts';
-import { Misuse } from './command.ts';
+import { InvalidFile } from './command.ts';
 import { Failure } from './kubectl.ts';
 
 const LARGEST_KIB = 64;
-
-/** The file is not what it should be: one line for each error, with its place. Nothing was sent. */
-export class InvalidFile extends Misuse {}
 
 interface FileError {
   /** Offset in the text. */

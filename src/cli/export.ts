@@ -1,7 +1,6 @@
 // Prints davit.yaml from a deployment.
 
-import { stringify } from 'yaml';
-import { FILE_NAME, fileOf } from '../deployments/http/deployment-file.ts';
+import { FILE_NAME } from '../schema/source-files.ts';
 import { type Command, DEPLOYMENT } from './command.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
@@ -16,6 +15,10 @@ export const exportCommand: Command = {
   PROGRAM export agent > ./agent/${FILE_NAME}
   PROGRAM deploy ./agent`,
   async run({ words: [name = ''], kubectl, say }) {
+    const [{ stringify }, { fileOf }] = await Promise.all([
+      import('yaml'),
+      import('../deployments/http/deployment-file.ts'),
+    ]);
     const file = fileOf(await readRecord(kubectl, name));
     say(`# Written by ${PROGRAM} export. What is left out stays as the deployment has it.`);
     say(stringify(file, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd());

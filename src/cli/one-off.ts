@@ -9,7 +9,7 @@ import type { KubeObject } from '../lib/kube/client.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
-import { activeOf, type JobObject, oneOffJob, storePolicy, type Template } from './one-off-job.ts';
+import type { JobObject, Template } from './one-off-job.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, listOf, readRecord, readRevisions } from './records.ts';
 
@@ -54,6 +54,7 @@ code is that of the command. The command is never repeated. After Ctrl-C it goes
 
 /** Returns the name of the Job. Throws Failure if nothing can be run, or the caller may not. */
 async function startJob(kubectl: Kubectl, name: string, command: readonly string[], seconds: number): Promise<string> {
+  const { activeOf, oneOffJob, storePolicy } = await import('./one-off-job.ts');
   const record = await readRecord(kubectl, name);
   const active = activeOf(record, await readRevisions(kubectl, record));
   const labels = { [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: podsIdOf(active, 'server') };

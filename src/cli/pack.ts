@@ -37,9 +37,7 @@ export interface Packed {
 /** Lists what would be packed of an absolute path. `config` is the configuration file, relative to the folder: it is packed in any case. */
 export async function listSource(folder: string, config: string): Promise<Source> {
   await needFolder(folder);
-  const path = posix.normalize(config.replaceAll('\\', '/'));
-  if (posix.isAbsolute(path) || path === '..' || path.startsWith('../'))
-    throw new Failure(`--config ${config} is not in ${folder}. Name the file relative to that folder.`);
+  const path = pathWithin(folder, config);
   const rules = (await Promise.all(IGNORE_FILES.map((name) => rulesIn(join(folder, name))))).flat();
   const entries: TarEntry[] = [];
   await collect({ folder, rules, wanted: [path, '.dockerignore'], entries }, '');
@@ -48,7 +46,16 @@ export async function listSource(folder: string, config: string): Promise<Source
   return { folder, config: path, entries: entries.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
 }
 
-async function needFolder(folder: string): Promise<void> {
+/** The path of a configuration file relative to the folder, normalized. Throws Failure if it is not in the folder. */
+export function pathWithin(folder: string, config: string): string {
+  const path = posix.normalize(config.replaceAll('\\', '/'));
+  if (posix.isAbsolute(path) || path === '..' || path.startsWith('../'))
+    throw new Failure(`--config ${config} is not in ${folder}. Name the file relative to that folder.`);
+  return path;
+}
+
+/** Throws Failure unless the path is that of a folder. */
+export async function needFolder(folder: string): Promise<void> {
   const found = await stat(folder).catch((error: unknown) => {
     throw codeOf(error) === 'ENOENT' ? new Failure(`There is no folder ${folder}.`) : unreadable(folder, error);
   });

@@ -140,6 +140,9 @@ describe('completion', () => {
     [['logs', 'shop', '--pre'], ['--previous']],
     [['logs', 'shop', '-c', 'q'], ['queue']],
     [['status', 'shop', '-o', ''], ['json']],
+    [['status', '--output', '='], ['json']],
+    [['status', '--output=j'], ['--output=json']],
+    [['status', '--namespace='], []],
     [
       ['completion', ''],
       ['bash', 'zsh'],
@@ -150,12 +153,14 @@ describe('completion', () => {
     expect(await complete(SHOWN, typed, names)).toEqual({ candidates });
   });
 
-  it.each([[['deploy', '']], [['secrets', 'shop', 'set', 'K', '--from-file', 'k']], [['exec', 'shop', '--', 'l']]])(
-    'of %j is a path',
-    async (typed) => {
-      expect(await complete(SHOWN, typed, names)).toEqual({ candidates: [], files: true });
-    },
-  );
+  it.each([
+    [['deploy', '']],
+    [['deploy', '.', '--file=d']],
+    [['secrets', 'shop', 'set', 'K', '--from-file', 'k']],
+    [['exec', 'shop', '--', 'l']],
+  ])('of %j is a path', async (typed) => {
+    expect(await complete(SHOWN, typed, names)).toEqual({ candidates: [], files: true });
+  });
 
   it('answers as kubectl asks a plugin, and without a cluster too', async () => {
     const kubectl = async (): Promise<string> => 'shop shelf';

@@ -1,8 +1,16 @@
 // Finds the command of a command line and runs it.
 
-import { CLUSTER_FLAGS, type Command, type Context, type Flags, HELP, Misuse, type Terminal } from './command.ts';
+import {
+  CLUSTER_FLAGS,
+  type Command,
+  type Context,
+  type Flags,
+  HELP,
+  InvalidFile,
+  Misuse,
+  type Terminal,
+} from './command.ts';
 import type { ConnectionOptions } from './connection.ts';
-import { InvalidFile } from './deployment-file.ts';
 import type { HttpApi } from './http-api.ts';
 import type { Kubectl, TerminalOptions } from './kubectl.ts';
 import { commandWord, meant, parse } from './parse.ts';
@@ -56,6 +64,7 @@ function commandOf(commands: readonly Command[], word: string): Command {
 
 function contextOf(invocation: Pick<Context, 'flags' | 'words' | 'rest'>, world: World): Context {
   const { flags } = invocation;
+  const connection = connectionOf(flags, world.environment);
   const cluster = given(
     flags,
     CLUSTER_FLAGS.map(({ name }) => name),
@@ -73,7 +82,8 @@ function contextOf(invocation: Pick<Context, 'flags' | 'words' | 'rest'>, world:
     warn: world.warn,
     onInterrupt: world.onInterrupt,
     onEnd: world.onEnd,
-    api: () => world.api(cluster, connectionOf(flags, world.environment)),
+    server: connection.server,
+    api: () => world.api(cluster, connection),
   };
 }
 

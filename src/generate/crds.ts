@@ -2,8 +2,10 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
+import { deploymentFileSchema } from '../deployments/http/deployment-file-schema.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../schema/crd.ts';
 import { POD_REACH } from '../schema/pod-reach.ts';
+import { SCHEMA_FILE_NAME } from '../schema/source-files.ts';
 import { admissionRulesJson } from './admission-rules.ts';
 import { withValuesTable } from './chart-readme.ts';
 import { valuesSchema } from './chart-values.ts';
@@ -30,6 +32,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['charts/davit/files/dashboard.json', dashboardJson()],
     ['charts/davit/README.md', withValuesTable(current('charts/davit/README.md'), current('charts/davit/values.yaml'))],
     ['charts/davit/values.schema.json', `${JSON.stringify(valuesSchema(), null, 2)}\n`],
+    [`docs/${SCHEMA_FILE_NAME}`, `${JSON.stringify(deploymentFileSchema(), null, 2)}\n`],
     ['docs/reference.md', withConditionsTable(current('docs/reference.md'))],
     ['docs/resource-spec.md', withResourceSpecTables(current('docs/resource-spec.md'))],
     ['docs/runtime.md', withRuntimeTable(current('docs/runtime.md'))],

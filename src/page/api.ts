@@ -1,9 +1,11 @@
 // The documented HTTP API (docs/api.md) as functions. Nothing else of the page sends a request.
 
-import type { PatchDeployment } from '../deployments/http/payloads.ts';
+import type { DeploymentEvents } from '../deployments/http/events/payloads.ts';
+import type { CreateDeployment, Deployment, PatchDeployment } from '../deployments/http/payloads.ts';
 import type { RevisionDiff } from '../deployments/http/revisions/payloads.ts';
 import type { DeployLogsQuery } from '../logs/payloads.ts';
 import { makeEventParser, type ServerEvent } from './events.ts';
+import type { ListState } from './route.ts';
 
 /** Kept in memory alone: no storage, no cookie, no URL. */
 export interface Session {
@@ -12,11 +14,7 @@ export interface Session {
   readonly tenant: string;
 }
 
-export interface ListQuery {
-  readonly nameContains: string;
-  /** Empty for all. */
-  readonly status: string;
-  readonly offset: number;
+export interface ListQuery extends ListState {
   readonly limit: number;
 }
 
@@ -27,17 +25,26 @@ export interface LogSource {
   readonly revisionId?: string;
 }
 
+/** What is wrong with a field. `loc` begins with the part of the request. */
+export interface Finding {
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+}
+
 /** What the API refused, or why it could not be asked, as a sentence. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** HTTP status; 0 if there was no answer. */
   readonly status: number;
   readonly retryAfterSeconds: number | undefined;
+  /** What is wrong with the fields of a request, if the answer says so. */
+  readonly findings: readonly Finding[];
 
-  constructor(status: number, sentence: string, retryAfterSeconds?: number) {
+  constructor(status: number, sentence: string, retryAfterSeconds?: number, findings: readonly Finding[] = []) {
     super(sentence);
     this.status = status;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.findings = findings;
   }
 }
 
@@ -53,6 +60,8 @@ export type OpenStream = (
 export interface Api {
   /** Resolves if the token and the tenant may be used. */
   check(): Promise<void>;
+  /** A deployment of an image, with the platform's defaults. Resolves to its id. */
+  create(name: string, image: string): Promise<string>;
   /** `deployments`. */
   list(query: ListQuery): OpenStream;
   /** `deployment`, and `gone`. */
@@ -69,6 +78,8 @@ export interface Api {
   removeSecret(id: string, name: string): Promise<void>;
   /** What a rollback to the revision changes. */
   diff(id: string, revisionId: string): Promise<RevisionDiff>;
+  /** The events of its objects, and its pods. */
+  events(id: string): Promise<DeploymentEvents>;
   interrupt(id: string, revisionId: string): Promise<void>;
   redeploy(id: string, revisionId: string): Promise<void>;
   remove(id: string): Promise<void>;
@@ -130,10 +141,10 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
   }
 
   async function refused(response: Response): Promise<ApiError> {
-    const sentence = sentenceOf(response.status, await response.text().catch(() => ''));
+    const { sentence, findings } = refusalOf(response.status, await response.text().catch(() => ''));
     if (response.status === 401) onRefused(sentence);
     const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
-    return new ApiError(response.status, sentence, Number.isFinite(seconds) ? seconds : undefined);
+    return new ApiError(response.status, sentence, Number.isFinite(seconds) ? seconds : undefined, findings);
   }
 
   /** HEAD has the ETag of GET. No answer has values of secrets. */
@@ -207,6 +218,18 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
 
   return {
     check: () => request('GET', 'v2/deployments?limit=1'),
+    async create(name, image) {
+      const body: CreateDeployment = {
+        name,
+        source: 'external_docker',
+        source_config: {},
+        source_revision_config: { image_uri: image },
+        secrets: [],
+      };
+      const response = await send('POST', 'v2/deployments?secrets=names', { body });
+      if (!response.ok) throw await refused(response);
+      return ((await response.json()) as Deployment).id;
+    },
     list({ nameContains, status, offset, limit }) {
       const query = new URLSearchParams({ limit: String(limit), offset: String(offset) });
       if (nameContains !== '') query.set('name_contains', nameContains);
@@ -228,26 +251,33 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       if (!response.ok) throw await refused(response);
       return (await response.json()) as RevisionDiff;
     },
+    async events(id) {
+      const response = await send('GET', `v2/deployments/${id}/events`, {});
+      if (!response.ok) throw await refused(response);
+      return (await response.json()) as DeploymentEvents;
+    },
     interrupt: (id, revisionId) => request('POST', `v2/deployments/${id}/revisions/${revisionId}/interrupt`),
     redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),
     remove: (id) => change('DELETE', id),
   };
 }
 
-interface Finding {
-  readonly loc: readonly (string | number)[];
-  readonly msg: string;
-}
-
 /** `{"detail": ...}` as the API answers every failure; a proxy in front of it answers otherwise. */
-function sentenceOf(status: number, text: string): string {
+function refusalOf(
+  status: number,
+  text: string,
+): { readonly sentence: string; readonly findings?: readonly Finding[] } {
   try {
     const { detail } = JSON.parse(text) as { readonly detail?: string | readonly Finding[] };
-    if (typeof detail === 'string') return detail;
-    if (Array.isArray(detail))
-      return (detail as Finding[]).map(({ loc, msg }) => `${loc.slice(1).join('.')} ${msg}.`).join(' ');
+    if (typeof detail === 'string') return { sentence: detail };
+    if (Array.isArray(detail)) {
+      const findings = detail as readonly Finding[];
+      return { sentence: findings.map(({ loc, msg }) => `${loc.slice(1).join('.')} ${msg}.`).join(' '), findings };
+    }
   } catch {
     // Not the API's answer.
   }
-  return `The answer was HTTP ${status} without a reason. Something between this page and Davit may have given it.`;
+  return {
+    sentence: `The answer was HTTP ${status} without a reason. Something between this page and Davit may have given it.`,
+  };
 }

@@ -1,21 +1,38 @@
-// The frame: who is asked for, which of the two views is shown, and what is announced.
+// The frame: who is asked for, which of the views is shown, and what is announced.
 
 import type { VNode } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { makeApi, type Session } from './api.ts';
 import { Detail } from './detail.tsx';
-import { FIRST_PAGE, List, type ListState } from './list.tsx';
-import { LIST, shownIn } from './route.ts';
+import { List } from './list.tsx';
+import { New } from './new.tsx';
+import { LIST, linkOfList, type View, viewIn } from './route.ts';
 import { SignIn } from './sign-in.tsx';
 
-function useShownId(): string | undefined {
-  const [id, setId] = useState(() => shownIn(location.hash));
+interface Shown {
+  readonly shown: View;
+  /** Shows what the link names. `replacing`: the button Back does not lead to what was shown before. */
+  readonly go: (link: string, replacing?: boolean) => void;
+}
+
+function useShown(): Shown {
+  const [fragment, setFragment] = useState(() => location.hash);
   useEffect(() => {
-    const onChange = (): void => setId(shownIn(location.hash));
+    const onChange = (): void => setFragment(location.hash);
+    addEventListener('popstate', onChange);
     addEventListener('hashchange', onChange);
-    return () => removeEventListener('hashchange', onChange);
+    return () => {
+      removeEventListener('popstate', onChange);
+      removeEventListener('hashchange', onChange);
+    };
   }, []);
-  return id;
+  const go = useCallback((link: string, replacing = false) => {
+    if (replacing) history.replaceState(null, '', link);
+    else history.pushState(null, '', link);
+    setFragment(link);
+  }, []);
+  const shown = useMemo(() => viewIn(fragment), [fragment]);
+  return { shown, go };
 }
 
 /** Ages grow while nothing else changes. */
@@ -32,14 +49,17 @@ export function App(): VNode {
   const [refused, setRefused] = useState<string>();
   const [tenant, setTenant] = useState('');
   const [notice, setNotice] = useState('');
-  const [list, setList] = useState<ListState>(FIRST_PAGE);
-  const id = useShownId();
+  const { shown, go } = useShown();
+  const id = shown.view === 'deployment' ? shown.id : undefined;
   useClock();
   /** The deployment that was shown last, whose row the focus returns to. */
   const left = useRef<string | undefined>(undefined);
   useEffect(() => {
     if (id !== undefined) left.current = id;
   }, [id]);
+  /** The list as it was shown last. */
+  const list = useRef(LIST);
+  if (shown.view === 'list') list.current = linkOfList(shown.state);
 
   const leave = useCallback((why?: string) => {
     setSession(undefined);
@@ -54,7 +74,7 @@ export function App(): VNode {
   }, []);
   const onGone = useCallback((name: string) => {
     setNotice(`${name} is deleted.`);
-    location.hash = LIST;
+    go(list.current);
   }, []);
 
   return (
@@ -85,10 +105,18 @@ export function App(): VNode {
         </div>
         {api === undefined ? (
           <SignIn tenant={tenant} refused={refused} onEnter={enter} />
-        ) : id === undefined ? (
-          <List api={api} tenant={tenant} state={list} onState={setList} focusOn={left.current} />
+        ) : shown.view === 'list' ? (
+          <List
+            api={api}
+            tenant={tenant}
+            state={shown.state}
+            onState={(state, replacing) => go(linkOfList(state), replacing)}
+            focusOn={left.current}
+          />
+        ) : shown.view === 'new' ? (
+          <New api={api} say={setNotice} go={go} list={list.current} />
         ) : (
-          <Detail key={id} api={api} id={id} say={setNotice} onGone={onGone} />
+          <Detail key={shown.id} api={api} id={shown.id} say={setNotice} onGone={onGone} list={list.current} />
         )}
       </main>
     </>

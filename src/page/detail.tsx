@@ -29,7 +29,7 @@ import {
 } from './health.ts';
 import { Logs } from './logs.tsx';
 import { Address, Age, Asking, Breakable, Mark, Status } from './parts.tsx';
-import { LIST } from './route.ts';
+import { Reported } from './reported.tsx';
 import { plain, short } from './text.ts';
 
 interface RevisionList {
@@ -43,9 +43,11 @@ export interface DetailProps {
   readonly say: (sentence: string) => void;
   /** Called once, when the deployment that was shown is there no more. */
   readonly onGone: (name: string) => void;
+  /** The list as it was left. */
+  readonly list: string;
 }
 
-export function Detail({ api, id, say, onGone }: DetailProps): VNode {
+export function Detail({ api, id, say, onGone, list }: DetailProps): VNode {
   const deployment = useFollowed<{ readonly found: Deployment; readonly isGone: boolean }>(
     id,
     api.deployment(id),
@@ -76,7 +78,7 @@ export function Detail({ api, id, say, onGone }: DetailProps): VNode {
   if (found === undefined) {
     return (
       <section>
-        <a href={LIST}>← All deployments</a>
+        <a href={list}>← All deployments</a>
         {!isMissing && <Asking of={deployment} what="The deployment" />}
         {isMissing && (
           <h1 tabIndex={-1} ref={heading}>
@@ -92,7 +94,7 @@ export function Detail({ api, id, say, onGone }: DetailProps): VNode {
   return (
     <article aria-labelledby="deployment">
       <nav aria-label="Back">
-        <a href={LIST}>← All deployments</a>
+        <a href={list}>← All deployments</a>
       </nav>
       <div class="head">
         <h1 id="deployment" ref={heading} tabIndex={-1}>
@@ -124,6 +126,7 @@ export function Detail({ api, id, say, onGone }: DetailProps): VNode {
       </div>
       <Variables deployment={found} onAsk={isLeaving ? undefined : setAsked} />
       <Revisions deployment={found} followed={revisions} onAsk={isLeaving ? undefined : setAsked} />
+      <Reported api={api} id={id} />
       <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} />
       {asked !== undefined && (
         <Action
@@ -167,6 +170,14 @@ function Verdict({ deployment, tone }: { readonly deployment: Deployment; readon
   );
 }
 
+const SOURCE_WORDS: Readonly<Record<Deployment['source'], string>> = {
+  codehost: 'a repository',
+  external_docker: 'an image',
+  internal_docker: 'an image that was pushed here',
+  internal_source: 'an upload',
+  internal_template: 'a template',
+};
+
 function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
   const { source_config: config, source_revision_config: revision } = deployment;
   const facts: [string, VNode | string | null][] = [
@@ -175,7 +186,7 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['Address', config.custom_url && <Address url={config.custom_url} />],
     ['In the cluster', deployment.internal_url && <code>{plain(deployment.internal_url)}</code>],
     ['Pods', scaleOf(deployment)],
-    ['Source', deployment.source],
+    ['Source', SOURCE_WORDS[deployment.source]],
     ['Created', <Age then={deployment.created_at} after=" ago" />],
     ['Changed', <Age then={deployment.updated_at} after=" ago" />],
     ['Id', <code>{deployment.id}</code>],
@@ -203,14 +214,21 @@ interface AskingProps {
   readonly onAsk: ((asked: Asked) => void) | undefined;
 }
 
-/** Names alone: the page asks for no value. */
-function Variables({ deployment: { secrets, secret_references: references }, onAsk }: AskingProps): VNode {
+/** Plain variables, and the names of the secret ones: the page asks for no value of these. */
+function Variables({ deployment, onAsk }: AskingProps): VNode {
+  const { secrets, secret_references: references, source_config: config } = deployment;
   return (
     <section aria-labelledby="variables">
       <h2 id="variables">
-        Variables <span class="sub">without their values</span>
+        Variables <span class="sub">secret ones without their values</span>
       </h2>
       <ul class="variables">
+        {config.env?.map(({ name, value }) => (
+          <li key={name}>
+            <code>{plain(name)}</code>{' '}
+            <span class="sub">{value === '' ? 'an empty text' : <code>{plain(value)}</code>}</span>
+          </li>
+        ))}
         {secrets.map(({ name }) => (
           <li key={name}>
             <code>{plain(name)}</code>

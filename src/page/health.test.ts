@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { SEEN_RECORDS } from '../../test/support/status-samples.ts';
 import { presentDeployment } from '../deployments/http/presenter.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
-import { REVISION_STATES } from '../schema/app-revision.ts';
+import { REVISION_STATES } from '../schema/revision-states.ts';
 import { defaultSettings } from '../schema/settings.ts';
 import { advice, aspectsOf, canRollBackTo, partsOf, phaseOf, scaleOf, type Tone, toneOf, wordOf } from './health.ts';
 

@@ -7,16 +7,8 @@ import { API_URL, type Api } from './api.ts';
 import { newest, useFollowed } from './follow.ts';
 import { originOf, phaseOf, STATUSES, scaleOf, toneOf } from './health.ts';
 import { Address, Age, Asking, Breakable, Status } from './parts.tsx';
-import { linkOf } from './route.ts';
+import { FIRST_PAGE, type ListState, linkOf, NEW } from './route.ts';
 import { plain } from './text.ts';
-
-export interface ListState {
-  readonly nameContains: string;
-  readonly status: string;
-  readonly offset: number;
-}
-
-export const FIRST_PAGE: ListState = { nameContains: '', status: '', offset: 0 };
 
 const PAGE = 50;
 const TYPING_MS = 250;
@@ -26,7 +18,8 @@ export interface ListProps {
   /** As it was typed. */
   readonly tenant: string;
   readonly state: ListState;
-  readonly onState: (state: ListState) => void;
+  /** `replacing`: the button Back does not lead to the state before. */
+  readonly onState: (state: ListState, replacing?: boolean) => void;
   /** Id of the deployment whose row gets the focus. */
   readonly focusOn: string | undefined;
 }
@@ -57,9 +50,16 @@ export function List({ api, tenant, state, onState, focusOn }: ListProps): VNode
 
   return (
     <section aria-labelledby="deployments">
-      <h1 id="deployments" ref={heading} tabIndex={-1}>
-        Deployments
-      </h1>
+      <div class="head">
+        <h1 id="deployments" ref={heading} tabIndex={-1}>
+          Deployments
+        </h1>
+        <span class="actions">
+          <a class="button" href={NEW}>
+            New deployment
+          </a>
+        </span>
+      </div>
       <Filters state={state} onState={onState} />
       <Asking of={followed} what="The deployments" />
       {rows?.length === 0 &&
@@ -109,7 +109,7 @@ function Filters({ state, onState }: Pick<ListProps, 'state' | 'onState'>): VNod
     if (name === sent.current) return;
     const timer = setTimeout(() => {
       sent.current = name;
-      onState({ ...state, nameContains: name, offset: 0 });
+      onState({ ...state, nameContains: name, offset: 0 }, true);
     }, TYPING_MS);
     return () => clearTimeout(timer);
   }, [name, state]);
@@ -213,8 +213,8 @@ function Empty({ tenant }: Pick<ListProps, 'tenant'>): VNode {
     <div class="empty">
       <h2>There is no deployment yet</h2>
       <p>
-        Make the first one with kubectl, or over HTTP. <code>TOKEN</code> is the token that you signed in with; any
-        image that listens on port 8000 and answers <code>GET /ok</code> with 200 will do.
+        <a href={NEW}>Make the first one here</a>, with kubectl, or over HTTP. <code>TOKEN</code> is the token that you
+        signed in with; any image that listens on port 8000 and answers <code>GET /ok</code> with 200 will do.
       </p>
       <pre tabIndex={0} aria-label="Commands">
         {`curl -X POST "${API_URL}/v2/deployments?fieldValidation=Strict" \\

@@ -11,25 +11,10 @@ import { PlainVariableList } from './plain-variables.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
+import { REVISION_STATES } from './revision-states.ts';
 import { Runtime } from './runtime.ts';
 import { SOURCES } from './source-rules.ts';
 
-/** The states of a revision in order, then its other final states. */
-export const REVISION_STATES = [
-  'CREATING',
-  'QUEUED',
-  'AWAITING_BUILD',
-  'BUILDING',
-  'AWAITING_DEPLOY',
-  'DEPLOYING',
-  'DEPLOYED',
-  'CREATE_FAILED',
-  'BUILD_FAILED',
-  'DEPLOY_FAILED',
-  'SKIPPED',
-  'INTERRUPTED',
-  'UNKNOWN',
-] as const;
 export type RevisionState = (typeof REVISION_STATES)[number];
 
 const megabytes = z.int().min(1).max(8_388_608);

@@ -4,8 +4,8 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import type { AppDeploymentSpec, AppDeploymentStatus } from './app-deployment.ts';
-import { REVISION_STATES } from './app-revision.ts';
 import { DNS_LABEL_PATTERN, passthrough, SecretName, Uuid } from './primitives.ts';
+import { REVISION_STATES } from './revision-states.ts';
 
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const Uid = z.string().max(64);

@@ -1,70 +1,12 @@
-// Reads a Dockerfile as far as the plan judges it: its instructions, the images that they name, and the build arguments of each stage.
-// Source of the grammar: the Dockerfile reference, "Format", "Parser directives", "Environment replacement" and "Here-Documents".
+// Reads a Dockerfile as far as the plan judges it: the images that its instructions name, and the build arguments of each stage.
 
-export interface Instruction {
-  /** In capitals. */
-  readonly name: string;
-  /** The rest, with its continued lines joined. */
-  readonly rest: string;
-  /** Line of its beginning, from 1. */
-  readonly line: number;
-}
+import { argumentsOf, expanded, type Instruction } from '../../schema/source-files.ts';
 
 /** An image that an instruction names: `FROM`, `COPY --from` and `RUN --mount=from`. */
 export interface ImageUse {
   readonly line: number;
   /** Undefined where it cannot be known from the text. */
   readonly image: string | undefined;
-}
-
-export function instructionsOf(text: string): Instruction[] {
-  const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
-  const escape = escapeOf(lines);
-  const found: Instruction[] = [];
-  for (let at = 0; at < lines.length; at += 1) {
-    const line = at + 1;
-    const parts: string[] = [];
-    for (; at < lines.length; at += 1) {
-      const part = lines[at] ?? '';
-      // A comment line within an instruction belongs to nothing, and an empty line does not end it.
-      if (/^\s*(#|$)/.test(part)) {
-        if (parts.length === 0) break;
-        continue;
-      }
-      const isContinued = part.trimEnd().endsWith(escape);
-      parts.push(isContinued ? part.trimEnd().slice(0, -1) : part);
-      if (!isContinued) break;
-    }
-    const [, name, rest = ''] = /^\s*([A-Za-z]+)(?:\s+([\s\S]*))?$/.exec(parts.join('')) ?? [];
-    if (name === undefined) continue;
-    found.push({ name: name.toUpperCase(), rest: rest.trim(), line });
-    at = endOfDocuments(name, rest, lines, at);
-  }
-  return found;
-}
-
-/** The directive `escape`, which only the first comment lines can have. */
-function escapeOf(lines: readonly string[]): string {
-  for (const line of lines) {
-    const [, name, value] = /^\s*#\s*([a-z]+)\s*=\s*(\S+)\s*$/i.exec(line) ?? [];
-    if (name === undefined) return '\\';
-    if (name.toLowerCase() === 'escape' && value === '`') return '`';
-  }
-  return '\\';
-}
-
-/** The line of the last here-document of an instruction, whose text is no instruction. */
-function endOfDocuments(name: string, rest: string, lines: readonly string[], begin: number): number {
-  if (!/^(RUN|COPY|ADD)$/i.test(name)) return begin;
-  let at = begin;
-  for (const [, dash, , word = ''] of rest.matchAll(/<<(-?)(["']?)([A-Za-z_][A-Za-z0-9_]*)\2/g)) {
-    const end = lines.findIndex(
-      (line, index) => index > at && (dash === '' ? line : line.replace(/^\t+/, '')) === word,
-    );
-    if (end < 0) return at;
-    at = end;
-  }
-  return at;
 }
 
 /** Arguments that the builder sets. Their values are parts of names, and any of them will do. */
@@ -135,14 +77,6 @@ export function undeclared(
   return undefined;
 }
 
-/** `A=1 B="2"` in parts. */
-function argumentsOf(rest: string): [key: string, value: string | undefined][] {
-  return Array.from(
-    rest.matchAll(/([A-Za-z_][A-Za-z0-9_]*)(?:=("(?:[^"\\]|\\.)*"|'[^']*'|\S*))?(?:\s+|$)/g),
-    ([, key = '', value]) => [key, value?.replace(/^(["'])([\s\S]*)\1$/, '$2')],
-  );
-}
-
 function fromsOf(name: string, rest: string): string[] {
   if (name === 'COPY' || name === 'ADD')
     return Array.from(flagsOf(rest), (flag) => /^--from=(.+)$/i.exec(flag)?.[1] ?? []).flat();
@@ -162,19 +96,4 @@ function flagsOf(rest: string): string[] {
   const words = rest.split(/\s+/);
   const end = words.findIndex((word) => !word.startsWith('--'));
   return end < 0 ? words : words.slice(0, end);
-}
-
-/** Replaces `$A`, `${A}`, `${A:-x}` and `${A-x}`. Undefined if the text has another form, or a variable without a value. */
-function expanded(text: string, values: ReadonlyMap<string, string>): string | undefined {
-  let isKnown = true;
-  const plain = text.replace(/^(["'])([\s\S]*)\1$/, '$2');
-  const result = plain.replaceAll(
-    /\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^${}]*))?\})/g,
-    (_all, bare: string | undefined, braced: string | undefined, otherwise: string | undefined) => {
-      const value = values.get(bare ?? braced ?? '') || otherwise;
-      if (value === undefined) isKnown = false;
-      return value ?? '';
-    },
-  );
-  return isKnown && !/[$\\]/.test(result) ? result : undefined;
 }

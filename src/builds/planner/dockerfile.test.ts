@@ -2,7 +2,8 @@
 // published CLI.
 
 import { describe, expect, it } from 'vitest';
-import { dockerfileOf, isDockerfile, type NotPlanned, type Planned } from './dockerfile.ts';
+import { isDockerfile } from '../../schema/source-files.ts';
+import { dockerfileOf, type NotPlanned, type Planned } from './dockerfile.ts';
 import type { PlanReason } from './failure.ts';
 import type { PlanOptions } from './steps.ts';
 import { MAX_CONFIGURATION_BYTES } from './workflow-config.ts';

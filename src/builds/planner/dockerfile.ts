@@ -1,5 +1,6 @@
 // Generates a Dockerfile from a workflow configuration file.
 
+import { isDockerfile } from '../../schema/source-files.ts';
 import { PlanFailure, type PlanReason, shown, shownPath } from './failure.ts';
 import { hasPythonGraph } from './import-paths.ts';
 import { env, jsonEnv } from './instructions.ts';
@@ -83,14 +84,6 @@ export function dockerfileOf(configPath: string, workspace: Workspace, options: 
     if (error instanceof PlanFailure) return { reason: error.reason, message: error.message };
     throw error;
   }
-}
-
-/**
- * Whether the file's name is that of a Dockerfile, such as Dockerfile, api.Dockerfile, Dockerfile.prod or
- * Containerfile.
- */
-export function isDockerfile(path: string): boolean {
-  return /(^|[./_-])(docker|container)file([._-][^/]*)?$/i.test(path);
 }
 
 export function tooLarge(path: string, bytes: number): PlanFailure {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { imagesUsed, instructionsOf } from './dockerfile-text.ts';
+import { instructionsOf } from '../../schema/source-files.ts';
+import { imagesUsed } from './dockerfile-text.ts';
 import { PlanFailure } from './failure.ts';
 import { judged } from './judge.ts';
 

@@ -1,7 +1,8 @@
 // Judges a Dockerfile, a generated one too: the images that it names, and whether it uses the platform's package indexes.
 
 import { foreignImageMessage, isForeignImage } from '../../schema/registry-images.ts';
-import { type IndexReader, type Instruction, imagesUsed, instructionsOf, undeclared } from './dockerfile-text.ts';
+import { type Instruction, instructionsOf } from '../../schema/source-files.ts';
+import { type IndexReader, imagesUsed, undeclared } from './dockerfile-text.ts';
 import { PlanFailure } from './failure.ts';
 import type { PlanOptions } from './steps.ts';
 

@@ -20,7 +20,6 @@ import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
 import { foreignRules, nameRule, plainVariableRule, podRules, sizeRule, variableRules } from './rules.ts';
 import { presentRuntime, runtimeRule } from './runtime.ts';
 
-export const FILE_NAME = 'davit.yaml';
 /** Source of a file that names none: the folder beside it is uploaded. */
 export const DEFAULT_SOURCE: Source = 'internal_source';
 
@@ -38,6 +37,7 @@ export const DeploymentFile = z
       .nullish(),
     ...REVISION_CONFIG,
     ...CONFIG,
+    listener_config: CONFIG.listener_config.describe(SourceConfig.shape.listenerConfig.description ?? ''),
     secrets: z
       .array(VariableName)
       .max(MOST_SECRETS)

@@ -14,10 +14,10 @@ import {
   SourceRevisionConfig,
   STATES,
 } from '../../schema/app-deployment.ts';
-import { REVISION_STATES } from '../../schema/app-revision.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
 import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../schema/primitives.ts';
 import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../schema/resource-spec.ts';
+import { REVISION_STATES } from '../../schema/revision-states.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { SOURCES } from '../../schema/source-rules.ts';
 import {

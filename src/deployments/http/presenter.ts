@@ -9,8 +9,9 @@ import {
   SourceConfig,
   SourceRevisionConfig,
 } from '../../schema/app-deployment.ts';
-import { type AppRevision, REVISION_STATES } from '../../schema/app-revision.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
+import { REVISION_STATES } from '../../schema/revision-states.ts';
 import type { Settings } from '../../schema/settings.ts';
 import {
   apiStatus,

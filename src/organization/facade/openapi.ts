@@ -4,6 +4,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { z } from 'zod';
+import { type JsonSchema, simplify } from './json-schema.ts';
 
 const Problem = z
   .object({ detail: z.string().describe('One sentence that says what to do.') })
@@ -146,7 +147,6 @@ function streamOf(events: string): object {
   };
 }
 
-type JsonSchema = z.core.JSONSchema.BaseSchema;
 type Direction = 'input' | 'output';
 
 /** The JSON Schema of a zod schema. Schemas with an id are added to `named` and referenced. */
@@ -156,21 +156,6 @@ function describe(schema: z.ZodType, io: Direction, named: Map<string, JsonSchem
   const { $schema: _dialect, $defs: definitions = {}, ...root } = JSON.parse(moved) as JsonSchema;
   for (const [id, definition] of Object.entries(definitions)) named.set(id, definition as JsonSchema);
   return root;
-}
-
-/** Simplifies a schema for readers: a nullable field has two types instead of anyOf, and the bounds of exact integers are removed. */
-function simplify(schema: JsonSchema): void {
-  // Validation rules of the API server are not part of this API.
-  for (const key of Object.keys(schema)) if (key.startsWith('x-kubernetes-')) delete schema[key];
-  // Later versions may add fields to answers. A schema with $ref has no type.
-  if (schema.additionalProperties === false) delete schema.additionalProperties;
-  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
-  const [one, other, ...more] = schema.anyOf ?? [];
-  if (one?.type === undefined || other?.type !== 'null' || more.length > 0) return;
-  delete schema.anyOf;
-  const type = [one.type, 'null'] as never;
-  Object.assign(schema, { ...one, ...schema, type, ...(one.enum && { enum: [...one.enum, null] }) });
 }
 
 /** Endpoints of the organization have no tenant. */

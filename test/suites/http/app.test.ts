@@ -41,6 +41,12 @@ const Document = z.object({
   }),
 });
 
+it('serves the JSON Schema of davit.yaml without a token', async () => {
+  const answer = await facade.app.inject('/davit.schema.json');
+  expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'application/schema+json']);
+  expect(answer.json()).toMatchObject({ title: 'davit.yaml', additionalProperties: false });
+});
+
 it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is used twice', async () => {
   const answer = await facade.app.inject('/openapi.json');
   const { servers, paths, components } = Document.parse(answer.json());
@@ -61,6 +67,7 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'get /v2/deployments/{deployment_id}/revisions/{revision_id}/diff',
     'post /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
     'post /v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt',
+    'get /v2/deployments/{deployment_id}/events',
     'get /v2/listeners',
     'post /v2/listeners',
     'get /v2/listeners/{listener_id}',

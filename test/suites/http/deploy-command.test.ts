@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Serving, serve } from '../../../src/app/server.ts';
 import { type BuildLogOptions, printBuildLog } from '../../../src/cli/build-log.ts';
-import { addressOf, type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy.ts';
+import { addressOf, type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy-folder.ts';
 import { parseDeploymentFile } from '../../../src/cli/deployment-file.ts';
 import { type HttpApi, makeHttpApi, Refused } from '../../../src/cli/http-api.ts';
 import { listSource } from '../../../src/cli/pack.ts';
@@ -264,6 +264,53 @@ describe('deploy', () => {
       for (const name of missing.file.secrets)
         expect((await facade.call('PUT', `/v2/deployments/${id}/secrets/${name}`, { value: 'x' })).status).toBe(200);
       expect((await run(finish, missing)).error).toBeUndefined();
+    });
+
+    /** Somebody who types these, one after the other. */
+    function typing(...values: string[]): { terminal: Required<DeployOptions>['terminal']; questions: string[] } {
+      const questions: string[] = [];
+      const ask = async (question: string, hidden?: boolean): Promise<string> => {
+        questions.push(`${question}${hidden === true ? '(hidden)' : '(shown)'}`);
+        return values.shift() ?? '';
+      };
+      return { terminal: { isInteractive: true, ask }, questions };
+    }
+    const asks = (key: string): string => `shop lacks the secret ${key}. Its value, which is not shown: (hidden)`;
+
+    it('that names missing secrets asks for them, and sends them with the upload', async () => {
+      const first = typing('canary-one', ' canary two ');
+      const ran = await run(finish, { file: { secrets: ['API_KEY', 'TOKEN'] }, terminal: first.terminal });
+      expect([ran.error, first.questions]).toEqual([undefined, [asks('API_KEY'), asks('TOKEN')]]);
+      const { body } = await facade.call('GET', `/v2/deployments/${record().metadata.uid}`);
+      expect(body.secrets).toEqual([
+        { name: 'API_KEY', value: 'canary-one' },
+        { name: 'TOKEN', value: ' canary two ' },
+      ]);
+      expect(record().spec.revisionSerial).toBe(1);
+      const second = typing('canary-three');
+      const again = await run(finish, { file: { secrets: ['TOKEN', 'NEW'] }, terminal: second.terminal });
+      expect([again.error, second.questions]).toEqual([undefined, [asks('NEW')]]);
+      expect(record().spec.secrets.map(({ name }) => name)).toEqual(['API_KEY', 'TOKEN', 'NEW']);
+      expect([...ran.said, ...again.said].join()).not.toContain('canary');
+    });
+
+    it('creates and changes nothing if a value is empty', async () => {
+      const { terminal, questions } = typing('canary-one', '');
+      const ran = await run(finish, { file: { secrets: ['API_KEY', 'TOKEN', 'NEVER_ASKED'] }, terminal });
+      expect([ran.error, ran.said]).toEqual(['The value of TOKEN is empty: nothing was changed.', []]);
+      expect([questions.length, facade.records.list()]).toEqual([2, []]);
+    });
+
+    it('asks on the terminal of the command', async () => {
+      await writeFile(join(folder, 'davit.yaml'), 'name: shop\nsecrets: [API_KEY]\n');
+      const ran = await runCli(['deploy', folder], { api, answers: [''] });
+      expect(ran).toMatchObject({ code: 1, questions: [asks('API_KEY')], err: expect.stringContaining('is empty') });
+    });
+
+    it('that names no missing secret asks nothing', async () => {
+      const { terminal, questions } = typing();
+      expect((await run(finish, { file, terminal })).error).toBeUndefined();
+      expect(questions).toEqual([]);
     });
 
     it.each([

@@ -114,6 +114,8 @@ interface Import {
   readonly file: string;
   readonly from: string;
   readonly typeOnly: boolean;
+  /** It is loaded when its line runs. */
+  readonly isLazy?: true;
 }
 
 const files = globSync('**/*.{ts,tsx}', { cwd: src })
@@ -134,7 +136,7 @@ function importsOf(file: string, text: string): Import[] {
       from,
       typeOnly: type !== undefined || onlyTypes(names),
     })),
-    ...[...dynamic].map(([, from = '']) => ({ file, from, typeOnly: false })),
+    ...[...dynamic].map(([, from = '']) => ({ file, from, typeOnly: false, isLazy: true })),
   ];
 }
 
@@ -289,20 +291,35 @@ describe('the subjects of src', () => {
     expect(found).toEqual([]);
   });
 
-  it('`davit plan` loads nothing but what it needs: it starts in every build, and reaches nobody', () => {
+  /** What is loaded with a file: files of src, and packages. `lazily`: with what it may load later. */
+  function loadedWith(first: string, lazily: boolean): ReadonlySet<string> {
     const loaded = new Set<string>();
-    const reached = ['app/plan.ts'];
+    const reached = [first];
     for (let file = reached.pop(); file !== undefined; file = reached.pop()) {
       const current = file;
       for (const one of imports.filter(({ file: importer, typeOnly }) => importer === current && !typeOnly)) {
+        if (one.isLazy && !lazily) continue;
         const target = isRelative(one) ? normalize(join(dirname(current), one.from)) : one.from;
         if (isRelative(one) && !loaded.has(target)) reached.push(target);
         loaded.add(target);
       }
     }
+    return loaded;
+  }
+
+  it('kubectl davit starts without schemas and YAML: a command that needs them loads them', () => {
+    const loaded = loadedWith('cli/main.ts', false);
+    expect(loaded.size).toBeGreaterThan(40);
+    const heavy = ['zod', 'yaml'];
+    expect(heavy.filter((one) => loaded.has(one))).toEqual([]);
+    expect(heavy.filter((one) => !loadedWith('cli/main.ts', true).has(one))).toEqual([]);
+  });
+
+  it('`davit plan` loads nothing but what it needs: it starts in every build, and reaches nobody', () => {
+    const loaded = loadedWith('app/plan.ts', true);
     const others = [...loaded].filter(
       (one) =>
-        !/^(builds\/planner\/|node:(fs|path|util)$|zod$|schema\/(primitives|registry-images)\.ts$|lib\/json-(error|value)\.ts$)/.test(
+        !/^(builds\/planner\/|node:(fs|path|util)$|zod$|schema\/(primitives|registry-images|source-files)\.ts$|lib\/json-(error|value)\.ts$)/.test(
           one,
         ),
     );

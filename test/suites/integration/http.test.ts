@@ -95,6 +95,22 @@ describe('rights', () => {
     expect((await davit.call(await caller('log-viewer', 'davit-viewer'), 'POST', logs, {})).status).toBe(403);
   });
 
+  it("a viewer reads a deployment's events, an editor its pods too", async () => {
+    const { body } = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('reported'));
+    const path = `/v2/deployments/${body.id}/events`;
+    const viewer = await caller('event-viewer', 'davit-viewer');
+    const events = await eventually(async () => {
+      const answer = await davit.call(viewer, 'GET', path);
+      expect([answer.status, answer.body.pods]).toEqual([200, null]);
+      expect(answer.body.resources.length).toBeGreaterThan(0);
+      return answer.body.resources;
+    }, 60_000);
+    for (const event of events) expect(event.object).toMatch(/^\w+\/reported(-|$)/);
+    const editor = await caller('event-editor', 'davit-editor');
+    const { body: whole } = await davit.call(editor, 'GET', path);
+    expect(whole.pods).toBeInstanceOf(Array);
+  });
+
   it('a misspelt field is rejected by Strict, and a warning by default', async () => {
     const misspelt = aPayload('misspelt', { source_config: { resource_spec: { max_scal: 0 } } });
     const msg = 'is not a known field: did you mean max_scale?';

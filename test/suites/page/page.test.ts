@@ -209,6 +209,124 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     });
   });
 
+  describe('the URL', () => {
+    const heading = (page: Page, name: string): Promise<void> =>
+      page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+
+    it('holds each view: Back leads to the view before, and a reload keeps it', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await page.getByLabel('Status').selectOption('READY');
+      await page.getByText('2 deployments', { exact: true }).waitFor();
+      await page.getByLabel('Name').fill('sh');
+      await page.getByText('1 deployment', { exact: true }).waitFor();
+      expect(new URL(page.url()).hash).toBe('#/?name=sh&status=READY');
+      await open(page, 'shop');
+      await page.goBack();
+      await heading(page, 'Deployments');
+      expect([await rows(page), await page.getByLabel('Name').inputValue()]).toEqual([['shop'], 'sh']);
+      await page.goForward();
+      await heading(page, 'shop');
+      await page.getByRole('link', { name: '← All deployments' }).click();
+      await page.getByText('1 deployment', { exact: true }).waitFor();
+      await page.reload();
+      await signIn(page);
+      await page.getByText('1 deployment', { exact: true }).waitFor();
+      expect([await rows(page), await page.getByLabel('Status').inputValue()]).toEqual([['shop'], 'READY']);
+      await page.getByRole('link', { name: 'New deployment' }).click();
+      await heading(page, 'New deployment');
+      await page.reload();
+      await signIn(page);
+      await heading(page, 'New deployment');
+    });
+
+    it('has no step back for each letter of a filter', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByRole('link', { name: '← All deployments' }).click();
+      await page.getByLabel('Name').fill('check');
+      await page.getByText('1 deployment', { exact: true }).waitFor();
+      await page.goBack();
+      await heading(page, 'shop');
+    });
+  });
+
+  describe('a new deployment', () => {
+    it('of an image is created by the keyboard alone, and shown', async ({ world, enter }) => {
+      const page = await enter();
+      await tabTo(page, 'New deployment');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'New deployment', exact: true }).waitFor();
+      await vi.waitFor(() => expect(page.evaluate('document.activeElement.id')).resolves.toBe('new-name'));
+      await page.keyboard.type('shop');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('images.example.com/team/shop:1');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
+      await page.getByRole('status').getByText('shop is created.').waitFor();
+      const [record] = world.facade.records.list();
+      expect(record?.spec).toMatchObject({
+        source: 'external_docker',
+        sourceConfig: {},
+        sourceRevisionConfig: { imageUri: 'images.example.com/team/shop:1' },
+      });
+    });
+
+    it('that the API refuses says why at each field', async ({ world, enter }) => {
+      world.deploy('taken');
+      const page = await enter();
+      await page.getByRole('link', { name: 'New deployment' }).click();
+      const [name, image] = [page.getByLabel('Name'), page.getByLabel('Image')];
+      const create = page.getByRole('button', { name: 'Create' });
+      await name.fill('Not A Name');
+      await image.fill('not an image');
+      await create.click();
+      await page
+        .locator('#new-name-failure')
+        .getByText(/^Name must /)
+        .waitFor();
+      await page
+        .locator('#new-image-failure')
+        .getByText(/^Image must /)
+        .waitFor();
+      expect([await name.getAttribute('aria-invalid'), await image.getAttribute('aria-invalid')]).toEqual([
+        'true',
+        'true',
+      ]);
+      expect(await page.evaluate('document.activeElement.id')).toBe('new-name');
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await name.fill('taken');
+      await image.fill('images.example.com/team/shop:1');
+      await create.click();
+      await page.locator('#new-name-failure').getByText('A deployment named "taken" already exists.').waitFor();
+      expect(await page.locator('#new-image-failure').innerText()).toBe('');
+      expect(world.facade.records.list()).toHaveLength(1);
+    });
+  });
+
+  it('plain variables are shown with their values, secret ones by name', async ({ world, enter }) => {
+    world.deploy('shop', {
+      spec: {
+        sourceConfig: {
+          env: [
+            { name: 'LOG_LEVEL', value: '<b>debug</b>' },
+            { name: 'EMPTY', value: '' },
+          ],
+        },
+        secrets: [{ name: 'API_KEY', secretName: 'shop--vars-1', secretKey: 'API_KEY' }],
+      },
+    });
+    const page = await enter();
+    await open(page, 'shop');
+    expect(
+      (await page.locator('.variables li').allInnerTexts()).map((text) =>
+        text.replaceAll(/\s+/g, ' ').replace(/ Change.*/, ''),
+      ),
+    ).toEqual(['LOG_LEVEL <b>debug</b>', 'EMPTY an empty text', 'API_KEY']);
+    expect(await page.getByText('an image', { exact: true }).count()).toBe(1);
+  });
+
   it('one deployment says its reason and what to do', async ({ world, enter }) => {
     const missing = ['False', 'SecretMissing', 'Missing: Secret shop-keys.'] as const;
     world.deploy('shop', { conditions: { Ready: missing, ReferencesResolved: missing } });
@@ -715,6 +833,44 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     });
   });
 
+  describe('pods and events', () => {
+    it('are shown when they are asked for: restarts, the last exit, and what the cluster reported', async ({
+      world,
+      enter,
+    }) => {
+      const { checkout } = deployTeam(world);
+      const page = await enter();
+      await open(page, 'checkout');
+      await page.getByRole('button', { name: 'Show pods and events' }).click();
+      const [pod] = await page.getByRole('list', { name: 'Pods' }).getByRole('listitem').allInnerTexts();
+      expect(pod?.replaceAll(/\s+/g, ' ')).toMatch(
+        /^server not ready, restarted 7 times, revision \w{8} checkout-5f4d7c9b8-x2x7k made .* ago Container server exited with code 1 \(Error\) .* ago$/,
+      );
+      const reports = page.getByRole('list', { name: 'Events, newest first' }).getByRole('listitem');
+      expect((await reports.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
+        expect.stringMatching(
+          /^Warning: Back-off restarting failed container <b>server<\/b> Pod\/checkout-5f4d7c9b8-x2x7k .* ago, 12 times$/,
+        ),
+      ]);
+      world.report(checkout, { type: 'Normal', reason: 'Pulled', note: 'Container image was pulled' });
+      await page.getByRole('button', { name: 'Read again' }).click();
+      await reports.filter({ hasText: 'Container image was pulled' }).waitFor();
+    });
+
+    it('say what the API refuses', async ({ world, enter }) => {
+      world.deploy('shop');
+      const page = await enter();
+      await open(page, 'shop');
+      world.facade.kube.failOn(({ verb, kind }) =>
+        verb === 'list' && kind === 'Event'
+          ? new Forbidden('list', { serverMessage: 'events is forbidden' })
+          : undefined,
+      );
+      await page.getByRole('button', { name: 'Show pods and events' }).click();
+      await page.getByRole('alert').getByText('events is forbidden').waitFor();
+    });
+  });
+
   describe('logs', () => {
     it('follow what the pods write', async ({ world, enter }) => {
       const { shop } = deployTeam(world);
@@ -767,9 +923,20 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await signIn(page);
       await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
       await isGood('list');
+      await page.getByRole('link', { name: 'New deployment' }).click();
+      await page.getByLabel('Image').waitFor();
+      await page.getByLabel('Name').fill('Shop');
+      await page.getByLabel('Image').fill('registry.example/team/shop:1');
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.locator('#new-name-failure').getByText('Name must').waitFor();
+      await isGood('new');
+      await page.getByRole('link', { name: '← All deployments' }).click();
+      await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
       for (const name of ['shop', 'checkout', 'agent']) {
         await open(page, name);
         await page.locator('.log .line').first().waitFor();
+        await page.getByRole('button', { name: 'Show pods and events' }).click();
+        await page.getByRole('button', { name: 'Read again' }).waitFor();
         await isGood(name);
         await page.getByRole('link', { name: '← All deployments' }).click();
       }

@@ -6,6 +6,8 @@ import { resolve } from '../../../src/deployments/record/resolve.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { requestedOf } from '../../../src/deployments/record/wanted-revision.ts';
 import { bundlePage } from '../../../src/generate/page.ts';
+import { EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { StreamLimits } from '../../../src/organization/facade/event-streams.ts';
 import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/schema/app-deployment.ts';
 import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
@@ -36,6 +38,10 @@ export interface World {
   deploy(name: string, sample?: Sample): AppDeployment;
   /** A pod of the deployment writes these lines. */
   write(record: AppDeployment, lines: readonly string[]): void;
+  /** The pod of the deployment, which has written, was restarted so many times. */
+  crash(record: AppDeployment, restarts: number): void;
+  /** The API server has an event about a pod of the deployment. */
+  report(record: AppDeployment, event: { readonly type: string; readonly reason: string; readonly note: string }): void;
   /** The pod that builds the deployment's newest revision writes these lines. */
   writeBuild(record: AppDeployment, lines: readonly string[]): void;
   close(): Promise<void>;
@@ -185,6 +191,43 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
     writeTo(writer(uid, `${name}-5f4d7c9b8-x2x7k`, { labels }), lines);
   }
 
+  function podNamed(name: string): KubeObject {
+    const found = facade.kube.objects(PODS).find(({ metadata }) => metadata.name === name);
+    if (found === undefined) throw new Error(`there is no pod ${name}`);
+    return found;
+  }
+
+  function crash({ metadata: { name } }: AppDeployment, restartCount: number): void {
+    const pod = podNamed(`${name}-5f4d7c9b8-x2x7k`);
+    const terminated = { exitCode: 1, reason: 'Error', finishedAt: iso(now - MINUTE) };
+    const containerStatuses = [
+      { name: 'server', containerID: 'x', restartCount, state: { running: {} }, lastState: { terminated } },
+    ];
+    facade.kube.seed(PODS, {
+      ...pod,
+      metadata: { ...pod.metadata, creationTimestamp: iso(now - 20 * MINUTE) },
+      status: { phase: 'Running', containerStatuses },
+    } as KubeObject);
+  }
+
+  let reported = 0;
+  function report(
+    { metadata: { name } }: AppDeployment,
+    event: { readonly type: string; readonly reason: string; readonly note: string },
+  ): void {
+    reported += 1;
+    const pod = `${name}-5f4d7c9b8-x2x7k`;
+    const { metadata } = podNamed(pod);
+    facade.kube.seed(EVENTS, {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name: `report-${reported}`, namespace: TENANT.namespace },
+      ...event,
+      regarding: { kind: 'Pod', name: pod, uid: metadata?.uid },
+      series: { count: 12, lastObservedTime: iso(now - reported * MINUTE) },
+    } as KubeObject);
+  }
+
   function writeBuild({ metadata: { name, uid = '' }, spec }: AppDeployment, lines: readonly string[]): void {
     const { namespace } = facade.settings.builds;
     const labels = { 'davit.dev/build': serialRevisionId(uid, spec.revisionSerial ?? 1) };
@@ -196,6 +239,8 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
     facade,
     deploy,
     write,
+    report,
+    crash,
     writeBuild,
     async close() {
       stopping.abort();
@@ -212,6 +257,7 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
       sourceConfig: {
         customUrl: 'https://shop.apps.example.com',
         resourceSpec: { minScale: 2, maxScale: 6, cpu: 0.5 },
+        env: [{ name: 'LOG_LEVEL', value: 'info' }],
       },
       secretReferences: [{ name: 'LICENSE', secretName: 'shop-license', secretKey: 'key' }],
     },
@@ -260,6 +306,12 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
     'Traceback (most recent call last):',
     'redis.exceptions.ConnectionError: name or service not known',
   ]);
+  world.crash(checkout, 7);
+  world.report(checkout, {
+    type: 'Warning',
+    reason: 'BackOff',
+    note: 'Back-off restarting failed container <b>server</b>',
+  });
   world.deploy('search', {
     state: 'AWAITING_DATABASE',
     ageMs: 2 * MINUTE,

@@ -132,6 +132,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   [RELEASE_WORKS]: TWO_CLUSTERS,
 
   'kubectl davit export agent': CLI,
+  'kubectl davit init ./agent': CLI,
+  'kubectl davit init ./agent --output -': CLI,
+  'kubectl davit schema > ./agent/davit.schema.json': CLI,
   'kubectl davit wait agent': CLI,
   'kubectl davit deploy ./agent --name agent --timeout 900 || exit 1': CLI,
   'kubectl davit status': CLI,

@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { id, time } from '../../../organization/facade/payload-fields.ts';
-import { REVISION_STATES } from '../../../schema/app-revision.ts';
 import { Uuid } from '../../../schema/primitives.ts';
+import { REVISION_STATES } from '../../../schema/revision-states.ts';
 import { SOURCES } from '../../../schema/source-rules.ts';
 import { DeploymentPath, listOf, paging, SourceRevisionConfigResponse } from '../payloads.ts';
 

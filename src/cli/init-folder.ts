@@ -1,0 +1,91 @@
+// Writes davit.yaml beside the code, from what the folder has.
+
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fileFindings } from '../deployments/http/deployment-file.ts';
+import { FILE_NAME, SCHEMA_FILE_NAME } from '../schema/source-files.ts';
+import { type Context, Misuse } from './command.ts';
+import { parseDeploymentFile } from './deployment-file.ts';
+import { Failure } from './kubectl.ts';
+import { needFolder, pathWithin } from './pack.ts';
+import { PROGRAM } from './program.ts';
+import { configurationIn, type Folder, fileText, type Project, projectOf, READ_FILES } from './project.ts';
+
+/** What an application describes itself with is smaller. */
+const LARGEST_READ_BYTES = 1024 * 1024;
+/** Value of --output for standard output. */
+const PRINTED = '-';
+
+/** Resolves to the exit code. Throws Failure and Misuse. */
+export async function initFolder(context: Context): Promise<number> {
+  const { words, flags, server, say } = context;
+  const folder = words[0] ?? '.';
+  const path = flags.text('output') ?? join(folder, FILE_NAME);
+  const name = flags.text('name');
+  if (name !== undefined) needName(name);
+  const found = await projectIn(folder, flags.text('config'));
+  const project = name === undefined ? found : { ...found, name: { value: name, from: '--name' } };
+  const schema = server === undefined ? SCHEMA_FILE_NAME : `${server.replace(/\/+$/, '')}/${SCHEMA_FILE_NAME}`;
+  const text = fileText(project, schema);
+  // What is written must be what deploy reads. Throws InvalidFile.
+  parseDeploymentFile(text, path === PRINTED ? FILE_NAME : path);
+  if (path === PRINTED) {
+    say(text.trimEnd());
+    return 0;
+  }
+  await write(path, text, flags.has('force'));
+  say(`Wrote ${path}: ${summaryOf(project)}.`);
+  say(`To deploy: ${PROGRAM} deploy ${folder}${path === join(folder, FILE_NAME) ? '' : ` --file ${path}`}`);
+  if (server === undefined)
+    say(`So that editors complete it: ${PROGRAM} schema > ${join(dirname(path), SCHEMA_FILE_NAME)}`);
+  return 0;
+}
+
+function needName(name: string): void {
+  const [finding] = fileFindings({ name });
+  if (finding) throw new Misuse(`--name ${finding.msg}.`);
+}
+
+async function projectIn(path: string, given: string | undefined): Promise<Project> {
+  await needFolder(path);
+  const entries = await readdir(path, { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+  const folder: Folder = { path, name: basename(resolve(path)), files: files.toSorted() };
+  const config = given === undefined ? configurationIn(folder) : pathWithin(path, given);
+  const wanted = [config, ...READ_FILES.filter((file) => files.includes(file))];
+  const texts = await Promise.all(wanted.map(async (file) => [file, await textOf(path, file)] as const));
+  return projectOf(folder, config, new Map(texts));
+}
+
+async function textOf(folder: string, file: string): Promise<string> {
+  const path = join(folder, file);
+  try {
+    const { size } = await stat(path);
+    if (size > LARGEST_READ_BYTES) throw new Failure(`${path} is larger than 1 MiB, and so it is not read.`);
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw new Failure(`${path} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+async function write(path: string, text: string, isReplaced: boolean): Promise<void> {
+  try {
+    await writeFile(path, text, { flag: isReplaced ? 'w' : 'wx' });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST')
+      throw new Failure(`${path} exists and was not changed. --force replaces it, and --output - prints the new one.`);
+    throw new Failure(`${path} cannot be written: ${message}`);
+  }
+}
+
+function summaryOf({ name, config, container }: Project): string {
+  const { port, healthPath } = container ?? {};
+  return [
+    `name ${name.value} (${name.from})`,
+    `built from ${config}`,
+    ...(port === undefined ? [] : [`port ${port.value} (${port.from})`]),
+    ...(healthPath === undefined ? [] : [`health path ${healthPath.value} (${healthPath.from})`]),
+  ].join(', ');
+}

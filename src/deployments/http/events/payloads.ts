@@ -1,0 +1,85 @@
+// What the cluster reports of a deployment: the events of its objects, and its pods.
+
+import { z } from 'zod';
+import { time } from '../../../organization/facade/payload-fields.ts';
+
+/** Most events of an answer. */
+export const MOST_EVENTS = 100;
+/** Most pods of an answer. */
+export const MOST_PODS = 100;
+
+const DeploymentEvent = z.object({
+  type: z.string().describe('Normal or Warning.'),
+  reason: z.string().describe('Cause, as one word for programs.'),
+  message: z.string().describe('What happened, as text for people.'),
+  object: z.string().describe('Kind and name of the object, such as Pod/shop-5f4d7c9b8-x2x7k.'),
+  count: z.int().min(1).describe('How often it happened.'),
+  last_at: time.nullable().describe('When it happened last.'),
+});
+export type DeploymentEvent = z.output<typeof DeploymentEvent>;
+
+const LastExit = z.object({
+  container: z.string().describe('Container that exited.'),
+  exit_code: z.int().describe('Its exit code.'),
+  reason: z.string().nullable().describe('Cause, such as OOMKilled or Error.'),
+  at: time.nullable().describe('When it exited.'),
+});
+
+const DeploymentPod = z.object({
+  name: z.string().describe('Name of the pod.'),
+  part: z.string().describe('server, queue, orchestrator, executor, migrate, postgres or redis.'),
+  revision_id: z.string().nullable().describe('Revision whose image it runs. null for PostgreSQL and Redis.'),
+  phase: z.string().describe('Pending, Running, Succeeded, Failed or Unknown.'),
+  ready: z.boolean().describe('Whether it is ready.'),
+  restarts: z.int().min(0).describe('How often its containers were restarted.'),
+  last_exit: LastExit.nullable().describe('The newest exit of a container that was restarted or has ended.'),
+  created_at: time.nullable(),
+});
+export type DeploymentPod = z.output<typeof DeploymentPod>;
+
+export const DeploymentEvents = z
+  .object({
+    resources: z
+      .array(DeploymentEvent)
+      .describe(
+        `Newest first, at most ${MOST_EVENTS}. Those of pods are missing for callers who may not list pods. The API server keeps events for an hour.`,
+      ),
+    pods: z
+      .array(DeploymentPod)
+      .nullable()
+      .describe(`Its pods, newest first, at most ${MOST_PODS}. null for callers who may not list pods.`),
+    truncated: z
+      .boolean()
+      .describe('Whether the namespace has more events than were read, so that some may be missing.'),
+  })
+  .meta({
+    id: 'DeploymentEvents',
+    examples: [
+      {
+        resources: [
+          {
+            type: 'Warning',
+            reason: 'BackOff',
+            message: 'Back-off restarting failed container server in pod shop-5f4d7c9b8-x2x7k',
+            object: 'Pod/shop-5f4d7c9b8-x2x7k',
+            count: 7,
+            last_at: '2026-07-01T12:05:00Z',
+          },
+        ],
+        pods: [
+          {
+            name: 'shop-5f4d7c9b8-x2x7k',
+            part: 'server',
+            revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
+            phase: 'Running',
+            ready: false,
+            restarts: 3,
+            last_exit: { container: 'server', exit_code: 1, reason: 'Error', at: '2026-07-01T12:04:30Z' },
+            created_at: '2026-07-01T12:00:00Z',
+          },
+        ],
+        truncated: false,
+      },
+    ],
+  });
+export type DeploymentEvents = z.output<typeof DeploymentEvents>;

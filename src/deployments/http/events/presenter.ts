@@ -1,0 +1,79 @@
+// Events and pods of the cluster as the API shows them. Pure.
+
+import type { KubeObject } from '../../../lib/kube/client.ts';
+import { COMPONENT_LABEL, REVISION_LABEL } from '../../../schema/meta.ts';
+import type { DeploymentEvent, DeploymentPod } from './payloads.ts';
+
+/** The used part of an Event of events.k8s.io/v1. */
+export interface EventObject extends KubeObject {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly note?: string;
+  readonly regarding?: { readonly kind?: string; readonly name?: string; readonly uid?: string };
+  readonly eventTime?: string | null;
+  readonly series?: { readonly count?: number; readonly lastObservedTime?: string };
+  readonly deprecatedCount?: number;
+  readonly deprecatedLastTimestamp?: string | null;
+}
+
+interface Terminated {
+  readonly exitCode?: number;
+  readonly reason?: string;
+  readonly finishedAt?: string | null;
+}
+interface ContainerStatus {
+  readonly name: string;
+  readonly restartCount?: number;
+  readonly state?: { readonly terminated?: Terminated };
+  readonly lastState?: { readonly terminated?: Terminated };
+}
+/** The used part of a Pod. */
+export interface PodObject extends KubeObject {
+  readonly status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+export function presentEvent(event: EventObject): DeploymentEvent {
+  const { type = 'Normal', reason = '', note = '', regarding, series, deprecatedCount } = event;
+  return {
+    type,
+    reason,
+    message: note,
+    object: `${regarding?.kind ?? ''}/${regarding?.name ?? ''}`,
+    count: Math.max(1, series?.count ?? deprecatedCount ?? 1),
+    last_at: lastAt(event) ?? null,
+  };
+}
+
+/** RFC 3339. */
+export function lastAt({ series, deprecatedLastTimestamp, eventTime, metadata }: EventObject): string | undefined {
+  return series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp;
+}
+
+export function presentPod({ metadata, status = {} }: PodObject): DeploymentPod {
+  const { phase = 'Unknown', conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
+  const containers = [...initContainerStatuses, ...containerStatuses];
+  const exits = containers.flatMap(exitOf).toSorted((a, b) => ((a.at ?? '') < (b.at ?? '') ? 1 : -1));
+  return {
+    name: metadata.name,
+    part: metadata.labels?.[COMPONENT_LABEL] ?? '',
+    revision_id: metadata.labels?.[REVISION_LABEL] ?? null,
+    phase,
+    ready: conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    restarts: containers.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
+    last_exit: exits[0] ?? null,
+    created_at: metadata.creationTimestamp ?? null,
+  };
+}
+
+/** None for an init container that has done its work. */
+function exitOf({ name, state, lastState }: ContainerStatus): NonNullable<DeploymentPod['last_exit']>[] {
+  return [state?.terminated, lastState?.terminated].flatMap((one) => {
+    if (one === undefined || (one.exitCode === 0 && one === state?.terminated)) return [];
+    return [{ container: name, exit_code: one.exitCode ?? 0, reason: one.reason ?? null, at: one.finishedAt ?? null }];
+  });
+}

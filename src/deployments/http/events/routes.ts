@@ -1,0 +1,99 @@
+// GET /v2/deployments/{id}/events: read from the API server with the caller's token.
+
+import { Forbidden } from '../../../lib/errors.ts';
+import { EVENTS, PODS } from '../../../lib/kube/api-resources.ts';
+import type { KubeClient } from '../../../lib/kube/client.ts';
+import type { Auth } from '../../../organization/facade/auth.ts';
+import { failures } from '../../../organization/facade/openapi.ts';
+import type { App } from '../../../organization/facade/validation.ts';
+import type { AppDeployment } from '../../../schema/app-deployment.ts';
+import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../../schema/meta.ts';
+import { names } from '../../record/names.ts';
+import { DeploymentPath } from '../payloads.ts';
+import type { Deployments } from '../repository.ts';
+import { DeploymentEvents, MOST_EVENTS, MOST_PODS } from './payloads.ts';
+import { type EventObject, lastAt, type PodObject, presentEvent, presentPod } from './presenter.ts';
+
+/** Events of a namespace that are read at most, in pages: the API server selects them by no label. */
+const MOST_READ = 2000;
+const PAGE = 500;
+
+export function registerEvents(app: App, { auth, deployments }: { auth: Auth; deployments: Deployments }): void {
+  app.get('/v2/deployments/:deployment_id/events', {
+    onRequest: auth.as('get'),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'getDeploymentEvents',
+      summary: "Get the newest events of a deployment's objects, and its pods with their restarts",
+      params: DeploymentPath,
+      response: { 200: DeploymentEvents, ...failures(401, 403, 404, 422) },
+    },
+    handler: async (request) => {
+      const admitted = auth.admitted(request);
+      const record = await deployments.find(admitted, request.params.deployment_id);
+      const { kube } = admitted.caller;
+      const [pods, { items, isWhole }] = await Promise.all([podsOf(kube, record), eventsIn(kube, record)]);
+      const isOwn = ownedBy(record, pods ?? []);
+      const own = items.filter(isOwn).toSorted((a, b) => timeOf(b) - timeOf(a));
+      return {
+        resources: own.slice(0, MOST_EVENTS).map(presentEvent),
+        pods: pods?.slice(0, MOST_PODS).map(presentPod) ?? null,
+        truncated: !isWhole,
+      };
+    },
+  });
+}
+
+function timeOf(event: EventObject): number {
+  return Date.parse(lastAt(event) ?? '') || 0;
+}
+
+/** Newest first. Undefined for a caller who may not list pods. */
+async function podsOf(kube: KubeClient, { metadata }: AppDeployment): Promise<readonly PodObject[] | undefined> {
+  const { namespace = '', name, uid = '' } = metadata;
+  const labelSelector = `${DEPLOYMENT_LABEL}=${name},${DEPLOYMENT_UID_LABEL}=${uid}`;
+  try {
+    const { items } = await kube.list<PodObject>(PODS, { namespace, labelSelector, limit: PAGE });
+    const bornAt = (pod: PodObject): string => pod.metadata.creationTimestamp ?? '';
+    return items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1));
+  } catch (error) {
+    if (error instanceof Forbidden) return undefined;
+    throw error;
+  }
+}
+
+async function eventsIn(
+  kube: KubeClient,
+  { metadata: { namespace = '' } }: AppDeployment,
+): Promise<{ readonly items: readonly EventObject[]; readonly isWhole: boolean }> {
+  const items: EventObject[] = [];
+  let continueToken: string | undefined;
+  do {
+    // oxlint-disable-next-line no-await-in-loop -- one page after the other
+    const page = await kube.list<EventObject>(EVENTS, {
+      namespace,
+      limit: PAGE,
+      ...(continueToken !== undefined && { continueToken }),
+    });
+    items.push(...page.items);
+    ({ continueToken } = page);
+  } while (continueToken !== undefined && items.length < MOST_READ);
+  return { items, isWhole: continueToken === undefined };
+}
+
+/** Whether an event is about the record, one of its pods, what made these, or a child. An event of an earlier record is not. */
+function ownedBy(record: AppDeployment, pods: readonly PodObject[]): (event: EventObject) => boolean {
+  const { name, uid = '', creationTimestamp = '' } = record.metadata;
+  const uids = new Set([
+    uid,
+    ...pods.flatMap(({ metadata }) => [metadata.uid, ...(metadata.ownerReferences ?? []).map((owner) => owner.uid)]),
+  ]);
+  const children = new Set(Object.values(names(name)).flatMap((one) => (typeof one === 'string' ? [one] : [])));
+  return (event) => {
+    const { regarding = {} } = event;
+    if (regarding.uid !== undefined && uids.has(regarding.uid)) return true;
+    // Other kinds may have these names: the record's own name is common, and its uid decides there.
+    const isChild = regarding.name !== undefined && children.has(regarding.name) && regarding.kind !== record.kind;
+    return isChild && Date.parse(lastAt(event) ?? '') >= Date.parse(creationTimestamp);
+  };
+}

@@ -1,0 +1,33 @@
+// What the fragment of the page's URL says, and that a link leads back to the same.
+
+import { describe, expect, it } from 'vitest';
+import { FIRST_PAGE, LIST, linkOf, linkOfList, NEW, viewIn } from './route.ts';
+
+const id = '99999999-0000-4000-8000-000000000009';
+
+describe('a fragment', () => {
+  it.each([
+    ['', FIRST_PAGE],
+    [LIST, FIRST_PAGE],
+    ['#/?name=sh%26+op&status=READY&offset=50', { nameContains: 'sh& op', status: 'READY', offset: 50 }],
+    ['#/?status=NONE&offset=-1', FIRST_PAGE],
+    ['#/?status=toString&offset=1e3', FIRST_PAGE],
+    ['#/?offset=9999999999', FIRST_PAGE],
+    ['#/?name=%', { ...FIRST_PAGE, nameContains: '%' }],
+    ['#/deployments/../../v1/projects', FIRST_PAGE],
+    ['#/deployments/', FIRST_PAGE],
+    ['#/new/', FIRST_PAGE],
+    ['#elsewhere', FIRST_PAGE],
+  ])('%j names the list', (fragment, state) => {
+    expect(viewIn(fragment)).toEqual({ view: 'list', state });
+  });
+
+  it('names a deployment, or the form for a new one', () => {
+    expect(viewIn(linkOf(id))).toEqual({ view: 'deployment', id });
+    expect(viewIn(NEW)).toEqual({ view: 'new' });
+  });
+
+  it.each([FIRST_PAGE, { nameContains: 'a&b=c #%', status: 'UNUSED', offset: 100 }])('of %j leads to it', (state) => {
+    expect(viewIn(linkOfList(state))).toEqual({ view: 'list', state });
+  });
+});

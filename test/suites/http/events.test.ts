@@ -1,0 +1,154 @@
+// GET /v2/deployments/{id}/events over an in-memory API server.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { DeploymentEvents } from '../../../src/deployments/http/events/payloads.ts';
+import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
+import { Forbidden } from '../../../src/lib/errors.ts';
+import { EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
+
+let facade: Facade;
+let id: string;
+beforeEach(async () => {
+  facade = await makeFacade();
+  id = (await facade.call('POST', '/v2/deployments', aBody())).body.id;
+});
+
+const call = (): Promise<Answer> => facade.call('GET', `/v2/deployments/${id}/events`);
+const at = (minute: number): string => `2099-01-01T00:${String(minute).padStart(2, '0')}:00Z`;
+
+let events = 0;
+function event(regarding: { kind: string; name: string; uid?: string }, more: object = {}): void {
+  events += 1;
+  facade.kube.seed(EVENTS, {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name: `event-${events}`, namespace: TENANT.namespace, creationTimestamp: at(0) },
+    type: 'Normal',
+    reason: 'Killing',
+    note: `about ${regarding.name}`,
+    regarding,
+    ...more,
+  } as KubeObject);
+}
+function pod(name: string, status: object, labels: object = {}, uid = id): KubeObject {
+  return facade.kube.seed(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: TENANT.namespace,
+      creationTimestamp: at(events),
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: `${name}-set`, uid: `${name}-set` }],
+      labels: { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': uid, ...labels },
+    },
+    status,
+  } as KubeObject);
+}
+
+it('has the pods with their restarts and last exit', async () => {
+  const revision = serialRevisionId(id, 1);
+  const terminated = { exitCode: 137, reason: 'OOMKilled', finishedAt: at(4) };
+  pod(
+    'shop-1',
+    {
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: 'True' }],
+      initContainerStatuses: [
+        { name: 'wait', restartCount: 1, state: { terminated: { exitCode: 0, finishedAt: at(9) } } },
+      ],
+      containerStatuses: [
+        { name: 'server', restartCount: 3, lastState: { terminated } },
+        { name: 'proxy', restartCount: 1, lastState: { terminated: { exitCode: 1, finishedAt: at(2) } } },
+      ],
+    },
+    { 'davit.dev/component': 'server', 'davit.dev/revision': revision },
+  );
+  pod('shop--redis-0', { phase: 'Pending' }, { 'davit.dev/component': 'redis' });
+  pod('other-1', { phase: 'Running' }, {}, 'another-uid');
+  const { status, body } = await call();
+  expect(status).toBe(200);
+  expect(DeploymentEvents.parse(body)).toEqual(body);
+  const { created_at: _time, ...first } = body.pods.find(({ name }: { name: string }) => name === 'shop-1');
+  expect(first).toEqual({
+    name: 'shop-1',
+    part: 'server',
+    revision_id: revision,
+    phase: 'Running',
+    ready: true,
+    restarts: 5,
+    last_exit: { container: 'server', exit_code: 137, reason: 'OOMKilled', at: at(4) },
+  });
+  expect(
+    body.pods.map(({ name, ready, restarts, last_exit }: Record<string, unknown>) => [
+      name,
+      ready,
+      restarts,
+      last_exit,
+    ]),
+  ).toContainEqual(['shop--redis-0', false, 0, null]);
+  expect(body.pods).toHaveLength(2);
+});
+
+it('has the events of the record, its children and its pods, newest first, and no others', async () => {
+  const { metadata } = pod('shop-1', { phase: 'Running' });
+  event({ kind: 'AppDeployment', name: 'shop', uid: id }, { series: { count: 4, lastObservedTime: at(3) } });
+  event(
+    { kind: 'Pod', name: 'shop-1', uid: metadata.uid ?? '' },
+    { type: 'Warning', reason: 'BackOff', deprecatedCount: 7, deprecatedLastTimestamp: at(5) },
+  );
+  event({ kind: 'ReplicaSet', name: 'shop-1-set', uid: 'shop-1-set' }, { eventTime: at(2) });
+  event({ kind: 'StatefulSet', name: 'shop--postgres', uid: 'x' }, { eventTime: at(1) });
+  event({ kind: 'StatefulSet', name: 'shop--postgres', uid: 'earlier' }, { eventTime: '2001-01-01T00:00:00Z' });
+  event({ kind: 'AppDeployment', name: 'shop', uid: 'an-earlier-one' });
+  event({ kind: 'Pod', name: 'shop-2', uid: 'of-another' });
+  event({ kind: 'Deployment', name: 'shop-front', uid: 'y' });
+  const { body } = await call();
+  expect(body.resources.map(({ object, count, last_at }: Record<string, unknown>) => [object, count, last_at])).toEqual(
+    [
+      ['Pod/shop-1', 7, at(5)],
+      ['AppDeployment/shop', 4, at(3)],
+      ['ReplicaSet/shop-1-set', 1, at(2)],
+      ['StatefulSet/shop--postgres', 1, at(1)],
+    ],
+  );
+  expect(body.resources[0]).toMatchObject({ type: 'Warning', reason: 'BackOff', message: 'about shop-1' });
+  expect(body.truncated).toBe(false);
+});
+
+describe('rights', () => {
+  const listed = (kind: string): void =>
+    facade.kube.failOn(({ verb, kind: asked, token }) =>
+      verb === 'list' && asked === kind && token === TOKEN
+        ? new Forbidden('list', { serverMessage: `may not list ${kind}` })
+        : undefined,
+    );
+
+  it('are those of the caller: without pods there are events, without events there is nothing', async () => {
+    event({ kind: 'AppDeployment', name: 'shop', uid: id });
+    listed('Pod');
+    expect(await call()).toMatchObject({
+      status: 200,
+      body: { pods: null, resources: [{ object: 'AppDeployment/shop' }] },
+    });
+    listed('Event');
+    expect(await call()).toMatchObject({
+      status: 403,
+      body: { detail: expect.stringContaining('may not list Event') },
+    });
+  });
+
+  it('end at the tenant', async () => {
+    const { uid } = facade.seed({ metadata: { name: 'foreign', namespace: OTHER_TENANT.namespace } }).metadata;
+    expect((await facade.call('GET', `/v2/deployments/${uid}/events`)).status).toBe(404);
+  });
+});
+
+it('is bounded: 100 events of those that are read, and says that there may be more', async () => {
+  for (let n = 0; n < 150; n += 1) event({ kind: 'AppDeployment', name: 'shop', uid: id }, { eventTime: at(n % 60) });
+  const few = (await call()).body;
+  expect([few.resources.length, few.resources[0].last_at, few.truncated]).toEqual([100, at(59), false]);
+  for (let n = 0; n < 2000; n += 1) event({ kind: 'Pod', name: 'noise', uid: 'noise' });
+  expect((await call()).body.truncated).toBe(true);
+});
