@@ -81,6 +81,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const endWhatLasts = (): void => {
     deployments.close();
     hooks.streams.close();
+    deps.oauth?.endWaits();
   };
   deps.signal?.addEventListener('abort', endWhatLasts);
   app.addHook('preClose', async () => endWhatLasts());

@@ -8,7 +8,7 @@ import { makeGuardedFetch } from '../../lib/outbound/guarded-fetch.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { providerVerdict } from '../conditions.ts';
-import type { FacadeCaches } from '../facade/caches.ts';
+import { type FacadeCaches, synced } from '../facade/caches.ts';
 import { makeOrganizationSecrets, textOf } from '../facade/organization-secrets.ts';
 import { type Broker, makeBroker } from './broker.ts';
 import { type Connections, makeConnections } from './connections.ts';
@@ -35,6 +35,8 @@ export interface OAuth extends Broker, Connections {
   ): Promise<{ status: 'completed'; token: string } | { status: 'timeout' | 'not_found' }>;
   end(entry: TokenEntry): Promise<void>;
   clientOf(provider: OAuthProvider): Promise<Client>;
+  /** Ends all requests that wait, because the process stops. */
+  endWaits(): void;
   close(): Promise<void>;
 }
 
@@ -67,9 +69,9 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
   const vault = makeVault({ kube, namespace: vaultNamespace, keys });
   const server = makeServer(guarded);
   const provider = (id: string): OAuthProvider | undefined =>
-    caches.providers.get({ namespace: settings.organizationNamespace, name: id });
+    synced(caches.providers, 'OAuth providers').get({ namespace: settings.organizationNamespace, name: id });
   const providerOf = ({ tenant, tenantId, provider: id }: Subject): OAuthProvider | undefined =>
-    caches.tenants.get({ name: tenant })?.metadata.uid === tenantId ? provider(id) : undefined;
+    synced(caches.tenants, 'tenants').get({ name: tenant })?.metadata.uid === tenantId ? provider(id) : undefined;
   const clientOf = makeClients(kube, settings);
   const flows = makeFlows({ vault, keys, providerOf, now });
   const tokens = makeTokens({ store: makeTokenStore(vault), server, clientOf, holder: randomUUID(), now });
@@ -94,6 +96,7 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
       return obtained?.kind === 'token' ? { status: 'completed', token: obtained.token } : { status: 'not_found' };
     },
     end: (entry) => tokens.end(entry, providerOf(entry.subject)),
+    endWaits: waiting.endAll,
     close: guarded.close,
   };
 }

@@ -10,6 +10,8 @@ const EVERY_MS = 1000;
 export interface Waiting {
   /** Resolves to false when `ms` are over, the signal aborts, or too many wait; to true when the flow has ended in any way. */
   untilEnded(flow: Entry<FlowAbout>, ms: number, signal: AbortSignal): Promise<boolean>;
+  /** Ends all that wait, because the process stops. */
+  endAll(): void;
 }
 
 /** Requests that may wait at once in a process. */
@@ -48,6 +50,9 @@ export function makeWaiting(vault: Vault, log: Logger): Waiting {
   }
 
   return {
+    endAll() {
+      for (const waiter of waiters) waiter.end(false);
+    },
     untilEnded(flow, ms, signal) {
       if (waiters.size >= MOST || signal.aborted) return Promise.resolve(false);
       return new Promise((resolve) => {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { OpenFlow } from '../../oauth/flow.ts';
 
 const STYLE =
-  'body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}dt{font-weight:600}dd{margin:0 0 .75rem;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1rem}';
+  'body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}h1{overflow-wrap:anywhere}dt{font-weight:600}dd{margin:0 0 .75rem;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1rem}';
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
 /** `forms`: where a form and the redirects of its answer may lead; `self`, or an origin. */
@@ -19,8 +19,8 @@ export function policyFor(forms: readonly string[]): string {
   ].join('; ');
 }
 
-/** Names who asks, for whom and for what. `action`: where the form is sent. */
-export function consentPage({ entry: { subject }, request, provider }: OpenFlow, action: string): string {
+/** Names who asks, for whom and for what. Its form is sent to the address of the page. */
+export function consentPage({ entry: { subject }, request, provider }: OpenFlow): string {
   const { agentId, requester, scopes } = request;
   const rows = [
     ['Agent', agentId ?? 'Every agent of the account below'],
@@ -36,7 +36,7 @@ export function consentPage({ entry: { subject }, request, provider }: OpenFlow,
     `<p>An agent asks for access to your account at <strong>${name}</strong>, and may use it until you revoke it.</p>
 <dl>${list}</dl>
 <p>Go on only if you asked this agent yourself. If somebody sent you this link, close the page: they would get access to your account.</p>
-<form method="post" action="${escaped(action)}"><button type="submit">Continue to ${name}</button></form>`,
+<form method="post"><button type="submit">Continue to ${name}</button></form>`,
   );
 }
 
@@ -55,8 +55,10 @@ function document(title: string, body: string): string {
 <style>${STYLE}</style>
 </head>
 <body>
+<main>
 <h1>${escaped(title)}</h1>
 ${body}
+</main>
 </body>
 </html>
 `;

@@ -4,6 +4,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CodeHostFailed } from '../../../lib/errors.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
+import { asObject } from '../../../lib/json-value.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { App } from '../../facade/validation.ts';
 import { isBrowser, type OpenState } from '../../oauth/flow.ts';
@@ -19,7 +20,6 @@ const CALLBACK = '/v2/auth/callback';
 
 interface PageNeeds {
   readonly access: Access;
-  readonly now: () => Date;
   readonly log: Logger;
 }
 
@@ -41,7 +41,7 @@ const OTHER_BROWSER: End = {
   text: 'The sign-in began in another browser, or this one keeps no cookies. Nothing was stored. Open the link of the agent again in this browser.',
 };
 
-export function registerPages(app: App, needs: PageNeeds, prefix: string): void {
+export function registerPages(app: App, needs: PageNeeds): void {
   // A scope of its own: forms are read here alone.
   void app.register(async (scope: FastifyInstance) => {
     scope.addContentTypeParser(
@@ -49,23 +49,22 @@ export function registerPages(app: App, needs: PageNeeds, prefix: string): void 
       { parseAs: 'string', bodyLimit: 64 * 1024 },
       (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
     );
-    registerConsent(scope, needs, prefix);
+    registerConsent(scope, needs);
     registerCallback(scope, needs);
   });
 }
 
 const HIDDEN = { schema: { hide: true } };
 
-function registerConsent(app: FastifyInstance, { access }: PageNeeds, prefix: string): void {
+function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
   app.get('/v2/auth/consent/:auth_id', HIDDEN, async (request, reply) => {
     const { oauth } = access.ready();
     const flow = await oauth.flows.find(authIdOf(request));
     if (!flow || flow.entry.about.tokenId !== undefined) return end(reply, GONE);
     if (cookieOf(request) === undefined)
       reply.header('set-cookie', `${COOKIE}=${randomValue()}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=3600`);
-    const action = `${prefix}/v2/auth/consent/${flow.authId}`;
     // The answer to the form leads to the provider.
-    return html(reply, consentPage(flow, action), policyFor(['self', new URL(flow.provider.spec.authUrl).origin]));
+    return html(reply, consentPage(flow), policyFor(['self', new URL(flow.provider.spec.authUrl).origin]));
   });
 
   app.post('/v2/auth/consent/:auth_id', HIDDEN, async (request, reply) => {
@@ -120,7 +119,8 @@ function registerCallback(app: FastifyInstance, { access, log }: PageNeeds): voi
     // A form of another site carries no cookie of SameSite=Lax; the redirect to a GET does.
     app.post(path, HIDDEN, async (request, reply) => {
       const { provider_id: provider } = request.params as { readonly provider_id: string };
-      const fields = new URLSearchParams(request.body as Record<string, string>);
+      const sent = Object.entries(asObject(request.body)).filter(([, value]) => typeof value === 'string');
+      const fields = new URLSearchParams(sent as [string, string][]);
       const { publicUrl } = access.ready();
       return reply
         .code(303)

@@ -37,14 +37,14 @@ export interface TokenNeeds extends FacadeContext {
 
 const TAGS = ['tokens'];
 
-export function registerTokens(app: App, context: TokenNeeds, prefix: string): void {
+export function registerTokens(app: App, context: TokenNeeds): void {
   const { auth, oauth, settings } = context;
   const access = makeAccess(auth, oauth, settings.http.publicUrl);
   registerAuthenticate(app, context, access);
   registerTokenLists(app, context, access);
   registerSingleTokens(app, context, access);
   registerConnections(app, context, access);
-  registerPages(app, { access, now: context.now, log: context.log }, prefix);
+  registerPages(app, { access, log: context.log });
 }
 
 function registerAuthenticate(app: App, { auth }: TokenNeeds, access: Access): void {

@@ -572,6 +572,20 @@ describe('rights', () => {
     expect((await davit.call(narrow, 'GET', '/v2/auth/tokens?provider_id=idp')).status).toBe(200);
   });
 
+  it('of the API are for its own Secrets alone', async () => {
+    const make = (name: string, namespace: string, type = 'Opaque'): Promise<string> =>
+      davit.cluster
+        .kubectl(['create', '--dry-run=server', '-f', '-', `--as=system:serviceaccount:${DAVIT_NAMESPACE}:davit-api`], {
+          input: JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, type }),
+        })
+        .catch((error: Error) => error.message);
+    expect(await make('token-00', VAULT)).toContain('created');
+    expect(await make('anything', VAULT)).toContain('makes only client secrets');
+    expect(await make('token-00', DAVIT_NAMESPACE)).toContain('makes only client secrets');
+    expect(await make('token-00', VAULT, 'kubernetes.io/basic-auth')).toContain('makes only client secrets');
+    expect(await make('token-00', tenant.namespace)).toContain('forbidden');
+  });
+
   it('of the API are those that it uses, and no other', async () => {
     const { used, refused } = await asked(davit.cluster, 'davit-api');
     expect([...refused]).toEqual([]);
