@@ -20,6 +20,8 @@ export interface OAuthTestServer {
   fault: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   /** Grants that it gave or refused, in order: `refresh_token`, `refresh_token refused`. */
   readonly grants: string[];
+  /** Audiences of the access tokens that it issued. */
+  readonly audiences: (string | undefined)[];
   /** Paths that were requested. */
   readonly seen: string[];
   close(): Promise<void>;
@@ -45,6 +47,7 @@ export async function startOAuthServer(redirectUris: readonly string[]): Promise
     isRefusing: false,
     fault: undefined,
     grants: [],
+    audiences: [],
     seen: [],
     close: () => close(http),
   };
@@ -60,7 +63,17 @@ export async function startOAuthServer(redirectUris: readonly string[]): Promise
     ],
     scopes: SCOPES,
     cookies: { keys: ['of a test'] },
-    features: { devInteractions: { enabled: false }, revocation: { enabled: true } },
+    features: {
+      devInteractions: { enabled: false },
+      revocation: { enabled: true },
+      registration: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => undefined,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_context: unknown, audience: string) => ({ audience, scope: SCOPES.join(' ') }),
+      },
+    },
     interactions: { url: (_context: unknown, { uid }: { readonly uid: string }) => `/interaction/${uid}` },
     findAccount: (_context: unknown, accountId: string) => ({ accountId, claims: () => ({ sub: accountId }) }),
     issueRefreshToken: () => true,
@@ -72,14 +85,22 @@ export async function startOAuthServer(redirectUris: readonly string[]): Promise
       void server.grants.push(`${context.oidc.params?.grant_type}${suffix}`);
   provider.on('grant.success', note(''));
   provider.on('grant.error', note(' refused'));
+  provider.on('access_token.saved', ({ aud }) => void server.audiences.push(aud));
   const answer = provider.callback();
   handle = (request, response) => {
     server.seen.push(request.url?.split('?', 1)[0] ?? '');
     if (server.fault?.(request, response) === true) return;
-    if (request.url?.startsWith('/interaction/') === true) void interact(provider, server, request, response);
+    if (request.url === '/.well-known/oauth-protected-resource/mcp') describeMcp(server, response);
+    else if (request.url?.startsWith('/interaction/') === true) void interact(provider, server, request, response);
     else answer(request, response);
   };
   return server;
+}
+
+/** The metadata of an MCP server (RFC 9728). */
+function describeMcp({ issuer }: OAuthTestServer, response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ resource: `${issuer}/mcp`, authorization_servers: [issuer] }));
 }
 
 async function interact(
@@ -99,5 +120,6 @@ async function interact(
   }
   const grant = new provider.Grant({ accountId: session?.accountId ?? '', clientId: params.client_id });
   grant.addOIDCScope(params.scope ?? '');
+  if (params.resource !== undefined) grant.addResourceScope(params.resource, params.scope ?? '');
   await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
 }

@@ -5,12 +5,13 @@ declare module 'oidc-provider' {
 
   interface Grant {
     addOIDCScope(scope: string): void;
+    addResourceScope(resource: string, scope: string): void;
     save(): Promise<string>;
   }
 
   interface Interaction {
     readonly prompt: { readonly name: string };
-    readonly params: { readonly client_id: string; readonly scope?: string };
+    readonly params: { readonly client_id: string; readonly scope?: string; readonly resource?: string };
     readonly session?: { readonly accountId: string };
   }
 
@@ -23,6 +24,7 @@ declare module 'oidc-provider' {
     callback(): (request: IncomingMessage, response: ServerResponse) => void;
     interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
     interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): Promise<void>;
+    on(event: 'access_token.saved', listener: (token: { readonly aud?: string }) => void): void;
     on(
       event: string,
       listener: (context: { readonly oidc: { readonly params?: { readonly grant_type?: string } } }) => void,

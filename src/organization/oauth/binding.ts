@@ -7,8 +7,17 @@ import type { EntryKind, Subject } from './names.ts';
 /** Additional data of the seal of one entry. */
 export function boundTo(kind: EntryKind, id: string, subject: Subject, { metadata, spec }: OAuthProvider): string {
   const { tenant, tenantId, provider, user, slot } = subject;
-  const { clientId, issuer, authUrl, tokenUrl, revocationUrl } = spec;
+  const { clientId, issuer, authUrl, tokenUrl, revocationUrl, mcpServerUrl } = spec;
   const whose = [tenant, tenantId, provider, user, slot];
-  const from = [metadata.name, metadata.uid ?? '', clientId, issuer ?? '', authUrl, tokenUrl, revocationUrl ?? ''];
+  const from = [
+    metadata.name,
+    metadata.uid ?? '',
+    clientId,
+    issuer ?? '',
+    authUrl,
+    tokenUrl,
+    revocationUrl ?? '',
+    mcpServerUrl ?? '',
+  ];
   return JSON.stringify([kind, id, whose, from]);
 }

@@ -12,10 +12,11 @@ import { type FacadeCaches, synced } from '../facade/caches.ts';
 import { makeOrganizationSecrets, textOf } from '../facade/organization-secrets.ts';
 import { type Broker, makeBroker } from './broker.ts';
 import { type Connections, makeConnections } from './connections.ts';
+import { type Discovered, type DiscoveryRequest, discoverMcp } from './discovery.ts';
 import { type Flows, makeFlows, type OpenFlow } from './flow.ts';
 import { makeKeys } from './keys.ts';
 import type { Subject } from './names.ts';
-import { type Client, DEADLINE_MS, makeServer, type OAuthServer } from './server.ts';
+import { type Client, DEADLINE_MS, makeServer, type OAuthServer, requestsOver } from './server.ts';
 import { makeTokenStore, type TokenEntry } from './token-store.ts';
 import { makeTokens, type Tokens } from './tokens.ts';
 import { makeVault } from './vault.ts';
@@ -35,6 +36,8 @@ export interface OAuth extends Broker, Connections {
   ): Promise<{ status: 'completed'; token: string } | { status: 'timeout' | 'not_found' }>;
   end(entry: TokenEntry): Promise<void>;
   clientOf(provider: OAuthProvider): Promise<Client>;
+  /** Finds the OAuth server of an MCP server, and registers a client. Throws GrantFailed or CodeHostFailed. */
+  discover(request: DiscoveryRequest): Promise<Discovered>;
   /** Ends all requests that wait, because the process stops. */
   endWaits(): void;
   close(): Promise<void>;
@@ -67,7 +70,8 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
   });
   const keys = makeKeys({ kube, namespace, now, log });
   const vault = makeVault({ kube, namespace: vaultNamespace, keys });
-  const server = makeServer(guarded);
+  const requests = requestsOver(guarded);
+  const server = makeServer(requests);
   const provider = (id: string): OAuthProvider | undefined =>
     synced(caches.providers, 'OAuth providers').get({ namespace: settings.organizationNamespace, name: id });
   const providerOf = ({ tenant, tenantId, provider: id }: Subject): OAuthProvider | undefined =>
@@ -96,6 +100,7 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
       return obtained?.kind === 'token' ? { status: 'completed', token: obtained.token } : { status: 'not_found' };
     },
     end: (entry) => tokens.end(entry, providerOf(entry.subject)),
+    discover: (request) => discoverMcp(request, requests),
     endWaits: waiting.endAll,
     close: guarded.close,
   };

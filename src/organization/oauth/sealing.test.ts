@@ -50,10 +50,12 @@ describe('a sealed value', () => {
       `another ${field}`,
       boundTo('token', 'id', { ...SUBJECT, [field]: 'x' }, PROVIDER),
     ]),
-    ...(['clientId', 'authUrl', 'tokenUrl', 'issuer', 'revocationUrl'] as const).map((field): [string, string] => [
-      `another ${field}`,
-      boundTo('token', 'id', SUBJECT, withSpec({ [field]: 'https://evil.example' })),
-    ]),
+    ...(['clientId', 'authUrl', 'tokenUrl', 'issuer', 'revocationUrl', 'mcpServerUrl'] as const).map(
+      (field): [string, string] => [
+        `another ${field}`,
+        boundTo('token', 'id', SUBJECT, withSpec({ [field]: 'https://evil.example' })),
+      ],
+    ),
     [
       'a provider that was made again',
       boundTo('token', 'id', SUBJECT, { ...PROVIDER, metadata: { name: 'tracker', uid: 'provider-2' } }),

@@ -48,43 +48,49 @@ export interface OAuthServer {
   revoke(client: Client, token: string): Promise<void>;
 }
 
-export function makeServer(guarded: GuardedFetch): OAuthServer {
-  const options = (): { [oauth.customFetch]: typeof send; signal: AbortSignal } => ({
-    [oauth.customFetch]: send,
-    signal: AbortSignal.timeout(DEADLINE_MS),
-  });
+/** Options of a request of oauth4webapi: over the guarded fetch, and with the deadline. */
+export type RequestOptions = {
+  readonly [oauth.customFetch]: (url: string, request: Sent) => Promise<Response>;
+  readonly signal: AbortSignal;
+};
 
-  async function send(url: string, request: oauth.CustomFetchOptions<string, URLSearchParams>): Promise<Response> {
+/** Any request of oauth4webapi: a form, a JSON text, or no body. */
+type Sent = oauth.CustomFetchOptions<string, URLSearchParams | string | undefined>;
+
+export function requestsOver(guarded: GuardedFetch): () => RequestOptions {
+  async function send(url: string, request: Sent): Promise<Response> {
     const { status, headers, body } = await guarded.fetch(url, {
       method: request.method,
       headers: request.headers,
-      body: request.body.toString(),
+      ...(request.body !== undefined && { body: request.body.toString() }),
       signal: request.signal ?? AbortSignal.timeout(DEADLINE_MS),
     });
     return new Response(status === 204 || status === 304 ? null : withoutIdToken(body), { status, headers });
   }
+  return () => ({ [oauth.customFetch]: send, signal: AbortSignal.timeout(DEADLINE_MS) });
+}
 
+/** What the token is for (RFC 8707). */
+export function resourceOf({ spec: { mcpServerUrl } }: OAuthProvider): { readonly resource?: string } {
+  return mcpServerUrl === undefined ? {} : { resource: mcpServerUrl };
+}
+
+export function makeServer(options: () => RequestOptions): OAuthServer {
   return {
     async exchange({ provider, secret }, callback, { redirectUri, verifier }) {
       const [as, client, auth] = registered(provider, secret);
       return granted(async () => {
         const code = verifier ?? oauth.nopkce;
-        const answer = await oauth.authorizationCodeGrantRequest(
-          as,
-          client,
-          auth,
-          callback,
-          redirectUri,
-          code,
-          options(),
-        );
+        const sent = { ...options(), additionalParameters: resourceOf(provider) };
+        const answer = await oauth.authorizationCodeGrantRequest(as, client, auth, callback, redirectUri, code, sent);
         return oauth.processAuthorizationCodeResponse(as, client, answer);
       });
     },
     async refresh({ provider, secret }, refreshToken) {
       const [as, client, auth] = registered(provider, secret);
       return granted(async () => {
-        const answer = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, options());
+        const sent = { ...options(), additionalParameters: resourceOf(provider) };
+        const answer = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, sent);
         return oauth.processRefreshTokenResponse(as, client, answer);
       });
     },
@@ -166,7 +172,11 @@ async function granted(ask: () => Promise<oauth.TokenEndpointResponse>): Promise
   return { accessToken, ...(refreshToken !== undefined && { refreshToken }), scope, expiresIn };
 }
 
-async function asFailure<T>(ask: () => Promise<T>): Promise<T> {
+/** Runs `ask`. Throws GrantFailed for errors of oauth4webapi: with the server's error code, otherwise with `invalid`. */
+export async function asFailure<T>(
+  ask: () => Promise<T>,
+  invalid = 'The answer of the OAuth server is not valid.',
+): Promise<T> {
   try {
     return await ask();
   } catch (error) {
@@ -175,6 +185,6 @@ async function asFailure<T>(ask: () => Promise<T>): Promise<T> {
       const code = /^[\x20-\x7e]{1,100}$/.test(error.error) ? error.error : 'an error';
       throw new GrantFailed(code === 'invalid_grant' ? 'denied' : 'refused', `The OAuth server answered ${code}.`);
     }
-    throw new GrantFailed('refused', 'The answer of the OAuth server is not valid.');
+    throw new GrantFailed('refused', invalid);
   }
 }

@@ -88,6 +88,7 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'get /v2/auth/agents/{agent_id}/connections',
     'post /v2/auth/agents/{agent_id}/connections',
     'delete /v2/auth/agents/{agent_id}/connections/{connection_id}',
+    'post /v2/auth/providers/mcp-discover',
     'get /v2/platform',
   ]);
   expect(Object.keys(paths['/v2/deployments']?.['post']?.responses ?? {})).toEqual([

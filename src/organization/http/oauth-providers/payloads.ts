@@ -83,6 +83,21 @@ function* pkceByDefaultRule(draft: Draft): Generator<FieldError> {
 
 export const CreateProvider = withRules(CreateProviderShape, [idRule, pkceByDefaultRule]);
 
+/** The body of mcp-discover. */
+export const McpDiscover = withRules(
+  z
+    .object({
+      provider_id: CreateProviderShape.shape.provider_id,
+      name,
+      mcp_server_url: mcpServerUrl.unwrap().describe('Address of the MCP server, as its metadata names it.'),
+    })
+    .meta({
+      id: 'DiscoverMcpProvider',
+      examples: [{ provider_id: 'notes', name: 'Notes', mcp_server_url: 'https://notes.example.com/mcp' }],
+    }),
+  [idRule],
+);
+
 const PatchProviderShape = z
   .object({
     name: name.nullish(),

@@ -11,7 +11,7 @@ import { isBrowser, type OpenState } from '../../oauth/flow.ts';
 import { digestOf } from '../../oauth/names.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
 import { isRandomValue, randomValue } from '../../oauth/random.ts';
-import { challengeOf, checkedCallback, GrantFailed } from '../../oauth/server.ts';
+import { challengeOf, checkedCallback, GrantFailed, resourceOf } from '../../oauth/server.ts';
 import type { Access } from './access.ts';
 import { consentPage, endPage, policyFor } from './html.ts';
 
@@ -93,6 +93,7 @@ function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
       client_id: spec.clientId,
       redirect_uri: redirectUri,
       state,
+      ...resourceOf(flow.provider),
       ...(flow.request.scopes.length > 0 && { scope: flow.request.scopes.join(' ') }),
       ...(verifier !== undefined && {
         code_challenge: method === 'plain' ? verifier : await challengeOf(verifier),

@@ -13,6 +13,7 @@ import type { OAuth } from '../../oauth/oauth.ts';
 import { GrantFailed } from '../../oauth/server.ts';
 import { type Access, makeAccess } from './access.ts';
 import { registerConnections } from './connections.ts';
+import { registerDiscovery } from './discovery.ts';
 import { registerPages } from './pages.ts';
 import {
   Authenticate,
@@ -44,6 +45,7 @@ export function registerTokens(app: App, context: TokenNeeds): void {
   registerTokenLists(app, context, access);
   registerSingleTokens(app, context, access);
   registerConnections(app, context, access);
+  registerDiscovery(app, context, access);
   registerPages(app, { access, log: context.log });
 }
 

@@ -537,6 +537,78 @@ describe('tokens', () => {
   });
 });
 
+describe('an MCP server', () => {
+  const discover = (more: object = {}): Promise<Answer> =>
+    davit.call(tenant, 'POST', '/v2/auth/providers/mcp-discover', {
+      provider_id: 'notes',
+      name: 'Notes',
+      mcp_server_url: `${server.issuer}/mcp`,
+      ...more,
+    });
+
+  it('gives a provider with a client of its own, whose tokens are for that server', async () => {
+    const { status, body } = await discover();
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        provider_id: 'notes',
+        auth_url: `${server.issuer}/auth`,
+        token_url: `${server.issuer}/token`,
+        issuer: server.issuer,
+        revocation_url: `${server.issuer}/token/revocation`,
+        uses_pkce: true,
+        code_challenge_method: 'S256',
+        mcp_server_url: `${server.issuer}/mcp`,
+        token_endpoint_auth_method: 'client_secret_basic',
+        is_dynamic_client: true,
+      },
+    ]);
+    expect(body.client_id).not.toBe(server.client.id);
+    server.audiences.length = 0;
+    server.lifetime = 30;
+    await eventually(async () => expect((await authenticate({ provider: 'notes' })).body.status).toBe('pending'));
+    const { body: link } = await authenticate({ provider: 'notes' });
+    expect((await browser.open(await consent(link.url))).status).toBe(200);
+    server.lifetime = 3600;
+    expect((await authenticate({ provider: 'notes' })).body.status).toBe('completed');
+    expect(server.audiences).toEqual([`${server.issuer}/mcp`, `${server.issuer}/mcp`]);
+    const registrations = server.seen.filter((path) => path === '/reg').length;
+    expect((await discover()).status).toBe(409);
+    expect(server.seen.filter((path) => path === '/reg').length).toBe(registrations);
+  });
+
+  it.each<[string, object, number, string]>([
+    ['without metadata', { mcp_server_url: 'ISSUER/other' }, 424, 'oauth-protected-resource'],
+    ['that is not listed', { mcp_server_url: 'https://elsewhere.example/mcp' }, 424, 'setting oauth.hosts'],
+  ])('%s gives none', async (_name, more, status, words) => {
+    const sent = JSON.parse(JSON.stringify(more).replace('ISSUER', server.issuer)) as object;
+    const answer = await discover({ provider_id: 'none', ...sent });
+    expect([answer.status, answer.body.detail]).toEqual([status, expect.stringContaining(words)]);
+  });
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ['knows no S256', { code_challenge_methods_supported: ['plain'] }, 'S256'],
+    ['registers nobody', { registration_endpoint: undefined }, 'registration_endpoint'],
+    ['is another', { issuer: 'https://evil.example' }, 'no valid metadata'],
+  ])('whose OAuth server %s gives none', async (_name, more, words) => {
+    server.fault = (request, response) => {
+      if (!/^\/\.well-known\/(openid-configuration|oauth-authorization-server)/.test(request.url ?? '')) return false;
+      const metadata = {
+        issuer: server.issuer,
+        authorization_endpoint: `${server.issuer}/auth`,
+        token_endpoint: `${server.issuer}/token`,
+        registration_endpoint: `${server.issuer}/reg`,
+        code_challenge_methods_supported: ['S256'],
+        ...more,
+      };
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata));
+      return true;
+    };
+    const answer = await discover({ provider_id: 'none' });
+    expect([answer.status, answer.body.detail]).toEqual([424, expect.stringContaining(words)]);
+  });
+});
+
 describe('rights', () => {
   it('name single providers, and are needed in the tenant', async () => {
     const { namespace } = tenant;
@@ -582,7 +654,7 @@ describe('rights', () => {
     expect(await make('token-00', VAULT)).toContain('created');
     expect(await make('anything', VAULT)).toContain('makes only client secrets');
     expect(await make('token-00', DAVIT_NAMESPACE)).toContain('makes only client secrets');
-    expect(await make('token-00', VAULT, 'kubernetes.io/basic-auth')).toContain('makes only client secrets');
+    expect(await make('token-00', VAULT, 'example.com/other')).toContain('makes only client secrets');
     expect(await make('token-00', tenant.namespace)).toContain('forbidden');
   });
 
