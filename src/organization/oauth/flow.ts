@@ -3,7 +3,7 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { AlreadyExists } from '../../lib/errors.ts';
+import { AlreadyExists, Conflict, NotFound } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
@@ -155,7 +155,13 @@ export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows
     },
     async finish(flowId, tokenId) {
       const entry = await vault.read('flow', flowId, FlowAbout);
-      if (entry) await vault.replace({ ...entry, about: { ...entry.about, tokenId } });
+      if (!entry) return;
+      try {
+        await vault.replace({ ...entry, about: { ...entry.about, tokenId } });
+      } catch (error) {
+        // Another answer has finished it, or a new flow has begun. The token is stored all the same.
+        if (!(error instanceof Conflict || error instanceof NotFound)) throw error;
+      }
     },
     async drop(flowId) {
       const entry = await vault.read('flow', flowId, FlowAbout);

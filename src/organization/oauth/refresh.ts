@@ -85,6 +85,9 @@ function renewed(entry: TokenEntry, { scope, expiresIn }: Grant, now: Date): Tok
   return withExpiry({ ...free, about }, expiresIn, now);
 }
 
+/** Ten years: servers name any number, and there are numbers of which no date can be made. */
+const LONGEST_SECONDS = 10 * 365 * 24 * 3600;
+
 /** `seconds`: undefined if the provider named no time. */
 export function withExpiry(
   { about: { expiresAt: _before, ...about }, ...entry }: TokenEntry,
@@ -92,5 +95,6 @@ export function withExpiry(
   now: Date,
 ): TokenEntry {
   if (seconds === undefined) return { ...entry, about };
-  return { ...entry, about: { ...about, expiresAt: new Date(now.getTime() + seconds * 1000).toISOString() } };
+  const ms = Math.min(seconds, LONGEST_SECONDS) * 1000;
+  return { ...entry, about: { ...about, expiresAt: new Date(now.getTime() + ms).toISOString() } };
 }

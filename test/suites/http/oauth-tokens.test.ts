@@ -106,6 +106,11 @@ describe('a refresh', () => {
     expect(asked).toEqual(['refresh-0']);
   });
 
+  it.each([Number.MAX_VALUE, 0])('is kept for a lifetime of %d seconds', async (expiresIn) => {
+    const kept = await tokens.keep(entry, PROVIDER, grant('0', expiresIn));
+    expect(kept.about.expiresAt).toMatch(/^20[23]\d-/);
+  });
+
   it('keeps what others write meanwhile', async () => {
     meanwhile = async () => void (await tokens.describe(entry.id, { account: 'b' }));
     expect(await obtained()).toBe('access-1');

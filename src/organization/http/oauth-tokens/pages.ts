@@ -57,17 +57,19 @@ export function registerPages(app: App, needs: PageNeeds): void {
 const HIDDEN = { schema: { hide: true } };
 
 function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
-  app.get('/v2/auth/consent/:auth_id', HIDDEN, async (request, reply) => {
+  const hidden = { ...HIDDEN, config: { hasSecretPath: true } };
+  app.get('/v2/auth/consent/:auth_id', hidden, async (request, reply) => {
     const { oauth } = access.ready();
     const flow = await oauth.flows.find(authIdOf(request));
     if (!flow || flow.entry.about.tokenId !== undefined) return end(reply, GONE);
-    if (cookieOf(request) === undefined)
-      reply.header('set-cookie', `${COOKIE}=${randomValue()}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=3600`);
+    // The same for all flows of the browser, which may run at once.
+    const cookie = cookieOf(request) ?? randomValue();
+    reply.header('set-cookie', `${COOKIE}=${cookie}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=3600`);
     // The answer to the form leads to the provider.
     return html(reply, consentPage(flow), policyFor(['self', new URL(flow.provider.spec.authUrl).origin]));
   });
 
-  app.post('/v2/auth/consent/:auth_id', HIDDEN, async (request, reply) => {
+  app.post('/v2/auth/consent/:auth_id', hidden, async (request, reply) => {
     const { oauth, publicUrl } = access.ready();
     const flow = await oauth.flows.find(authIdOf(request));
     if (!flow || flow.entry.about.tokenId !== undefined) return end(reply, GONE);

@@ -79,7 +79,7 @@ function registerAuthenticate(app: App, { auth }: TokenNeeds, access: Access): v
 
   app.get('/v2/auth/wait/:auth_id', {
     onRequest: auth.asCaller,
-    config: { timeLimitMs: 310_000 },
+    config: { timeLimitMs: 310_000, hasSecretPath: true },
     schema: {
       tags: TAGS,
       operationId: 'waitForAuthentication',

@@ -110,6 +110,8 @@ async function authenticate(more: object = {}, { as = tenant, at = davit.call } 
   const body = { provider: 'idp', scopes: ['api:read'], user_id: user, ...more };
   const answer = await at(as, 'POST', '/v2/auth/authenticate', body);
   if (answer.body.token) secrets.add(answer.body.token);
+  // Whoever has it can open the page.
+  if (answer.body.auth_id) secrets.add(answer.body.auth_id.split('.')[1]);
   return answer;
 }
 
@@ -160,9 +162,9 @@ describe('a person', () => {
     expect(page.headers['content-security-policy']).toContain(
       `form-action 'self' ${server.issuer}; frame-ancestors 'none'`,
     );
-    expect(String(page.headers['set-cookie'])).toMatch(
-      /^__Host-davit-oauth=[^;]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax;/,
-    );
+    const cookie = String(page.headers['set-cookie']);
+    secrets.add(/=([^;]*)/.exec(cookie)?.[1] ?? 'none');
+    expect(cookie).toMatch(/^__Host-davit-oauth=[^;]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax;/);
     const end = await makeEnd(first.body.url);
     expect(end.status).toBe(200);
     const waited = await waiting;
