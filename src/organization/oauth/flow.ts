@@ -3,14 +3,14 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { AlreadyExists, Conflict, NotFound } from '../../lib/errors.ts';
+import { AlreadyExists } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import type { ReadKeys } from './keys.ts';
 import { digestOf, idOf, type Subject, stateId } from './names.ts';
 import { isRandomValue, randomValue } from './random.ts';
-import type { Entry, Vault } from './vault.ts';
+import { type Entry, replaceIfSame, type Vault } from './vault.ts';
 
 /** How long a person has. */
 export const FLOW_MS = 600_000;
@@ -87,25 +87,14 @@ export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows
   const ends = (): string => new Date(now().getTime() + FLOW_MS).toISOString();
   const isOver = ({ expiresAt }: { readonly expiresAt: string }): boolean => Date.parse(expiresAt) <= now().getTime();
 
+  const makeRoom = makeSweep(vault, isOver);
+
   async function opened(entry: Entry<FlowAbout> | undefined): Promise<OpenFlow | undefined> {
     const provider = entry && providerOf(entry.subject);
     if (!entry || !provider || isOver(entry.about)) return undefined;
     const parsed = FlowValues.safeParse(jsonOf((await vault.open(entry, provider))?.text));
     if (!parsed.success) return undefined;
     return { entry, provider, request: parsed.data.request, authId: `${entry.id}.${parsed.data.nonce}` };
-  }
-
-  /** Deletes what is over, and refuses more than the limit. Nothing else deletes it. */
-  async function makeRoom(kind: 'flow' | 'state', tenant: string): Promise<void> {
-    const all = await vault.list(kind, { tenant }, StateAbout);
-    const over = all.filter(({ about }) => isOver(about));
-    await Promise.all(over.slice(0, 100).map((entry) => vault.take(entry)));
-    if (all.length - over.length >= MOST_OF_TENANT)
-      throw new HttpError(
-        429,
-        `The tenant has ${MOST_OF_TENANT} authorizations that nobody has finished. They end after ten minutes.`,
-        { 'retry-after': '60' },
-      );
   }
 
   async function begin(subject: Subject, provider: OAuthProvider, request: Request): Promise<OpenFlow> {
@@ -155,18 +144,31 @@ export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows
     },
     async finish(flowId, tokenId) {
       const entry = await vault.read('flow', flowId, FlowAbout);
-      if (!entry) return;
-      try {
-        await vault.replace({ ...entry, about: { ...entry.about, tokenId } });
-      } catch (error) {
-        // Another answer has finished it, or a new flow has begun. The token is stored all the same.
-        if (!(error instanceof Conflict || error instanceof NotFound)) throw error;
-      }
+      // If another answer has finished it, or a new flow has begun, the token is stored all the same.
+      if (entry) await replaceIfSame(vault, { ...entry, about: { ...entry.about, tokenId } });
     },
     async drop(flowId) {
       const entry = await vault.read('flow', flowId, FlowAbout);
       if (entry) await vault.take(entry);
     },
+  };
+}
+
+/** Deletes what is over, and refuses more than the limit. Nothing else deletes it. */
+function makeSweep(
+  vault: Vault,
+  isOver: (about: { readonly expiresAt: string }) => boolean,
+): (kind: 'flow' | 'state', tenant: string) => Promise<void> {
+  return async (kind, tenant) => {
+    const all = await vault.list(kind, { tenant }, StateAbout);
+    const over = all.filter(({ about }) => isOver(about));
+    await Promise.all(over.slice(0, 100).map((entry) => vault.take(entry)));
+    if (all.length - over.length >= MOST_OF_TENANT)
+      throw new HttpError(
+        429,
+        `The tenant has ${MOST_OF_TENANT} authorizations that nobody has finished. They end after ten minutes.`,
+        { 'retry-after': '60' },
+      );
   };
 }
 

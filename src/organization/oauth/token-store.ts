@@ -1,10 +1,9 @@
 // Tokens as entries of the vault.
 
-import { Conflict, NotFound } from '../../lib/errors.ts';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import { TokenAbout, TokenValues } from './token.ts';
-import { type Entry, put, type Vault } from './vault.ts';
+import { type Entry, put, replaceIfSame, type Vault } from './vault.ts';
 
 export type TokenEntry = Entry<TokenAbout>;
 
@@ -33,14 +32,7 @@ export interface TokenStore {
 export function makeTokenStore(vault: Vault): TokenStore {
   const read = (id: string): Promise<TokenEntry | undefined> => vault.read('token', id, TokenAbout);
 
-  async function replace(entry: TokenEntry): Promise<TokenEntry | undefined> {
-    try {
-      return await vault.replace(entry);
-    } catch (error) {
-      if (error instanceof Conflict || error instanceof NotFound) return undefined;
-      throw error;
-    }
-  }
+  const replace = (entry: TokenEntry): Promise<TokenEntry | undefined> => replaceIfSame(vault, entry);
 
   return {
     read,

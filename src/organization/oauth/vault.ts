@@ -167,6 +167,16 @@ export async function put<About>(vault: Vault, entry: Entry<About>): Promise<Ent
   }
 }
 
+/** Writes exactly this version. Undefined if the object has changed meanwhile, or is gone. */
+export async function replaceIfSame<About>(vault: Vault, entry: Entry<About>): Promise<Entry<About> | undefined> {
+  try {
+    return await vault.replace(entry);
+  } catch (error) {
+    if (error instanceof Conflict || error instanceof NotFound) return undefined;
+    throw error;
+  }
+}
+
 function versionOf({ metadata: { uid = '', resourceVersion = '' } }: KubeObject): NonNullable<Entry['version']> {
   return { uid, resourceVersion };
 }

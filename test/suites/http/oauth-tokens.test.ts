@@ -6,6 +6,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { SecretObject } from '../../../src/lib/kube/client.ts';
+import { FLOW_MS, type Flows, makeFlows } from '../../../src/organization/oauth/flow.ts';
 import { ROTATED_AFTER_MS } from '../../../src/organization/oauth/key-ring.ts';
 import { makeKeys } from '../../../src/organization/oauth/keys.ts';
 import { idOf, type Subject } from '../../../src/organization/oauth/names.ts';
@@ -45,6 +46,7 @@ let kube: FakeKube;
 let clock: number;
 let asked: string[];
 let tokens: Tokens;
+let flows: Flows;
 let entry: TokenEntry;
 /** What happens while the OAuth server answers. */
 let meanwhile: () => Promise<void>;
@@ -74,6 +76,7 @@ beforeEach(async () => {
     secret: undefined,
   });
   tokens = makeTokens({ store: makeTokenStore(vault), server, clientOf, holder: 'here', now });
+  flows = makeFlows({ vault, keys, providerOf: () => PROVIDER, now });
   const time = now().toISOString();
   const about = { scopes: ['a'], createdAt: time, updatedAt: time, isDefault: true, metadata: {} };
   const id = idOf(await keys(), 'token', SUBJECT);
@@ -143,6 +146,26 @@ it('a token that is used is sealed with the newest key, once', async () => {
   const writes = kube.writes.length;
   expect(await obtained()).toBe('access-2');
   expect(kube.writes.length).toBe(writes);
+});
+
+describe('authorizations that nobody finishes', () => {
+  const stored = (): number => kube.objects(SECRETS).filter(({ metadata }) => metadata.name.startsWith('flow-')).length;
+  const begin = (user: string): Promise<unknown> =>
+    flows.begin({ ...SUBJECT, user }, PROVIDER, { scopes: [], requester: 'r', isDefault: true });
+
+  it('are deleted by the next one after ten minutes, and have a limit for each tenant', async () => {
+    for (let n = 0; n < 500; n += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await begin(`user-${n}`);
+    }
+    await expect(begin('one-more')).rejects.toThrow('500 authorizations that nobody has finished');
+    // The same one is no further one.
+    await begin('user-0');
+    expect(stored()).toBe(500);
+    clock += FLOW_MS;
+    await begin('one-more');
+    expect(stored()).toBe(401);
+  });
 });
 
 describe('a platform', () => {

@@ -52,6 +52,7 @@ export function registerTokens(app: App, context: TokenNeeds): void {
 function registerAuthenticate(app: App, { auth }: TokenNeeds, access: Access): void {
   app.post('/v2/auth/authenticate', {
     onRequest: auth.asCaller,
+    config: { isForAgents: true },
     schema: {
       tags: TAGS,
       operationId: 'authenticate',
@@ -79,7 +80,7 @@ function registerAuthenticate(app: App, { auth }: TokenNeeds, access: Access): v
 
   app.get('/v2/auth/wait/:auth_id', {
     onRequest: auth.asCaller,
-    config: { timeLimitMs: 310_000, hasSecretPath: true },
+    config: { timeLimitMs: 310_000, hasSecretPath: true, isForAgents: true },
     schema: {
       tags: TAGS,
       operationId: 'waitForAuthentication',
