@@ -14,6 +14,7 @@ import { watchCertificate } from '../lib/http/tls-certificate.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import type { Logger } from '../lib/logger.ts';
 import { LIMITED_BY } from '../organization/facade/event-streams.ts';
+import { makeOAuth } from '../organization/oauth/oauth.ts';
 import type { Config } from './config.ts';
 import { buildApp } from './facade.ts';
 import { makeFacadeCaches } from './facade-caches.ts';
@@ -60,6 +61,7 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
   const registry = makePlatformRegistry({ kube: client, builds, proxies, namespace, now, randomId, log });
   if (registry !== undefined && builds.registry?.tokens === true)
     watches.push(publishKeys(registry.keyRing, { clock: systemClock, log, signal }));
+  const oauth = makeOAuth({ kube: client, settings: config.settings, caches, namespace, now, log });
   const page = await readPage();
   if (page === undefined) log.info('The page at / is not served: npm run bundle:page writes it');
   metrics.startAtZero({ streamLimits: LIMITED_BY });
@@ -67,6 +69,7 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
     kube: client,
     page,
     registry,
+    oauth,
     caches,
     codeHosts,
     gate: makeFairLimiter({ most: WRITES_AT_ONCE }),
@@ -94,7 +97,7 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const done = stopped
     .then(() => server.close())
-    .then(() => Promise.all([...watches, codeHosts.close(), registry?.close()]))
+    .then(() => Promise.all([...watches, codeHosts.close(), registry?.close(), oauth?.close()]))
     .then(() => undefined);
   const ready = Object.fromEntries(all.map((cache) => [`api-${cache.resource.plural}`, () => whyNotListed(cache)]));
   return { ready, done };

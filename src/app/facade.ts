@@ -25,6 +25,8 @@ import { registerDocs } from '../organization/facade/openapi.ts';
 import { makeOrganizationSecrets } from '../organization/facade/organization-secrets.ts';
 import { registerProbes } from '../organization/facade/probes.ts';
 import { registerProviders } from '../organization/http/oauth-providers/routes.ts';
+import { registerTokens } from '../organization/http/oauth-tokens/routes.ts';
+import type { OAuth } from '../organization/oauth/oauth.ts';
 import { type PageFiles, registerPage } from './page-routes.ts';
 
 /** The collections in the order of the OpenAPI document. */
@@ -37,6 +39,7 @@ const COLLECTIONS: readonly Collection<BuildContext & Shared>[] = [
   registerUploads,
   registerWebhooks,
   registerProviders,
+  registerTokens,
   registerPlatform,
 ];
 
@@ -44,12 +47,15 @@ const COLLECTIONS: readonly Collection<BuildContext & Shared>[] = [
 interface Shared {
   readonly listeners: Listeners;
   readonly integrations: Integrations;
+  readonly oauth: OAuth | undefined;
 }
 
 export interface AppDeps extends HookOptions, Omit<FacadeContext, keyof Hooks | 'secrets' | 'freshList'> {
   readonly codeHosts: Pick<CodeHosts, 'repositories'>;
   /** The registry of the settings. Absent if there is none. */
   readonly registry?: PlatformRegistry | undefined;
+  /** Tokens for agents. Absent where the settings list no host of an OAuth server. */
+  readonly oauth?: OAuth | undefined;
   /** The page at `/`; without it `GET /` answers every client with JSON. */
   readonly page?: PageFiles | undefined;
   readonly sleep?: (ms: number) => Promise<void>;
@@ -69,12 +75,14 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     freshList: makeFreshList({ now, sleep }),
     secrets: makeOrganizationSecrets(kube, settings.organizationNamespace),
     platform: { settings, registry: deps.registry },
+    oauth: deps.oauth,
   };
   const deployments = makeDeployments({ ...base, registry: deps.registry });
   const context = { ...base, deployments, listeners: makeListeners(base), integrations: makeIntegrations(base) };
   const endWhatLasts = (): void => {
     deployments.close();
     hooks.streams.close();
+    deps.oauth?.endWaits();
   };
   deps.signal?.addEventListener('abort', endWhatLasts);
   app.addHook('preClose', async () => endWhatLasts());

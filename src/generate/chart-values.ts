@@ -88,6 +88,7 @@ export const ChartValues = z.strictObject({
   settings: Settings,
   registry: Registry,
   buildsNamespace: z.strictObject({ create: z.boolean() }),
+  oauthNamespace: z.strictObject({ create: z.boolean() }),
   organizationNamespace: z.strictObject({ create: z.boolean() }),
   controller: z.strictObject({ ...Process.shape, workers: z.int().min(1).max(100) }),
   listener: z.strictObject({

@@ -20,3 +20,12 @@ export function canonicalJson(value: unknown): string {
     isObject(part) ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1))) : part,
   );
 }
+
+/** Undefined for text that is no JSON. */
+export function jsonOf(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+}

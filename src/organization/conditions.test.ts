@@ -60,7 +60,7 @@ it.each([
     given: provider({ clientSecretRef: { name: 'given', key: 'k' } }),
     want: 'True SecretFound',
   },
-  ...(['authUrl', 'tokenUrl'] as const).map((field) => ({
+  ...(['authUrl', 'tokenUrl', 'issuer', 'revocationUrl'] as const).map((field) => ({
     name: `a provider with a secret that was given for another ${field}`,
     given: provider({ clientSecretRef: { name: 'given', key: 'k' }, [field]: 'https://evil.example' }),
     want: 'False SecretForOtherAddress',

@@ -22,7 +22,7 @@ export function organizationVerdict(
   return object.kind === 'OAuthProvider' ? providerVerdict(object, seen) : integrationVerdict(object, seen);
 }
 
-function providerVerdict({ metadata, spec }: OAuthProvider, seen: OrganizationSeen): ConditionInput {
+export function providerVerdict({ metadata, spec }: OAuthProvider, seen: OrganizationSeen): ConditionInput {
   const { clientSecretRef, tokenEndpointAuthMethod } = spec;
   const secret = clientSecretRef && seen.secret(clientSecretRef.name);
   const sentTo = secret?.metadata.annotations?.[SENT_TO_ANNOTATION];
@@ -31,7 +31,7 @@ function providerVerdict({ metadata, spec }: OAuthProvider, seen: OrganizationSe
   if (secret && (isExempt || sentTo !== undefined) && sentTo !== clientSecretFor(spec))
     return no(
       'SecretForOtherAddress',
-      `Secret ${secret.metadata.name} belongs to another authUrl or tokenUrl. Send the client secret again (PATCH with client_secret), or restore the addresses.`,
+      `Secret ${secret.metadata.name} belongs to another authUrl, tokenUrl, issuer or revocationUrl. Send the client secret again (PATCH with client_secret), or restore the addresses.`,
     );
   if (clientSecretRef) return secretVerdict(clientSecretRef.name, 'clientSecretRef', seen);
   if (tokenEndpointAuthMethod === 'none') return yes('NoSecretNeeded', 'The provider needs no client secret.');

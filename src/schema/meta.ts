@@ -46,6 +46,14 @@ export const REGISTRY_EXPIRES_ANNOTATION = 'davit.dev/expires';
 export const PROVIDER_LABEL = 'davit.dev/oauth-provider';
 /** On the same Secret: the addresses to which the client secret is bound, in the form of `clientSecretFor`. */
 export const SENT_TO_ANNOTATION = 'davit.dev/sent-to';
+/** On a Secret of the namespace of OAuth tokens: token, connection, flow or state. */
+export const OAUTH_KIND_LABEL = 'davit.dev/oauth';
+/** On the same: namespace of the tenant. */
+export const OAUTH_TENANT_LABEL = 'davit.dev/oauth-tenant';
+/** On the same: an HMAC of the person in that tenant. */
+export const OAUTH_OWNER_LABEL = 'davit.dev/oauth-owner';
+/** On the same: whose it is and what lists show of it, as JSON. */
+export const OAUTH_ENTRY_ANNOTATION = 'davit.dev/oauth-entry';
 /**
  * On a hub's namespace of a Listener: uid of the Listener. On a namespace of the listener's cluster: id of the Listener
  * whose deployments may run in it.

@@ -53,6 +53,12 @@ export const OAuthProviderSpec = z
     ).optional(),
     authUrl: HttpsUrl.describe('Authorization endpoint.'),
     tokenUrl: HttpsUrl.describe('Token endpoint.'),
+    issuer: HttpsUrl.describe(
+      "Issuer identifier (RFC 9207). If set, every answer of the authorization endpoint must name it in iss. Set it if the server's metadata has authorization_response_iss_parameter_supported.",
+    ).optional(),
+    revocationUrl: HttpsUrl.describe(
+      'Revocation endpoint (RFC 7009). If set, a token is revoked there before it is deleted.',
+    ).optional(),
     usesPkce: z.boolean().default(false).describe('Whether the flow uses PKCE (RFC 7636).'),
     codeChallengeMethod: z
       .enum(CODE_CHALLENGE_METHODS)
@@ -78,9 +84,12 @@ export const OAuthProviderSpec = z
 export type OAuthProviderSpec = z.infer<typeof OAuthProviderSpec>;
 
 /** The addresses to which a client secret is bound. A person who changes them without the right to read the secret cannot use it. */
-export function clientSecretFor({ authUrl, tokenUrl }: Pick<OAuthProviderSpec, 'authUrl' | 'tokenUrl'>): string {
-  return JSON.stringify([authUrl, tokenUrl]);
+export function clientSecretFor({ authUrl, tokenUrl, issuer, revocationUrl }: Addresses): string {
+  const further = issuer === undefined && revocationUrl === undefined ? [] : [issuer ?? null, revocationUrl ?? null];
+  return JSON.stringify([authUrl, tokenUrl, ...further]);
 }
+
+type Addresses = Pick<OAuthProviderSpec, 'authUrl' | 'tokenUrl' | 'issuer' | 'revocationUrl'>;
 
 export const OAuthProviderStatus = ObservedStatus;
 

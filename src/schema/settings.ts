@@ -136,6 +136,37 @@ const RegistryUpkeep = z
     'The chart sets it for its own registry: Davit tags every image that a revision names, and deletes its own tags that nothing needs. Absent: Davit deletes nothing in the registry.',
   );
 
+/** A host to which Davit sends requests. */
+const OutboundHost = z.strictObject({
+  host: z
+    .string()
+    .min(1)
+    .max(261)
+    .regex(/^[^\s/?#@\\]+$/)
+    .describe('Host of an API, or host:port if the port is not 443.'),
+  addresses: z
+    .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
+    .max(100)
+    .default([])
+    .describe('Private addresses and ranges that the host may have.'),
+  ca: z.string().max(65_536).optional().describe("CA certificates (PEM) for this host, instead of the system's."),
+});
+
+const OAuth = z
+  .strictObject({
+    namespace: namespaceName
+      .default('davit-oauth')
+      .describe("Where people's tokens are kept, sealed. It has no pods, and no tenant has rights there."),
+    hosts: z
+      .array(OutboundHost)
+      .max(100)
+      .default([])
+      .describe(
+        'Hosts of token and revocation endpoints, the only ones of OAuth providers to which Davit sends requests. If empty, agents get no tokens, and the chart grants no rights for them.',
+      ),
+  })
+  .describe('Tokens for agents on behalf of people (docs/oauth.md).');
+
 const Builds = z.strictObject({
   namespace: namespaceName
     .default('davit-builds')
@@ -529,25 +560,11 @@ export const Settings = z.strictObject({
     .prefault({}),
   builds: Builds.prefault({}).describe('How images are built from sources (docs/builds.md).'),
   codeHosts: z
-    .array(
-      z.strictObject({
-        host: z
-          .string()
-          .min(1)
-          .max(261)
-          .regex(/^[^\s/?#@\\]+$/)
-          .describe('Host of an API, or host:port if the port is not 443.'),
-        addresses: z
-          .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
-          .max(100)
-          .default([])
-          .describe('Private addresses and ranges that the host may have.'),
-        ca: z.string().max(65_536).optional().describe("CA certificates (PEM) for this host, instead of the system's."),
-      }),
-    )
+    .array(OutboundHost)
     .max(100)
     .default([{ host: 'api.github.com', addresses: [] }])
     .describe('The only hosts that integrations may name and to which Davit sends requests.'),
+  oauth: OAuth.prefault({}),
   proxy: Proxy.prefault({}),
   listeners: z
     .strictObject({
@@ -581,6 +598,14 @@ export const Settings = z.strictObject({
         .max(128)
         .default('')
         .describe('Path under which the API is served in addition to /.'),
+      publicUrl: z
+        .string()
+        .max(512)
+        .regex(/^(https:\/\/[^\s/?#@\\]+|http:\/\/(localhost|127\.0\.0\.1)(:[0-9]{1,5})?)(\/[a-z0-9-]+)*$/)
+        .optional()
+        .describe(
+          "Address at which people's browsers reach the API, with its path if it has one and without a slash at the end: https://davit.example.com. Redirect URIs of OAuth providers begin with it. The chart sets it from the API's Ingress.",
+        ),
       insecure: z
         .boolean()
         .default(false)

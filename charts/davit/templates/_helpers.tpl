@@ -293,6 +293,9 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- $direct = append $direct (get (urlParse (include "davit.registryTokenUrl" .)) "hostname") -}}
 {{- $_ := set $settings.proxy "noProxy" (concat ($settings.proxy.noProxy | default list) $direct | uniq) -}}
 {{- end -}}
+{{- if and .Values.api.ingress.enabled (not $settings.http.publicUrl) -}}
+{{- $_ := set $settings.http "publicUrl" (printf "https://%s%s" .Values.api.ingress.host $settings.http.basePath) -}}
+{{- end -}}
 {{- $hosts := $settings.address.reservedHosts | default list -}}
 {{- if .Values.api.ingress.enabled -}}
 {{- $hosts = append $hosts .Values.api.ingress.host -}}

@@ -1,4 +1,4 @@
-// Fetch for requests to code hosts. It allows only listed hosts, over https, and connects only to an address that it
+// Fetch for requests to other hosts, one for each purpose: code hosts, OAuth servers. It allows only listed hosts, over https, and connects only to an address that it
 // has resolved and checked for this connection, so a second DNS answer has no effect. Redirects are checked in the same
 // way and never carry credentials to another host. A proxy resolves names itself: for what goes through one, everything but
 // the resolved address is checked.
@@ -19,8 +19,20 @@ export interface AllowedHost {
   readonly ca?: string | undefined;
 }
 
+/** What the hosts of a guarded fetch are, for messages. */
+export interface Peer {
+  /** `code host`. */
+  readonly name: string;
+  /** The setting that lists them: `codeHosts`. */
+  readonly setting: string;
+}
+
+const CODE_HOST: Peer = { name: 'code host', setting: 'codeHosts' };
+
 export interface GuardedFetchOptions {
   readonly hosts: readonly AllowedHost[];
+  /** Default: code hosts. */
+  readonly peer?: Peer;
   readonly proxies?: Proxies | undefined;
   /** Default: the system's resolver. */
   readonly lookup?: ResolveName;
@@ -68,20 +80,20 @@ interface Gate {
 }
 
 export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { maxBytes = MAX_BYTES } = options;
-  const gates = new Map(options.hosts.map((allowed) => [originOf(allowed.host), gateFor(allowed, options)]));
+  const { maxBytes = MAX_BYTES, peer = CODE_HOST } = options;
+  const gates = new Map(options.hosts.map((allowed) => [originOf(allowed.host, peer), gateFor(allowed, options)]));
 
   function gateOf(url: URL): Gate {
     if (url.protocol !== 'https:') throw forbidden(`${url.protocol}// is not allowed: use https.`);
     if (url.username !== '' || url.password !== '') throw forbidden('A URL with user or password is not allowed.');
     const gate = gates.get(url.origin);
     if (gate === undefined)
-      throw forbidden(`Host ${url.host} is not one of the platform's code hosts (setting codeHosts).`);
+      throw forbidden(`Host ${url.host} is not one of the platform's ${peer.name}s (setting ${peer.setting}).`);
     // The agent does not call `lookup` for an IP address, nor does a proxy's, so it is checked here.
     const address = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(address) !== 0 && !isPublic(address) && !isIn(gate.listed, address))
       throw forbidden(
-        `Address ${url.host} is not public. To allow it, list it in its host's addresses in setting codeHosts.`,
+        `Address ${url.host} is not public. To allow it, list it in its host's addresses in setting ${peer.setting}.`,
       );
     return gate;
   }
@@ -108,12 +120,12 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       const location = answer.headers['location'];
       if (answer.statusCode < 300 || answer.statusCode > 399 || typeof location !== 'string') {
         // oxlint-disable-next-line no-await-in-loop -- the loop ends here
-        return { ...(await whole(answer, maxBytes)), url: url.href };
+        return { ...(await whole(answer, maxBytes, peer)), url: url.href };
       }
       // oxlint-disable-next-line no-await-in-loop -- as above
       await answer.body.dump({ limit: 64 * 1024 });
       if ((sent.method ?? 'GET') !== 'GET' || redirects === MOST_REDIRECTS)
-        throw new CodeHostFailed('malformed', 'The code host sent too many redirects.');
+        throw new CodeHostFailed('malformed', `The ${peer.name} sent too many redirects.`);
       const next = urlOf(location, url);
       if (next.origin !== url.origin) headers = withoutCredentials(headers);
       url = next;
@@ -127,7 +139,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       } catch (error) {
         const parsed = URL.parse(url);
         const isProxied = parsed !== null && proxyFor(parsed, options.proxies) !== undefined;
-        throw asFailure(error, sent.signal, isProxied);
+        throw asFailure(error, { signal: sent.signal, isProxied, peer });
       }
     },
     close: async () => {
@@ -138,7 +150,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
 /** Connections to one host, and which addresses they may have. */
 function gateFor({ host, addresses, ca }: AllowedHost, options: GuardedFetchOptions): Gate {
-  const { lookup = allAddresses, connectTimeoutMs = 5000, answerTimeoutMs = 10_000 } = options;
+  const { lookup = allAddresses, connectTimeoutMs = 5000, answerTimeoutMs = 10_000, peer = CODE_HOST } = options;
   const listed = blockListOf(addresses);
   const timeouts = {
     connections: 8,
@@ -146,24 +158,28 @@ function gateFor({ host, addresses, ca }: AllowedHost, options: GuardedFetchOpti
     headersTimeout: answerTimeoutMs,
     bodyTimeout: answerTimeoutMs,
   };
-  const proxy = proxyFor(new URL(originOf(host)), options.proxies);
+  const proxy = proxyFor(new URL(originOf(host, peer)), options.proxies);
   if (proxy !== undefined) return { name: host, listed, agent: proxyAgent(proxy, { ca, connectTimeoutMs, timeouts }) };
   const connect = {
     timeout: connectTimeoutMs,
     ...(ca !== undefined && { ca }),
-    lookup: lookupAllowed(lookup, (address) => isPublic(address) || isIn(listed, address), notPublic),
+    lookup: lookupAllowed(lookup, (address) => isPublic(address) || isIn(listed, address), notPublic(peer)),
   };
   return { name: host, listed, agent: new Agent({ ...timeouts, connect }) };
 }
 
 /** Reads an answer to its end. Throws CodeHostFailed if its body has more than `maxBytes`. */
-async function whole(answer: Dispatcher.ResponseData, maxBytes: number): Promise<Omit<Answer, 'url'>> {
+async function whole(
+  answer: Dispatcher.ResponseData,
+  maxBytes: number,
+  { name: peer }: Peer,
+): Promise<Omit<Answer, 'url'>> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size > maxBytes)
-      throw new CodeHostFailed('malformed', `The code host's answer is larger than ${maxBytes} bytes.`);
+      throw new CodeHostFailed('malformed', `The ${peer}'s answer is larger than ${maxBytes} bytes.`);
     chunks.push(chunk);
   }
   const headers = new Headers();
@@ -177,10 +193,10 @@ async function whole(answer: Dispatcher.ResponseData, maxBytes: number): Promise
  * Origin of a host as the URL parser normalizes it: lower case, Punycode, no default port. Throws an Error that names
  * the setting.
  */
-function originOf(host: string): string {
+function originOf(host: string, { setting }: Peer): string {
   const url = URL.parse(`https://${host}`);
   if (url === null || url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
-    throw new Error(`read setting codeHosts: ${host} is not a host, or a host and a port`);
+    throw new Error(`read setting ${setting}: ${host} is not a host, or a host and a port`);
   return url.origin;
 }
 
@@ -196,10 +212,9 @@ function withoutCredentials(headers: Readonly<Record<string, string>>): Readonly
   );
 }
 
-function notPublic(hostname: string): CodeHostFailed {
-  return forbidden(
-    `The address of ${hostname} is not public. To allow it, list it with its host in setting codeHosts.`,
-  );
+function notPublic({ setting }: Peer): (hostname: string) => CodeHostFailed {
+  return (hostname) =>
+    forbidden(`The address of ${hostname} is not public. To allow it, list it with its host in setting ${setting}.`);
 }
 
 function forbidden(message: string): CodeHostFailed {
@@ -208,13 +223,19 @@ function forbidden(message: string): CodeHostFailed {
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
-function asFailure(error: unknown, signal: AbortSignal, isProxied: boolean): CodeHostFailed {
+interface Failing {
+  readonly signal: AbortSignal;
+  readonly isProxied: boolean;
+  readonly peer: Peer;
+}
+
+function asFailure(error: unknown, { signal, isProxied, peer: { name } }: Failing): CodeHostFailed {
   if (error instanceof CodeHostFailed) return error;
   const { code } = error as { readonly code?: string };
   if (signal.aborted || (code !== undefined && TIMEOUTS.has(code)))
-    return new CodeHostFailed('timeout', 'The code host did not answer in time.', { cause: error });
+    return new CodeHostFailed('timeout', `The ${name} did not answer in time.`, { cause: error });
   const message = isProxied
-    ? "The code host cannot be reached through the platform's proxy."
-    : 'The code host cannot be reached.';
+    ? `The ${name} cannot be reached through the platform's proxy.`
+    : `The ${name} cannot be reached.`;
   return new CodeHostFailed('unreachable', proxyRefusal(error) ?? message, { cause: error });
 }

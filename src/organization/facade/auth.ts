@@ -21,7 +21,12 @@ export interface Auth {
   admitted(request: FastifyRequest): RequestContext;
   /** For objects of the organization's namespace. X-Tenant-Id has no effect. */
   inOrganization(verb: Verb, resource: Resource): (request: FastifyRequest) => Promise<void>;
+  /** Authenticates alone: the handler checks rights that depend on the body, by `namedTenant` and `mayAuthenticate`. */
+  asCaller(request: FastifyRequest): Promise<void>;
   callerOf(request: FastifyRequest): Caller;
+  /** The tenant that the request names; undefined if there is none. Throws HttpError 403 if it names none. */
+  namedTenant(request: FastifyRequest): Tenant | undefined;
+  mayAuthenticate(request: FastifyRequest, tenant: Tenant, provider?: string): Promise<boolean>;
   /** Throws HttpError 403 if the caller may not read the logs of the tenant's pods. */
   needLogs(caller: Caller, tenant: Tenant): Promise<void>;
   /** For the log: sets the deployment of a request whose path does not contain its id. */
@@ -85,6 +90,13 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
     return identity.callerOf(sender, isNameless(user, sender) ? undefined : user);
   }
 
+  function callerOf(request: FastifyRequest): Caller {
+    const caller = request[CALLER];
+    if (caller === undefined)
+      throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.inOrganization(verb, resource)`);
+    return caller;
+  }
+
   /** A token whose user is cached may have expired. */
   async function stillKnown<T>(caller: Caller, ask: () => Promise<T>): Promise<T> {
     try {
@@ -120,12 +132,8 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
       await stillKnown(caller, () => identity.needInOrganization(caller, { verb, resource, nameIn }));
       request[CALLER] = caller;
     },
-    callerOf(request) {
-      const caller = request[CALLER];
-      if (caller === undefined)
-        throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.inOrganization(verb, resource)`);
-      return caller;
-    },
+    ...agentAuth({ identity, authenticated, callerOf, stillKnown, note }),
+    callerOf,
     needLogs: (caller, tenant) => stillKnown(caller, () => identity.needLogs(caller, tenant)),
     concerns: (request, deployment) => note(request, { deployment }),
     subjectOf: (request) => request[SUBJECT] ?? {},
@@ -134,6 +142,38 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
       if (admission === undefined)
         throw new TypeError(`${request.routeOptions.url ?? ''} has no onRequest: auth.as(verb)`);
       return admission;
+    },
+  };
+}
+
+interface AgentAuthNeeds {
+  readonly identity: Identity;
+  readonly authenticated: (request: FastifyRequest) => Promise<Caller>;
+  readonly callerOf: Auth['callerOf'];
+  readonly stillKnown: <T>(caller: Caller, ask: () => Promise<T>) => Promise<T>;
+  readonly note: (request: FastifyRequest, subject: RequestSubject) => void;
+}
+
+/** For routes whose rights depend on the body. */
+function agentAuth({
+  identity,
+  authenticated,
+  callerOf,
+  stillKnown,
+  note,
+}: AgentAuthNeeds): Pick<Auth, 'asCaller' | 'namedTenant' | 'mayAuthenticate'> {
+  return {
+    async asCaller(request) {
+      request[CALLER] = await authenticated(request);
+    },
+    namedTenant(request) {
+      const tenant = identity.namedTenant(callerOf(request), headerOf(request.headers['x-tenant-id']));
+      if (tenant) note(request, { tenant: tenant.namespace });
+      return tenant;
+    },
+    mayAuthenticate(request, tenant, provider) {
+      const caller = callerOf(request);
+      return stillKnown(caller, () => identity.mayAuthenticate(caller, tenant, provider));
     },
   };
 }

@@ -8,6 +8,7 @@ import { HttpError } from '../../lib/http/http-error.ts';
 import { PODS, SELF_SUBJECT_ACCESS_REVIEWS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts';
 import { TENANT_LABEL } from '../../schema/meta.ts';
+import { OAUTH_PROVIDERS } from '../../schema/oauth-provider.ts';
 import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
 import type { Settings } from '../../schema/settings.ts';
 import type { Credentials } from './authentication.ts';
@@ -25,7 +26,8 @@ export interface Tenant {
   readonly namespace: string;
 }
 
-export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete';
+/** `authenticate`, on OAuth providers: to get people's tokens. */
+export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete' | 'authenticate';
 
 export interface Identity {
   callerOf(sender: Credentials, username?: string): Caller;
@@ -36,6 +38,13 @@ export interface Identity {
   tenantOf(caller: Caller, wanted: string | undefined, asked: Asked): Promise<Tenant>;
   /** Throws HttpError 403 if the caller may not read the logs of the tenant's pods. */
   needLogs(caller: Caller, tenant: Tenant): Promise<void>;
+  /**
+   * The tenant that a request names by X-Tenant-Id (`wanted`) or, without one, by the namespace of the caller's service account. No
+   * right is checked. Undefined if there is no such tenant. Throws HttpError 403 if the request names none.
+   */
+  namedTenant(caller: Caller, wanted: string | undefined): Tenant | undefined;
+  /** Whether the caller may get tokens of this OAuth provider in the tenant, or of all if `provider` is absent. */
+  mayAuthenticate(caller: Caller, tenant: Tenant, provider?: string): Promise<boolean>;
   /** Throws HttpError 403 if the caller may not do this in the organization's namespace. */
   needInOrganization(caller: Caller, asked: Asked): Promise<void>;
 }
@@ -131,6 +140,8 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       );
     },
 
+    ...agentIdentity({ tenants, tenantFrom, allowed }),
+
     async needInOrganization(caller, asked) {
       const place = { namespace: settings.organizationNamespace, resource: asked.resource };
       if ((await standingOf(caller, asked, place)) !== 'may') throw mayNot(asked.verb, place);
@@ -153,6 +164,33 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
       if ((await standingOf(caller, asked, place)) === 'looks') throw mayNot(asked.verb, place);
       return tenant;
     },
+  };
+}
+
+interface AgentIdentityNeeds {
+  readonly tenants: Store;
+  readonly tenantFrom: (namespace: KubeObject | undefined) => Tenant | undefined;
+  readonly allowed: (caller: Caller, verb: Verb, place: Place) => Promise<boolean>;
+}
+
+function agentIdentity({
+  tenants,
+  tenantFrom,
+  allowed,
+}: AgentIdentityNeeds): Pick<Identity, 'namedTenant' | 'mayAuthenticate'> {
+  return {
+    namedTenant(caller, wanted) {
+      const hint = wanted ?? namespaceOfToken(caller.token);
+      if (hint === undefined) throw noTenant();
+      synced(tenants, 'tenants');
+      return tenantFrom(tenants.byUid(hint.toLowerCase()) ?? tenants.get({ name: hint }));
+    },
+    mayAuthenticate: (caller, { namespace }, provider) =>
+      allowed(caller, 'authenticate', {
+        namespace,
+        resource: OAUTH_PROVIDERS,
+        ...(provider !== undefined && { name: provider }),
+      }),
   };
 }
 
@@ -180,6 +218,7 @@ function tenantIn(namespace: KubeObject | undefined, settings: Settings): Tenant
   const { name, uid, labels } = namespace?.metadata ?? { name: '' };
   if (uid === undefined || labels?.[TENANT_LABEL] !== 'true' || name === settings.organizationNamespace)
     return undefined;
+  if (name === settings.oauth.namespace) return undefined;
   if (settings.namespaces.length > 0 && !settings.namespaces.includes(name)) return undefined;
   return { id: uid, namespace: name };
 }

@@ -66,12 +66,12 @@ const MEANINGS = {
   413: 'The body is too large.',
   415: 'The body is not application/json.',
   422: 'The request is not valid. The answer lists all errors.',
-  424: 'The code host rejected the credentials, or the platform does not allow the host.',
+  424: 'The code host or OAuth server rejected the credentials, or the platform does not allow the host.',
   429: 'Too many requests. See Retry-After.',
   500: "Internal error. Davit's log has the details under the x-request-id.",
-  502: "The code host, the registry or the listener's cluster cannot be reached, or its answer is not valid.",
+  502: "The code host, the OAuth server, the registry or the listener's cluster cannot be reached, or its answer is not valid.",
   503: 'The Kubernetes API server does not answer. See Retry-After.',
-  504: "The code host, the registry or the listener's cluster did not answer in time.",
+  504: "The code host, the OAuth server, the registry or the listener's cluster did not answer in time.",
 } as const;
 type Failure = Exclude<keyof typeof MEANINGS, 422>;
 
@@ -264,6 +264,7 @@ export async function registerOpenApi(app: FastifyInstance, basePath: string): P
         { name: 'platform', description: 'What the platform offers.' },
         { name: 'repositories', description: 'Repositories of code hosts that can be deployed.' },
         { name: 'providers', description: 'OAuth providers of the organization.' },
+        { name: 'tokens', description: 'Tokens for agents on behalf of people.' },
       ],
       components: {
         securitySchemes: {

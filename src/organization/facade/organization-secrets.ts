@@ -56,7 +56,7 @@ export function textOf(secret: SecretObject | undefined, key: string): string | 
 }
 
 /** A Forbidden of the facade's own account must not be answered as the caller's. */
-function asOurs(error: unknown): unknown {
+export function asOurs(error: unknown): unknown {
   if (!(error instanceof Forbidden)) return error;
-  return new Error("use a Secret of the organization's namespace: the chart's rights are missing", { cause: error });
+  return new Error("use a Secret with the facade's own account: the chart's rights are missing", { cause: error });
 }

@@ -18,6 +18,10 @@ export interface RateLimit {
 const COUNTED_AS: unique symbol = Symbol('counted as');
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Agents send it for many people under one account, so it has a limit of its own. */
+    readonly isForAgents?: boolean;
+  }
   interface FastifyRequest {
     [COUNTED_AS]: string;
   }
@@ -61,6 +65,8 @@ export async function registerRateLimit(
     const caller = callerOf(request);
     if (caller === addressOf(request) && isPage(request))
       await countAs(request, `page ${request.ip}`, ' for pages came from this address');
+    else if (caller !== addressOf(request) && request.routeOptions.config.isForAgents === true)
+      await countAs(request, `tokens ${caller}`, ' for tokens');
     else await count(request, caller);
   });
   return { count };

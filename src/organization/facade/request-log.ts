@@ -23,6 +23,13 @@ export interface AnswerReport {
   readonly seconds: number;
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A part of the path opens something, so the log has the route's pattern instead. */
+    readonly hasSecretPath?: boolean;
+  }
+}
+
 const held = new WeakMap<FastifyRequest, number>();
 
 /** For metrics: so long a request took because its caller wanted it to, which tells nothing of how fast answers are. */
@@ -53,7 +60,7 @@ export function registerRequestLog(app: FastifyInstance, { subjectOf, basePath, 
     request.log[isProbe(request) ? 'debug' : 'info'](
       {
         method,
-        path: pathOf(request),
+        path: request.routeOptions.config.hasSecretPath === true ? request.routeOptions.url : pathOf(request),
         route: request.routeOptions.url,
         status,
         durationMs: Math.round(elapsedTime * 10) / 10,

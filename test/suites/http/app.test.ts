@@ -85,6 +85,17 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'get /v2/auth/providers/{provider_id}',
     'patch /v2/auth/providers/{provider_id}',
     'delete /v2/auth/providers/{provider_id}',
+    'post /v2/auth/authenticate',
+    'get /v2/auth/wait/{auth_id}',
+    'get /v2/auth/tokens',
+    'delete /v2/auth/tokens',
+    'get /v2/auth/tokens/exists',
+    'patch /v2/auth/tokens/{token_id}/metadata',
+    'delete /v2/auth/tokens/{token_id}',
+    'get /v2/auth/agents/{agent_id}/connections',
+    'post /v2/auth/agents/{agent_id}/connections',
+    'delete /v2/auth/agents/{agent_id}/connections/{connection_id}',
+    'post /v2/auth/providers/mcp-discover',
     'get /v2/platform',
   ]);
   expect(Object.keys(paths['/v2/deployments']?.['post']?.responses ?? {})).toEqual([

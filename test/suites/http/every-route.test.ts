@@ -207,6 +207,7 @@ it('lists are distinguished from other routes', () => {
     'GET /v1/integrations/forge/codehost/install',
     'GET /v1/integrations/forge/codehost/{integration_id}/repos',
     'GET /v2/auth/providers',
+    'GET /v2/auth/tokens',
   ]);
 });
 

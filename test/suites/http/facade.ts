@@ -14,6 +14,7 @@ import type { Change, WatchedStore } from '../../../src/lib/controller/store.ts'
 import { NAMESPACES } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import type { AnswerReport } from '../../../src/organization/facade/request-log.ts';
+import { makeOAuth } from '../../../src/organization/oauth/oauth.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-template.ts';
@@ -189,12 +190,14 @@ export async function makeFacade(
         log,
       })
     : undefined;
+  const caches = { records, revisions, templates, tenants, listeners, providers, integrations };
   const app = await buildApp({
     kube,
     registry,
+    oauth: makeOAuth({ kube, settings: whole, caches, namespace: 'davit-system', now, log }),
     page,
     randomId,
-    caches: { records, revisions, templates, tenants, listeners, providers, integrations },
+    caches,
     codeHosts: {
       repositories(account) {
         accounts.push(account);

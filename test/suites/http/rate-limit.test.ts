@@ -43,6 +43,24 @@ it('counts each caller separately, and unknown callers by address', async () => 
   expect((await facade.call('GET', '/nowhere', undefined, nobody)).status).toBe(429);
 });
 
+it('counts requests for tokens separately: an agent sends them for many people', async () => {
+  const busy = await makeFacade({ http: { ...defaultSettings().http, requestsPerMinute: 5 } });
+  expect((await busy.call('GET', list)).status).toBe(200);
+  const ask = (): Promise<{ status: number; body: { detail: string } }> =>
+    busy.call('POST', '/v2/auth/authenticate', { provider: 'tracker', scopes: [] });
+  for (let n = 0; n < 5; n += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect((await ask()).status).toBe(424);
+  }
+  const refused = await ask();
+  expect([refused.status, refused.body.detail]).toEqual([
+    429,
+    expect.stringMatching(/^More than 5 requests in a minute for tokens\. Try again in \d+ s\.$/),
+  ]);
+  expect((await busy.call('GET', list)).status).toBe(200);
+  await busy.app.close();
+});
+
 it('never counts probes', async () => {
   for (let n = 0; n < 20; n += 1) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other

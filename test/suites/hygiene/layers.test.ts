@@ -41,7 +41,12 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
     outbound: { values: ['.'], types: ['controller'] },
     http: { values: ['.'], types: ['kube'] },
   },
-  organization: { facade: { values: [] }, '.': { values: [] }, http: { values: ['facade'] } },
+  organization: {
+    facade: { values: [] },
+    '.': { values: [] },
+    oauth: { values: ['facade', '.'] },
+    http: { values: ['facade', 'oauth'] },
+  },
   deployments: {
     record: { values: [] },
     assess: { values: ['record'] },
@@ -96,6 +101,13 @@ const PURE = [
   'monitoring/outcomes.ts',
   'monitoring/transitions.ts',
   'organization/conditions.ts',
+  'organization/http/oauth-tokens/html.ts',
+  'organization/http/oauth-tokens/presenter.ts',
+  'organization/oauth/binding.ts',
+  'organization/oauth/key-ring.ts',
+  'organization/oauth/names.ts',
+  'organization/oauth/sealing.ts',
+  'organization/oauth/token.ts',
   'lib/json-error.ts',
   'lib/json-value.ts',
   'lib/kube/write-times.ts',
@@ -104,11 +116,14 @@ const NODE_MODULES_OF_PURE_FILES: Readonly<Record<string, string>> = {
   'deployments/children/secret-digest.ts': 'node:crypto',
   'deployments/record/hostnames.ts': 'node:crypto',
   'builds/registry/registry-grant.ts': 'node:crypto',
+  'organization/http/oauth-tokens/html.ts': 'node:crypto',
+  'organization/oauth/names.ts': 'node:crypto',
+  'organization/oauth/sealing.ts': 'node:crypto',
   'deployments/record/revision-id.ts': 'node:crypto',
 };
 /** Of these, besides pure ones, a reader of HTTP requests may import values; a reconciler's code is out of its reach. */
 const OF_HTTP =
-  /^(lib\/(?!controller\/)|lib\/controller\/fair-limiter\.ts|organization\/facade\/|logs\/|\w+\/http\/|builds\/registry\/|\.\.\/package\.json)/;
+  /^(lib\/(?!controller\/)|lib\/controller\/fair-limiter\.ts|organization\/(facade|oauth)\/|logs\/|\w+\/http\/|builds\/registry\/|\.\.\/package\.json)/;
 
 interface Import {
   readonly file: string;

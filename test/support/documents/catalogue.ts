@@ -13,6 +13,8 @@ const DEVELOPING = { notRun: 'it is for who changes Davit, and its failure would
 
 const TWO_CLUSTERS = { notRun: 'it needs two clusters; test/suites/integration/two-clusters.test.ts runs it' };
 
+const AGENTS = { notRun: 'test/suites/integration/api-server/oauth.test.ts binds the same role' };
+
 const CLI = { notRun: 'test/suites/integration/cli.test.ts and src/cli/*.test.ts run each command' };
 const RUNS = { notRun: 'test/suites/e2e/runtime.test.ts runs other commands in real pods' };
 const REAL_PODS = { notRun: 'only a kubelet with real pods answers it; src/cli/*.test.ts run it with another kubectl' };
@@ -53,6 +55,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl create namespace team && kubectl label namespace team davit.dev/tenant=true': 'install',
   'kubectl create rolebinding davit-editor -n team --clusterrole=davit-editor --user=SOMEBODY': 'install',
   'kubectl create rolebinding edit -n team --clusterrole=edit --user=SOMEBODY': 'install',
+  'kubectl create rolebinding agents -n team --clusterrole=davit-agent --serviceaccount=team:agent': AGENTS,
   'kubectl delete appd --all -n NAMESPACE': 'integration',
   'kubectl get trp,pvc,secrets -n NAMESPACE': 'integration',
   'kubectl delete namespace NAMESPACE': 'integration',

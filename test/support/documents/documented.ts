@@ -23,6 +23,7 @@ const DOCUMENTS = [
   'docs/builds.md',
   'docs/listeners.md',
   'docs/plugin.md',
+  'docs/oauth.md',
 ] as const;
 
 /** Sections that are scripts: a test types each as a whole, in its order. */

@@ -8,13 +8,15 @@ import { type CreateProvider, NEEDS_PKCE, type PatchProvider } from './payloads.
 /** `secretName`: the Secret of the client secret, if there is one. The API server adds defaults. */
 export function specOf(payload: CreateProvider, secretName: string): OAuthProviderSpec {
   const usesPkce = payload.uses_pkce ?? false;
-  const { provider_type: providerType, mcp_server_url: mcpServerUrl } = payload;
+  const { provider_type: providerType, mcp_server_url: mcpServerUrl, issuer, revocation_url: revocationUrl } = payload;
   return {
     name: payload.name,
     clientId: payload.client_id,
     ...(isGiven(payload.client_secret) && { clientSecretRef: { name: secretName, key: CLIENT_SECRET_KEY } }),
     authUrl: payload.auth_url,
     tokenUrl: payload.token_url,
+    ...(issuer !== undefined && { issuer }),
+    ...(revocationUrl !== undefined && { revocationUrl }),
     usesPkce,
     ...(usesPkce && { codeChallengeMethod: payload.code_challenge_method ?? 'S256' }),
     ...(providerType !== undefined && { providerType }),
@@ -38,6 +40,8 @@ export function patchedSpec(
     ...(newSecret !== undefined && { clientSecretRef: { name: newSecret, key: CLIENT_SECRET_KEY } }),
     ...(isGiven(patch.auth_url) && { authUrl: patch.auth_url }),
     ...(isGiven(patch.token_url) && { tokenUrl: patch.token_url }),
+    ...(isGiven(patch.issuer) && { issuer: patch.issuer }),
+    ...(isGiven(patch.revocation_url) && { revocationUrl: patch.revocation_url }),
     ...patchedPkce(before, patch),
   };
   return isDeepStrictEqual(after, before) ? before : after;

@@ -12,7 +12,8 @@ import {
 import { id, time } from '../../facade/payload-fields.ts';
 import { type Draft, withRules } from '../../facade/validation.ts';
 
-const { name, clientId, authUrl, tokenUrl, providerType, mcpServerUrl } = OAuthProviderSpec.shape;
+const { name, clientId, authUrl, tokenUrl, issuer, revocationUrl, providerType, mcpServerUrl } =
+  OAuthProviderSpec.shape;
 
 const clientSecret = z
   .string()
@@ -44,6 +45,8 @@ const CreateProviderShape = z
     client_secret: clientSecret.nullish(),
     auth_url: authUrl,
     token_url: tokenUrl,
+    issuer,
+    revocation_url: revocationUrl,
     uses_pkce: usesPkce.nullish(),
     code_challenge_method: codeChallengeMethod.nullish(),
     provider_type: providerType,
@@ -80,6 +83,21 @@ function* pkceByDefaultRule(draft: Draft): Generator<FieldError> {
 
 export const CreateProvider = withRules(CreateProviderShape, [idRule, pkceByDefaultRule]);
 
+/** The body of mcp-discover. */
+export const McpDiscover = withRules(
+  z
+    .object({
+      provider_id: CreateProviderShape.shape.provider_id,
+      name,
+      mcp_server_url: mcpServerUrl.unwrap().describe('Address of the MCP server, as its metadata names it.'),
+    })
+    .meta({
+      id: 'DiscoverMcpProvider',
+      examples: [{ provider_id: 'notes', name: 'Notes', mcp_server_url: 'https://notes.example.com/mcp' }],
+    }),
+  [idRule],
+);
+
 const PatchProviderShape = z
   .object({
     name: name.nullish(),
@@ -87,13 +105,15 @@ const PatchProviderShape = z
     client_secret: clientSecret.nullish(),
     auth_url: authUrl.nullish(),
     token_url: tokenUrl.nullish(),
+    issuer: issuer.unwrap().nullish(),
+    revocation_url: revocationUrl.unwrap().nullish(),
     uses_pkce: usesPkce.nullish().describe('Whether the flow uses PKCE. false also clears code_challenge_method.'),
     code_challenge_method: codeChallengeMethod.nullish(),
   })
   .meta({
     id: 'PatchOAuthProvider',
     description:
-      'Absent and null fields are unchanged. A change of auth_url or token_url needs the right to read the client secret, or the client secret itself in client_secret.',
+      'Absent and null fields are unchanged. A change of auth_url, token_url, issuer or revocation_url needs the right to read the client secret, or the client secret itself in client_secret.',
     examples: [{ client_secret: 'battery horse staple' }, { uses_pkce: true, code_challenge_method: 'S256' }],
   });
 export type PatchProvider = z.output<typeof PatchProviderShape>;
@@ -113,6 +133,8 @@ export const OAuthProviderResponse = z
     client_id: z.string(),
     auth_url: z.string(),
     token_url: z.string(),
+    issuer: z.string().optional(),
+    revocation_url: z.string().optional(),
     uses_pkce: z.boolean(),
     code_challenge_method: z.enum(CODE_CHALLENGE_METHODS).nullable(),
     created_at: time,
@@ -133,6 +155,7 @@ export const OAuthProviderResponse = z
         client_id: 'a1b2c3',
         auth_url: 'https://tracker.example.com/oauth/authorize',
         token_url: 'https://tracker.example.com/oauth/token',
+        issuer: 'https://tracker.example.com',
         uses_pkce: true,
         code_challenge_method: 'S256',
         created_at: '2026-01-01T00:00:00Z',

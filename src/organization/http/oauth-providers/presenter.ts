@@ -16,6 +16,8 @@ export function presentProvider(provider: OAuthProvider, organizationId: string)
     client_id: spec.clientId,
     auth_url: spec.authUrl,
     token_url: spec.tokenUrl,
+    ...(spec.issuer !== undefined && { issuer: spec.issuer }),
+    ...(spec.revocationUrl !== undefined && { revocation_url: spec.revocationUrl }),
     uses_pkce: spec.usesPkce,
     code_challenge_method: methodInForce(spec),
     created_at: createdAt(provider),

@@ -5,7 +5,12 @@
 import { AlreadyExists, Conflict, NotFound } from '../../../lib/errors.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER } from '../../../schema/meta.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider, PROVIDER_ID_PATTERN } from '../../../schema/oauth-provider.ts';
+import {
+  OAUTH_PROVIDERS,
+  type OAuthProvider,
+  type OAuthProviderSpec,
+  PROVIDER_ID_PATTERN,
+} from '../../../schema/oauth-provider.ts';
 import type { Caller } from '../../facade/authorization.ts';
 import { synced } from '../../facade/caches.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
@@ -20,7 +25,8 @@ export interface Providers {
   list(): readonly OAuthProvider[];
   /** Throws HttpError 404 if there is none. */
   find(caller: Caller, id: string): Promise<OAuthProvider>;
-  create(caller: Caller, payload: CreateProvider): Promise<OAuthProvider>;
+  /** `made`: fields that no request sets. */
+  create(caller: Caller, payload: CreateProvider, made?: Partial<OAuthProviderSpec>): Promise<OAuthProvider>;
   patch(caller: Caller, id: string, payload: PatchProvider): Promise<OAuthProvider>;
   remove(caller: Caller, id: string): Promise<void>;
 }
@@ -54,22 +60,22 @@ export function makeProviders(needs: Writing & Pick<FacadeContext, 'caches'>): P
       return all.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     },
 
-    async create(caller, payload) {
+    async create(caller, payload, made = {}) {
       const id = payload.provider_id;
       const secretName = newSecretName(id, randomSuffix);
       const provider: OAuthProvider = {
         apiVersion: API_VERSION,
         kind: 'OAuthProvider',
         metadata: { name: id, namespace },
-        spec: specOf(payload, secretName),
+        spec: { ...specOf(payload, secretName), ...made },
       };
       try {
         await caller.kube.create(OAUTH_PROVIDERS, provider, { ...WRITING, dryRun: true });
         if (payload.client_secret !== undefined && payload.client_secret !== null)
           await keepClientSecret(secrets, { id, name: secretName, spec: provider.spec }, payload.client_secret);
-        const made = await caller.kube.create(OAUTH_PROVIDERS, provider, WRITING);
-        remember(made);
-        return made;
+        const created = await caller.kube.create(OAUTH_PROVIDERS, provider, WRITING);
+        remember(created);
+        return created;
       } catch (error) {
         if (!(error instanceof AlreadyExists)) throw error;
         throw new HttpError(409, `An OAuth provider with the id "${id}" already exists.`);

@@ -13,12 +13,11 @@ import { presentProvider } from './presenter.ts';
 import { makeProviders } from './repository.ts';
 
 export function registerProviders(app: App, context: FacadeContext): void {
-  const { auth, caches, secrets } = context;
+  const { auth } = context;
   const providers = makeProviders(context);
   const tags = ['providers'];
   const path = '/v2/auth/providers';
-  const present = (provider: OAuthProvider): OAuthProviderResponse =>
-    presentProvider(provider, uidOf(secrets.namespace, caches.tenants));
+  const present = presenterOf(context);
 
   app.get(path, {
     onRequest: auth.inOrganization('list', OAUTH_PROVIDERS),
@@ -85,6 +84,14 @@ export function registerProviders(app: App, context: FacadeContext): void {
       return { message: `OAuth provider "${id}" was deleted.` };
     },
   });
+}
+
+/** Presents a provider with the id of the organization. */
+export function presenterOf({
+  caches,
+  secrets,
+}: Pick<FacadeContext, 'caches' | 'secrets'>): (provider: OAuthProvider) => OAuthProviderResponse {
+  return (provider) => presentProvider(provider, uidOf(secrets.namespace, caches.tenants));
 }
 
 function uidOf(namespace: string, namespaces: Store): string {

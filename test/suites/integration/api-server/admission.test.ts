@@ -709,6 +709,8 @@ describe("the organization's secrets", () => {
     const refused = `you may not get Secret ${name}`;
     expect((await change(EDITOR, { tokenUrl: 'https://evil.example' })).message).toContain(refused);
     expect((await change(EDITOR, { authUrl: 'https://evil.example' })).message).toContain(refused);
+    expect((await change(EDITOR, { issuer: 'https://evil.example' })).message).toContain(refused);
+    expect((await change(EDITOR, { revocationUrl: 'https://evil.example' })).message).toContain(refused);
     expect((await change(EDITOR, { clientSecretRef: { key: 'b' } })).message).toContain(refused);
     // One that was sent again, in a Secret of its own.
     const again = { tokenUrl: 'https://new.example', clientSecretRef: { name: `${id}--client-new`, key: 'a' } };

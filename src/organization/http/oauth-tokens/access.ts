@@ -1,0 +1,83 @@
+// Who asks for tokens, for whom, and whether he may: the right to `authenticate` oauthproviders in the tenant's namespace, of which a
+// role may name single ones.
+
+import type { FastifyRequest } from 'fastify';
+import { HttpError } from '../../../lib/http/http-error.ts';
+import type { Auth } from '../../facade/auth.ts';
+import type { Tenant } from '../../facade/authorization.ts';
+import type { OAuth } from '../../oauth/oauth.ts';
+import type { Person } from '../../oauth/people.ts';
+import type { TokenEntry } from '../../oauth/token-store.ts';
+
+export interface Access {
+  /** Throws HttpError 424 that names the setting where the platform gives no tokens. */
+  ready(): { readonly oauth: OAuth; readonly publicUrl: string };
+  /** The caller's username. Throws HttpError 403 if the cluster does not say it. */
+  requester(request: FastifyRequest): string;
+  /** Throws HttpError 403 without the right; unknown tenants get the same answer. */
+  person(
+    request: FastifyRequest,
+    asked: { readonly user?: string | undefined; readonly provider?: string | undefined },
+  ): Promise<Person>;
+  /** A token of the person by its id. Throws HttpError 404 also without the right. */
+  token(
+    request: FastifyRequest,
+    user: string | undefined,
+    id: string,
+  ): Promise<{ readonly person: Person; readonly entry: TokenEntry }>;
+  /** The tenant of the request if the caller may get tokens of this provider there. */
+  tenant(request: FastifyRequest, provider: string): Promise<Tenant | undefined>;
+}
+
+export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: string | undefined): Access {
+  function ready(): { readonly oauth: OAuth; readonly publicUrl: string } {
+    if (oauth === undefined)
+      throw new HttpError(424, 'This platform gives no tokens: setting oauth.hosts lists no host of an OAuth server.');
+    if (publicUrl === undefined)
+      throw new HttpError(424, 'This platform has no address for the pages of people: set http.publicUrl.');
+    return { oauth, publicUrl };
+  }
+
+  function requester(request: FastifyRequest): string {
+    const { username } = auth.callerOf(request);
+    if (username !== undefined) return username;
+    throw new HttpError(403, 'The cluster does not say who you are: you need the right to create selfsubjectreviews.');
+  }
+
+  async function tenant(request: FastifyRequest, provider?: string): Promise<Tenant | undefined> {
+    const named = auth.namedTenant(request);
+    return named && (await auth.mayAuthenticate(request, named, provider)) ? named : undefined;
+  }
+
+  return {
+    ready,
+    requester,
+    tenant,
+    async person(request, { user, provider }) {
+      const own = user ?? requester(request);
+      const found = await tenant(request, provider);
+      if (found === undefined) throw mayNot(provider);
+      return { tenant: found, user: own };
+    },
+    async token(request, user, id) {
+      const own = user ?? requester(request);
+      const named = auth.namedTenant(request);
+      const person = named && { tenant: named, user: own };
+      const entry = person && (await ready().oauth.find(person, id.toLowerCase()));
+      if (person === undefined || entry === undefined || !(await tenant(request, entry.subject.provider)))
+        throw new HttpError(404, `Token ID ${id} not found.`);
+      return { person, entry };
+    },
+  };
+}
+
+function mayNot(provider: string | undefined): HttpError {
+  const which =
+    provider === undefined
+      ? 'all OAuth providers; name one with provider_id if your role names them'
+      : `OAuth provider "${provider}"`;
+  return new HttpError(
+    403,
+    `You may not get tokens of ${which}. It needs the right to authenticate oauthproviders in a tenant's namespace (role davit-agent), and X-Tenant-Id if that is not the namespace of your service account.`,
+  );
+}

@@ -1,0 +1,56 @@
+// POST /v2/auth/providers/mcp-discover: a provider of an MCP server's own OAuth server.
+
+import { HttpError } from '../../../lib/http/http-error.ts';
+import { OAUTH_PROVIDERS } from '../../../schema/oauth-provider.ts';
+import { failures } from '../../facade/openapi.ts';
+import type { App } from '../../facade/validation.ts';
+import { GrantFailed } from '../../oauth/server.ts';
+import { McpDiscover, OAuthProviderResponse } from '../oauth-providers/payloads.ts';
+import { makeProviders } from '../oauth-providers/repository.ts';
+import { presenterOf } from '../oauth-providers/routes.ts';
+import type { Access } from './access.ts';
+import type { TokenNeeds } from './routes.ts';
+
+export function registerDiscovery(app: App, context: TokenNeeds, access: Access): void {
+  const { auth, caches, secrets } = context;
+  const providers = makeProviders(context);
+  const present = presenterOf(context);
+
+  app.post('/v2/auth/providers/mcp-discover', {
+    onRequest: auth.inOrganization('create', OAUTH_PROVIDERS),
+    schema: {
+      tags: ['providers'],
+      operationId: 'discoverMcpProvider',
+      summary: 'Create an OAuth provider for an MCP server: its OAuth server is found, and a client registered there',
+      body: McpDiscover,
+      response: { 200: OAuthProviderResponse, ...failures(400, 401, 403, 409, 413, 415, 422, 424, 502, 504) },
+    },
+    handler: async (request) => {
+      const { oauth, publicUrl } = access.ready();
+      const { provider_id: id, name, mcp_server_url: mcpServerUrl } = request.body;
+      // Before a client is registered that no provider would name.
+      if (caches.providers.get({ namespace: secrets.namespace, name: id }))
+        throw new HttpError(409, `An OAuth provider with the id "${id}" already exists.`);
+      const redirectUri = `${publicUrl}/v2/auth/callback/${id}`;
+      const found = await oauth.discover({ mcpServerUrl, redirectUri, clientName: `Davit: ${name}` }).catch(refused);
+      const payload = {
+        provider_id: id,
+        name,
+        client_id: found.clientId,
+        client_secret: found.secret,
+        auth_url: found.authUrl,
+        token_url: found.tokenUrl,
+        issuer: found.issuer,
+        revocation_url: found.revocationUrl,
+        uses_pkce: true,
+        mcp_server_url: mcpServerUrl,
+        token_endpoint_auth_method: found.tokenEndpointAuthMethod,
+      };
+      return present(await providers.create(auth.callerOf(request), payload, { isDynamicClient: true }));
+    },
+  });
+}
+
+function refused(error: unknown): never {
+  throw error instanceof GrantFailed ? new HttpError(424, error.message) : error;
+}

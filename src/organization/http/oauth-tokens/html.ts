@@ -1,0 +1,69 @@
+// The pages of consent as HTML, without scripts. Pure. Every text is escaped: names come from callers and providers.
+
+import { createHash } from 'node:crypto';
+import type { OpenFlow } from '../../oauth/flow.ts';
+
+const STYLE =
+  'body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}h1{overflow-wrap:anywhere}dt{font-weight:600}dd{margin:0 0 .75rem;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1rem}';
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+
+/** `forms`: where a form and the redirects of its answer may lead; `self`, or an origin. */
+export function policyFor(forms: readonly string[]): string {
+  const targets = forms.map((form) => (form === 'self' ? "'self'" : form));
+  return [
+    "default-src 'none'",
+    `style-src 'sha256-${STYLE_HASH}'`,
+    "base-uri 'none'",
+    `form-action ${targets.length > 0 ? targets.join(' ') : "'none'"}`,
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+/** Names who asks, for whom and for what. Its form is sent to the address of the page. */
+export function consentPage({ entry: { subject }, request, provider }: OpenFlow): string {
+  const { agentId, requester, scopes } = request;
+  const rows = [
+    ['Agent', agentId ?? 'Every agent of the account below'],
+    ['Account that asks', requester],
+    ['Tenant', subject.tenant],
+    ['For the person', subject.user],
+    ['Permissions', scopes.length > 0 ? scopes.join(', ') : 'Those that the provider gives by default'],
+  ];
+  const list = rows.map(([term = '', text = '']) => `<dt>${escaped(term)}</dt><dd>${escaped(text)}</dd>`).join('');
+  const name = escaped(provider.spec.name);
+  return document(
+    `Access to ${provider.spec.name}`,
+    `<p>An agent asks for access to your account at <strong>${name}</strong>, and may use it until you revoke it.</p>
+<dl>${list}</dl>
+<p>Go on only if you asked this agent yourself. If somebody sent you this link, close the page: they would get access to your account.</p>
+<form method="post"><button type="submit">Continue to ${name}</button></form>`,
+  );
+}
+
+/** What happened. */
+export function endPage(title: string, text: string): string {
+  return document(title, `<p>${escaped(text)}</p>`);
+}
+
+function document(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${escaped(title)}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${escaped(title)}</h1>
+${body}
+</main>
+</body>
+</html>
+`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

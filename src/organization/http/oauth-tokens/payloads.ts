@@ -1,0 +1,179 @@
+// Requests and answers of the endpoints for tokens, as zod schemas.
+
+import { z } from 'zod';
+import { PROVIDER_ID_MAX_LENGTH } from '../../../schema/oauth-provider.ts';
+import { Printable, Uuid } from '../../../schema/primitives.ts';
+import { id, time } from '../../facade/payload-fields.ts';
+
+const providerId = z.string().min(1).max(PROVIDER_ID_MAX_LENGTH).describe('provider_id of the OAuth provider.');
+const userId = Printable.min(1)
+  .max(256)
+  .describe("The person, as the caller names them. If absent, the caller's own username in the cluster.");
+/** RFC 6749, 3.3. */
+const scope = z
+  .string()
+  .min(1)
+  .max(512)
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/);
+
+export const Authenticate = z
+  .object({
+    provider: providerId,
+    scopes: z.array(scope).max(100).describe('Scopes that the token must have.'),
+    user_id: userId.nullish(),
+    agent_id: Printable.min(1)
+      .max(256)
+      .nullish()
+      .describe(
+        'The agent, as the caller names it. With it, only a token that is connected to the agent is used. An id counts for one caller: another account may use the same id for another agent.',
+      ),
+    force_new: z.boolean().nullish().describe('Whether to ask the person again although there is a token.'),
+    token_id: Uuid.nullish().describe('Use this token. If absent, the default one.'),
+    is_default: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Whether a token for which the person has to be asked becomes the default one. Default: true. Has no effect with agent_id.',
+      ),
+  })
+  .meta({
+    id: 'Authenticate',
+    examples: [{ provider: 'issue-tracker', scopes: ['issues:read'], user_id: 'ada', agent_id: 'triage' }],
+  });
+export type Authenticate = z.output<typeof Authenticate>;
+
+const text = (description: string): z.ZodNullable<z.ZodString> => z.string().nullable().describe(description);
+
+export const Authenticated = z
+  .object({
+    status: z
+      .enum(['completed', 'pending', 'connection_required', 'token_expired'])
+      .describe(
+        'completed: token is set. Otherwise the person has to open url: there is no token yet (pending), there is one that may not be used here, such as with other scopes or after a change of the provider (connection_required), or it has expired (token_expired).',
+      ),
+    url: text('Page on which the person consents. It ends after ten minutes.'),
+    auth_id: text('For GET /v2/auth/wait/{auth_id}. It opens the page: treat it as a secret.'),
+    token: text('Access token.'),
+    token_id: text('Id of the token.'),
+    user_id: z.string(),
+    metadata: z.record(z.string(), z.unknown()).nullable().describe('Metadata of the token.'),
+  })
+  .meta({
+    id: 'Authenticated',
+    examples: [
+      {
+        status: 'completed',
+        url: null,
+        auth_id: null,
+        token: 'gho_16C7e42F292c6912E7710c838347Ae178B4a',
+        token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
+        user_id: 'ada',
+        metadata: {},
+      },
+    ],
+  });
+export type Authenticated = z.output<typeof Authenticated>;
+
+export const WaitPath = z.object({ auth_id: z.string().max(128).describe('auth_id of POST /v2/auth/authenticate.') });
+export const WaitQuery = z.object({
+  timeout: z.coerce.number().int().min(0).max(300).default(30).describe('Seconds to wait at most.'),
+});
+export const Waited = z
+  .object({
+    status: z
+      .enum(['completed', 'timeout', 'not_found'])
+      .describe('not_found: there is no such authorization, or it was refused or has ended.'),
+    token: text('Access token, if completed.'),
+  })
+  .meta({ id: 'Waited', examples: [{ status: 'timeout', token: null }] });
+
+export const OwnerQuery = z.object({ user_id: userId.optional() });
+export const TokensQuery = z.strictObject({
+  provider_id: providerId
+    .optional()
+    .describe('Only tokens of this provider. Needed by callers whose role names single providers.'),
+  user_id: userId.optional(),
+});
+export const ProviderQuery = z.object({ provider_id: providerId, user_id: userId.optional() });
+export const TokenPath = z.object({ token_id: Uuid.describe('Id of the token.') });
+
+export const TokenInfo = z
+  .object({
+    id,
+    provider_id: z.string(),
+    user_id: z.string(),
+    agent_id: text('The agent for which the person consented.'),
+    scopes: z.array(z.string()),
+    is_default: z.boolean(),
+    metadata: z.record(z.string(), z.unknown()),
+    created_at: time,
+    updated_at: time,
+    expires_at: time.nullable().describe('When the access token ends. It is refreshed if the provider allows it.'),
+  })
+  .meta({
+    id: 'OAuthToken',
+    description: 'A token without its value.',
+    examples: [
+      {
+        id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
+        provider_id: 'issue-tracker',
+        user_id: 'ada',
+        agent_id: null,
+        scopes: ['issues:read'],
+        is_default: true,
+        metadata: {},
+        created_at: '2026-01-01T00:00:00Z',
+        updated_at: '2026-01-01T00:00:00Z',
+        expires_at: null,
+      },
+    ],
+  });
+export type TokenInfo = z.output<typeof TokenInfo>;
+
+export const HasToken = z.object({ has_token: z.boolean() }).meta({ id: 'HasToken', examples: [{ has_token: true }] });
+export const TokensDeleted = z.object({ message: z.string(), provider_id: z.string() }).meta({
+  id: 'TokensDeleted',
+  examples: [{ message: '1 token of "ada" was deleted.', provider_id: 'issue-tracker' }],
+});
+
+const LARGEST_METADATA = 4096;
+export const PatchMetadata = z
+  .object({
+    metadata: z
+      .record(z.string().min(1).max(64), z.union([Printable.max(1024), z.number(), z.boolean()]))
+      .refine((value) => JSON.stringify(value).length <= LARGEST_METADATA, {
+        error: `must have at most ${LARGEST_METADATA} characters as JSON`,
+      })
+      .describe('Replaces the metadata. It is not secret: lists show it.'),
+  })
+  .meta({ id: 'PatchTokenMetadata', examples: [{ metadata: { account: 'ada@example.com' } }] });
+
+export const AgentPath = z.object({ agent_id: Printable.min(1).max(256).describe('agent_id of the agent.') });
+export const ConnectionPath = AgentPath.extend({ connection_id: Uuid.describe('Id of the connection.') });
+export const Connect = z
+  .object({ oauth_token_id: Uuid.describe('Id of the token that the agent may use.') })
+  .meta({ id: 'ConnectAgent', examples: [{ oauth_token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11' }] });
+export const Connection = z
+  .object({
+    id,
+    agent_id: z.string(),
+    oauth_token_id: id,
+    provider_id: z.string(),
+    user_id: z.string(),
+    created_at: time,
+  })
+  .meta({
+    id: 'AgentConnection',
+    examples: [
+      {
+        id: '9b1de0a4-11aa-8f03-a2c5-0e9d7c5b6a21',
+        agent_id: 'triage',
+        oauth_token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
+        provider_id: 'issue-tracker',
+        user_id: 'ada',
+        created_at: '2026-01-01T00:00:00Z',
+      },
+    ],
+  });
+export type Connection = z.output<typeof Connection>;
+export const Connections = z.object({ data: z.array(Connection) }).meta({ id: 'AgentConnections' });

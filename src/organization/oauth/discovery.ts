@@ -1,0 +1,110 @@
+// Finds the OAuth server of an MCP server and registers a client there: the metadata of the resource (RFC 9728) names the server, whose
+// own metadata (RFC 8414 or OpenID Connect) has the endpoints, and the client is registered dynamically (RFC 7591).
+
+import * as oauth from 'oauth4webapi';
+import type { OAuthProviderSpec } from '../../schema/oauth-provider.ts';
+import { asFailure, GrantFailed, type RequestOptions } from './server.ts';
+
+/** A client that was registered, and the server that knows it. */
+export interface Discovered
+  extends Pick<
+    OAuthProviderSpec,
+    'clientId' | 'authUrl' | 'tokenUrl' | 'issuer' | 'revocationUrl' | 'tokenEndpointAuthMethod'
+  > {
+  readonly secret: string | undefined;
+}
+
+export interface DiscoveryRequest {
+  readonly mcpServerUrl: string;
+  readonly redirectUri: string;
+  /** Display name of the client at the server. */
+  readonly clientName: string;
+}
+
+/** Those that Davit speaks, the best first. */
+const METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const;
+
+/** Throws GrantFailed, whose message says what is missing, or CodeHostFailed if a server cannot be asked. */
+export async function discoverMcp(
+  { mcpServerUrl, redirectUri, clientName }: DiscoveryRequest,
+  options: () => RequestOptions,
+): Promise<Discovered> {
+  const as = await authorizationServer(new URL(mcpServerUrl), options);
+  if (as.code_challenge_methods_supported?.includes('S256') !== true)
+    throw new GrantFailed('refused', 'The OAuth server does not support PKCE with S256.');
+  if (as.registration_endpoint === undefined)
+    throw new GrantFailed(
+      'refused',
+      'The OAuth server registers no clients (registration_endpoint). Register one there, and create the provider with its client_id.',
+    );
+  const supported = as.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+  const method = METHODS.find((one) => supported.includes(one));
+  const { authorization_endpoint: authUrl, token_endpoint: tokenUrl, revocation_endpoint: revocationUrl } = as;
+  if (method === undefined || authUrl === undefined || tokenUrl === undefined)
+    throw new GrantFailed(
+      'refused',
+      'The OAuth server has no endpoint, or no method of authentication, for this flow.',
+    );
+  const { client_id: clientId, client_secret: secret } = await registered(
+    as,
+    { method, redirectUri, clientName },
+    options,
+  );
+  return {
+    clientId,
+    secret: typeof secret === 'string' ? secret : undefined,
+    authUrl,
+    tokenUrl,
+    // Only a server that says so names itself in its answers.
+    ...(as.authorization_response_iss_parameter_supported === true && { issuer: as.issuer }),
+    ...(revocationUrl !== undefined && { revocationUrl }),
+    tokenEndpointAuthMethod: typeof secret !== 'string' ? 'none' : method,
+  };
+}
+
+async function authorizationServer(resource: URL, options: () => RequestOptions): Promise<oauth.AuthorizationServer> {
+  const { authorization_servers: servers = [] } = await asFailure(
+    async () =>
+      oauth.processResourceDiscoveryResponse(resource, await oauth.resourceDiscoveryRequest(resource, options())),
+    'The MCP server has no valid metadata at /.well-known/oauth-protected-resource (RFC 9728).',
+  );
+  const issuer = URL.parse(servers[0] ?? '');
+  if (issuer === null) throw new GrantFailed('refused', 'The MCP server names no OAuth server.');
+  const metadata = (algorithm: 'oauth2' | 'oidc'): Promise<oauth.AuthorizationServer> =>
+    asFailure(
+      async () =>
+        oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { ...options(), algorithm })),
+      'The OAuth server of the MCP server has no valid metadata (RFC 8414, OpenID Connect Discovery).',
+    );
+  return metadata('oauth2').catch((error: unknown) => {
+    if (error instanceof GrantFailed) return metadata('oidc');
+    throw error;
+  });
+}
+
+interface Registration {
+  readonly method: string;
+  readonly redirectUri: string;
+  readonly clientName: string;
+}
+
+function registered(
+  as: oauth.AuthorizationServer,
+  { method, redirectUri, clientName }: Registration,
+  options: () => RequestOptions,
+): Promise<oauth.OmitSymbolProperties<oauth.Client>> {
+  const client = {
+    client_name: clientName,
+    redirect_uris: [redirectUri],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: method,
+  };
+  return asFailure(
+    async () =>
+      oauth.processDynamicClientRegistrationResponse(
+        await oauth.dynamicClientRegistrationRequest(as, client, options()),
+      ),
+    'The OAuth server did not register a client.',
+  );
+}

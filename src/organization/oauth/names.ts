@@ -1,0 +1,65 @@
+// Names of the Secrets that hold tokens, and of what leads to one. A name is an HMAC: it is found by one read, and says nothing.
+
+import { createHash, createHmac } from 'node:crypto';
+import type { KeyRing } from './key-ring.ts';
+
+/** What a Secret of the namespace is. */
+export type EntryKind = 'token' | 'connection' | 'flow' | 'state';
+
+/** Whose token it is. */
+export interface Subject {
+  /** Namespace of the tenant. */
+  readonly tenant: string;
+  /** Uid of that namespace: a new namespace of the same name inherits nothing. */
+  readonly tenantId: string;
+  /** provider_id. */
+  readonly provider: string;
+  readonly user: string;
+  /** Which of the person's tokens: '' is the default one. See `agentSlot` and `ownSlot`. */
+  readonly slot: string;
+}
+
+/**
+ * The slot of an agent's token. `username` is the caller's verified name: agent_id alone is no identity, because unrelated projects
+ * use the same.
+ */
+export function agentSlot(username: string, agentId: string): string {
+  return JSON.stringify(['agent', username, agentId]);
+}
+
+/** The slot of a token that is no default. It is reached by its id alone. */
+export function ownSlot(random: string): string {
+  return JSON.stringify(['own', random]);
+}
+
+/** A UUID that follows from the subject; `further`: what else distinguishes it, such as scopes. */
+export function idOf(ring: KeyRing, kind: EntryKind, subject: Subject, further: readonly string[] = []): string {
+  const { tenant, tenantId, provider, user, slot } = subject;
+  const hex = hmac(ring, [kind, tenant, tenantId, provider, user, slot, ...further]);
+  // Version 8 of RFC 9562: its other bits are free.
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`];
+  return [...parts, hex.slice(20, 32)].join('-');
+}
+
+/** Label value that all entries of a person in a tenant share. */
+export function ownerLabel(ring: KeyRing, { tenant, tenantId, user }: Omit<Subject, 'provider' | 'slot'>): string {
+  return hmac(ring, ['owner', tenant, tenantId, user]).slice(0, 40);
+}
+
+export function entryName(kind: EntryKind, id: string): string {
+  return `${kind}-${id}`;
+}
+
+/** Id of the entry of a state. The state itself is not stored. */
+export function stateId(state: string): string {
+  return digestOf(state);
+}
+
+/** SHA-256 of a random value, in hexadecimal digits. */
+export function digestOf(value: string): string {
+  return createHash('sha256').update(value).digest('hex');
+}
+
+function hmac({ names }: KeyRing, parts: readonly string[]): string {
+  return createHmac('sha256', Buffer.from(names, 'base64')).update(JSON.stringify(parts)).digest('hex');
+}

@@ -1,0 +1,122 @@
+// Tokens for agents, as the HTTP API offers them, over the vault, the flows and the OAuth servers. Callers' rights are checked before.
+
+import { randomUUID } from 'node:crypto';
+import { HttpError } from '../../lib/http/http-error.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { makeGuardedFetch } from '../../lib/outbound/guarded-fetch.ts';
+import type { OAuthProvider } from '../../schema/oauth-provider.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { providerVerdict } from '../conditions.ts';
+import { type FacadeCaches, synced } from '../facade/caches.ts';
+import { makeOrganizationSecrets, textOf } from '../facade/organization-secrets.ts';
+import { type Broker, makeBroker } from './broker.ts';
+import { type Connections, makeConnections } from './connections.ts';
+import { type Discovered, type DiscoveryRequest, discoverMcp } from './discovery.ts';
+import { type Flows, makeFlows, type OpenFlow } from './flow.ts';
+import { makeKeys } from './keys.ts';
+import type { Subject } from './names.ts';
+import { type Client, DEADLINE_MS, makeServer, type OAuthServer, requestsOver } from './server.ts';
+import { makeTokenStore, type TokenEntry } from './token-store.ts';
+import { makeTokens, type Tokens } from './tokens.ts';
+import { makeVault } from './vault.ts';
+import { makeWaiting } from './waiting.ts';
+
+export interface OAuth extends Broker, Connections {
+  readonly flows: Flows;
+  readonly server: OAuthServer;
+  readonly tokens: Pick<Tokens, 'describe'>;
+  /** Undefined if there is none. */
+  provider(id: string): OAuthProvider | undefined;
+  /** The token of a flow of this tenant. `ms`: how long to wait for it. */
+  wait(
+    flow: OpenFlow,
+    ms: number,
+    signal: AbortSignal,
+  ): Promise<{ status: 'completed'; token: string } | { status: 'timeout' | 'not_found' }>;
+  end(entry: TokenEntry): Promise<void>;
+  clientOf(provider: OAuthProvider): Promise<Client>;
+  /** Finds the OAuth server of an MCP server, and registers a client. Throws GrantFailed or CodeHostFailed. */
+  discover(request: DiscoveryRequest): Promise<Discovered>;
+  /** Ends all requests that wait, because the process stops. */
+  endWaits(): void;
+  close(): Promise<void>;
+}
+
+export interface OAuthOptions {
+  readonly kube: KubeClient;
+  readonly settings: Settings;
+  readonly caches: Pick<FacadeCaches, 'providers' | 'tenants'>;
+  /** Davit's own namespace. */
+  readonly namespace: string;
+  readonly now: () => Date;
+  readonly log: Logger;
+}
+
+const MAX_BYTES = 1024 * 1024;
+
+/** Undefined where the settings list no host: then nothing can be asked of an OAuth server. */
+export function makeOAuth(options: OAuthOptions): OAuth | undefined {
+  const { kube, settings, caches, namespace, now, log } = options;
+  const { hosts, namespace: vaultNamespace } = settings.oauth;
+  if (hosts.length === 0) return undefined;
+  const guarded = makeGuardedFetch({
+    hosts,
+    proxies: settings.proxy,
+    peer: { name: 'OAuth server', setting: 'oauth.hosts' },
+    connectTimeoutMs: DEADLINE_MS,
+    answerTimeoutMs: DEADLINE_MS,
+    maxBytes: MAX_BYTES,
+  });
+  const keys = makeKeys({ kube, namespace, now, log });
+  const vault = makeVault({ kube, namespace: vaultNamespace, keys });
+  const requests = requestsOver(guarded);
+  const server = makeServer(requests);
+  const provider = (id: string): OAuthProvider | undefined =>
+    synced(caches.providers, 'OAuth providers').get({ namespace: settings.organizationNamespace, name: id });
+  const providerOf = ({ tenant, tenantId, provider: id }: Subject): OAuthProvider | undefined =>
+    synced(caches.tenants, 'tenants').get({ name: tenant })?.metadata.uid === tenantId ? provider(id) : undefined;
+  const clientOf = makeClients(kube, settings);
+  const flows = makeFlows({ vault, keys, providerOf, now });
+  const tokens = makeTokens({ store: makeTokenStore(vault), server, clientOf, holder: randomUUID(), now });
+  const waiting = makeWaiting(vault, log);
+  const connections = makeConnections({ vault, keys, now });
+  const broker = makeBroker({ vault, keys, flows, tokens, connections, now });
+  return {
+    ...broker,
+    ...connections,
+    flows,
+    server,
+    tokens,
+    provider,
+    clientOf,
+    async wait(flow, ms, signal) {
+      const ended = flow.entry.about.tokenId !== undefined || (await waiting.untilEnded(flow.entry, ms, signal));
+      if (!ended) return { status: 'timeout' };
+      const present = await flows.find(flow.authId);
+      const { tokenId } = present?.entry.about ?? {};
+      const entry = tokenId === undefined ? undefined : await tokens.read(tokenId);
+      const obtained = entry && (await tokens.obtain(entry, flow.provider, flow.request.scopes));
+      return obtained?.kind === 'token' ? { status: 'completed', token: obtained.token } : { status: 'not_found' };
+    },
+    end: (entry) => tokens.end(entry, providerOf(entry.subject)),
+    discover: (request) => discoverMcp(request, requests),
+    endWaits: waiting.endAll,
+    close: guarded.close,
+  };
+}
+
+/** Reads client secrets with the facade's own account, if the provider may use them. */
+function makeClients(kube: KubeClient, { organizationNamespace, codeHosts }: Settings): OAuth['clientOf'] {
+  const secrets = makeOrganizationSecrets(kube, organizationNamespace);
+  return async (provider) => {
+    const { clientSecretRef } = provider.spec;
+    const secret = clientSecretRef && (await secrets.read(clientSecretRef.name));
+    const { status, message } = providerVerdict(provider, { secret: () => secret, codeHosts });
+    const value = clientSecretRef && textOf(secret, clientSecretRef.key);
+    if (status !== 'True') throw new HttpError(424, `OAuth provider "${provider.metadata.name}": ${message}`);
+    if (clientSecretRef !== undefined && value === undefined)
+      throw new HttpError(424, `Secret ${clientSecretRef.name} has no key ${clientSecretRef.key}.`);
+    return { provider, secret: value };
+  };
+}

@@ -1,0 +1,190 @@
+// Requests to OAuth servers, by oauth4webapi over the guarded fetch: listed hosts, one deadline, and no redirect of a POST. Its errors
+// carry responses with tokens, so none of them leaves this file.
+
+import * as oauth from 'oauth4webapi';
+import { CodeHostFailed } from '../../lib/errors.ts';
+import { jsonOf } from '../../lib/json-value.ts';
+import type { GuardedFetch } from '../../lib/outbound/guarded-fetch.ts';
+import type { OAuthProvider } from '../../schema/oauth-provider.ts';
+import type { TokenValues } from './token.ts';
+
+/** Less than the 5 s for which published clients wait. */
+export const DEADLINE_MS = 4000;
+
+/** A provider with its client secret, which a public client does not have. */
+export interface Client {
+  readonly provider: OAuthProvider;
+  readonly secret: string | undefined;
+}
+
+export interface Grant extends TokenValues {
+  readonly scope: string | undefined;
+  /** Seconds. */
+  readonly expiresIn: number | undefined;
+}
+
+/** `denied`: the server refused the grant for good, such as a refresh token that it has revoked. `refused`: any other error. */
+export class GrantFailed extends Error {
+  override readonly name = 'GrantFailed';
+  readonly why: 'denied' | 'refused';
+  constructor(why: 'denied' | 'refused', message: string) {
+    super(message);
+    this.why = why;
+  }
+}
+
+/** Parameters of the callback after their check. */
+export type Callback = URLSearchParams;
+
+export interface OAuthServer {
+  /** Throws GrantFailed, or CodeHostFailed if the server cannot be asked. */
+  exchange(
+    client: Client,
+    callback: Callback,
+    sent: { redirectUri: string; verifier: string | undefined },
+  ): Promise<Grant>;
+  refresh(client: Client, refreshToken: string): Promise<Grant>;
+  /** The provider has a revocationUrl. */
+  revoke(client: Client, token: string): Promise<void>;
+}
+
+/** Options of a request of oauth4webapi: over the guarded fetch, and with the deadline. */
+export type RequestOptions = {
+  readonly [oauth.customFetch]: (url: string, request: Sent) => Promise<Response>;
+  readonly signal: AbortSignal;
+};
+
+/** Any request of oauth4webapi: a form, a JSON text, or no body. */
+type Sent = oauth.CustomFetchOptions<string, URLSearchParams | string | undefined>;
+
+export function requestsOver(guarded: GuardedFetch): () => RequestOptions {
+  async function send(url: string, request: Sent): Promise<Response> {
+    const { status, headers, body } = await guarded.fetch(url, {
+      method: request.method,
+      headers: request.headers,
+      ...(request.body !== undefined && { body: request.body.toString() }),
+      signal: request.signal ?? AbortSignal.timeout(DEADLINE_MS),
+    });
+    return new Response(status === 204 || status === 304 ? null : withoutIdToken(body), { status, headers });
+  }
+  return () => ({ [oauth.customFetch]: send, signal: AbortSignal.timeout(DEADLINE_MS) });
+}
+
+/** What the token is for (RFC 8707). */
+export function resourceOf({ spec: { mcpServerUrl } }: OAuthProvider): { readonly resource?: string } {
+  return mcpServerUrl === undefined ? {} : { resource: mcpServerUrl };
+}
+
+export function makeServer(options: () => RequestOptions): OAuthServer {
+  return {
+    async exchange({ provider, secret }, callback, { redirectUri, verifier }) {
+      const [as, client, auth] = registered(provider, secret);
+      return granted(async () => {
+        const code = verifier ?? oauth.nopkce;
+        const sent = { ...options(), additionalParameters: resourceOf(provider) };
+        const answer = await oauth.authorizationCodeGrantRequest(as, client, auth, callback, redirectUri, code, sent);
+        return oauth.processAuthorizationCodeResponse(as, client, answer);
+      });
+    },
+    async refresh({ provider, secret }, refreshToken) {
+      const [as, client, auth] = registered(provider, secret);
+      return granted(async () => {
+        const sent = { ...options(), additionalParameters: resourceOf(provider) };
+        const answer = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, sent);
+        return oauth.processRefreshTokenResponse(as, client, answer);
+      });
+    },
+    async revoke({ provider, secret }, token) {
+      const [as, client, auth] = registered(provider, secret);
+      await asFailure(async () => {
+        await oauth.processRevocationResponse(await oauth.revocationRequest(as, client, auth, token, options()));
+      });
+    },
+  };
+}
+
+/**
+ * Checks `state` and `iss` of a callback. Throws GrantFailed; its message may be shown. Returns the error that the server names, if
+ * any.
+ */
+export function checkedCallback(
+  provider: OAuthProvider,
+  parameters: URLSearchParams,
+  state: string,
+): { readonly callback: Callback } | { readonly error: string } {
+  const { issuer } = provider.spec;
+  const iss = parameters.get('iss');
+  // Without a known issuer, an answer that names one could be another server's.
+  if (issuer === undefined && iss !== null)
+    throw new GrantFailed(
+      'refused',
+      'The provider named an issuer (iss), and the record of the provider has none. Set its issuer.',
+    );
+  if (issuer !== undefined && iss !== issuer)
+    throw new GrantFailed(
+      'refused',
+      iss === null ? 'The answer has no issuer (iss).' : 'The answer has another issuer (iss) than the provider.',
+    );
+  try {
+    const [as, client] = registered(provider, undefined);
+    return { callback: oauth.validateAuthResponse(as, client, parameters, state) };
+  } catch (error) {
+    if (error instanceof oauth.AuthorizationResponseError) return { error: error.error.slice(0, 100) };
+    throw new GrantFailed('refused', 'The answer of the provider is not valid.');
+  }
+}
+
+/** `S256` challenge of a verifier. */
+export function challengeOf(verifier: string): Promise<string> {
+  return oauth.calculatePKCECodeChallenge(verifier);
+}
+
+function registered(
+  { spec }: OAuthProvider,
+  secret: string | undefined,
+): [oauth.AuthorizationServer, oauth.Client, oauth.ClientAuth] {
+  const { clientId, authUrl, tokenUrl, issuer, revocationUrl, tokenEndpointAuthMethod } = spec;
+  const as: oauth.AuthorizationServer = {
+    issuer: issuer ?? new URL(authUrl).origin,
+    authorization_endpoint: authUrl,
+    token_endpoint: tokenUrl,
+    ...(revocationUrl !== undefined && { revocation_endpoint: revocationUrl }),
+    authorization_response_iss_parameter_supported: issuer !== undefined,
+  };
+  if (tokenEndpointAuthMethod === 'none' || secret === undefined) return [as, { client_id: clientId }, oauth.None()];
+  const auth =
+    tokenEndpointAuthMethod === 'client_secret_basic'
+      ? oauth.ClientSecretBasic(secret)
+      : oauth.ClientSecretPost(secret);
+  return [as, { client_id: clientId }, auth];
+}
+
+/** Davit takes nothing from ID tokens, and without an issuer none could be checked. */
+function withoutIdToken(body: string): string {
+  const json = jsonOf(body);
+  if (typeof json !== 'object' || json === null || !('id_token' in json)) return body;
+  const { id_token: _dropped, ...rest } = json;
+  return JSON.stringify(rest);
+}
+
+async function granted(ask: () => Promise<oauth.TokenEndpointResponse>): Promise<Grant> {
+  const { access_token: accessToken, refresh_token: refreshToken, scope, expires_in: expiresIn } = await asFailure(ask);
+  return { accessToken, ...(refreshToken !== undefined && { refreshToken }), scope, expiresIn };
+}
+
+/** Runs `ask`. Throws GrantFailed for errors of oauth4webapi: with the server's error code, otherwise with `invalid`. */
+export async function asFailure<T>(
+  ask: () => Promise<T>,
+  invalid = 'The answer of the OAuth server is not valid.',
+): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof CodeHostFailed) throw error;
+    if (error instanceof oauth.ResponseBodyError) {
+      const code = /^[\x20-\x7e]{1,100}$/.test(error.error) ? error.error : 'an error';
+      throw new GrantFailed(code === 'invalid_grant' ? 'denied' : 'refused', `The OAuth server answered ${code}.`);
+    }
+    throw new GrantFailed('refused', invalid);
+  }
+}

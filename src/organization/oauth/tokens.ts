@@ -1,0 +1,84 @@
+// Gets tokens out of the vault: opens them, has those refreshed that expire, and revokes what is deleted.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Unavailable } from '../../lib/errors.ts';
+import type { OAuthProvider } from '../../schema/oauth-provider.ts';
+import { makeRefresh, type RefreshOptions, withExpiry } from './refresh.ts';
+import type { Grant } from './server.ts';
+import { grantedScopes, standingOf, type TokenAbout } from './token.ts';
+import type { TokenEntry } from './token-store.ts';
+
+/** What an agent gets. `closed`: the seal is of another provider, client or address. */
+export type Obtained =
+  | { readonly kind: 'token'; readonly token: string; readonly entry: TokenEntry }
+  | { readonly kind: 'expired' | 'narrow' | 'closed' };
+
+export interface Tokens {
+  read(id: string): Promise<TokenEntry | undefined>;
+  /** Refreshes the token if it expires soon. Throws GrantFailed or CodeHostFailed if the provider fails, Unavailable if it is slow. */
+  obtain(entry: TokenEntry, provider: OAuthProvider, scopes: readonly string[]): Promise<Obtained>;
+  /** Stores a new grant under the id of `entry`, over an earlier one. */
+  keep(entry: Pick<TokenEntry, 'id' | 'subject' | 'about'>, provider: OAuthProvider, grant: Grant): Promise<TokenEntry>;
+  /** Replaces the metadata. Undefined if the token is gone. */
+  describe(id: string, metadata: TokenAbout['metadata']): Promise<TokenEntry | undefined>;
+  /** Revokes the token at the provider if that can be, and deletes it. */
+  end(entry: TokenEntry, provider: OAuthProvider | undefined): Promise<void>;
+}
+
+/** How often and how long a process waits for another that refreshes. */
+const POLL_MS = 200;
+const PATIENCE_MS = 4200;
+
+export function makeTokens(options: RefreshOptions): Tokens {
+  const { store, server, clientOf, now } = options;
+  const refresh = makeRefresh(options);
+
+  async function obtain(first: TokenEntry, provider: OAuthProvider, scopes: readonly string[]): Promise<Obtained> {
+    const end = performance.now() + PATIENCE_MS;
+    for (let entry: TokenEntry | undefined = first; entry !== undefined; ) {
+      // oxlint-disable-next-line no-await-in-loop -- each look depends on the one before
+      const opened = await store.valuesOf(entry, provider);
+      if (opened === undefined) return { kind: 'closed' };
+      const { values, isNewest } = opened;
+      const standing = standingOf(entry.about, values, scopes, now());
+      if (standing === 'expired' || standing === 'narrow') return { kind: standing };
+      if (standing === 'use') {
+        // With the newest key. If somebody else writes it, that is as good.
+        // oxlint-disable-next-line no-await-in-loop -- the loop ends here
+        if (!isNewest) await store.replace(await store.sealed(entry, provider, values));
+        return { kind: 'token', token: values.accessToken, entry };
+      }
+      if (performance.now() > end)
+        throw new Unavailable('refresh a token: another replica has not finished', { retryAfterMs: 1000 });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await (standing === 'refresh' ? refresh(entry, provider, values) : sleep(POLL_MS));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      entry = await store.read(first.id);
+    }
+    return { kind: 'expired' };
+  }
+
+  return {
+    read: store.read,
+    obtain,
+    async keep({ id, subject, about }, provider, { accessToken, refreshToken, expiresIn, scope }) {
+      const scopes = grantedScopes(scope, about.scopes);
+      const entry = withExpiry({ kind: 'token', id, subject, about: { ...about, scopes } }, expiresIn, now());
+      const values = { accessToken, ...(refreshToken !== undefined && { refreshToken }) };
+      return store.put(await store.sealed(entry, provider, values));
+    },
+    async describe(id, metadata) {
+      const entry = await store.read(id);
+      return entry && store.change(entry, (present) => ({ ...present, about: { ...present.about, metadata } }));
+    },
+    async end(entry, provider) {
+      const opened = provider && (await store.valuesOf(entry, provider));
+      if (provider?.spec.revocationUrl !== undefined && opened !== undefined) {
+        const { accessToken, refreshToken } = opened.values;
+        // Revoking a refresh token ends what was made from it (RFC 7009, 2.1).
+        if (accessToken !== '') await server.revoke(await clientOf(provider), refreshToken ?? accessToken);
+      }
+      await store.take(entry);
+    },
+  };
+}

@@ -1,0 +1,94 @@
+// The page on which a person consents, in a headless Chromium: its cookie, its policy, and the way to the provider and back.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
+import { close, listen } from '../../support/http-servers.ts';
+import { type Facade, makeFacade, ORGANIZATION } from '../http/facade.ts';
+import { accessibilityFindings, chromiumHere, launch, overflow } from './browser.ts';
+
+const here = await chromiumHere();
+const why = 'missing' in here ? ` (left out: ${here.missing})` : '';
+
+/** Refuses everybody. */
+const provider = createServer((request, response) => {
+  const asked = new URL(request.url ?? '/', 'http://127.0.0.1').searchParams;
+  const back = new URL(asked.get('redirect_uri') ?? '');
+  back.search = new URLSearchParams({ state: asked.get('state') ?? '', error: 'access_denied' }).toString();
+  response.writeHead(303, { location: back.href }).end();
+});
+let browser: Browser;
+let facade: Facade;
+let publicUrl: string;
+
+beforeAll(async () => {
+  if ('missing' in here) return;
+  browser = await launch(here.program);
+  await listen(provider, 0, '127.0.0.1');
+  // Links have the port of the API, so it is chosen before.
+  const probe = createServer();
+  await listen(probe, 0, '127.0.0.1');
+  const { port } = probe.address() as AddressInfo;
+  await close(probe);
+  publicUrl = `http://localhost:${port}`;
+  const settings = defaultSettings();
+  facade = await makeFacade({
+    oauth: { ...settings.oauth, hosts: [{ host: 'idp.example', addresses: [] }] },
+    http: { ...settings.http, publicUrl },
+  });
+  await facade.app.listen({ port, host: '127.0.0.1' });
+  facade.kube.seed<OAuthProvider>(OAUTH_PROVIDERS, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'OAuthProvider',
+    metadata: { name: 'idp', namespace: ORGANIZATION.namespace },
+    spec: {
+      name: '<script>alert(1)</script> & Co.',
+      clientId: 'a',
+      authUrl: `http://127.0.0.1:${(provider.address() as AddressInfo).port}/authorize?tenant=1`,
+      tokenUrl: 'https://idp.example/token',
+      usesPkce: true,
+      tokenEndpointAuthMethod: 'none',
+      isDynamicClient: false,
+    },
+  });
+  facade.providers.fill();
+});
+afterAll(async () => {
+  await browser?.close();
+  await facade?.app.close();
+  await close(provider);
+});
+
+it.skipIf('missing' in here)(`leads a person to the provider and back, and shows names as text${why}`, async () => {
+  const body = { provider: 'idp', scopes: ['a', 'b'], user_id: 'ada <b>', agent_id: 'x'.repeat(200) };
+  const { body: link } = await facade.call('POST', '/v2/auth/authenticate', body);
+  expect(link.url).toContain(`${publicUrl}/v2/auth/consent/`);
+  const context = await browser.newContext({ viewport: { width: 360, height: 640 } });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => void complaints.push(message.text()));
+  page.on('dialog', (dialog) => void complaints.push(dialog.message()));
+  await page.goto(link.url);
+  expect(await page.textContent('body')).toContain('<script>alert(1)</script> & Co.');
+  expect(await page.textContent('dl')).toContain('ada <b>');
+  expect(await accessibilityFindings(page)).toEqual([]);
+  expect(await overflow(page)).toBe(0);
+  const cookies = await context.cookies(publicUrl);
+  expect(cookies).toMatchObject([
+    { name: '__Host-davit-oauth', httpOnly: true, secure: true, sameSite: 'Lax', path: '/' },
+  ]);
+  await page.getByRole('button').click();
+  await page.getByRole('heading', { name: 'Access was refused' }).waitFor();
+  expect(page.url()).toContain(`${publicUrl}/v2/auth/callback/idp?state=`);
+  expect(await accessibilityFindings(page)).toEqual([]);
+  // A reload counts for nothing, and the link has ended.
+  await page.reload();
+  await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
+  await page.goto(link.url);
+  await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
+  expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
+  await context.close();
+});
