@@ -13,6 +13,7 @@ import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primit
 import { ResourceSpec } from './resource-spec.ts';
 import { Runtime } from './runtime.ts';
 import { SOURCES } from './source-rules.ts';
+import { TaskList } from './tasks.ts';
 
 /** The states of a revision in order, then its other final states. */
 export const REVISION_STATES = [
@@ -131,6 +132,7 @@ export const Requested = z
     resourceSpec: ResourceSpec.describe('sourceConfig.resourceSpec of the record.').optional(),
     runtime: Runtime.describe('sourceConfig.runtime of the record.').optional(),
     env: PlainVariableList.describe('sourceConfig.env of the record.').optional(),
+    tasks: TaskList.describe('sourceConfig.tasks of the record.').optional(),
     secrets: z.array(SecretReference).max(100).describe('secrets of the record.'),
     secretReferences: z.array(SecretReference).max(100).describe('secretReferences of the record.'),
     installCommand: SourceConfig.shape.installCommand,
