@@ -85,6 +85,22 @@ describe('run', () => {
     expect(ran.asked.join('\n')).toContain(`davit.dev/component=server,davit.dev/revision=${id}`);
   });
 
+  it('runs the command of a task of the active revision, for the time of the task', async () => {
+    const tasks = [{ name: 'clean', command: ['clean', '--all'], timeoutSeconds: 90 }];
+    const own = { ...revision, spec: { ...revision.spec, requested: { tasks } } };
+    const { kubectl, written } = world({ 'apprevisions.davit.dev': { items: [own] } });
+    expect(await runCli(['run', 'shop', '--task', 'clean'], { kubectl })).toMatchObject({ code: 7 });
+    expect(JSON.parse(written[0]?.[1] ?? '')).toMatchObject({
+      spec: { activeDeadlineSeconds: 90, template: { spec: { containers: [{ command: ['clean', '--all'] }] } } },
+    });
+    expect(await runCli(['run', 'shop', '--task', 'gone'], { kubectl })).toMatchObject({
+      code: 1,
+      err: 'The active revision of shop has no task gone. It has clean.',
+    });
+    expect(await runCli(['run', 'shop', '--task', 'clean', '--', 'ls'], { kubectl })).toMatchObject({ code: 2 });
+    expect(written).toHaveLength(2);
+  });
+
   it('deletes the Job if its pod could not reach the stores', async () => {
     const { kubectl, written } = world({}, 'NetworkPolicy');
     expect(await runCli(['run', 'shop', '--', 'ls'], { kubectl })).toMatchObject({ code: 1, err: '(Forbidden)' });

@@ -6,6 +6,7 @@ import type { ContainerState, ObservedCondition, Pod } from '../deployments/asse
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -30,11 +31,15 @@ export const runCommand: Command = {
   purpose: 'run a command once, in a pod of its own with the image and the values of the active revision',
   words: [DEPLOYMENT],
   rest: 'COMMAND [ARGUMENT ...]',
-  flags: [timeoutFlag(TIMEOUT_SECONDS)],
+  flags: [
+    timeoutFlag(TIMEOUT_SECONDS),
+    { name: 'task', value: 'TASK', help: 'run the command of this task of the active revision' },
+  ],
   about: `The pod has image, variables, volumes, service account and sizes of the server, and is no part of the deployment. The exit
 code is that of the command. The command is never repeated. After Ctrl-C it goes on; kubectl delete job ends it.
 
-  PROGRAM run shop -- python manage.py clearsessions`,
+  PROGRAM run shop -- python manage.py clearsessions
+  PROGRAM run shop --task clean`,
   async run(context) {
     const {
       words: [name = ''],
@@ -44,19 +49,46 @@ code is that of the command. The command is never repeated. After Ctrl-C it goes
       warn,
       onInterrupt,
     } = context;
-    if (rest.length === 0) throw new Misuse(`Which command? It follows --: ${PROGRAM} run ${name} -- COMMAND`);
-    const job = await startJob(kubectl, name, rest, flags.number('timeout') ?? TIMEOUT_SECONDS);
+    const task = flags.text('task');
+    if (task !== undefined && rest.length > 0)
+      throw new Misuse('A task has its own command: leave out --task or the command.');
+    if (task === undefined && rest.length === 0)
+      throw new Misuse(`Which command? It follows --: ${PROGRAM} run ${name} -- COMMAND`);
+    const asked = task === undefined ? { command: rest, seconds: TIMEOUT_SECONDS } : { task };
+    const job = await startJob(kubectl, name, asked, flags.number('timeout'));
     warn(`Job ${job} runs the command.`);
     onInterrupt(() => `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`);
     return follow(context, job);
   },
 };
 
+/** What is run, and for how many seconds at most. */
+interface Run {
+  readonly command: readonly string[];
+  readonly seconds: number;
+}
+
+/** Throws Failure if the active revision has no such task. */
+function runOf(asked: Run | { readonly task: string }, { spec }: AppRevision, name: string): Run {
+  if ('command' in asked) return asked;
+  const { tasks = [] } = spec.requested;
+  const task = tasks.find((one) => one.name === asked.task);
+  if (task) return { command: task.command, seconds: task.timeoutSeconds ?? TIMEOUT_SECONDS };
+  const known = tasks.length > 0 ? `It has ${tasks.map((one) => one.name).join(', ')}.` : 'It has none.';
+  throw new Failure(`The active revision of ${name} has no task ${asked.task}. ${known}`);
+}
+
 /** Returns the name of the Job. Throws Failure if nothing can be run, or the caller may not. */
-async function startJob(kubectl: Kubectl, name: string, command: readonly string[], seconds: number): Promise<string> {
+async function startJob(
+  kubectl: Kubectl,
+  name: string,
+  asked: Run | { readonly task: string },
+  timeout: number | undefined,
+): Promise<string> {
   const { activeOf, oneOffJob, storePolicy } = await import('./one-off-job.ts');
   const record = await readRecord(kubectl, name);
   const active = activeOf(record, await readRevisions(kubectl, record));
+  const { command, seconds } = runOf(asked, active, name);
   const labels = { [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: podsIdOf(active, 'server') };
   const sets = await listOf<ReplicaSet>(kubectl, 'replicasets.apps', name, labels);
   const [newest] = sets.toSorted((a, b) => numberOf(b) - numberOf(a));
@@ -65,7 +97,7 @@ async function startJob(kubectl: Kubectl, name: string, command: readonly string
     throw new Failure(
       `The cluster has no pod template of the active revision of ${name}. See: ${PROGRAM} status ${name}`,
     );
-  const manifest = oneOffJob({ record, template, command, seconds, container: CONTAINER });
+  const manifest = oneOffJob({ record, template, command, seconds: timeout ?? seconds, container: CONTAINER });
   const job = JSON.parse(await create(kubectl, manifest)) as JobObject;
   const policy = storePolicy(record, active, job);
   try {

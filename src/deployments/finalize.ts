@@ -4,7 +4,14 @@ import type { Result } from '../lib/controller/controller.ts';
 import type { EventRecorder } from '../lib/controller/events.ts';
 import { earliestRequeue } from '../lib/controller/requeue.ts';
 import { NotFound } from '../lib/errors.ts';
-import { DEPLOYMENTS, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../lib/kube/api-resources.ts';
+import {
+  CRON_JOBS,
+  DEPLOYMENTS,
+  JOBS,
+  PERSISTENT_VOLUME_CLAIMS,
+  SECRETS,
+  STATEFUL_SETS,
+} from '../lib/kube/api-resources.ts';
 import { SECRETS_NAMED } from '../organization/caches.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, FINALIZER, VARIABLES_LABEL } from '../schema/meta.ts';
@@ -150,7 +157,7 @@ async function listLive(
   const { namespace = '', name } = metadata;
   const { addresses } = target.caches;
   const routes = addresses?.isInstalled() ? [addresses.resource] : [];
-  const resources = [DEPLOYMENTS, STATEFUL_SETS, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...routes];
+  const resources = [DEPLOYMENTS, STATEFUL_SETS, CRON_JOBS, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...routes];
   const isAsked = spec.tracingProjectDeletionPolicy === 'Delete';
   const [projects, ...lists] = await settleAll([
     isAsked

@@ -16,6 +16,7 @@ import { mayStartPods } from './assess/pod-starts.ts';
 import { heldRevision, isRolled } from './assess/workloads.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
 import { desiredChildren } from './children/desired.ts';
+import type { Inputs } from './children/inputs.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { refuseWithoutRoom } from './node-fit.ts';
 import { foreignFields } from './plan/foreign-fields.ts';
@@ -35,32 +36,39 @@ export interface PlanningOptions {
   readonly contracts: PodContracts;
 }
 
+/** What the makers of children of `revision` need. */
+export function inputsOf(
+  observed: Observed,
+  revision: AppRevision,
+  secretDigests: Rotation['digests'],
+  { settings }: Pick<PlanningOptions, 'settings'>,
+  host?: string,
+): Inputs {
+  const { record } = observed;
+  // A copy in a listener's cluster has the tenant of the hub.
+  const tenantId = record.metadata.annotations?.[ORIGIN_TENANT_ANNOTATION] ?? observed.tenantId ?? '';
+  return {
+    record,
+    revision,
+    tenantId,
+    settings,
+    secretDigests,
+    autoscaled: handedOver(observed, revision),
+    keda: observed.keda === true,
+    ...(host !== undefined && { host }),
+  };
+}
+
 /** All children of `revision`, whether they exist or not. `host` is the record's host. */
 export function childrenOf(
   observed: Observed,
   revision: AppRevision,
   secretDigests: Rotation['digests'],
-  { settings, contracts }: Pick<PlanningOptions, 'settings' | 'contracts'>,
+  options: Pick<PlanningOptions, 'settings' | 'contracts'>,
   host?: string,
 ): readonly KubeObject[] {
-  const { record } = observed;
-  // A copy in a listener's cluster has the tenant of the hub.
-  const tenantId = record.metadata.annotations?.[ORIGIN_TENANT_ANNOTATION] ?? observed.tenantId ?? '';
-  const autoscaled = handedOver(observed, revision);
-  const children = desiredChildren(
-    {
-      record,
-      revision,
-      tenantId,
-      settings,
-      secretDigests,
-      autoscaled,
-      keda: observed.keda === true,
-      ...(host !== undefined && { host }),
-    },
-    contracts,
-  );
-  return keepingResized(children, observed);
+  const inputs = inputsOf(observed, revision, secretDigests, options, host);
+  return keepingResized(desiredChildren(inputs, options.contracts), observed);
 }
 
 /**

@@ -28,6 +28,7 @@ import {
   SOURCES,
   type Source,
 } from './source-rules.ts';
+import { Tasks } from './tasks.ts';
 
 /** Maximum length of a record's name. A StatefulSet's name derived from it must be at most 52, or labels of its pods are too long. */
 export const NAME_MAX_LENGTH = 40;
@@ -99,6 +100,9 @@ export const SourceConfig = z.object({
   runtime: Runtime.describe('How the image is run: port, health path, commands, names of variables.').optional(),
   env: PlainVariables.describe(
     'Environment variables with values that readers of the record see. Secret values are in secrets.',
+  ).optional(),
+  tasks: Tasks.describe(
+    'Commands that run in pods of their own like the active server, on a schedule or when somebody asks.',
   ).optional(),
   listenerId: Uuid.describe('uid of the Listener whose cluster runs this record (external_docker).').optional(),
   listenerConfig: z

@@ -14,6 +14,7 @@ import { ResourceSpec } from './resource-spec.ts';
 import { REVISION_STATES } from './revision-states.ts';
 import { Runtime } from './runtime.ts';
 import { SOURCES } from './source-rules.ts';
+import { TaskList } from './tasks.ts';
 
 export type RevisionState = (typeof REVISION_STATES)[number];
 
@@ -116,6 +117,7 @@ export const Requested = z
     resourceSpec: ResourceSpec.describe('sourceConfig.resourceSpec of the record.').optional(),
     runtime: Runtime.describe('sourceConfig.runtime of the record.').optional(),
     env: PlainVariableList.describe('sourceConfig.env of the record.').optional(),
+    tasks: TaskList.describe('sourceConfig.tasks of the record.').optional(),
     secrets: z.array(SecretReference).max(100).describe('secrets of the record.'),
     secretReferences: z.array(SecretReference).max(100).describe('secretReferences of the record.'),
     installCommand: SourceConfig.shape.installCommand,

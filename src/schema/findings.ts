@@ -15,6 +15,7 @@ import {
   VARIABLE_NAME_PATTERN,
 } from './primitives.ts';
 import { HEALTH_PATH_PATTERN } from './runtime.ts';
+import { SCHEDULE_PATTERN, TIME_ZONE_PATTERN } from './tasks.ts';
 
 export interface Finding {
   readonly loc: readonly (string | number)[];
@@ -41,6 +42,9 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [PRINTABLE_PATTERN]: 'must not contain control characters',
   [VARIABLE_VALUE_PATTERN]: 'must not have NUL characters',
   [HEALTH_PATH_PATTERN]: 'must be a path such as /ok: it begins with / and has no spaces and no #',
+  [SCHEDULE_PATTERN]:
+    'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own',
+  [TIME_ZONE_PATTERN]: 'must be the name of a time zone such as Europe/Berlin',
 };
 
 const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {

@@ -127,9 +127,16 @@ export type Role = (typeof ROLES)[number];
 export const MIGRATION = 'migrate';
 /** Its container. Records may have a container `migrate` of their own. */
 export const MIGRATION_CONTAINER = 'davit-migration';
+/** The component of the runs of tasks, which are Jobs and no part. */
+export const TASK = 'task';
+/** Their container. */
+export const TASK_CONTAINER = 'davit-task';
+/** On a task's CronJob, its Jobs and their pods: name of the task. */
+export const TASK_LABEL = 'davit.dev/task';
 /** Components whose pods run the record's image. */
 export const IMAGE_COMPONENTS = [...ROLES, MIGRATION] as const;
-export type ImageComponent = (typeof IMAGE_COMPONENTS)[number];
+/** These, and the runs of tasks, of which nothing else depends. */
+export type ImageComponent = (typeof IMAGE_COMPONENTS)[number] | typeof TASK;
 /** The parts that hold data. */
 export const STORE_PARTS = ['postgres', 'redis'] as const;
 export type StorePart = (typeof STORE_PARTS)[number];

@@ -175,12 +175,13 @@ export function* specBreaches(spec: Readonly<AppDeploymentSpec>): Generator<Spec
   const parsed = AppDeploymentSpec.safeParse(spec, { reportInput: true });
   for (const issue of parsed.error?.issues ?? [])
     if (!isTakenByServer(issue)) yield* findingsOf(issue, []).map(asBreach);
-  const { resourceSpec, runtime, env } = asObject(asObject(spec)['sourceConfig']);
+  const { resourceSpec, runtime, env, tasks } = asObject(asObject(spec)['sourceConfig']);
   const variables = [...asArray(asObject(spec)['secrets']), ...asArray(asObject(spec)['secretReferences'])];
   const names = new Set(variables.map((variable) => asObject(variable)['name']));
   yield* below('resourceSpec', sizeBreaches(asObject(resourceSpec)));
   yield* below('resourceSpec', podBreaches(asObject(resourceSpec)));
   yield* below('runtime', runtimeBreaches(asObject(runtime), names));
+  yield* below('tasks', duplicates(asArray(tasks), []));
   yield* below('env', plainVariableBreaches(env, names, asObject(runtime)));
 }
 

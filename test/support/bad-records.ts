@@ -680,6 +680,78 @@ export const refusedVariables: readonly RefusedVariables[] = [
   },
 ];
 
+/** Tasks that neither door takes. */
+export interface RefusedTasks {
+  readonly name: string;
+  readonly tasks: readonly Parts[];
+  readonly kubectl: string;
+  /** `where` is below tasks. */
+  readonly http: readonly Finding[];
+}
+
+const clean = (more: Parts = {}): Parts => ({ name: 'clean', command: ['clean'], ...more });
+const NOT_A_SCHEDULE =
+  'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own';
+
+export const refusedTasks: readonly RefusedTasks[] = [
+  {
+    name: 'one name twice',
+    tasks: [clean(), clean({ schedule: '@hourly' })],
+    kubectl: 'Duplicate value',
+    http: [['1.name', 'this name is a duplicate']],
+  },
+  ...['TZ=UTC 0 3 * * *', 'CRON_TZ=UTC 0 3 * * *', '0 25 * * *', '@reboot'].map(
+    (schedule): RefusedTasks => ({
+      name: `the schedule ${schedule}`,
+      tasks: [clean({ schedule })],
+      kubectl: 'should match',
+      http: [['0.schedule', NOT_A_SCHEDULE, 'string_pattern_mismatch']],
+    }),
+  ),
+  {
+    name: 'a time zone that is none',
+    tasks: [clean({ schedule: '@hourly', timeZone: 'Europe/' })],
+    kubectl: 'should match',
+    http: [['0.time_zone', 'must be the name of a time zone such as Europe/Berlin', 'string_pattern_mismatch']],
+  },
+  {
+    name: 'a name that is no DNS label',
+    tasks: [clean({ name: 'Clean_up' })],
+    kubectl: 'should match',
+    http: [
+      [
+        '0.name',
+        'must be lower-case letters, digits and -, beginning and ending with a letter or digit',
+        'string_pattern_mismatch',
+      ],
+    ],
+  },
+  {
+    name: 'no command',
+    tasks: [{ name: 'clean' }],
+    kubectl: 'Required value',
+    http: [['0.command', 'is required', 'missing']],
+  },
+  {
+    name: 'an unknown concurrency',
+    tasks: [clean({ concurrency: 'Forbid' })],
+    kubectl: 'Unsupported value',
+    http: [['0.concurrency', 'must be one of forbid, replace, allow', 'enum']],
+  },
+  {
+    name: 'more than a day',
+    tasks: [clean({ timeoutSeconds: 86_401 })],
+    kubectl: 'less than or equal to 86400',
+    http: [['0.timeout_seconds', 'must be at most 86400', 'less_than_equal']],
+  },
+  {
+    name: 'more than twenty',
+    tasks: Array.from({ length: 21 }, (_, n) => clean({ name: `t${n}` })),
+    kubectl: 'must have at most 20 items',
+    http: [['', 'must have at most 20 items', 'too_long']],
+  },
+];
+
 /** The spec as the HTTP API takes it. */
 export function payloadSpec(spec: Parts): Parts {
   return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));

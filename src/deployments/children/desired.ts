@@ -46,6 +46,17 @@ export function migrationJob(inputs: Inputs, contracts: PodContracts = POD_CONTR
   return contracts.get(resolved.contract)?.migration(inputs, migrate, image);
 }
 
+/** The CronJobs of the tasks with a schedule, of a revision that is active. */
+export function taskChildren(inputs: Inputs, contracts: PodContracts = POD_CONTRACTS): KubeObject[] {
+  const { requested, resolved } = inputs.revision.spec;
+  const contract = contracts.get(resolved.contract);
+  const image = imageOf(inputs.revision);
+  if (contract === undefined || image === undefined) return [];
+  return (requested.tasks ?? []).flatMap((task) =>
+    task.schedule === undefined ? [] : [contract.task(inputs, task, task.schedule, image)],
+  );
+}
+
 function databaseChildren(inputs: Inputs, contract: PodContract): KubeObject[] {
   const { postgres } = inputs.revision.spec.resolved;
   if (postgres === undefined) return [];

@@ -11,6 +11,7 @@ import {
   MIGRATION,
   STORE_PARTS,
   STORE_URIS,
+  TASK,
 } from '../../schema/meta.ts';
 import { doesWithout, type PlatformValue } from '../../schema/runtime.ts';
 import { healthOf } from '../record/health.ts';
@@ -79,9 +80,10 @@ const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageCompone
   port: ({ revision }, role) => String(healthOf(revision.spec, role).port),
 };
 
-/** A main service with queue workers processes no jobs itself, and a migration none. */
+/** A main service with queue workers processes no jobs itself, and a migration or task none. */
 function jobsPerWorker(resolved: Readonly<Resolved>, role: ImageComponent): string {
-  return String((role === 'server' && resolved.queue) || role === MIGRATION ? 0 : JOBS_PER_WORKER);
+  const isOther = (role === 'server' && resolved.queue) || role === MIGRATION || role === TASK;
+  return String(isOther ? 0 : JOBS_PER_WORKER);
 }
 
 function platformVariables({ record, revision, tenantId }: Inputs, role: ImageComponent): IEnvVar[] {

@@ -2,14 +2,13 @@
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL } from '../../schema/meta.ts';
-import { type Migrate, STOP_SECONDS, timeoutOf } from '../../schema/runtime.ts';
+import { type Migrate, timeoutOf } from '../../schema/runtime.ts';
 import { names } from '../record/names.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
-import { commonLabels } from './labels.ts';
 import type { Manifest } from './manifest.ts';
+import { ONCE, oneOffPodTemplate } from './one-off-pod.ts';
 import { ownedMeta } from './owner.ts';
-import { podTemplateFor } from './pod-template.ts';
 
 /**
  * A migration that fails is not tried again: half of one may have happened. Only a pod that the cluster took away (a drain, an
@@ -22,41 +21,18 @@ export function makeMigration(
   parts: PodParts,
 ): Manifest<IJob> {
   const { record, revision } = inputs;
-  const { id, resolved } = revision.spec;
-  const { secretDigests: _rolled, ...plain } = inputs;
-  const { metadata, spec } = podTemplateFor(plain, 'server', resolved.server, image, parts);
+  const { id } = revision.spec;
   const meta = ownedMeta(record, names(record.metadata.name).migration(id), MIGRATION);
-  const { topologySpreadConstraints: _ofServers, containers, ...pod } = spec ?? { containers: [] };
+  const { command, args } = migrate;
+  const runs = { ...(command && { command }), ...(args && { args }) };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: { ...meta, labels: { ...meta.labels, [REVISION_LABEL]: id } },
     spec: {
-      backoffLimit: 0,
+      ...ONCE,
       activeDeadlineSeconds: timeoutOf(migrate),
-      podFailurePolicy: {
-        rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] }],
-      },
-      template: {
-        metadata: { ...metadata, labels: { ...metadata?.labels, ...commonLabels(record, MIGRATION) } },
-        spec: {
-          ...pod,
-          restartPolicy: 'Never',
-          terminationGracePeriodSeconds: STOP_SECONDS,
-          containers: containers.map(
-            ({ ports: _ports, lifecycle: _drain, startupProbe: _s, readinessProbe: _r, livenessProbe: _l, ...own }) => {
-              const { command: _command, args: _args, ...container } = own;
-              return {
-                ...container,
-                name: MIGRATION_CONTAINER,
-                env: parts.env(plain, MIGRATION),
-                ...(migrate.command && { command: migrate.command }),
-                ...(migrate.args && { args: migrate.args }),
-              };
-            },
-          ),
-        },
-      },
+      template: oneOffPodTemplate(inputs, { component: MIGRATION, container: MIGRATION_CONTAINER, image, runs }, parts),
     },
   };
 }

@@ -2,7 +2,7 @@
 // external traffic, only that source and the record's namespace can reach the server.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
-import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, IMAGE_COMPONENTS, ROLES } from '../../schema/meta.ts';
+import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, IMAGE_COMPONENTS, ROLES, TASK } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
 import { followsDepth } from '../record/scale.ts';
 import { POSTGRES_PORT } from './database/service.ts';
@@ -58,7 +58,8 @@ function fromKeda({ revision, settings, keda }: Inputs, component: Component, po
 function makePolicy(inputs: Inputs, policyName: string, component: Component, port: number): NetworkPolicy {
   const { record, revision } = inputs;
   const { name } = record.metadata;
-  const components = [...(revision.spec.requested.runtime?.migrate ? IMAGE_COMPONENTS : ROLES)];
+  const { runtime, tasks } = revision.spec.requested;
+  const components = [...(runtime?.migrate ? IMAGE_COMPONENTS : ROLES), ...(tasks ? [TASK] : [])];
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',

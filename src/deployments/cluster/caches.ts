@@ -5,6 +5,7 @@ import type { RuntimeMetrics } from '../../lib/controller/metrics.ts';
 import { reflectNamespaces } from '../../lib/controller/multi-namespace-reflector.ts';
 import { makeReflector, type Reflector, type ReflectorOptions } from '../../lib/controller/reflector.ts';
 import {
+  CRON_JOBS,
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
   HTTP_ROUTES,
@@ -48,6 +49,7 @@ const CHILD_RESOURCES = [
   HORIZONTAL_POD_AUTOSCALERS,
   POD_DISRUPTION_BUDGETS,
   JOBS,
+  CRON_JOBS,
 ] as const;
 
 /** Index of revisions by id, in lower case. */

@@ -19,6 +19,7 @@ import { SOURCES, type Source } from '../../schema/source-rules.ts';
 import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
 import { foreignRules, nameRule, plainVariableRule, podRules, sizeRule, variableRules } from './rules.ts';
 import { presentRuntime, runtimeRule } from './runtime.ts';
+import { presentTasks, tasksRule } from './tasks.ts';
 
 /** Source of a file that names none: the folder beside it is uploaded. */
 export const DEFAULT_SOURCE: Source = 'internal_source';
@@ -76,6 +77,7 @@ const RULES: readonly Rule[] = [
   variableRules,
   plainVariableRule,
   runtimeRule,
+  tasksRule,
 ];
 
 /** What is wrong with a file's content, by places in the file. Type extra_forbidden: its key is not known. */
@@ -115,6 +117,7 @@ export function fileOf({ metadata, spec }: AppDeployment): Readonly<Record<strin
     ...toSnake(SourceConfig.shape, config),
     resource_spec: toSnake(ResourceSpec.shape, resourceSpec ?? {}),
     runtime: presentRuntime(runtime),
+    tasks: presentTasks(config.tasks)?.map(withoutUnset),
     listener_config: listenerConfig && toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, listenerConfig),
     secrets: spec.secrets.map((one) => one.name),
     secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference.shape, one)),

@@ -36,6 +36,7 @@ import {
 } from './rules.ts';
 import { mergedRuntime, presentRuntime, runtimeRule } from './runtime.ts';
 import { ASKS_NOTHING, sameSet } from './same-request.ts';
+import { patchedTasks } from './tasks.ts';
 
 /** The values in force that a patch is compared with. */
 export interface InForce {
@@ -89,7 +90,7 @@ export function applyPatch({ spec }: AppDeployment, patch: Patch, now: InForce, 
 
 function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InForce): SourceConfig {
   const before = spec.sourceConfig;
-  const { resourceSpec: _replaced, runtime: _merged, env: _list, ...kept } = before;
+  const { resourceSpec: _replaced, runtime: _merged, env: _list, tasks: _tasks, ...kept } = before;
   const { buildOnPush, customUrl, installCommand, buildCommand, deploymentType } = fromSnake(
     SourceConfig.shape,
     patch.source_config ?? {},
@@ -97,6 +98,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
   const resourceSpec = patchedResourceSpec(spec, patch, now);
   const runtime = patchedRuntime(spec, patch);
   const env = patchedEnv(before.env, patch.source_config?.env);
+  const tasks = patchedTasks(before.tasks, patch.source_config?.tasks);
   const after: SourceConfig = {
     ...kept,
     ...(buildOnPush !== undefined && { buildOnPush }),
@@ -107,6 +109,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     ...(resourceSpec !== undefined && { resourceSpec }),
     ...(runtime !== undefined && { runtime }),
     ...(env !== undefined && { env }),
+    ...(tasks !== undefined && { tasks }),
   };
   // null means unchanged, so an empty string unsets a field.
   const unset = new Set<string>(UNSET_BY_EMPTY.filter((field) => patch.source_config?.[snake(field)] === ''));

@@ -33,6 +33,7 @@ import {
   variableRules,
 } from './rules.ts';
 import { RuntimePayload, RuntimeResponse, runtimeRule } from './runtime.ts';
+import { TaskPayloads, TaskResponses, tasksRule } from './tasks.ts';
 import { templateRule } from './template-rules.ts';
 
 const Name = z
@@ -78,11 +79,14 @@ export const ResourceSpecPayload = z
   .object(payloadShape(ResourceSpec.shape))
   .meta({ id: 'ResourceSpecRequest', description: 'Sizes, scale and pod parts. Absent fields take their defaults.' });
 
+const TASKS_WORDS = SourceConfig.shape.tasks.description ?? '';
+
 const SourceConfigPayload = z
   .object({
     ...payloadShape(SourceConfig.shape),
     resource_spec: ResourceSpecPayload.nullish(),
     runtime: RuntimePayload.nullish(),
+    tasks: TaskPayloads.describe(TASKS_WORDS).nullish(),
     listener_config: z.object(payloadShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullish(),
   })
   .meta({
@@ -146,6 +150,7 @@ export function createDeployment(
     variableRules,
     runtimeRule,
     plainVariableRule,
+    tasksRule,
   ]);
 }
 
@@ -190,6 +195,7 @@ const PatchDeploymentShape = z
         .unwrap()
         .describe('Environment variables with visible values. Replaces the whole list. An empty list removes all.')
         .nullish(),
+      tasks: TaskPayloads.describe('Replaces the whole list. An empty list removes all.').nullish(),
     })
       .meta({ id: 'SourceConfigPatch', description: 'Absent and null fields are unchanged.' })
       .nullish(),
@@ -237,7 +243,7 @@ export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
 /** The body of PATCH. patch.ts has the rules that depend on the record. */
 export function patchDeployment(): typeof PatchDeploymentShape {
-  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules]);
+  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules, tasksRule]);
 }
 
 /** Rejects a repeated parameter: one of two values would be ignored, and an ignored filter widens the result. */
@@ -378,6 +384,7 @@ export const SourceConfigResponse = z
       ),
     resource_spec: ResourceSpecResponse,
     runtime: RuntimeResponse.nullable(),
+    tasks: TaskResponses.describe(TASKS_WORDS).nullable(),
     listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
     deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
   })

@@ -29,6 +29,7 @@ import { scaledBy } from '../record/scaled.ts';
 import { requestedOf, sameRevision } from '../record/wanted-revision.ts';
 import type { Deployment } from './payloads.ts';
 import { presentRuntime } from './runtime.ts';
+import { presentTasks } from './tasks.ts';
 
 /** The objects and values that a record is presented with. */
 export interface Surroundings {
@@ -57,6 +58,7 @@ export function presentDeployment(
       ...toSnake(SourceConfig.shape, spec.sourceConfig),
       custom_url: urlOf(record),
       runtime: presentRuntime(spec.sourceConfig.runtime),
+      tasks: presentTasks(spec.sourceConfig.tasks),
       resource_spec: presentResourceSpec(record, revisions, settings),
       deployment_type: deploymentTypeMeant(spec.sourceConfig.deploymentType) ?? null,
       listener_config: spec.sourceConfig.listenerConfig

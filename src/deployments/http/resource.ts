@@ -15,6 +15,7 @@ import { awaitsSource } from '../record/wanted-revision.ts';
 import { withoutEmpty } from './patch.ts';
 import type { CreateDeployment } from './payloads.ts';
 import { mergedRuntime } from './runtime.ts';
+import { tasksFrom } from './tasks.ts';
 
 /** The record of a request. `secretName`: the Secret of its values. */
 export function toResource(payload: CreateDeployment, namespace: string, secretName: string): AppDeployment {
@@ -23,6 +24,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
     resourceSpec: _spec,
     runtime: _runtime,
     env = [],
+    tasks: _tasks,
     ...sent
   } = fromSnake(SourceConfig.shape, payload.source_config);
   // An empty command means none, as in a PATCH.
@@ -33,6 +35,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
     SourceConfig.shape.listenerConfig.unwrap().shape,
     payload.source_config.listener_config ?? {},
   );
+  const tasks = tasksFrom(payload.source_config.tasks);
   const references = payload.secret_references ?? [];
   const spec: Partial<AppDeploymentSpec> = {
     source: payload.source,
@@ -43,6 +46,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
       ...(Object.keys(resourceSpec).length > 0 && { resourceSpec }),
       ...(runtime && { runtime }),
       ...(env.length > 0 && { env }),
+      ...(tasks.length > 0 && { tasks }),
     },
     sourceRevisionConfig: fromSnake(SourceRevisionConfig.shape, payload.source_revision_config),
     secrets: payload.secrets.map(({ name }) => ({ name, secretName, secretKey: name })),

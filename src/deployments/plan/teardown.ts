@@ -3,7 +3,7 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { COMPONENT_LABEL, IMAGE_COMPONENTS, VARIABLES_LABEL } from '../../schema/meta.ts';
+import { COMPONENT_LABEL, IMAGE_COMPONENTS, TASK, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
 import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
@@ -130,7 +130,7 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
       'its workloads',
       [
         ...ours.filter((child) => hasImage(componentOf(child))),
-        ...IMAGE_COMPONENTS.flatMap((component) => podsWith(observed, component)),
+        ...[...IMAGE_COMPONENTS, TASK].flatMap((component) => podsWith(observed, component)),
       ],
     ],
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
@@ -148,7 +148,7 @@ function componentOf(child: KubeObject): string | undefined {
 }
 
 function hasImage(component: string | undefined): boolean {
-  return IMAGE_COMPONENTS.some((one) => one === component);
+  return [...IMAGE_COMPONENTS, TASK].some((one) => one === component);
 }
 
 function podsWith({ pods }: Pick<ObservedChildren, 'pods'>, component: string): readonly KubeObject[] {

@@ -27,13 +27,14 @@ const UNORDERED: ReadonlySet<string> = new Set(['volumes', 'imagePullSecrets']);
  * name; a plain variable may refer to earlier ones, so these keep theirs. Accepts any content of a snapshot, which may not match the current schema.
  */
 export function canonical(requested: Readonly<Partial<Requested>>): Requested {
-  const { secrets, secretReferences, resourceSpec, runtime, ...rest } = requested;
+  const { secrets, secretReferences, resourceSpec, runtime, tasks, ...rest } = requested;
   const pods = Object.entries(resourceSpec ?? {}).map(([field, value]) => [
     field,
     UNORDERED.has(field) && Array.isArray(value) ? byName(value as Named[]) : value,
   ]);
   const form = withoutAbsent({
     ...rest,
+    tasks: tasks && byName(tasks),
     resourceSpec: Object.fromEntries(pods) as object,
     runtime: { ...runtime, without: runtime?.without?.toSorted() },
   }) as Requested;

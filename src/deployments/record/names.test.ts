@@ -39,7 +39,7 @@ function everyName(record: string, revision: string, variables: string): string[
 }
 
 it('names every part of a record', () => {
-  const { revision, longRevision, migration, variables, ...fixed } = names('shop');
+  const { revision, longRevision, migration, task, variables, ...fixed } = names('shop');
   expect(fixed).toEqual({
     server: 'shop',
     service: 'shop',
@@ -62,6 +62,7 @@ it('names every part of a record', () => {
   expect(revision('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--0f8fad5b');
   expect(longRevision('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--0f8fad5bd9cb469f');
   expect(migration('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--migrate-0f8fad5b');
+  expect(task('clean')).toBe('shop--clean');
   expect(variables('x7k2')).toBe('shop--vars-x7k2');
 });
 

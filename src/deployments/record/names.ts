@@ -1,6 +1,8 @@
 // All names derived from a record's name. Children are named `<name>--<part>`. A record's name does not contain `--`, so no
 // two records have a child of the same name.
 
+const LONGEST_CRON_JOB = 52;
+
 export interface Names {
   /** Deployment of the main service. */
   readonly server: string;
@@ -26,6 +28,8 @@ export interface Names {
   readonly tracingProject: string;
   /** Job that migrates for the revision of this id (a uuid). */
   migration(id: string): string;
+  /** CronJob of the task of this name, at most 52 characters. */
+  task(name: string): string;
   /** Name of the AppRevision of this id (a uuid). */
   revision(id: string): string;
   /** Its name where another revision of the record has the same first eight digits. */
@@ -57,10 +61,20 @@ export function names(recordName: string): Names {
     certificate: `${recordName}--tls`,
     tracingProject: recordName,
     migration: (id) => `${recordName}--migrate-${id.slice(0, 8).toLowerCase()}`,
+    task: (name) => shortened(`${recordName}--${name}`),
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
     longRevision: (id) => `${recordName}--${id.replaceAll('-', '').slice(0, 16).toLowerCase()}`,
     variables: (suffix) => `${recordName}--vars-${suffix}`,
   };
+}
+
+/** A CronJob's name leaves room for the numbers of its Jobs. A checksum tells one that is cut from others. */
+function shortened(name: string): string {
+  if (name.length <= LONGEST_CRON_JOB) return name;
+  let sum = 0x811c9dc5;
+  for (const letter of name) sum = Math.imul(sum ^ letter.charCodeAt(0), 0x01000193) >>> 0;
+  const digits = sum.toString(16).padStart(8, '0');
+  return `${name.slice(0, LONGEST_CRON_JOB - 9)}-${digits}`;
 }
 
 /** The name that a revision gets. `isTaken`: whether another revision of the record has a name, to which the controller then adds digits. */

@@ -33,12 +33,13 @@ export function rollingBack(
     resourceSpec: _spec,
     runtime: _runtime,
     env: _env,
+    tasks: _tasks,
     installCommand: _install,
     buildCommand: _build,
     deploymentType: _type,
     ...kept
   } = before.sourceConfig;
-  const { env, installCommand, buildCommand, deploymentType } = requested;
+  const { env, tasks, installCommand, buildCommand, deploymentType } = requested;
   const { resourceSpec, runtime } = withScaleOf(requested, before.sourceConfig);
   const { secretReferences: _references, ...rest } = before;
   return {
@@ -49,6 +50,7 @@ export function rollingBack(
         ...(resourceSpec !== undefined && { resourceSpec }),
         ...(runtime !== undefined && { runtime }),
         ...(env !== undefined && { env }),
+        ...(tasks !== undefined && { tasks }),
         ...(installCommand !== undefined && { installCommand }),
         ...(buildCommand !== undefined && { buildCommand }),
         ...(deploymentType !== undefined && { deploymentType }),

@@ -27,13 +27,14 @@ export type WantedRevision =
  * the scale.
  */
 export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
-  const { resourceSpec, runtime, env, installCommand, buildCommand } = spec.sourceConfig;
+  const { resourceSpec, runtime, env, tasks, installCommand, buildCommand } = spec.sourceConfig;
   const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
   return canonical({
     sourceRevisionConfig: spec.sourceRevisionConfig,
     ...(resourceSpec && { resourceSpec }),
     ...(runtime && { runtime }),
     ...(env && { env }),
+    ...(tasks && { tasks }),
     secrets: spec.secrets,
     secretReferences: spec.secretReferences ?? [],
     ...(installCommand !== undefined && { installCommand }),
@@ -176,9 +177,9 @@ function deployed(requested: Requested, own: readonly AppRevision[], rollback: R
   return { image, commit, migrated: isKept || (migrated && from !== own[0]) };
 }
 
-/** Whether a migration that has run for one of them has nothing to do for the other. Somebody who changes nothing asks for it again. */
+/** Whether a migration that has run for one of them has nothing to do for the other, which has other sizes or tasks. Somebody who changes nothing asks for it again. */
 function changesSizesAlone(requested: Requested, before: Requested): boolean {
-  const valuesOf = ({ resourceSpec = {}, deploymentType: _preset, ...rest }: Requested): unknown => {
+  const valuesOf = ({ resourceSpec = {}, deploymentType: _preset, tasks: _tasks, ...rest }: Requested): unknown => {
     const others = Object.entries(resourceSpec).filter(([, value]) => typeof value !== 'number');
     const { parts: _parts, ...values } = withoutScale({ ...rest, resourceSpec: Object.fromEntries(others) });
     return values;

@@ -25,6 +25,7 @@ export const DEPLOYMENTS = namespaced('apps', 'v1', 'Deployment', 'deployments')
 export const STATEFUL_SETS = namespaced('apps', 'v1', 'StatefulSet', 'statefulsets');
 export const REPLICA_SETS = namespaced('apps', 'v1', 'ReplicaSet', 'replicasets');
 export const JOBS = namespaced('batch', 'v1', 'Job', 'jobs');
+export const CRON_JOBS = namespaced('batch', 'v1', 'CronJob', 'cronjobs');
 export const HORIZONTAL_POD_AUTOSCALERS = namespaced(
   'autoscaling',
   'v2',
@@ -101,6 +102,7 @@ export const BUILT_IN_RESOURCES: readonly Resource[] = [
   STATEFUL_SETS,
   REPLICA_SETS,
   JOBS,
+  CRON_JOBS,
   HORIZONTAL_POD_AUTOSCALERS,
   POD_DISRUPTION_BUDGETS,
   NETWORK_POLICIES,

@@ -73,6 +73,11 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   serviceAccountName: NAMED.serviceAccounts,
   healthCommand: [['healthy', '--quick'], ['true']],
   healthPath: ['/healthz', '/ok?check_db=1'],
+  tasks: [
+    [{ name: 'clean', schedule: '0 3 * * *', command: ['clean'] }],
+    [{ name: 'clean', schedule: '@hourly', timeZone: 'Etc/UTC', command: ['clean'], concurrency: 'replace' }],
+    [{ name: 'ask', command: ['ask'], timeoutSeconds: 60 }],
+  ],
   queueDepth: [{ query: 'SELECT 1' }, { query: 'SELECT 2', perPod: 5 }],
   migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],
   preStop: [{ sleep: { seconds: 1 } }, { sleep: { seconds: 60 } }, { exec: { command: ['drain'] } }],

@@ -7,6 +7,7 @@ import {
   payloadSpec,
   refused,
   refusedRuntimes,
+  refusedTasks,
   refusedVariables,
 } from '../../support/bad-records.ts';
 import { aBody, type Facade, makeFacade } from './facade.ts';
@@ -407,6 +408,13 @@ describe('POST /v2/deployments', () => {
     );
     expectFindings(body.detail, row.http, 'env');
     expect([status, facade.writes()]).toEqual([422, []]);
+  });
+
+  it.each(refusedTasks)('as the API server refuses tasks: $name', async ({ tasks, http }) => {
+    const body = aBody({ source_config: { tasks: tasks.map(payloadSpec) } });
+    const answer = await facade.call('POST', '/v2/deployments', body);
+    expectFindings(answer.body.detail, http, 'tasks');
+    expect([answer.status, facade.writes()]).toEqual([422, []]);
   });
 
   it('a body with many errors gets an answer of limited size', async () => {

@@ -753,6 +753,34 @@ it('the log contains no value', async () => {
   expect(facade.log()).not.toMatch(/canary|Y2FuYXJ5/);
 });
 
+describe('tasks', () => {
+  const TASKS = [{ name: 'clean', schedule: '@hourly', time_zone: 'Etc/UTC', command: ['clean'] }];
+  const tasks = (list: unknown): object => ({ source_config: { tasks: list } });
+
+  it('are shown with null where unset, and sending the answer back changes nothing', async () => {
+    const id = await made(tasks(TASKS));
+    const { body } = await facade.call('GET', `/v2/deployments/${id}`);
+    expect(body.source_config.tasks).toEqual([{ ...TASKS[0], concurrency: null, timeout_seconds: null }]);
+    expect(stored().spec.sourceConfig.tasks).toEqual([
+      { name: 'clean', schedule: '@hourly', timeZone: 'Etc/UTC', command: ['clean'] },
+    ]);
+    expect((await patch(id, body)).status).toBe(200);
+    expect((await patch(id, tasks(null))).status).toBe(200);
+    expect(said().filter((write) => !write.endsWith('dry run'))).toEqual([]);
+  });
+
+  it('a list replaces the previous one and asks for a revision, and an empty one removes all', async () => {
+    const id = await made(tasks(TASKS));
+    const { body } = await patch(id, tasks([{ name: 'ask', command: ['ask'], timeout_seconds: 60 }]));
+    expect(body).toMatchObject({
+      source_config: { tasks: [{ name: 'ask', schedule: null, timeout_seconds: 60 }] },
+      latest_revision_id: serialRevisionId(id, 2),
+    });
+    expect((await patch(id, tasks([]))).body.source_config.tasks).toBeNull();
+    expect(stored().spec.sourceConfig).not.toHaveProperty('tasks');
+  });
+});
+
 describe('plain variables', () => {
   const ENV = [
     { name: 'LOG_LEVEL', value: 'info' },

@@ -13,6 +13,7 @@ import {
   refused,
   refusedHere,
   refusedRuntimes,
+  refusedTasks,
   refusedVariables,
 } from '../../support/bad-records.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
@@ -55,6 +56,11 @@ describe('what the schema of the record refuses', () => {
       name: `a runtime with ${name}`,
       sourceConfig: { runtime },
       secrets,
+    })),
+    ...refusedTasks.map(({ name, tasks }) => ({
+      name: `tasks with ${name}`,
+      sourceConfig: { tasks },
+      secrets: [],
     })),
     ...refusedVariables.map(({ name, env, envNames, secrets = [] }) => ({
       name: `plain variables with ${name}`,

@@ -12,6 +12,7 @@ import {
   payloadSpec,
   refused,
   refusedRuntimes,
+  refusedTasks,
   refusedVariables,
   scratch,
   sidecar,
@@ -248,6 +249,15 @@ describe('rejected over HTTP and with kubectl', () => {
     }
     const config = { env, ...(envNames && { runtime: { env_names: envNames } }) };
     expectFindings(await refusedOverHttp(config, secrets), http, 'env');
+  });
+  it.each(refusedTasks)('tasks with $name', async ({ tasks, kubectl, http }) => {
+    const manifest = aManifest({ name: 'refused', namespace: tenant.namespace }, { sourceConfig: { tasks } });
+    const direct = await atTheApiServer('POST', '', manifest);
+    expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
+    const payload = aPayload('refused', { source_config: { tasks: tasks.map(payloadSpec) } });
+    const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload);
+    expect(status).toBe(422);
+    expectFindings(body.detail, http, 'tasks');
   });
   it('fields of pods that records do not have are dropped', async () => {
     const fields = {

@@ -3,13 +3,14 @@
 
 import { beforeAll, expect, inject, it } from 'vitest';
 import { makeRevision } from '../../../src/deployments/children/app-revision.ts';
-import { desiredChildren } from '../../../src/deployments/children/desired.ts';
+import { desiredChildren, taskChildren } from '../../../src/deployments/children/desired.ts';
 import { hasDrifted } from '../../../src/deployments/plan/drift.ts';
 import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { COMPONENTS } from '../../../src/schema/meta.ts';
 import { Settings } from '../../../src/schema/settings.ts';
+import type { Task } from '../../../src/schema/tasks.ts';
 import { aRecord } from '../../support/builders.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Attached, attach } from '../../support/running-davit.ts';
@@ -41,13 +42,20 @@ async function asTaken<T extends KubeObject>(object: T): Promise<T> {
 
 it('is complete in a revision, and in all its workloads', async () => {
   const resourceSpec = { maxScale: 3, minScale: 2, queueCpu: 1, orchestratorCpu: 1, executorCpu: 1 };
-  const plain = aRecord({ sourceConfig: { resourceSpec } });
+  const tasks: Task[] = [
+    { name: 'clean', schedule: '@every 2h', timeZone: 'Europe/Berlin', command: ['clean'], concurrency: 'replace' },
+    { name: 'report', schedule: '*/5 0-6,22 * JAN-mar mon-fri', command: ['report'], timeoutSeconds: 60 },
+  ];
+  const plain = aRecord({ sourceConfig: { resourceSpec, tasks } });
   const record: AppDeployment = { ...plain, metadata: { ...plain.metadata, namespace: tenant.namespace } };
   const wanted = wantedRevision(record, [], settings);
   if (!('create' in wanted)) throw new Error('no revision');
   const revision = await asTaken(makeRevision(record, wanted.create));
   expect(revision.spec.resolved).toEqual(wanted.create.resolved);
-  const children = desiredChildren({ record, revision, tenantId: tenant.id, settings });
+  const inputs = { record, revision, tenantId: tenant.id, settings };
+  const scheduled = taskChildren(inputs);
+  expect(scheduled).toHaveLength(2);
+  const children = [...desiredChildren(inputs), ...scheduled];
   expect(children.length).toBeGreaterThan(12);
   const taken = await Promise.all(children.map(asTaken));
   const other = children.filter((child, index) => hasDrifted(child, taken[index]));

@@ -173,6 +173,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl delete job': { notRun: 'it is half of a command' },
   'kubectl get appr -o wide': { notRun: 'its columns are in the CustomResourceDefinition' },
   'kubectl davit run agent -- python manage.py clearsessions': RUNS,
+  'kubectl davit run agent --task clean': RUNS,
   'kubectl davit run agent --timeout 600 -- sh -c \'pg_dump "$POSTGRES_URI" | wc -c\'': RUNS,
   'kubectl davit exec agent -c postgres -- psql -h 127.0.0.1 -U postgres': REAL_PODS,
 

@@ -2,12 +2,14 @@
 
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { AppRevision, Resolved, Scaled, Sized } from '../../../schema/app-revision.ts';
 import type { ImageComponent, Role } from '../../../schema/meta.ts';
 import type { Migrate } from '../../../schema/runtime.ts';
+import type { Task } from '../../../schema/tasks.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 
@@ -19,6 +21,7 @@ export interface PodContract {
     image: string,
   ) => Manifest<IDeployment>;
   readonly migration: (inputs: Inputs, migrate: Migrate, image: string) => Manifest<IJob>;
+  readonly task: (inputs: Inputs, task: Task, schedule: string, image: string) => Manifest<ICronJob>;
   readonly postgres: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => Manifest<IStatefulSet>;
   readonly redis: (inputs: Inputs, redis: NonNullable<Resolved['redis']>) => Manifest<IStatefulSet>;
 }

@@ -6,6 +6,7 @@ import { envFor } from '../env.ts';
 import { makeMigration } from '../migration.ts';
 import { probesFor } from '../probes.ts';
 import { makeRedisStatefulSet } from '../redis/stateful-set.ts';
+import { makeTask } from '../task.ts';
 import { WAIT_FOR_DATABASE_SCRIPT, WAIT_FOR_REDIS_SCRIPT } from '../wait-scripts.ts';
 import { makeWorkload } from '../workload.ts';
 import type { PodContract, PodParts } from './contract.ts';
@@ -19,6 +20,7 @@ export const PARTS_V1: PodParts = {
 export const CONTRACT_V1: PodContract = {
   workload: (inputs, role, size, image) => makeWorkload(inputs, role, size, image, PARTS_V1),
   migration: (inputs, migrate, image) => makeMigration(inputs, migrate, image, PARTS_V1),
+  task: (inputs, task, schedule, image) => makeTask(inputs, task, schedule, image, PARTS_V1),
   postgres: makePostgresStatefulSet,
   redis: makeRedisStatefulSet,
 };

@@ -1,0 +1,62 @@
+// The CronJob of a task that has a schedule. Its pods are like those of the server of the active revision.
+
+import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
+import { TASK, TASK_CONTAINER, TASK_LABEL } from '../../schema/meta.ts';
+import { type Task, taskSecondsOf } from '../../schema/tasks.ts';
+import { names } from '../record/names.ts';
+import type { PodParts } from './contracts/contract.ts';
+import type { Inputs } from './inputs.ts';
+import type { Manifest } from './manifest.ts';
+import { ONCE, oneOffPodTemplate } from './one-off-pod.ts';
+import { ownedMeta } from './owner.ts';
+
+/** A run that could not begin for so long is skipped. Without it a CronJob fails after 100 missed runs. */
+const LATEST_START_SECONDS = 90;
+/** Ended runs that are kept, of each result. */
+const KEPT_RUNS = 3;
+
+const POLICIES = { forbid: 'Forbid', replace: 'Replace', allow: 'Allow' } as const;
+
+/** Suspended while the deployment is scaled to zero. `schedule`: that of the task. */
+export function makeTask(
+  inputs: Inputs,
+  task: Readonly<Task>,
+  schedule: string,
+  image: string,
+  parts: PodParts,
+): Manifest<ICronJob> {
+  const { record, revision } = inputs;
+  const meta = ownedMeta(record, names(record.metadata.name).task(task.name), TASK);
+  const labels = { ...meta.labels, [TASK_LABEL]: task.name };
+  const runs = { command: task.command };
+  const { metadata, spec } = oneOffPodTemplate(
+    inputs,
+    { component: TASK, container: TASK_CONTAINER, image, runs },
+    parts,
+  );
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata: { ...meta, labels },
+    spec: {
+      schedule,
+      ...(task.timeZone !== undefined && { timeZone: task.timeZone }),
+      concurrencyPolicy: POLICIES[task.concurrency ?? 'forbid'],
+      suspend: revision.spec.resolved.server.maxScale === 0,
+      startingDeadlineSeconds: LATEST_START_SECONDS,
+      successfulJobsHistoryLimit: KEPT_RUNS,
+      failedJobsHistoryLimit: KEPT_RUNS,
+      jobTemplate: {
+        metadata: { labels },
+        spec: {
+          ...ONCE,
+          activeDeadlineSeconds: taskSecondsOf(task),
+          template: {
+            metadata: { ...metadata, labels: { ...metadata?.labels, [TASK_LABEL]: task.name } },
+            ...(spec && { spec }),
+          },
+        },
+      },
+    },
+  };
+}

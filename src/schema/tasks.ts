@@ -1,0 +1,74 @@
+// Tasks of a record: commands that run in a pod of their own, on a schedule or when somebody asks.
+
+import { z } from 'zod';
+import { DNS_LABEL_PATTERN } from './primitives.ts';
+
+const steps = (value: string): string =>
+  `(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?(,(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?)*`;
+const either = (names: string): string => `${names}|${names.toUpperCase()}`;
+const FIELDS = [
+  '[0-5]?[0-9]',
+  '[01]?[0-9]|2[0-3]',
+  '0?[1-9]|[12][0-9]|3[01]',
+  `0?[1-9]|1[0-2]|${either('jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec')}`,
+  `[0-6]|${either('sun|mon|tue|wed|thu|fri|sat')}`,
+];
+const MACROS = 'yearly|annually|monthly|weekly|daily|midnight|hourly|every ([1-9][0-9]{0,4}[smh]){1,3}';
+/** As Kubernetes reads it, without TZ= and CRON_TZ=. Source: robfig/cron v3, ParseStandard. */
+export const SCHEDULE_PATTERN = `^(@(${MACROS})|${FIELDS.map(steps).join(' +')})$`;
+export const TIME_ZONE_PATTERN = '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$';
+
+export const CONCURRENCIES = ['forbid', 'replace', 'allow'] as const;
+
+/** Time of a run if the task sets none, in seconds. */
+const TASK_SECONDS = 3600;
+
+export const Task = z.object({
+  name: z
+    .string()
+    .min(1)
+    .max(40)
+    .regex(new RegExp(DNS_LABEL_PATTERN))
+    .describe('Name of the task, unique in the deployment.'),
+  schedule: z
+    .string()
+    .min(1)
+    .max(100)
+    .regex(new RegExp(SCHEDULE_PATTERN))
+    .describe('When it runs, as in a CronJob: five fields, or @hourly. If absent, it runs only when somebody asks.')
+    .optional(),
+  timeZone: z
+    .string()
+    .min(1)
+    .max(64)
+    .regex(new RegExp(TIME_ZONE_PATTERN))
+    .describe("Time zone of the schedule, such as Europe/Berlin. If absent, that of the cluster's control plane.")
+    .optional(),
+  command: z
+    .array(z.string().max(8192))
+    .min(1)
+    .max(100)
+    .describe("Replaces the image's entrypoint. $(NAME) is replaced by the value of a variable."),
+  concurrency: z
+    .enum(CONCURRENCIES)
+    .describe(
+      'What happens when the last run goes on: forbid skips the new one, replace ends the last one, allow runs both. Default: forbid.',
+    )
+    .optional(),
+  timeoutSeconds: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .describe(`Seconds after which a run is ended, with the pull of its image. Default: ${TASK_SECONDS}.`)
+    .optional(),
+});
+export type Task = z.infer<typeof Task>;
+
+/** Without rules: a snapshot of a record keeps what it has. */
+export const TaskList = z.array(Task).max(20);
+
+export const Tasks = TaskList.meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
+
+export function taskSecondsOf({ timeoutSeconds = TASK_SECONDS }: Readonly<Task>): number {
+  return timeoutSeconds;
+}
