@@ -27,13 +27,16 @@ import {
   externalMessage,
   GRACE_MESSAGE,
   HEALTH_MESSAGE,
+  HEARTBEAT_MESSAGE,
   NO_COMMAND_MESSAGE,
+  NO_HEARTBEAT_MESSAGE,
   NO_QUEUE_MESSAGE,
   noStoreMessage,
   OWN_DATABASE_MESSAGE,
   OWN_STORE_VALUES,
   PLATFORM_NAME_MESSAGE,
   PRE_STOP_MESSAGE,
+  RESTART_MESSAGE,
   RUNTIME_PARTS,
   type Runtime,
   SECRET_NAME_MESSAGE,
@@ -156,6 +159,7 @@ function* partBreaches(runtime: Parts): Generator<SpecBreach> {
     const part = asObject(runtime[name]);
     if (isSet(part['healthPath']) && isSet(part['healthCommand']))
       yield { at: [name, 'healthCommand'], message: HEALTH_MESSAGE };
+    yield* heartbeatBreaches(name, part);
     const hook = part['preStop'];
     if (!isSet(hook)) continue;
     const { sleep, exec } = asObject(hook);
@@ -165,6 +169,16 @@ function* partBreaches(runtime: Parts): Generator<SpecBreach> {
     if (typeof grace === 'number' && typeof seconds === 'number' && seconds >= grace)
       yield { at: [name, 'preStop'], message: GRACE_MESSAGE };
   }
+}
+
+function* heartbeatBreaches(name: string, part: Parts): Generator<SpecBreach> {
+  const [file, hasCommand] = [isSet(part['heartbeatFile']), isSet(part['healthCommand'])];
+  if (file && (hasCommand || isSet(part['healthPath'])))
+    yield { at: [name, 'heartbeatFile'], message: HEARTBEAT_MESSAGE };
+  if (isSet(part['heartbeatMaxAgeSeconds']) && !file)
+    yield { at: [name, 'heartbeatMaxAgeSeconds'], message: NO_HEARTBEAT_MESSAGE };
+  if (part['healthRestart'] === true && !file && !hasCommand)
+    yield { at: [name, 'healthRestart'], message: RESTART_MESSAGE };
 }
 
 /**

@@ -391,6 +391,9 @@ export interface RefusedRuntime {
 
 const NOT_BOTH = 'set exactly one of sleep and exec';
 const TWO_HEALTHS = 'set at most one of healthPath and healthCommand';
+const ONE_HEALTH = 'set only one of heartbeatFile, healthPath and healthCommand';
+const RESTARTS =
+  'healthRestart needs healthCommand or heartbeatFile: a part with a port is restarted only when the port does not open';
 const PLATFORMS =
   'this name is set by the platform: choose another, or name it in without as well, so that only this value is given';
 const EXTERNAL =
@@ -457,6 +460,40 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
   ]),
   onePart('a health path and a health command', { healthPath: '/live', healthCommand: ['ping'] }, TWO_HEALTHS, [
     ['queue.health_command', TWO_HEALTHS],
+  ]),
+  onePart('a heartbeat and a health command', { heartbeatFile: '/tmp/alive', healthCommand: ['ping'] }, ONE_HEALTH, [
+    ['queue.heartbeat_file', ONE_HEALTH],
+  ]),
+  onePart('a heartbeat and a health path', { heartbeatFile: '/tmp/alive', healthPath: '/live' }, ONE_HEALTH, [
+    ['queue.heartbeat_file', ONE_HEALTH],
+  ]),
+  onePart('a heartbeat in no place', { heartbeatFile: 'alive' }, 'should match', [
+    [
+      'queue.heartbeat_file',
+      'must be the path of a file such as /tmp/alive: it begins with /',
+      'string_pattern_mismatch',
+    ],
+  ]),
+  onePart('the age of no heartbeat', { heartbeatMaxAgeSeconds: 60 }, 'needs heartbeatFile', [
+    ['queue.heartbeat_max_age_seconds', 'heartbeatMaxAgeSeconds needs heartbeatFile'],
+  ]),
+  onePart(
+    'a heartbeat that is too old at once',
+    { heartbeatFile: '/tmp/alive', heartbeatMaxAgeSeconds: 0 },
+    'greater than or equal to 1',
+    [['queue.heartbeat_max_age_seconds', 'must be at least 1', 'greater_than_equal']],
+  ),
+  onePart('a restart for a health path', { healthPath: '/live', healthRestart: true }, RESTARTS, [
+    ['queue.health_restart', RESTARTS],
+  ]),
+  onePart('no failed health check', { healthFailureThreshold: 0 }, 'greater than or equal to 1', [
+    ['queue.health_failure_threshold', 'must be at least 1', 'greater_than_equal'],
+  ]),
+  onePart('a health check every day', { healthPeriodSeconds: 86_400 }, 'less than or equal to 3600', [
+    ['queue.health_period_seconds', 'must be at most 3600', 'less_than_equal'],
+  ]),
+  onePart('a health check of no time', { healthTimeoutSeconds: 0 }, 'greater than or equal to 1', [
+    ['queue.health_timeout_seconds', 'must be at least 1', 'greater_than_equal'],
   ]),
   onePart('no time to end', { terminationGracePeriodSeconds: 0 }, 'greater than or equal to 1', [
     ['queue.termination_grace_period_seconds', 'must be at least 1', 'greater_than_equal'],

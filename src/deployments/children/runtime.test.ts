@@ -1,5 +1,9 @@
 // What a runtime makes of the pods and the Service.
 
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aRecord, SETTINGS, TENANT } from '../../../test/support/builders.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
@@ -173,6 +177,52 @@ describe('the health of a part', () => {
       failureThreshold: 3,
     });
     expect([queue?.startupProbe, queue?.livenessProbe]).toEqual([undefined, undefined]);
+  });
+
+  it('a command has the times of the record, and restarts its container if the record asks for it', () => {
+    const health = { healthPeriodSeconds: 45, healthTimeoutSeconds: 20, healthFailureThreshold: 5 };
+    const [queue] = podOf(childrenOf({ queue: { healthCommand: ['ping'], ...health } }), 'queue').containers;
+    const probe = { exec: { command: ['ping'] }, periodSeconds: 45, timeoutSeconds: 20, failureThreshold: 5 };
+    expect([queue?.startupProbe, queue?.readinessProbe, queue?.livenessProbe]).toEqual([undefined, probe, undefined]);
+    const restarting = { healthCommand: ['ping'], ...health, healthRestart: true };
+    const [killed] = podOf(childrenOf({ queue: restarting }), 'queue').containers;
+    // The settings' 600 s before its rollout has failed.
+    const startup = { ...probe, failureThreshold: 14 };
+    expect([killed?.startupProbe, killed?.readinessProbe, killed?.livenessProbe]).toEqual([startup, probe, probe]);
+  });
+
+  it('a health path has the times of the record, and the port its own', () => {
+    const [given] = podOf(
+      childrenOf({ queue: { healthPeriodSeconds: 30, healthTimeoutSeconds: 9 } }),
+      'queue',
+    ).containers;
+    const [usual] = podOf(childrenOf(), 'queue').containers;
+    expect(given?.readinessProbe).toEqual({ ...usual?.readinessProbe, periodSeconds: 30, timeoutSeconds: 9 });
+    expect([given?.startupProbe, given?.livenessProbe]).toEqual([usual?.startupProbe, usual?.livenessProbe]);
+  });
+
+  it.each([
+    ['just written', 0, 0, ''],
+    ['a little younger than it may be', -100, 0, ''],
+    ['older', -140, 1, 'FILE was not written for 120 s\n'],
+    ['not there', undefined, 1, 'FILE was not written for 120 s\n'],
+  ] as const)('a heartbeat that is %s', (_name, seconds, code, printed) => {
+    const folder = mkdtempSync(join(tmpdir(), 'heartbeat-'));
+    const file = join(folder, 'a live $(one)');
+    try {
+      if (seconds !== undefined) writeFileSync(file, '');
+      const time = Date.now() / 1000 + (seconds ?? 0);
+      if (seconds !== undefined) utimesSync(file, time, time);
+      const queue = { heartbeatFile: file, heartbeatMaxAgeSeconds: 120 };
+      const [container] = podOf(childrenOf({ queue }), 'queue').containers;
+      const probe = container?.readinessProbe.exec as { command: string[] } | undefined;
+      const [program = '', ...words] = probe?.command ?? [];
+      const { status, stdout } = spawnSync(program, words, { encoding: 'utf8' });
+      expect([status, stdout.replace(file, 'FILE')]).toEqual([code, printed]);
+      expect([container?.startupProbe, container?.livenessProbe]).toEqual([undefined, undefined]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('restarts no other part', () => {

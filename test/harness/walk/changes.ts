@@ -12,7 +12,13 @@ import {
 } from '../../../src/schema/meta.ts';
 import { VOLUME_KINDS } from '../../../src/schema/pod-policy.ts';
 import { ORDERED_PAIRS, type ResourceSpec } from '../../../src/schema/resource-spec.ts';
-import { doesWithout, OWN_STORE_VALUES, type Runtime, STORE_VALUES } from '../../../src/schema/runtime.ts';
+import {
+  doesWithout,
+  OWN_STORE_VALUES,
+  type Runtime,
+  type RuntimePart,
+  STORE_VALUES,
+} from '../../../src/schema/runtime.ts';
 import { type StructuralSchema, structuralSchema } from '../../../src/schema/structural-schema.ts';
 
 /** One field of a spec, set or (value undefined) taken away. */
@@ -72,6 +78,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   'annotations{}': ['hello', 'good\nbye', ''],
   serviceAccountName: NAMED.serviceAccounts,
   healthCommand: [['healthy', '--quick'], ['true']],
+  heartbeatFile: ['/tmp/alive', '/run/beat'],
   healthPath: ['/healthz', '/ok?check_db=1'],
   queueDepth: [{ query: 'SELECT 1' }, { query: 'SELECT 2', perPod: 5 }],
   migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],
@@ -240,8 +247,7 @@ function madeRuntime(given: Runtime, named: ReadonlySet<string>): Runtime {
   const unknown = Object.entries(OWN_STORE_VALUES).flatMap(([variable, values]) => (named.has(variable) ? values : []));
   const runtime: Record<string, unknown> = { ...given };
   for (const role of ROLES) {
-    const { healthPath, ...asking } = given[role] ?? {};
-    const part = asking.healthCommand || healthPath === undefined ? given[role] && asking : given[role];
+    const part = given[role] && madeHealth(given[role]);
     if (part) runtime[role] = part;
     if (part && (part.preStop?.sleep?.seconds ?? 0) >= (part.terminationGracePeriodSeconds ?? Infinity))
       runtime[role] = { ...part, terminationGracePeriodSeconds: 7200 };
@@ -256,6 +262,20 @@ function madeRuntime(given: Runtime, named: ReadonlySet<string>): Runtime {
     ...(given.envNames && { envNames: Object.fromEntries(envNames) }),
     ...(given.without && { without: oncePer(given.without, (name) => name) }),
   };
+}
+
+/** One way to ask for the health of a part, and what goes with it. */
+function madeHealth(given: RuntimePart): RuntimePart {
+  const { healthPath, healthCommand, heartbeatFile, heartbeatMaxAgeSeconds, healthRestart, ...rest } = given;
+  if (heartbeatFile !== undefined)
+    return {
+      ...rest,
+      heartbeatFile,
+      ...(heartbeatMaxAgeSeconds !== undefined && { heartbeatMaxAgeSeconds }),
+      ...(healthRestart !== undefined && { healthRestart }),
+    };
+  if (healthCommand) return { ...rest, healthCommand, ...(healthRestart !== undefined && { healthRestart }) };
+  return { ...rest, ...(healthPath !== undefined && { healthPath }) };
 }
 
 function madeParts(given: ResourceSpec): ResourceSpec {
