@@ -129,6 +129,16 @@ export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
     ],
   },
   {
+    field: 'postgresUriScheme',
+    given: { postgresUriScheme: 'postgresql+asyncpg' },
+    example: 'postgresql+asyncpg',
+    effects: ['POSTGRES_URI', 'DATABASE_URI'].map((name) => ({
+      object: SERVER,
+      at: `${POD}.containers[server].env[${name}].value`,
+      is: 'postgresql+asyncpg://postgres:$(davit.postgres-password)@shop--postgres.team.svc:5432/postgres',
+    })),
+  },
+  {
     field: 'without',
     given: { without: ['N_JOBS_PER_WORKER'] },
     example: ['N_JOBS_PER_WORKER'],

@@ -14,7 +14,7 @@ import {
   UUID_PATTERN,
   VARIABLE_NAME_PATTERN,
 } from './primitives.ts';
-import { HEALTH_PATH_PATTERN, HEARTBEAT_FILE_PATTERN } from './runtime.ts';
+import { HEALTH_PATH_PATTERN, HEARTBEAT_FILE_PATTERN, POSTGRES_SCHEME_PATTERN } from './runtime.ts';
 
 export interface Finding {
   readonly loc: readonly (string | number)[];
@@ -40,6 +40,8 @@ const PATTERNS: Readonly<Record<string, string>> = {
     'must be lower-case letters, digits and single hyphens, beginning and ending with a letter or digit',
   [PRINTABLE_PATTERN]: 'must not contain control characters',
   [VARIABLE_VALUE_PATTERN]: 'must not have NUL characters',
+  [POSTGRES_SCHEME_PATTERN]:
+    'must be the scheme of a PostgreSQL URI without ://, such as postgres or postgresql+asyncpg',
   [HEARTBEAT_FILE_PATTERN]: 'must be the path of a file such as /tmp/alive: it begins with /',
   [HEALTH_PATH_PATTERN]: 'must be a path such as /ok: it begins with / and has no spaces and no #',
 };

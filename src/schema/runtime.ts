@@ -32,6 +32,9 @@ export const HEALTH_PATH_PATTERN = '^/[!-"$-~]*$';
 /** An absolute path of a file, printable. */
 export const HEARTBEAT_FILE_PATTERN = '^/[^\\x00-\\x1f\\x7f]+$';
 
+/** Schemes under which programs and drivers know PostgreSQL, without ://. */
+export const POSTGRES_SCHEME_PATTERN = '^postgres(ql)?(\\+[a-z][a-z0-9_]*)?$';
+
 /** Values of the platform that a record can have under names of its own. */
 export const PLATFORM_VALUES = [
   'postgres_uri',
@@ -94,6 +97,8 @@ export function noStoreMessage(part: StorePart): string {
   return `with ${STORE_FIELDS[part]} none this value does not exist: remove the name, or set ${STORE_FIELDS[part]} back`;
 }
 export const NO_QUEUE_MESSAGE = `queueDepth asks the deployment's own PostgreSQL: remove it, or set ${STORE_FIELDS.postgres} back`;
+export const NO_SCHEME_MESSAGE = `with ${STORE_FIELDS.postgres} none there is no URI: remove postgresUriScheme, or set ${STORE_FIELDS.postgres} back`;
+export const EXTERNAL_SCHEME_MESSAGE = `the URI in ${EXTERNAL_POSTGRES_VARIABLE} is given as it is: write the scheme into it, and remove postgresUriScheme`;
 
 /** Whether a record does without a store. */
 export function doesWithout(part: StorePart, runtime: Readonly<Runtime> | undefined): boolean {
@@ -298,6 +303,11 @@ const STORE_RULES: readonly CelRule[] = [
     message: NO_QUEUE_MESSAGE,
     fieldPath: '.queueDepth',
   },
+  {
+    rule: "!has(self.postgresUriScheme) || !has(self.database) || self.database != 'none'",
+    message: NO_SCHEME_MESSAGE,
+    fieldPath: '.postgresUriScheme',
+  },
   ...STORE_PARTS.map((store) => ({
     rule: `!has(self.${STORE_FIELDS[store]}) || self.${STORE_FIELDS[store]} != 'none' || !has(self.envNames) || self.envNames.all(n, !(self.envNames[n] in ${celNames(STORE_VALUES[store])}))`,
     message: noStoreMessage(store),
@@ -344,6 +354,14 @@ export const Runtime = z
         `Names of variables that the image reads, each with the platform's value that it gets besides the usual names: ${PLATFORM_VALUES.join(', ')}.`,
       )
       .optional(),
+    postgresUriScheme: z
+      .string()
+      .max(63)
+      .regex(new RegExp(POSTGRES_SCHEME_PATTERN))
+      .describe(
+        "Scheme of POSTGRES_URI, DATABASE_URI and postgres_uri of the deployment's own PostgreSQL, such as postgres or postgresql+asyncpg. Default: postgresql.",
+      )
+      .optional(),
     without: z
       .array(z.enum(PLATFORM_VARIABLES))
       .max(PLATFORM_VARIABLES.length)
@@ -363,6 +381,11 @@ export const RUNTIME_RULES: readonly CelRule[] = [
       fieldPath: `.sourceConfig.runtime.${STORE_FIELDS[store]}`,
     })),
   ),
+  ...['secrets', 'secretReferences'].map((list) => ({
+    rule: `!has(self.sourceConfig.runtime) || !has(self.sourceConfig.runtime.postgresUriScheme) || !has(self.${list}) || !self.${list}.exists(s, s.name == '${EXTERNAL_POSTGRES_VARIABLE}')`,
+    message: EXTERNAL_SCHEME_MESSAGE,
+    fieldPath: '.sourceConfig.runtime.postgresUriScheme',
+  })),
   ...['secrets', 'secretReferences'].map((list) => ({
     rule: `!has(self.sourceConfig.runtime) || !has(self.sourceConfig.runtime.queueDepth) || !has(self.${list}) || !self.${list}.exists(s, s.name == '${EXTERNAL_POSTGRES_VARIABLE}')`,
     message: OWN_DATABASE_MESSAGE,

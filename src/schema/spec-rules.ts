@@ -24,6 +24,7 @@ import { ORDERED_PAIRS } from './resource-spec.ts';
 import {
   contradictionMessage,
   doesWithout,
+  EXTERNAL_SCHEME_MESSAGE,
   externalMessage,
   GRACE_MESSAGE,
   HEALTH_MESSAGE,
@@ -31,6 +32,7 @@ import {
   NO_COMMAND_MESSAGE,
   NO_HEARTBEAT_MESSAGE,
   NO_QUEUE_MESSAGE,
+  NO_SCHEME_MESSAGE,
   noStoreMessage,
   OWN_DATABASE_MESSAGE,
   OWN_STORE_VALUES,
@@ -126,13 +128,16 @@ export function* plainVariableBreaches(
 /** What the schema does not say of a runtime. `variables`: the names of the record's secrets and secret references. */
 export function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>): Generator<SpecBreach> {
   yield* partBreaches(runtime);
-  const { migrate, queueDepth } = runtime;
+  const { migrate, queueDepth, postgresUriScheme: scheme } = runtime;
   if (isSet(migrate) && !isSet(asObject(migrate)['command']) && !isSet(asObject(migrate)['args']))
     yield { at: ['migrate'], message: NO_COMMAND_MESSAGE };
   if (variables.has(EXTERNAL_POSTGRES_VARIABLE) && isSet(queueDepth))
     yield { at: ['queueDepth'], message: OWN_DATABASE_MESSAGE };
+  if (variables.has(EXTERNAL_POSTGRES_VARIABLE) && isSet(scheme))
+    yield { at: ['postgresUriScheme'], message: EXTERNAL_SCHEME_MESSAGE };
   const missing = STORE_PARTS.filter((part) => doesWithout(part, runtime as Runtime));
   if (missing.includes('postgres') && isSet(queueDepth)) yield { at: ['queueDepth'], message: NO_QUEUE_MESSAGE };
+  if (missing.includes('postgres') && isSet(scheme)) yield { at: ['postgresUriScheme'], message: NO_SCHEME_MESSAGE };
   for (const part of missing)
     if (variables.has(EXTERNAL_VARIABLES[part]))
       yield { at: [STORE_FIELDS[part]], message: contradictionMessage(part) };

@@ -394,6 +394,10 @@ const TWO_HEALTHS = 'set at most one of healthPath and healthCommand';
 const ONE_HEALTH = 'set only one of heartbeatFile, healthPath and healthCommand';
 const RESTARTS =
   'healthRestart needs healthCommand or heartbeatFile: a part with a port is restarted only when the port does not open';
+const SCHEME = 'must be the scheme of a PostgreSQL URI without ://, such as postgres or postgresql+asyncpg';
+const NO_URI = 'with database none there is no URI: remove postgresUriScheme, or set database back';
+const THEIR_SCHEME =
+  'the URI in POSTGRES_URI_CUSTOM is given as it is: write the scheme into it, and remove postgresUriScheme';
 const PLATFORMS =
   'this name is set by the platform: choose another, or name it in without as well, so that only this value is given';
 const EXTERNAL =
@@ -599,6 +603,35 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     payload: { database: 'none', queue_depth: { query: 'SELECT 1' } },
     kubectl: "queueDepth asks the deployment's own PostgreSQL",
     http: [['queue_depth', "queueDepth asks the deployment's own PostgreSQL: remove it, or set database back"]],
+  },
+  {
+    name: 'a scheme of another database',
+    runtime: { postgresUriScheme: 'mysql' },
+    payload: { postgres_uri_scheme: 'mysql' },
+    kubectl: 'should match',
+    http: [['postgres_uri_scheme', SCHEME, 'string_pattern_mismatch']],
+  },
+  {
+    name: 'a scheme with the beginning of a URI',
+    runtime: { postgresUriScheme: 'postgres://' },
+    payload: { postgres_uri_scheme: 'postgres://' },
+    kubectl: 'should match',
+    http: [['postgres_uri_scheme', SCHEME, 'string_pattern_mismatch']],
+  },
+  {
+    name: 'a scheme of no URI',
+    runtime: { database: 'none', postgresUriScheme: 'postgres' },
+    payload: { database: 'none', postgres_uri_scheme: 'postgres' },
+    kubectl: NO_URI,
+    http: [['postgres_uri_scheme', NO_URI]],
+  },
+  {
+    name: 'a scheme of an external URI',
+    runtime: { postgresUriScheme: 'postgresql+asyncpg' },
+    payload: { postgres_uri_scheme: 'postgresql+asyncpg' },
+    secrets: ['POSTGRES_URI_CUSTOM'],
+    kubectl: THEIR_SCHEME,
+    http: [['postgres_uri_scheme', THEIR_SCHEME]],
   },
   {
     name: 'values of stores that are not there',

@@ -30,6 +30,10 @@ interface PodSpec {
   }[];
 }
 
+interface Waiting {
+  readonly initContainers: readonly object[];
+}
+
 const PARTS = { queueMinScale: 1, orchestratorMinScale: 1, executorCpu: 1 };
 
 function childrenOf(runtime?: Runtime, spec: Partial<AppDeploymentSpec> = {}): readonly KubeObject[] {
@@ -288,6 +292,48 @@ describe('names of variables', () => {
     const uri = { name: 'POSTGRES_URI_CUSTOM', secretName: 'mine', secretKey: 'uri' };
     const env = envOf({ envNames: { DB: 'postgres_uri' } }, 'server', { secretReferences: [uri] });
     expect(env.find(({ name }) => name === 'DB')).toEqual({ name: 'DB', ...fromSecret('mine', 'uri') });
+  });
+
+  const PASSWORD = { name: 'davit.postgres-password', ...fromSecret(POSTGRES, 'password') };
+  const OWN = 'postgres:$(davit.postgres-password)@shop--postgres.team.svc:5432/postgres';
+  it.each([
+    ['postgres', '?sslmode=disable'],
+    ['postgresql', '?sslmode=disable'],
+    ['postgresql+psycopg', '?sslmode=disable'],
+    ['postgresql+psycopg2', '?sslmode=disable'],
+    ['postgresql+asyncpg', ''],
+    ['postgres+pg8000', ''],
+  ])('the scheme %s is that of every URI of PostgreSQL, in every part and in the migration', (scheme, query) => {
+    const runtime: Runtime = { postgresUriScheme: scheme, envNames: { DB: 'postgres_uri' }, migrate: { args: ['up'] } };
+    const job = migrationJob(inputsOf(runtime)) as unknown as { spec: { template: { spec: PodSpec } } };
+    const lists = [...ROLES.map((role) => envOf(runtime, role)), job.spec.template.spec.containers[0]?.env ?? []];
+    const value = `${scheme}://${OWN}${query}`;
+    for (const env of lists) {
+      // A variable can refer to earlier ones only.
+      expect(env[0]).toEqual(PASSWORD);
+      expect(env.filter(({ name }) => /^(POSTGRES_URI|DATABASE_URI|DB)$/.test(name))).toEqual(
+        ['POSTGRES_URI', 'DATABASE_URI', 'DB'].map((name) => ({ name, value })),
+      );
+    }
+    const others = (env: PodSpec['containers'][0]['env']): unknown =>
+      env.filter(({ name }) => !/postgres-password|^(POSTGRES_URI|DATABASE_URI|DB)$/.test(name));
+    expect(others(envOf(runtime))).toEqual(others(envOf({})));
+  });
+
+  it('a scheme changes nothing of what waits for the database, and of the Secret', () => {
+    const others = (runtime: Runtime): unknown[] =>
+      childrenOf(runtime)
+        .filter(({ kind }) => kind !== 'Deployment')
+        .map((child) => JSON.stringify(child));
+    expect(others({ postgresUriScheme: 'postgres' })).toEqual(others({}));
+    const waits = (runtime: Runtime): unknown =>
+      (podOf(childrenOf(runtime), 'server') as object as Waiting).initContainers;
+    expect(waits({ postgresUriScheme: 'postgres' })).toEqual(waits({}));
+  });
+
+  it('an image without a URI of PostgreSQL gets no password for one', () => {
+    const env = envOf({ postgresUriScheme: 'postgres', without: ['POSTGRES_URI', 'DATABASE_URI'] });
+    expect(JSON.stringify(env)).not.toMatch(/postgres-password|shop--postgres/);
   });
 
   it('without leaves out usual names, and one of them can have another value', () => {

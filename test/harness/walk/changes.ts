@@ -79,6 +79,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   serviceAccountName: NAMED.serviceAccounts,
   healthCommand: [['healthy', '--quick'], ['true']],
   heartbeatFile: ['/tmp/alive', '/run/beat'],
+  postgresUriScheme: ['postgres', 'postgresql+asyncpg', 'postgresql+psycopg'],
   healthPath: ['/healthz', '/ok?check_db=1'],
   queueDepth: [{ query: 'SELECT 1' }, { query: 'SELECT 2', perPod: 5 }],
   migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],
@@ -256,7 +257,10 @@ function madeRuntime(given: Runtime, named: ReadonlySet<string>): Runtime {
   const none = STORE_PARTS.filter((part) => doesWithout(part, runtime as Runtime));
   unknown.push(...none.flatMap((part) => STORE_VALUES[part]));
   const envNames = Object.entries(given.envNames ?? {}).filter(([, value]) => !unknown.includes(value));
-  if (named.has(EXTERNAL_POSTGRES_VARIABLE) || none.includes('postgres')) delete runtime['queueDepth'];
+  if (named.has(EXTERNAL_POSTGRES_VARIABLE) || none.includes('postgres')) {
+    delete runtime['queueDepth'];
+    delete runtime['postgresUriScheme'];
+  }
   return {
     ...runtime,
     ...(given.envNames && { envNames: Object.fromEntries(envNames) }),

@@ -42,6 +42,7 @@ const NO_HEALTH = {
   health_restart: null,
 };
 const SHOWN = {
+  postgres_uri_scheme: null,
   database: null,
   redis: null,
   ...RUNTIME,
@@ -114,6 +115,7 @@ describe('a change', () => {
     ['an empty one', {}, STORED],
     ['what was read', SHOWN, STORED],
     ['one field', { port: 3000 }, { ...STORED, port: 3000 }],
+    ['a scheme', { postgres_uri_scheme: 'postgres' }, { ...STORED, postgresUriScheme: 'postgres' }],
     ['null for a field', { health_path: null }, without('healthPath')],
     ['one field of a part', { server: { args: ['-v'] } }, { ...STORED, server: { ...STORED.server, args: ['-v'] } }],
     ['null in a part', { server: { args: null } }, { ...STORED, server: { ...STORED.server, args: undefined } }],
