@@ -56,9 +56,11 @@ function valueAt(children: readonly KubeObject[], object: string, path: string):
   for (const [, plain, bracketed] of path.matchAll(/([^.[\]]+)|\[([^\]]+)\]/g)) {
     const step = plain ?? bracketed ?? '';
     here = Array.isArray(here)
-      ? here.find((item: { name?: string; mountPath?: string; type?: string }) =>
-          [item.mountPath, item.name, item.type].includes(step),
-        )
+      ? /^\d+$/.test(step)
+        ? here[Number(step)]
+        : here.find((item: { name?: string; mountPath?: string; type?: string }) =>
+            [item.mountPath, item.name, item.type].includes(step),
+          )
       : (here as Record<string, unknown> | undefined)?.[step];
   }
   return here;
@@ -164,7 +166,7 @@ describe('runtime', () => {
   it('every field of the schema has a row, and every row a field', () => {
     const fields = leavesOf(structuralSchema(Runtime)).map(withoutListOfTexts);
     expect(RUNTIME_ROWS.map(({ field }) => field).toSorted()).toEqual(fields.toSorted());
-    expect(RUNTIME_ROWS).toHaveLength(43);
+    expect(RUNTIME_ROWS).toHaveLength(68);
   });
   it.each(RUNTIME_ROWS.map((row): [string, Row<Runtime>] => [row.field, row]))(
     '%s becomes what the table says',

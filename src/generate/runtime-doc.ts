@@ -18,6 +18,10 @@ const PARTS: readonly Row<Runtime>[] = ROLES.flatMap((role) => {
     example,
     effects: [{ object, at, is: example }],
   });
+  const heartbeat = (name: string, example: unknown, at: number, more: object): Row<Runtime> => ({
+    ...row(name, example, '', { [name]: example, ...more }),
+    effects: [{ object, at: `${container}.readinessProbe.exec.command[${at}]`, is: String(example) }],
+  });
   return [
     row('command', ['serve'], `${container}.command`),
     row('args', ['--port', '$(PORT)'], `${container}.args`),
@@ -30,6 +34,15 @@ const PARTS: readonly Row<Runtime>[] = ROLES.flatMap((role) => {
     },
     row('healthPath', '/alive', `${container}.readinessProbe.httpGet.path`),
     row('healthCommand', ['ping'], `${container}.readinessProbe.exec.command`),
+    heartbeat('heartbeatFile', '/tmp/alive', 3, {}),
+    heartbeat('heartbeatMaxAgeSeconds', 30, 4, { heartbeatFile: '/tmp/alive' }),
+    row('healthPeriodSeconds', 30, `${container}.readinessProbe.periodSeconds`),
+    row('healthTimeoutSeconds', 20, `${container}.readinessProbe.timeoutSeconds`),
+    row('healthFailureThreshold', 5, `${container}.readinessProbe.failureThreshold`),
+    {
+      ...row('healthRestart', true, '', { healthRestart: true, healthCommand: ['ping'] }),
+      effects: [{ object, at: `${container}.livenessProbe.exec.command`, is: ['ping'] }],
+    },
     row('terminationGracePeriodSeconds', 600, `${POD}.terminationGracePeriodSeconds`),
     row('preStop.sleep.seconds', 20, `${container}.lifecycle.preStop.sleep.seconds`, {
       preStop: { sleep: { seconds: 20 } },
@@ -114,6 +127,16 @@ export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
         is: { name: 'shop--postgres', key: 'password' },
       },
     ],
+  },
+  {
+    field: 'postgresUriScheme',
+    given: { postgresUriScheme: 'postgresql+asyncpg' },
+    example: 'postgresql+asyncpg',
+    effects: ['POSTGRES_URI', 'DATABASE_URI'].map((name) => ({
+      object: SERVER,
+      at: `${POD}.containers[server].env[${name}].value`,
+      is: 'postgresql+asyncpg://postgres:$(davit.postgres-password)@shop--postgres.team.svc:5432/postgres',
+    })),
   },
   {
     field: 'without',

@@ -14,7 +14,7 @@ import {
   UUID_PATTERN,
   VARIABLE_NAME_PATTERN,
 } from './primitives.ts';
-import { HEALTH_PATH_PATTERN } from './runtime.ts';
+import { HEALTH_PATH_PATTERN, HEARTBEAT_FILE_PATTERN, POSTGRES_SCHEME_PATTERN } from './runtime.ts';
 import { SCHEDULE_PATTERN, TIME_ZONE_PATTERN } from './tasks.ts';
 
 export interface Finding {
@@ -41,6 +41,9 @@ const PATTERNS: Readonly<Record<string, string>> = {
     'must be lower-case letters, digits and single hyphens, beginning and ending with a letter or digit',
   [PRINTABLE_PATTERN]: 'must not contain control characters',
   [VARIABLE_VALUE_PATTERN]: 'must not have NUL characters',
+  [POSTGRES_SCHEME_PATTERN]:
+    'must be the scheme of a PostgreSQL URI without ://, such as postgres or postgresql+asyncpg',
+  [HEARTBEAT_FILE_PATTERN]: 'must be the path of a file such as /tmp/alive: it begins with /',
   [HEALTH_PATH_PATTERN]: 'must be a path such as /ok: it begins with / and has no spaces and no #',
   [SCHEDULE_PATTERN]:
     'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own',

@@ -23,8 +23,17 @@ export const SERVER_DRAIN_SECONDS = 5;
 
 const MAX_GRACE_SECONDS = 7200;
 
+/** Age at which a heartbeat file is too old if the record sets none, in seconds. */
+const HEARTBEAT_SECONDS = 60;
+
 /** A path and query of an HTTP request, without spaces and fragment. */
 export const HEALTH_PATH_PATTERN = '^/[!-"$-~]*$';
+
+/** An absolute path of a file, printable. */
+export const HEARTBEAT_FILE_PATTERN = '^/[^\\x00-\\x1f\\x7f]+$';
+
+/** Schemes under which programs and drivers know PostgreSQL, without ://. */
+export const POSTGRES_SCHEME_PATTERN = '^postgres(ql)?(\\+[a-z][a-z0-9_]*)?$';
 
 /** Values of the platform that a record can have under names of its own. */
 export const PLATFORM_VALUES = [
@@ -68,6 +77,10 @@ export const GRACE_MESSAGE = 'the sleep of preStop must be shorter than terminat
 export const PLATFORM_NAME_MESSAGE =
   'this name is set by the platform: choose another, or name it in without as well, so that only this value is given';
 export const HEALTH_MESSAGE = 'set at most one of healthPath and healthCommand';
+export const HEARTBEAT_MESSAGE = 'set only one of heartbeatFile, healthPath and healthCommand';
+export const NO_HEARTBEAT_MESSAGE = 'heartbeatMaxAgeSeconds needs heartbeatFile';
+export const RESTART_MESSAGE =
+  'healthRestart needs healthCommand or heartbeatFile: a part with a port is restarted only when the port does not open';
 export const SELECTING_NAME_MESSAGE = `these names select an external database or Redis: ${SELECTING.join(', ')}; choose another`;
 export const SECRET_NAME_MESSAGE =
   'this name is also in secrets or in secret references: remove it there, or choose another';
@@ -84,6 +97,8 @@ export function noStoreMessage(part: StorePart): string {
   return `with ${STORE_FIELDS[part]} none this value does not exist: remove the name, or set ${STORE_FIELDS[part]} back`;
 }
 export const NO_QUEUE_MESSAGE = `queueDepth asks the deployment's own PostgreSQL: remove it, or set ${STORE_FIELDS.postgres} back`;
+export const NO_SCHEME_MESSAGE = `with ${STORE_FIELDS.postgres} none there is no URI: remove postgresUriScheme, or set ${STORE_FIELDS.postgres} back`;
+export const EXTERNAL_SCHEME_MESSAGE = `the URI in ${EXTERNAL_POSTGRES_VARIABLE} is given as it is: write the scheme into it, and remove postgresUriScheme`;
 
 /** Whether a record does without a store. */
 export function doesWithout(part: StorePart, runtime: Readonly<Runtime> | undefined): boolean {
@@ -107,6 +122,7 @@ const PreStop = z
 
 const { command, args } = Container.shape;
 const Port = z.int().min(1).max(65_535);
+const ProbeSeconds = z.int().min(1).max(3600);
 const HealthPath = z.string().max(1024).regex(new RegExp(HEALTH_PATH_PATTERN));
 
 export const RuntimePart = z
@@ -127,6 +143,38 @@ export const RuntimePart = z
       .max(100)
       .describe(
         'Command in the container, without a shell, that succeeds when a pod of this part can work. No probe then asks the port.',
+      )
+      .optional(),
+    heartbeatFile: z
+      .string()
+      .max(1024)
+      .regex(new RegExp(HEARTBEAT_FILE_PATTERN))
+      .describe(
+        'File in the container that the program writes again and again: a pod of this part can work while it is new. The image needs sh, date and stat. No probe then asks the port.',
+      )
+      .optional(),
+    heartbeatMaxAgeSeconds: z
+      .int()
+      .min(1)
+      .max(86_400)
+      .describe(`Seconds after its last write at which heartbeatFile is too old. Default: ${HEARTBEAT_SECONDS}.`)
+      .optional(),
+    healthPeriodSeconds: ProbeSeconds.describe(
+      'Seconds between two health checks. Default: 5 of a health path, else 10.',
+    ).optional(),
+    healthTimeoutSeconds: ProbeSeconds.describe(
+      'Seconds that a health check may take. Default: 3 of a health path, else 10.',
+    ).optional(),
+    healthFailureThreshold: z
+      .int()
+      .min(1)
+      .max(1000)
+      .describe('Failed health checks in a row after which a pod of this part cannot work. Default: 3.')
+      .optional(),
+    healthRestart: z
+      .boolean()
+      .describe(
+        'true: the container is also restarted then. It has the time of a rollout to succeed first. Needs healthCommand or heartbeatFile.',
       )
       .optional(),
     terminationGracePeriodSeconds: z
@@ -153,9 +201,28 @@ export const RuntimePart = z
         message: HEALTH_MESSAGE,
         fieldPath: '.healthCommand',
       },
+      {
+        rule: '!has(self.heartbeatFile) || (!has(self.healthPath) && !has(self.healthCommand))',
+        message: HEARTBEAT_MESSAGE,
+        fieldPath: '.heartbeatFile',
+      },
+      {
+        rule: '!has(self.heartbeatMaxAgeSeconds) || has(self.heartbeatFile)',
+        message: NO_HEARTBEAT_MESSAGE,
+        fieldPath: '.heartbeatMaxAgeSeconds',
+      },
+      {
+        rule: '!has(self.healthRestart) || !self.healthRestart || has(self.healthCommand) || has(self.heartbeatFile)',
+        message: RESTART_MESSAGE,
+        fieldPath: '.healthRestart',
+      },
     ]),
   );
 export type RuntimePart = z.infer<typeof RuntimePart>;
+
+export function heartbeatAgeOf({ heartbeatMaxAgeSeconds = HEARTBEAT_SECONDS }: Readonly<RuntimePart>): number {
+  return heartbeatMaxAgeSeconds;
+}
 
 const PART_WORDS: Readonly<Record<Role, string>> = {
   server: 'The main service.',
@@ -236,6 +303,11 @@ const STORE_RULES: readonly CelRule[] = [
     message: NO_QUEUE_MESSAGE,
     fieldPath: '.queueDepth',
   },
+  {
+    rule: "!has(self.postgresUriScheme) || !has(self.database) || self.database != 'none'",
+    message: NO_SCHEME_MESSAGE,
+    fieldPath: '.postgresUriScheme',
+  },
   ...STORE_PARTS.map((store) => ({
     rule: `!has(self.${STORE_FIELDS[store]}) || self.${STORE_FIELDS[store]} != 'none' || !has(self.envNames) || self.envNames.all(n, !(self.envNames[n] in ${celNames(STORE_VALUES[store])}))`,
     message: noStoreMessage(store),
@@ -282,6 +354,14 @@ export const Runtime = z
         `Names of variables that the image reads, each with the platform's value that it gets besides the usual names: ${PLATFORM_VALUES.join(', ')}.`,
       )
       .optional(),
+    postgresUriScheme: z
+      .string()
+      .max(63)
+      .regex(new RegExp(POSTGRES_SCHEME_PATTERN))
+      .describe(
+        "Scheme of POSTGRES_URI, DATABASE_URI and postgres_uri of the deployment's own PostgreSQL, such as postgres or postgresql+asyncpg. Default: postgresql.",
+      )
+      .optional(),
     without: z
       .array(z.enum(PLATFORM_VARIABLES))
       .max(PLATFORM_VARIABLES.length)
@@ -301,6 +381,11 @@ export const RUNTIME_RULES: readonly CelRule[] = [
       fieldPath: `.sourceConfig.runtime.${STORE_FIELDS[store]}`,
     })),
   ),
+  ...['secrets', 'secretReferences'].map((list) => ({
+    rule: `!has(self.sourceConfig.runtime) || !has(self.sourceConfig.runtime.postgresUriScheme) || !has(self.${list}) || !self.${list}.exists(s, s.name == '${EXTERNAL_POSTGRES_VARIABLE}')`,
+    message: EXTERNAL_SCHEME_MESSAGE,
+    fieldPath: '.sourceConfig.runtime.postgresUriScheme',
+  })),
   ...['secrets', 'secretReferences'].map((list) => ({
     rule: `!has(self.sourceConfig.runtime) || !has(self.sourceConfig.runtime.queueDepth) || !has(self.${list}) || !self.${list}.exists(s, s.name == '${EXTERNAL_POSTGRES_VARIABLE}')`,
     message: OWN_DATABASE_MESSAGE,

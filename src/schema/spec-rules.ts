@@ -24,16 +24,21 @@ import { ORDERED_PAIRS } from './resource-spec.ts';
 import {
   contradictionMessage,
   doesWithout,
+  EXTERNAL_SCHEME_MESSAGE,
   externalMessage,
   GRACE_MESSAGE,
   HEALTH_MESSAGE,
+  HEARTBEAT_MESSAGE,
   NO_COMMAND_MESSAGE,
+  NO_HEARTBEAT_MESSAGE,
   NO_QUEUE_MESSAGE,
+  NO_SCHEME_MESSAGE,
   noStoreMessage,
   OWN_DATABASE_MESSAGE,
   OWN_STORE_VALUES,
   PLATFORM_NAME_MESSAGE,
   PRE_STOP_MESSAGE,
+  RESTART_MESSAGE,
   RUNTIME_PARTS,
   type Runtime,
   SECRET_NAME_MESSAGE,
@@ -123,13 +128,16 @@ export function* plainVariableBreaches(
 /** What the schema does not say of a runtime. `variables`: the names of the record's secrets and secret references. */
 export function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>): Generator<SpecBreach> {
   yield* partBreaches(runtime);
-  const { migrate, queueDepth } = runtime;
+  const { migrate, queueDepth, postgresUriScheme: scheme } = runtime;
   if (isSet(migrate) && !isSet(asObject(migrate)['command']) && !isSet(asObject(migrate)['args']))
     yield { at: ['migrate'], message: NO_COMMAND_MESSAGE };
   if (variables.has(EXTERNAL_POSTGRES_VARIABLE) && isSet(queueDepth))
     yield { at: ['queueDepth'], message: OWN_DATABASE_MESSAGE };
+  if (variables.has(EXTERNAL_POSTGRES_VARIABLE) && isSet(scheme))
+    yield { at: ['postgresUriScheme'], message: EXTERNAL_SCHEME_MESSAGE };
   const missing = STORE_PARTS.filter((part) => doesWithout(part, runtime as Runtime));
   if (missing.includes('postgres') && isSet(queueDepth)) yield { at: ['queueDepth'], message: NO_QUEUE_MESSAGE };
+  if (missing.includes('postgres') && isSet(scheme)) yield { at: ['postgresUriScheme'], message: NO_SCHEME_MESSAGE };
   for (const part of missing)
     if (variables.has(EXTERNAL_VARIABLES[part]))
       yield { at: [STORE_FIELDS[part]], message: contradictionMessage(part) };
@@ -156,6 +164,7 @@ function* partBreaches(runtime: Parts): Generator<SpecBreach> {
     const part = asObject(runtime[name]);
     if (isSet(part['healthPath']) && isSet(part['healthCommand']))
       yield { at: [name, 'healthCommand'], message: HEALTH_MESSAGE };
+    yield* heartbeatBreaches(name, part);
     const hook = part['preStop'];
     if (!isSet(hook)) continue;
     const { sleep, exec } = asObject(hook);
@@ -165,6 +174,16 @@ function* partBreaches(runtime: Parts): Generator<SpecBreach> {
     if (typeof grace === 'number' && typeof seconds === 'number' && seconds >= grace)
       yield { at: [name, 'preStop'], message: GRACE_MESSAGE };
   }
+}
+
+function* heartbeatBreaches(name: string, part: Parts): Generator<SpecBreach> {
+  const [file, hasCommand] = [isSet(part['heartbeatFile']), isSet(part['healthCommand'])];
+  if (file && (hasCommand || isSet(part['healthPath'])))
+    yield { at: [name, 'heartbeatFile'], message: HEARTBEAT_MESSAGE };
+  if (isSet(part['heartbeatMaxAgeSeconds']) && !file)
+    yield { at: [name, 'heartbeatMaxAgeSeconds'], message: NO_HEARTBEAT_MESSAGE };
+  if (part['healthRestart'] === true && !file && !hasCommand)
+    yield { at: [name, 'healthRestart'], message: RESTART_MESSAGE };
 }
 
 /**

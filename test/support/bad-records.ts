@@ -391,6 +391,13 @@ export interface RefusedRuntime {
 
 const NOT_BOTH = 'set exactly one of sleep and exec';
 const TWO_HEALTHS = 'set at most one of healthPath and healthCommand';
+const ONE_HEALTH = 'set only one of heartbeatFile, healthPath and healthCommand';
+const RESTARTS =
+  'healthRestart needs healthCommand or heartbeatFile: a part with a port is restarted only when the port does not open';
+const SCHEME = 'must be the scheme of a PostgreSQL URI without ://, such as postgres or postgresql+asyncpg';
+const NO_URI = 'with database none there is no URI: remove postgresUriScheme, or set database back';
+const THEIR_SCHEME =
+  'the URI in POSTGRES_URI_CUSTOM is given as it is: write the scheme into it, and remove postgresUriScheme';
 const PLATFORMS =
   'this name is set by the platform: choose another, or name it in without as well, so that only this value is given';
 const EXTERNAL =
@@ -457,6 +464,40 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
   ]),
   onePart('a health path and a health command', { healthPath: '/live', healthCommand: ['ping'] }, TWO_HEALTHS, [
     ['queue.health_command', TWO_HEALTHS],
+  ]),
+  onePart('a heartbeat and a health command', { heartbeatFile: '/tmp/alive', healthCommand: ['ping'] }, ONE_HEALTH, [
+    ['queue.heartbeat_file', ONE_HEALTH],
+  ]),
+  onePart('a heartbeat and a health path', { heartbeatFile: '/tmp/alive', healthPath: '/live' }, ONE_HEALTH, [
+    ['queue.heartbeat_file', ONE_HEALTH],
+  ]),
+  onePart('a heartbeat in no place', { heartbeatFile: 'alive' }, 'should match', [
+    [
+      'queue.heartbeat_file',
+      'must be the path of a file such as /tmp/alive: it begins with /',
+      'string_pattern_mismatch',
+    ],
+  ]),
+  onePart('the age of no heartbeat', { heartbeatMaxAgeSeconds: 60 }, 'needs heartbeatFile', [
+    ['queue.heartbeat_max_age_seconds', 'heartbeatMaxAgeSeconds needs heartbeatFile'],
+  ]),
+  onePart(
+    'a heartbeat that is too old at once',
+    { heartbeatFile: '/tmp/alive', heartbeatMaxAgeSeconds: 0 },
+    'greater than or equal to 1',
+    [['queue.heartbeat_max_age_seconds', 'must be at least 1', 'greater_than_equal']],
+  ),
+  onePart('a restart for a health path', { healthPath: '/live', healthRestart: true }, RESTARTS, [
+    ['queue.health_restart', RESTARTS],
+  ]),
+  onePart('no failed health check', { healthFailureThreshold: 0 }, 'greater than or equal to 1', [
+    ['queue.health_failure_threshold', 'must be at least 1', 'greater_than_equal'],
+  ]),
+  onePart('a health check every day', { healthPeriodSeconds: 86_400 }, 'less than or equal to 3600', [
+    ['queue.health_period_seconds', 'must be at most 3600', 'less_than_equal'],
+  ]),
+  onePart('a health check of no time', { healthTimeoutSeconds: 0 }, 'greater than or equal to 1', [
+    ['queue.health_timeout_seconds', 'must be at least 1', 'greater_than_equal'],
   ]),
   onePart('no time to end', { terminationGracePeriodSeconds: 0 }, 'greater than or equal to 1', [
     ['queue.termination_grace_period_seconds', 'must be at least 1', 'greater_than_equal'],
@@ -562,6 +603,35 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     payload: { database: 'none', queue_depth: { query: 'SELECT 1' } },
     kubectl: "queueDepth asks the deployment's own PostgreSQL",
     http: [['queue_depth', "queueDepth asks the deployment's own PostgreSQL: remove it, or set database back"]],
+  },
+  {
+    name: 'a scheme of another database',
+    runtime: { postgresUriScheme: 'mysql' },
+    payload: { postgres_uri_scheme: 'mysql' },
+    kubectl: 'should match',
+    http: [['postgres_uri_scheme', SCHEME, 'string_pattern_mismatch']],
+  },
+  {
+    name: 'a scheme with the beginning of a URI',
+    runtime: { postgresUriScheme: 'postgres://' },
+    payload: { postgres_uri_scheme: 'postgres://' },
+    kubectl: 'should match',
+    http: [['postgres_uri_scheme', SCHEME, 'string_pattern_mismatch']],
+  },
+  {
+    name: 'a scheme of no URI',
+    runtime: { database: 'none', postgresUriScheme: 'postgres' },
+    payload: { database: 'none', postgres_uri_scheme: 'postgres' },
+    kubectl: NO_URI,
+    http: [['postgres_uri_scheme', NO_URI]],
+  },
+  {
+    name: 'a scheme of an external URI',
+    runtime: { postgresUriScheme: 'postgresql+asyncpg' },
+    payload: { postgres_uri_scheme: 'postgresql+asyncpg' },
+    secrets: ['POSTGRES_URI_CUSTOM'],
+    kubectl: THEIR_SCHEME,
+    http: [['postgres_uri_scheme', THEIR_SCHEME]],
   },
   {
     name: 'values of stores that are not there',

@@ -5,17 +5,17 @@ import type { Health } from '../record/health.ts';
 import type { Pod } from './observed.ts';
 import { living } from './pod-failures.ts';
 
-type Asked = Pick<Health, 'port' | 'path'>;
-
 /** Longest quotation of a health command, in characters. */
 const LONGEST_WORDS = 256;
 
 /** The kubelet's words, what they mean, and what to do then. The first that matches counts. */
-const ANSWERS: readonly {
+interface Answer {
   readonly words: RegExp;
-  readonly says: (asked: Asked, match: readonly string[]) => string;
+  readonly says: (asked: Health, match: readonly string[]) => string;
   readonly todo: string;
-}[] = [
+}
+
+const HTTP_ANSWERS: readonly Answer[] = [
   {
     words: /connection refused/,
     says: ({ port }) => `port ${port} refused the connection`,
@@ -38,18 +38,38 @@ const ANSWERS: readonly {
   },
 ];
 
+const COMMAND_ANSWERS: readonly Answer[] = [
+  {
+    // The kubelet's words have a number that differs each time.
+    words: /exec: \\?"([^"\\]+)\\?": (?:executable file not found|stat .*no such file)/,
+    says: (_asked, [, program = '']) => `the image has no program ${program}`,
+    todo: 'Set health_command to a program that the image has, such as its interpreter',
+  },
+  {
+    words: /command timed out|context deadline exceeded/,
+    says: ({ timeoutSeconds }) => `it did not end within ${timeoutSeconds} s`,
+    todo: 'Raise health_timeout_seconds, or choose a faster check',
+  },
+];
+
+/** What has to come true before a pod is ready, as the beginning of a sentence. */
+export function healthWords({ port, path, command, heartbeat }: Health): string {
+  if (heartbeat) return `${heartbeat.file} must have been written in the last ${heartbeat.maxAgeSeconds} s in its pods`;
+  return command ? 'Its health command must succeed in its pods' : `Its pods must answer ${path} on port ${port}`;
+}
+
 /**
  * `; the last check failed: …`, with advice. Empty if the kubelet has reported none for these pods. A container that has just
  * started has no fault yet, and gets no advice.
  */
-export function probeWords(pods: readonly Pod[], asked: Asked): string {
+export function probeWords(pods: readonly Pod[], asked: Health): string {
   const pod = living(pods).find(({ failedProbe }) => failedProbe !== undefined);
   if (pod?.failedProbe === undefined) return '';
   const words = pod.failedProbe;
   const begin = pod.justStarted
     ? '; its program has just started, and no check has passed yet'
     : '; the last check failed';
-  for (const { words: pattern, says, todo } of ANSWERS) {
+  for (const { words: pattern, says, todo } of asked.command || asked.heartbeat ? COMMAND_ANSWERS : HTTP_ANSWERS) {
     const match = pattern.exec(words);
     if (match) return `${begin}: ${says(asked, match)}${pod.justStarted ? '' : `. ${todo}`}`;
   }

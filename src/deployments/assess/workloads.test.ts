@@ -162,6 +162,19 @@ describe('checkWorkloads', () => {
       words: 'Readiness probe failed: sh: ping: not found',
       says: 'Its health command must succeed in its pods; the last check failed: sh: ping: not found. See the log',
     },
+    {
+      name: 'a command that the image lacks',
+      health: { heartbeatFile: '/tmp/alive', heartbeatMaxAgeSeconds: 30 },
+      words:
+        'Readiness probe errored: rpc error: code = Unknown desc = failed to exec in container: failed to start exec "5d8f": OCI runtime exec failed: exec failed: unable to start container process: exec: "sh": executable file not found in $PATH: unknown',
+      says: '/tmp/alive must have been written in the last 30 s in its pods; the last check failed: the image has no program sh. Set health_command to a program that the image has',
+    },
+    {
+      name: 'a command that takes too long',
+      health: { healthCommand: ['ping'], healthTimeoutSeconds: 4 },
+      words: 'Readiness probe failed: command timed out: "ping" timed out after 4s',
+      says: 'in its pods; the last check failed: it did not end within 4 s. Raise health_timeout_seconds, or',
+    },
   ])('says what the health check got: $name', ({ words, justStarted, health, says }) => {
     const asking = aRecord({ sourceConfig: { runtime: { server: health } } });
     const of = aRevision(asking);
@@ -284,6 +297,7 @@ describe('checkWorkloads', () => {
   it.each([
     [{ port: 5679, healthPath: '/live' }, 'Its pods must answer /live on port 5679.'],
     [{ healthCommand: ['ping'] }, 'Its health command must succeed in its pods.'],
+    [{ heartbeatFile: '/tmp/alive' }, '/tmp/alive must have been written in the last 60 s in its pods.'],
   ])('says what a part with the health %j waits for', (queue, says) => {
     const two = aRecord({ sourceConfig: { resourceSpec: { queueCpu: 1 }, runtime: { queue } } });
     const of = aRevision(two);

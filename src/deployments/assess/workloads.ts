@@ -31,7 +31,7 @@ import {
 } from './observed.ts';
 import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { mayStartPods } from './pod-starts.ts';
-import { probeWords } from './probe-failures.ts';
+import { healthWords, probeWords } from './probe-failures.ts';
 import { isOwn } from './stores.ts';
 
 interface Seen {
@@ -218,12 +218,9 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
 }
 
 function waitingFor({ observed, stores, revision, role }: Seen): string {
-  const { port, path, command } = healthOf(revision.spec, role);
-  const condition = command
-    ? 'Its health command must succeed in its pods'
-    : `Its pods must answer ${path} on port ${port}`;
-  const answer = probeWords(podsOf(observed, role, podsIdOf(revision, role)), { port, path });
-  return firstProblem(stores)?.message ?? `${condition}${answer}. See the log of container ${role}.`;
+  const health = healthOf(revision.spec, role);
+  const answer = probeWords(podsOf(observed, role, podsIdOf(revision, role)), health);
+  return firstProblem(stores)?.message ?? `${healthWords(health)}${answer}. See the log of container ${role}.`;
 }
 
 function hasTemplateOf(workload: Workload | undefined, revision: AppRevision, role: Role): boolean {

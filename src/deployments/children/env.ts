@@ -25,6 +25,12 @@ import type { Inputs } from './inputs.ts';
 import { REDIS_PORT } from './redis/service.ts';
 import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost, redisHost } from './store-hosts.ts';
 
+/**
+ * The password from which a URI with a scheme of the record is put together in the container. A record cannot have a variable of
+ * this name: its names have neither dots nor hyphens.
+ */
+const PASSWORD_VARIABLE = 'davit.postgres-password';
+
 /** Number of concurrent jobs of a pod that processes the queue. */
 const JOBS_PER_WORKER = 10;
 
@@ -35,9 +41,14 @@ export function envFor(inputs: Inputs, role: ImageComponent): IEnvVar[] {
     (part) => STORE_URIS[part],
   );
   const without = new Set<string | undefined>([...(requested.runtime?.without ?? []), ...missing]);
-  return [
+  const platforms = [
     ...platformVariables(inputs, role).filter(({ name }) => !without.has(name)),
     ...namedVariables(inputs, role),
+  ];
+  const needsPassword = platforms.some(({ value }) => value?.includes(`$(${PASSWORD_VARIABLE})`));
+  return [
+    ...(needsPassword ? [variable(PASSWORD_VARIABLE, VALUES.postgres_password(inputs, role))] : []),
+    ...platforms,
     ...[...requested.secrets, ...requested.secretReferences].map((reference) => fromSecret(reference.name, reference)),
     ...(requested.env ?? []).map(({ name, value }) => ({ name, value })),
   ];
@@ -62,7 +73,7 @@ function variable(name: string, value: Value): IEnvVar {
 
 /** Where each value stands: passwords, and URIs with passwords, only in Secrets. The parts are those of own stores. */
 const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageComponent) => Value>> = {
-  postgres_uri: ({ record, revision }) => postgresUri(record.metadata.name, revision.spec.requested),
+  postgres_uri: postgresValue,
   postgres_host: ({ record }) => postgresHost(record),
   postgres_port: () => String(POSTGRES_PORT),
   postgres_user: () => POSTGRES_USER,
@@ -86,15 +97,16 @@ function jobsPerWorker(resolved: Readonly<Resolved>, role: ImageComponent): stri
   return String(isOther ? 0 : JOBS_PER_WORKER);
 }
 
-function platformVariables({ record, revision, tenantId }: Inputs, role: ImageComponent): IEnvVar[] {
+function platformVariables(inputs: Inputs, role: ImageComponent): IEnvVar[] {
+  const { record, revision, tenantId } = inputs;
   const { resolved, requested } = revision.spec;
   const id = podsIdOf(revision, role);
   const { name } = record.metadata;
-  const postgres = postgresUri(record.metadata.name, requested);
+  const postgres = postgresValue(inputs);
   return [
     { name: 'PORT', value: String(healthOf(revision.spec, role).port) },
-    fromSecret('POSTGRES_URI', postgres),
-    fromSecret('DATABASE_URI', postgres),
+    variable('POSTGRES_URI', postgres),
+    variable('DATABASE_URI', postgres),
     fromSecret('REDIS_URI', redisUri(name, requested)),
     { name: 'DAVIT_ROLE', value: role },
     { name: 'DAVIT_DEPLOYMENT_NAME', value: name },
@@ -120,6 +132,21 @@ function platformVariables({ record, revision, tenantId }: Inputs, role: ImageCo
 }
 
 type KeyOfSecret = Pick<SecretReference, 'secretName' | 'secretKey'>;
+
+/**
+ * The database URI of the container: of the Secret, or put together with the scheme of the record. The Secret is made once and has
+ * one scheme. Passwords that Davit makes need no encoding. sslmode is an option of libpq: other drivers of
+ * SQLAlchemy pass it on as an argument that their library does not know, and connect without TLS automatically.
+ */
+function postgresValue({ record, revision: { spec } }: Inputs): Value {
+  const { requested } = spec;
+  const scheme = requested.runtime?.postgresUriScheme;
+  if (scheme === undefined || externalReference(requested, EXTERNAL_POSTGRES_VARIABLE))
+    return postgresUri(record.metadata.name, requested);
+  const query = /\+(?!psycopg)/.test(scheme) ? '' : '?sslmode=disable';
+  const authority = `${POSTGRES_USER}:$(${PASSWORD_VARIABLE})@${postgresHost(record)}:${POSTGRES_PORT}`;
+  return `${scheme}://${authority}/${POSTGRES_DATABASE}${query}`;
+}
 
 /** Source of the database URI: the user's Secret, or that of the record's own PostgreSQL. */
 export function postgresUri(recordName: string, requested: NamesSecrets): KeyOfSecret {

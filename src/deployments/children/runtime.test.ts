@@ -1,5 +1,9 @@
 // What a runtime makes of the pods and the Service.
 
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aRecord, SETTINGS, TENANT } from '../../../test/support/builders.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
@@ -24,6 +28,10 @@ interface PodSpec {
     readonly lifecycle?: object;
     readonly env: readonly { name: string; value?: string; valueFrom?: object }[];
   }[];
+}
+
+interface Waiting {
+  readonly initContainers: readonly object[];
 }
 
 const PARTS = { queueMinScale: 1, orchestratorMinScale: 1, executorCpu: 1 };
@@ -175,6 +183,52 @@ describe('the health of a part', () => {
     expect([queue?.startupProbe, queue?.livenessProbe]).toEqual([undefined, undefined]);
   });
 
+  it('a command has the times of the record, and restarts its container if the record asks for it', () => {
+    const health = { healthPeriodSeconds: 45, healthTimeoutSeconds: 20, healthFailureThreshold: 5 };
+    const [queue] = podOf(childrenOf({ queue: { healthCommand: ['ping'], ...health } }), 'queue').containers;
+    const probe = { exec: { command: ['ping'] }, periodSeconds: 45, timeoutSeconds: 20, failureThreshold: 5 };
+    expect([queue?.startupProbe, queue?.readinessProbe, queue?.livenessProbe]).toEqual([undefined, probe, undefined]);
+    const restarting = { healthCommand: ['ping'], ...health, healthRestart: true };
+    const [killed] = podOf(childrenOf({ queue: restarting }), 'queue').containers;
+    // The settings' 600 s before its rollout has failed.
+    const startup = { ...probe, failureThreshold: 14 };
+    expect([killed?.startupProbe, killed?.readinessProbe, killed?.livenessProbe]).toEqual([startup, probe, probe]);
+  });
+
+  it('a health path has the times of the record, and the port its own', () => {
+    const [given] = podOf(
+      childrenOf({ queue: { healthPeriodSeconds: 30, healthTimeoutSeconds: 9 } }),
+      'queue',
+    ).containers;
+    const [usual] = podOf(childrenOf(), 'queue').containers;
+    expect(given?.readinessProbe).toEqual({ ...usual?.readinessProbe, periodSeconds: 30, timeoutSeconds: 9 });
+    expect([given?.startupProbe, given?.livenessProbe]).toEqual([usual?.startupProbe, usual?.livenessProbe]);
+  });
+
+  it.each([
+    ['just written', 0, 0, ''],
+    ['a little younger than it may be', -100, 0, ''],
+    ['older', -140, 1, 'FILE was not written for 120 s\n'],
+    ['not there', undefined, 1, 'FILE was not written for 120 s\n'],
+  ] as const)('a heartbeat that is %s', (_name, seconds, code, printed) => {
+    const folder = mkdtempSync(join(tmpdir(), 'heartbeat-'));
+    const file = join(folder, 'a live $(one)');
+    try {
+      if (seconds !== undefined) writeFileSync(file, '');
+      const time = Date.now() / 1000 + (seconds ?? 0);
+      if (seconds !== undefined) utimesSync(file, time, time);
+      const queue = { heartbeatFile: file, heartbeatMaxAgeSeconds: 120 };
+      const [container] = podOf(childrenOf({ queue }), 'queue').containers;
+      const probe = container?.readinessProbe.exec as { command: string[] } | undefined;
+      const [program = '', ...words] = probe?.command ?? [];
+      const { status, stdout } = spawnSync(program, words, { encoding: 'utf8' });
+      expect([status, stdout.replace(file, 'FILE')]).toEqual([code, printed]);
+      expect([container?.startupProbe, container?.livenessProbe]).toEqual([undefined, undefined]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   it('restarts no other part', () => {
     const plain = childrenOf(all).map((child) => JSON.stringify(child));
     const changed = childrenOf({ ...all, queue: { port: 5679 } });
@@ -238,6 +292,48 @@ describe('names of variables', () => {
     const uri = { name: 'POSTGRES_URI_CUSTOM', secretName: 'mine', secretKey: 'uri' };
     const env = envOf({ envNames: { DB: 'postgres_uri' } }, 'server', { secretReferences: [uri] });
     expect(env.find(({ name }) => name === 'DB')).toEqual({ name: 'DB', ...fromSecret('mine', 'uri') });
+  });
+
+  const PASSWORD = { name: 'davit.postgres-password', ...fromSecret(POSTGRES, 'password') };
+  const OWN = 'postgres:$(davit.postgres-password)@shop--postgres.team.svc:5432/postgres';
+  it.each([
+    ['postgres', '?sslmode=disable'],
+    ['postgresql', '?sslmode=disable'],
+    ['postgresql+psycopg', '?sslmode=disable'],
+    ['postgresql+psycopg2', '?sslmode=disable'],
+    ['postgresql+asyncpg', ''],
+    ['postgres+pg8000', ''],
+  ])('the scheme %s is that of every URI of PostgreSQL, in every part and in the migration', (scheme, query) => {
+    const runtime: Runtime = { postgresUriScheme: scheme, envNames: { DB: 'postgres_uri' }, migrate: { args: ['up'] } };
+    const job = migrationJob(inputsOf(runtime)) as unknown as { spec: { template: { spec: PodSpec } } };
+    const lists = [...ROLES.map((role) => envOf(runtime, role)), job.spec.template.spec.containers[0]?.env ?? []];
+    const value = `${scheme}://${OWN}${query}`;
+    for (const env of lists) {
+      // A variable can refer to earlier ones only.
+      expect(env[0]).toEqual(PASSWORD);
+      expect(env.filter(({ name }) => /^(POSTGRES_URI|DATABASE_URI|DB)$/.test(name))).toEqual(
+        ['POSTGRES_URI', 'DATABASE_URI', 'DB'].map((name) => ({ name, value })),
+      );
+    }
+    const others = (env: PodSpec['containers'][0]['env']): unknown =>
+      env.filter(({ name }) => !/postgres-password|^(POSTGRES_URI|DATABASE_URI|DB)$/.test(name));
+    expect(others(envOf(runtime))).toEqual(others(envOf({})));
+  });
+
+  it('a scheme changes nothing of what waits for the database, and of the Secret', () => {
+    const others = (runtime: Runtime): unknown[] =>
+      childrenOf(runtime)
+        .filter(({ kind }) => kind !== 'Deployment')
+        .map((child) => JSON.stringify(child));
+    expect(others({ postgresUriScheme: 'postgres' })).toEqual(others({}));
+    const waits = (runtime: Runtime): unknown =>
+      (podOf(childrenOf(runtime), 'server') as object as Waiting).initContainers;
+    expect(waits({ postgresUriScheme: 'postgres' })).toEqual(waits({}));
+  });
+
+  it('an image without a URI of PostgreSQL gets no password for one', () => {
+    const env = envOf({ postgresUriScheme: 'postgres', without: ['POSTGRES_URI', 'DATABASE_URI'] });
+    expect(JSON.stringify(env)).not.toMatch(/postgres-password|shop--postgres/);
   });
 
   it('without leaves out usual names, and one of them can have another value', () => {

@@ -2,21 +2,40 @@
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { type ImageComponent, MIGRATION, TASK } from '../../schema/meta.ts';
+import { heartbeatAgeOf } from '../../schema/runtime.ts';
 
-/** `command` is run in the container instead of a request for `path`. */
+/** Either of `command` and `heartbeat` takes the place of a request for `path`. */
 export interface Health {
   readonly port: number;
   readonly path: string;
+  /** Is run in the container. */
   readonly command?: readonly string[];
+  /** A file in the container, and the seconds after its last write at which it is too old. */
+  readonly heartbeat?: { readonly file: string; readonly maxAgeSeconds: number };
+  readonly periodSeconds: number;
+  readonly timeoutSeconds: number;
+  readonly failureThreshold: number;
+  /** Whether failures restart the container. */
+  readonly restarts: boolean;
 }
 
-/** A part's own values come before those of all parts. A migration and a task have the values of all parts. */
+/**
+ * A part's own values come before those of all parts. A migration and a task have the values of all parts. A command and the check
+ * of a file start a program each time, so they are run less often and have more time.
+ */
 export function healthOf({ requested, resolved }: AppRevision['spec'], component: ImageComponent): Health {
   const isOfPart = component !== MIGRATION && component !== TASK;
-  const { port, healthPath, healthCommand } = (isOfPart && requested.runtime?.[component]) || {};
+  const own = (isOfPart && requested.runtime?.[component]) || {};
+  const { port, healthPath, healthCommand, heartbeatFile: file } = own;
+  const [periodSeconds, timeoutSeconds] = healthCommand || file !== undefined ? [10, 10] : [5, 3];
   return {
     port: port ?? resolved.port,
     path: healthPath ?? resolved.healthPath,
     ...(healthCommand && { command: healthCommand }),
+    ...(file !== undefined && { heartbeat: { file, maxAgeSeconds: heartbeatAgeOf(own) } }),
+    periodSeconds: own.healthPeriodSeconds ?? periodSeconds,
+    timeoutSeconds: own.healthTimeoutSeconds ?? timeoutSeconds,
+    failureThreshold: own.healthFailureThreshold ?? 3,
+    restarts: own.healthRestart === true,
   };
 }

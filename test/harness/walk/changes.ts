@@ -12,7 +12,13 @@ import {
 } from '../../../src/schema/meta.ts';
 import { VOLUME_KINDS } from '../../../src/schema/pod-policy.ts';
 import { ORDERED_PAIRS, type ResourceSpec } from '../../../src/schema/resource-spec.ts';
-import { doesWithout, OWN_STORE_VALUES, type Runtime, STORE_VALUES } from '../../../src/schema/runtime.ts';
+import {
+  doesWithout,
+  OWN_STORE_VALUES,
+  type Runtime,
+  type RuntimePart,
+  STORE_VALUES,
+} from '../../../src/schema/runtime.ts';
 import { type StructuralSchema, structuralSchema } from '../../../src/schema/structural-schema.ts';
 
 /** One field of a spec, set or (value undefined) taken away. */
@@ -72,6 +78,8 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   'annotations{}': ['hello', 'good\nbye', ''],
   serviceAccountName: NAMED.serviceAccounts,
   healthCommand: [['healthy', '--quick'], ['true']],
+  heartbeatFile: ['/tmp/alive', '/run/beat'],
+  postgresUriScheme: ['postgres', 'postgresql+asyncpg', 'postgresql+psycopg'],
   healthPath: ['/healthz', '/ok?check_db=1'],
   tasks: [
     [{ name: 'clean', schedule: '0 3 * * *', command: ['clean'] }],
@@ -245,8 +253,7 @@ function madeRuntime(given: Runtime, named: ReadonlySet<string>): Runtime {
   const unknown = Object.entries(OWN_STORE_VALUES).flatMap(([variable, values]) => (named.has(variable) ? values : []));
   const runtime: Record<string, unknown> = { ...given };
   for (const role of ROLES) {
-    const { healthPath, ...asking } = given[role] ?? {};
-    const part = asking.healthCommand || healthPath === undefined ? given[role] && asking : given[role];
+    const part = given[role] && madeHealth(given[role]);
     if (part) runtime[role] = part;
     if (part && (part.preStop?.sleep?.seconds ?? 0) >= (part.terminationGracePeriodSeconds ?? Infinity))
       runtime[role] = { ...part, terminationGracePeriodSeconds: 7200 };
@@ -255,12 +262,29 @@ function madeRuntime(given: Runtime, named: ReadonlySet<string>): Runtime {
   const none = STORE_PARTS.filter((part) => doesWithout(part, runtime as Runtime));
   unknown.push(...none.flatMap((part) => STORE_VALUES[part]));
   const envNames = Object.entries(given.envNames ?? {}).filter(([, value]) => !unknown.includes(value));
-  if (named.has(EXTERNAL_POSTGRES_VARIABLE) || none.includes('postgres')) delete runtime['queueDepth'];
+  if (named.has(EXTERNAL_POSTGRES_VARIABLE) || none.includes('postgres')) {
+    delete runtime['queueDepth'];
+    delete runtime['postgresUriScheme'];
+  }
   return {
     ...runtime,
     ...(given.envNames && { envNames: Object.fromEntries(envNames) }),
     ...(given.without && { without: oncePer(given.without, (name) => name) }),
   };
+}
+
+/** One way to ask for the health of a part, and what goes with it. */
+function madeHealth(given: RuntimePart): RuntimePart {
+  const { healthPath, healthCommand, heartbeatFile, heartbeatMaxAgeSeconds, healthRestart, ...rest } = given;
+  if (heartbeatFile !== undefined)
+    return {
+      ...rest,
+      heartbeatFile,
+      ...(heartbeatMaxAgeSeconds !== undefined && { heartbeatMaxAgeSeconds }),
+      ...(healthRestart !== undefined && { healthRestart }),
+    };
+  if (healthCommand) return { ...rest, healthCommand, ...(healthRestart !== undefined && { healthRestart }) };
+  return { ...rest, ...(healthPath !== undefined && { healthPath }) };
 }
 
 function madeParts(given: ResourceSpec): ResourceSpec {

@@ -1,5 +1,7 @@
 // source_config.runtime over HTTP: what is stored, shown and merged, and when a revision is asked for.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Deployment } from '../../../src/deployments/http/payloads.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
@@ -30,12 +32,22 @@ const STORED = {
   envNames: { DATABASE_URL: 'postgres_uri', WORKER_COUNT: 'jobs' },
   without: ['N_JOBS_PER_WORKER'],
 };
+const NO_HEALTH = {
+  health_command: null,
+  heartbeat_file: null,
+  heartbeat_max_age_seconds: null,
+  health_period_seconds: null,
+  health_timeout_seconds: null,
+  health_failure_threshold: null,
+  health_restart: null,
+};
 const SHOWN = {
+  postgres_uri_scheme: null,
   database: null,
   redis: null,
   ...RUNTIME,
-  server: { ...RUNTIME.server, port: null, health_path: null, health_command: null, pre_stop: null },
-  queue: { command: null, health_command: null, termination_grace_period_seconds: null, ...RUNTIME.queue },
+  server: { ...RUNTIME.server, port: null, health_path: null, ...NO_HEALTH, pre_stop: null },
+  queue: { command: null, ...NO_HEALTH, termination_grace_period_seconds: null, ...RUNTIME.queue },
   migrate: { ...RUNTIME.migrate, args: null },
   orchestrator: null,
   executor: null,
@@ -71,6 +83,18 @@ describe('create', () => {
       expect(stored().sourceConfig).not.toHaveProperty('runtime');
     },
   );
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/runtime.md'), 'utf8');
+  const examples = [...page.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text = '']) => text);
+  it('takes every example of docs/runtime.md strictly', async () => {
+    expect(examples.length).toBeGreaterThan(3);
+    for (const [index, text] of examples.entries()) {
+      const { source_config: config } = JSON.parse(text) as { source_config: object };
+      const body = aBody({ name: `example-${index}`, source_config: config });
+      // oxlint-disable-next-line no-await-in-loop -- one facade takes them in turn
+      const { status, body: answer } = await facade.call('POST', '/v2/deployments?fieldValidation=Strict', body);
+      expect([status, answer.detail], text).toEqual([201, undefined]);
+    }
+  });
   it('names the field that was probably meant', async () => {
     const { body } = await made({ healthpath: '/x', server: { cmd: [], terminationGracePeriodSeconds: 4 } });
     expect(body.warnings.map(({ loc, msg }: { loc: string[]; msg: string }) => [loc.join('.'), msg])).toEqual([
@@ -91,6 +115,7 @@ describe('a change', () => {
     ['an empty one', {}, STORED],
     ['what was read', SHOWN, STORED],
     ['one field', { port: 3000 }, { ...STORED, port: 3000 }],
+    ['a scheme', { postgres_uri_scheme: 'postgres' }, { ...STORED, postgresUriScheme: 'postgres' }],
     ['null for a field', { health_path: null }, without('healthPath')],
     ['one field of a part', { server: { args: ['-v'] } }, { ...STORED, server: { ...STORED.server, args: ['-v'] } }],
     ['null in a part', { server: { args: null } }, { ...STORED, server: { ...STORED.server, args: undefined } }],
@@ -98,6 +123,22 @@ describe('a change', () => {
       'a health command in place of a path',
       { queue: { health_path: null, health_command: ['ping'] } },
       { ...STORED, queue: { ...STORED.queue, healthPath: undefined, healthCommand: ['ping'] } },
+    ],
+    [
+      'a heartbeat in place of a path',
+      {
+        queue: { health_path: null, heartbeat_file: '/tmp/alive', heartbeat_max_age_seconds: 30, health_restart: true },
+      },
+      {
+        ...STORED,
+        queue: {
+          ...STORED.queue,
+          healthPath: undefined,
+          heartbeatFile: '/tmp/alive',
+          heartbeatMaxAgeSeconds: 30,
+          healthRestart: true,
+        },
+      },
     ],
     ['null for a part', { queue: null }, without('queue')],
     [

@@ -9,6 +9,7 @@ import { wantedRevision } from '../../../src/deployments/record/wanted-revision.
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { COMPONENTS } from '../../../src/schema/meta.ts';
+import type { Runtime } from '../../../src/schema/runtime.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import type { Task } from '../../../src/schema/tasks.ts';
 import { aRecord } from '../../support/builders.ts';
@@ -40,13 +41,29 @@ async function asTaken<T extends KubeObject>(object: T): Promise<T> {
   return JSON.parse(await davit.kubectl(dryRun, { ...object, metadata })) as T;
 }
 
-it('is complete in a revision, and in all its workloads', async () => {
+it.each<[name: string, runtime: Runtime]>([
+  ['a placement', {}],
+  [
+    'a health check of a worker, and a scheme of the database',
+    {
+      queue: { heartbeatFile: '/tmp/alive', heartbeatMaxAgeSeconds: 30, healthRestart: true },
+      executor: {
+        healthCommand: ['ping'],
+        healthPeriodSeconds: 30,
+        healthTimeoutSeconds: 20,
+        healthFailureThreshold: 5,
+      },
+      postgresUriScheme: 'postgresql+asyncpg',
+      envNames: { DATABASE_URL: 'postgres_uri' },
+    },
+  ],
+])('%s is complete in a revision, and in all its workloads', async (_name, runtime) => {
   const resourceSpec = { maxScale: 3, minScale: 2, queueCpu: 1, orchestratorCpu: 1, executorCpu: 1 };
   const tasks: Task[] = [
     { name: 'clean', schedule: '@every 2h', timeZone: 'Europe/Berlin', command: ['clean'], concurrency: 'replace' },
     { name: 'report', schedule: '*/5 0-6,22 * JAN-mar mon-fri', command: ['report'], timeoutSeconds: 60 },
   ];
-  const plain = aRecord({ sourceConfig: { resourceSpec, tasks } });
+  const plain = aRecord({ sourceConfig: { resourceSpec, runtime, tasks } });
   const record: AppDeployment = { ...plain, metadata: { ...plain.metadata, namespace: tenant.namespace } };
   const wanted = wantedRevision(record, [], settings);
   if (!('create' in wanted)) throw new Error('no revision');

@@ -221,6 +221,35 @@ describe('a rollback', () => {
     ]);
   });
 
+  it('brings back a heartbeat and the scheme of the database', async () => {
+    const seen = (kube: FakeKube): unknown => {
+      const queue = kube.objects<WithProbes>(DEPLOYMENTS).find(({ metadata }) => metadata.name === 'shop--queue');
+      const [container] = queue?.spec.template.spec.containers ?? [];
+      const isChecked = JSON.stringify(container?.livenessProbe).includes('/tmp/alive');
+      return [isChecked, JSON.stringify(container).match(/[a-z+]+:\/\/postgres:\$\(/g)];
+    };
+    const kube = aServer();
+    const runtime = { queue: { heartbeatFile: '/tmp/alive', healthRestart: true }, postgresUriScheme: 'postgres' };
+    putRecord(kube, { sourceConfig: { resourceSpec: { queueMinScale: 1 }, runtime } });
+    const controller = await aController(kube);
+    await converge(controller);
+    const [first] = revisions(kube);
+    if (!first) throw new Error('There was no revision.');
+    const given = seen(kube);
+    expect(given).toEqual([true, ['postgres://postgres:$(', 'postgres://postgres:$(']]);
+    await change(kube, { revisionSerial: 2, sourceConfig: { runtime: null } });
+    await converge(controller);
+    expect(seen(kube)).toEqual([false, null]);
+    await change(kube, rollingBack(record(kube).spec, first.spec));
+    await converge(controller);
+    expect([seen(kube), says(kube, 'Ready')]).toEqual([given, 'True Serving']);
+    expect(revisions(kube).map(({ spec }) => spec.requested.runtime)).toEqual([runtime, undefined, runtime]);
+    // The steady state writes nothing.
+    kube.writes.splice(0);
+    await converge(controller);
+    expect(kube.writes).toEqual([]);
+  });
+
   it("brings back the values given to the API, not what is in Secrets of somebody's own", async () => {
     const kube = aServer();
     const secret = (name: string, value: string): void =>
