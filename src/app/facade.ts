@@ -24,9 +24,7 @@ import { type HookOptions, type Hooks, registerHooks } from '../organization/fac
 import { registerDocs } from '../organization/facade/openapi.ts';
 import { makeOrganizationSecrets } from '../organization/facade/organization-secrets.ts';
 import { registerProbes } from '../organization/facade/probes.ts';
-import { registerProviders } from '../organization/http/oauth-providers/routes.ts';
-import { registerTokens } from '../organization/http/oauth-tokens/routes.ts';
-import type { OAuth } from '../organization/oauth/oauth.ts';
+import { type OrganizationNeeds, registerOrganization } from '../organization/http/routes.ts';
 import { type PageFiles, registerPage } from './page-routes.ts';
 
 /** The collections in the order of the OpenAPI document. */
@@ -38,8 +36,7 @@ const COLLECTIONS: readonly Collection<BuildContext & Shared>[] = [
   registerRegistry,
   registerUploads,
   registerWebhooks,
-  registerProviders,
-  registerTokens,
+  registerOrganization,
   registerPlatform,
 ];
 
@@ -47,7 +44,7 @@ const COLLECTIONS: readonly Collection<BuildContext & Shared>[] = [
 interface Shared {
   readonly listeners: Listeners;
   readonly integrations: Integrations;
-  readonly oauth: OAuth | undefined;
+  readonly oauth: OrganizationNeeds['oauth'];
 }
 
 export interface AppDeps extends HookOptions, Omit<FacadeContext, keyof Hooks | 'secrets' | 'freshList'> {
@@ -55,7 +52,7 @@ export interface AppDeps extends HookOptions, Omit<FacadeContext, keyof Hooks | 
   /** The registry of the settings. Absent if there is none. */
   readonly registry?: PlatformRegistry | undefined;
   /** Tokens for agents. Absent where the settings list no host of an OAuth server. */
-  readonly oauth?: OAuth | undefined;
+  readonly oauth?: OrganizationNeeds['oauth'];
   /** The page at `/`; without it `GET /` answers every client with JSON. */
   readonly page?: PageFiles | undefined;
   readonly sleep?: (ms: number) => Promise<void>;

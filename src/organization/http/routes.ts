@@ -1,0 +1,12 @@
+// The collections of the organization: OAuth providers, and people's tokens of them.
+
+import type { App } from '../facade/validation.ts';
+import { registerProviders } from './oauth-providers/routes.ts';
+import { registerTokens, type TokenNeeds } from './oauth-tokens/routes.ts';
+
+export type OrganizationNeeds = TokenNeeds;
+
+export function registerOrganization(app: App, context: OrganizationNeeds): void {
+  registerProviders(app, context);
+  registerTokens(app, context);
+}
