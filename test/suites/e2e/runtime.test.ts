@@ -171,6 +171,28 @@ withPods('an image with a runtime of its own', () => {
     expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({ status: 'READY' });
     expect((await ask()).rows).toHaveLength(rows.length);
   }, 120_000);
+
+  it('a task runs by its schedule and by hand like what serves, once, and not while the deployment is at zero', async () => {
+    await change({ tasks: [{ name: 'count', schedule: '0 3 * * *', command: script(ONCE) }] });
+    const { rows } = await ask();
+    const kubectl = (...args: readonly string[]): Promise<string> =>
+      davit.kubectl(['-n', tenant.namespace, ...args, '-o', 'json']);
+    const cronJobs = async (): Promise<{ metadata: { name: string }; spec: { suspend: boolean } }[]> =>
+      JSON.parse(await kubectl('get', 'cronjobs', '-l', 'davit.dev/task=count')).items;
+    await eventually(async () => expect(await cronJobs()).toHaveLength(1));
+    const [cronJob] = await cronJobs();
+    // As the schedule does it at three o'clock.
+    await kubectl('create', 'job', 'now', `--from=cronjob/${cronJob?.metadata.name}`);
+    await eventually(async () => {
+      expect(JSON.parse(await kubectl('get', 'job', 'now')).status).toMatchObject({ failed: 1 });
+    });
+    expect(await davit.kubectl(['-n', tenant.namespace, 'logs', 'job/now'])).toBe(`plain ${rows.length}\n`);
+    const byHand = await plugin('run', 'foreign', '--task', 'count');
+    expect(byHand).toMatchObject({ code: 7, out: `plain ${rows.length}\n` });
+    expect((await davit.call(tenant, 'GET', `/v2/deployments/${id}`)).body).toMatchObject({ status: 'READY' });
+    await change({ resource_spec: { min_scale: 0, max_scale: 0 } });
+    await eventually(async () => expect(await cronJobs()).toMatchObject([{ spec: { suspend: true } }]));
+  }, 120_000);
 });
 
 /** Reaches the database by variables of its own names. */
