@@ -123,7 +123,7 @@ export const EXPRESSED: Readonly<Record<string, string>> = {
   'a migration that failed is ignored': 'migrations',
   'no finalizer is added': 'life',
   'the finalizer is removed before the teardown': 'life',
-  'a failed build keeps its turn': 'turns',
+  'a failed build keeps its turn': 'builds',
   'credentials are kept after the build': 'builds',
   'Jobs of deleted builds are not collected': 'builds',
 };

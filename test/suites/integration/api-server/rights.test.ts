@@ -29,7 +29,10 @@ function record(name: string, more: object = {}): string {
     metadata: { name, namespace: tenant.namespace },
     spec: {
       source: 'external_docker',
-      sourceConfig: { resourceSpec: { minScale: 2, maxScale: 3 } },
+      sourceConfig: {
+        resourceSpec: { minScale: 2, maxScale: 3 },
+        tasks: [{ name: 'clean', schedule: '0 3 * * *', command: ['clean'] }],
+      },
       sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
       secretReferences: [{ name: 'KEY', secretName: 'mine', secretKey: 'key' }],
       tracingProjectDeletionPolicy: 'Delete',
