@@ -324,10 +324,10 @@ describe('watch', () => {
           60,
         );
       },
-      { idleMs: 150 },
+      { idleMs: 1500 },
     );
     expect(events).toHaveLength(4);
-    expect(error).toMatchObject({ name: 'Silent', message: 'watch pods: no data for 150 ms' });
+    expect(error).toMatchObject({ name: 'Silent', message: 'watch pods: no data for 1500 ms' });
   });
 
   it('ends quietly when its signal aborts', async () => {

@@ -206,13 +206,22 @@ function changedFields(
 
 export const FIELDS = changedFields(structuralSchema(AppDeploymentSpec), []);
 
+/** Fields that decide which kinds of children there are. Each new field of a schema would otherwise make them rarer. */
+const DECISIVE: ReadonlySet<string> = new Set([
+  'sourceConfig.runtime.queueDepth',
+  'sourceConfig.resourceSpec.maxScale',
+  'sourceConfig.resourceSpec.queueMaxScale',
+  'sourceConfig.tasks',
+]);
+
 /** Any one change; a field is taken away every fourth time where it may be. */
 export function aChange(): fc.Arbitrary<Change> {
   return fc.oneof(
     ...FIELDS.map(({ path, values }) => {
+      const said = path.join('.');
       const set = values.map((value): Change => ({ path, value }));
-      if (NEVER_TAKEN_AWAY.has(path.join('.'))) return set;
-      return fc.oneof({ weight: 3, arbitrary: set }, { weight: 1, arbitrary: fc.constant({ path, value: undefined }) });
+      const taken = { weight: NEVER_TAKEN_AWAY.has(said) ? 0 : 1, arbitrary: fc.constant({ path, value: undefined }) };
+      return { weight: DECISIVE.has(said) ? 4 : 1, arbitrary: fc.oneof({ weight: 3, arbitrary: set }, taken) };
     }),
   );
 }

@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment, AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
@@ -58,9 +59,15 @@ async function put(controller: MemoryController, spec: AppDeployment['spec']): P
   await converge(controller);
 }
 
-const known = new Map<string, ReadonlyMap<string, unknown>>();
-/** The children that a controller makes of a record that never was another. */
-async function freshPicture(spec: AppDeployment['spec'], platform: Settings): Promise<ReadonlyMap<string, unknown>> {
+/** What a controller makes of a record that never was another. */
+interface Fresh {
+  readonly children: ReadonlyMap<string, unknown>;
+  /** Whether its revision is the active one, which its tasks follow. A record with a past may have an earlier one. */
+  readonly isActive: boolean;
+}
+
+const known = new Map<string, Fresh>();
+async function freshPicture(spec: AppDeployment['spec'], platform: Settings): Promise<Fresh> {
   const { revisionSerial: _serial, ...said } = spec;
   const text = JSON.stringify([platform.address, said]);
   const seen = known.get(text);
@@ -68,7 +75,10 @@ async function freshPicture(spec: AppDeployment['spec'], platform: Settings): Pr
   const controller = await aController(aPlace(), platform);
   try {
     await put(controller, spec);
-    const fresh = picture(childrenIn(controller));
+    const isActive = controller.kube
+      .objects<AppRevision>(APP_REVISIONS)
+      .some(({ status }) => status?.state === 'DEPLOYED');
+    const fresh = { children: picture(childrenIn(controller)), isActive };
     known.set(text, fresh);
     return fresh;
   } finally {
@@ -84,7 +94,7 @@ it('the walk changes every field of a spec but those that it says it leaves alon
   expect(FIELDS.length).toBeGreaterThan(40);
 });
 
-const SEED = Number(process.env['DAVIT_WALK_SEED'] ?? 20_260_214);
+const SEED = Number(process.env['DAVIT_WALK_SEED'] ?? 20_260_215);
 const CHANGES = fc.sample(aChange(), { numRuns: WALKS * STEPS, seed: SEED });
 
 // Each walk is a test of its own: what it has started is let go at its end.
@@ -142,8 +152,9 @@ async function walkAlong(changes: readonly Change[], platform: Settings, where: 
       });
       // oxlint-disable-next-line no-await-in-loop -- a walk goes step by step
       const fresh = await freshPicture(spec, platform);
-      for (const name of fresh.keys()) kinds.add(name.split(' ')[0] ?? '');
-      expect(differencesOf(picture(childrenIn(controller)), fresh), said).toEqual([]);
+      for (const name of fresh.children.keys()) kinds.add(name.split(' ')[0] ?? '');
+      const children = childrenIn(controller).filter(({ kind }) => fresh.isActive || kind !== 'CronJob');
+      expect(differencesOf(picture(children), fresh.children), said).toEqual([]);
       walked += 1;
     }
   } finally {
