@@ -172,6 +172,15 @@ withPods('an image with a runtime of its own', () => {
     expect((await ask()).rows).toHaveLength(rows.length);
   }, 120_000);
 
+  it("the database's URI has the scheme that the runtime names, and the password in it is the real one", async () => {
+    const env_names = { ...ENV_NAMES, SQLALCHEMY_URI: 'postgres_uri' };
+    await change({ runtime: { env_names, postgres_uri_scheme: 'postgresql+psycopg' } });
+    await eventually(async () => {
+      const ran = await plugin('run', 'foreign', '--timeout', '60', '--', ...script(CONNECTS));
+      expect(ran).toMatchObject({ code: 0, out: 'postgresql+psycopg: connected\n' });
+    });
+  }, 120_000);
+
   it('a task runs by its schedule and by hand like what serves, once, and not while the deployment is at zero', async () => {
     await change({ tasks: [{ name: 'count', schedule: '0 3 * * *', command: script(ONCE) }] });
     const { rows } = await ask();
@@ -204,6 +213,17 @@ const { rows } = await client.query('SELECT role FROM migrated');
 await client.end();
 console.log(process.env.GREETING, rows.length);
 process.exit(7);
+`;
+
+/** Connects by the URI alone. */
+const CONNECTS = `
+import pg from 'pg';
+const { SQLALCHEMY_URI = '' } = process.env;
+const [scheme, rest] = SQLALCHEMY_URI.split('://');
+const client = new pg.Client({ connectionString: 'postgresql://' + rest });
+await client.connect();
+await client.end();
+console.log(scheme + ': connected');
 `;
 
 async function plugin(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
