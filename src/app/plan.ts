@@ -20,6 +20,7 @@ import { PlanFailure, shownPath } from '../builds/planner/failure.ts';
 import type { PlanOptions } from '../builds/planner/steps.ts';
 import { MAX_CONFIGURATION_BYTES } from '../builds/planner/workflow-config.ts';
 import type { EntryKind, Workspace } from '../builds/planner/workspace.ts';
+import { jsonOf } from '../lib/json-value.ts';
 
 const USAGE = `Usage: davit plan --workspace FOLDER --config PATH --output FOLDER [OPTION ...]
 
@@ -148,14 +149,6 @@ function registryIn(text: string): NonNullable<PlanOptions['registry']> {
   const found = Registry.safeParse(jsonOf(text));
   if (found.success) return found.data;
   throw new Misuse(`--registry must be JSON such as {"host": "r.example", "own": "team-11111111"}, not ${text}.`);
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function planned({ workspace, config, name, options }: Arguments): Planned | NotPlanned {

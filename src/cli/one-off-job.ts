@@ -8,6 +8,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { API_VERSION, COMPONENT_LABEL, DEPLOYMENT_LABEL, GROUP, STORE_PARTS } from '../schema/meta.ts';
 import { STOP_SECONDS } from '../schema/runtime.ts';
+import { taskSecondsOf } from '../schema/tasks.ts';
 import { Failure } from './kubectl.ts';
 
 export type Template = IPodTemplateSpec;
@@ -16,13 +17,10 @@ export type JobObject = KubeObject;
 /** Seconds for which a Job that has ended is kept. */
 const KEPT_SECONDS = 3600;
 
-export interface OneOff {
+export interface OneOff extends Run {
   readonly record: AppDeployment;
   /** Pod template of the server of the active revision. */
   readonly template: Template;
-  readonly command: readonly string[];
-  /** After these the command is ended. */
-  readonly seconds: number;
   /** Name of its container. */
   readonly container: string;
 }
@@ -36,6 +34,22 @@ export function activeOf(
   const active = all.find(({ spec }) => spec.id === status?.activeRevisionId);
   if (active) return active;
   throw new Failure(`${name} has no active revision yet, so there is nothing that could be run.`);
+}
+
+/** What is run, and for how many seconds at most. */
+export interface Run {
+  readonly command: readonly string[];
+  readonly seconds: number;
+}
+
+/** Throws Failure if the active revision has no such task. */
+export function runOf(asked: Run | { readonly task: string }, { spec }: AppRevision, name: string): Run {
+  if ('command' in asked) return asked;
+  const { tasks = [] } = spec.requested;
+  const task = tasks.find((one) => one.name === asked.task);
+  if (task) return { command: task.command, seconds: taskSecondsOf(task) };
+  const known = tasks.length > 0 ? `It has ${tasks.map((one) => one.name).join(', ')}.` : 'It has none.';
+  throw new Failure(`The active revision of ${name} has no task ${asked.task}. ${known}`);
 }
 
 /**

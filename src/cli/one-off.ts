@@ -6,11 +6,10 @@ import type { ContainerState, ObservedCondition, Pod } from '../deployments/asse
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
-import type { JobObject, Template } from './one-off-job.ts';
+import type { JobObject, Run, Template } from './one-off-job.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, listOf, readRecord, readRevisions } from './records.ts';
 
@@ -62,22 +61,6 @@ code is that of the command. The command is never repeated. After Ctrl-C it goes
   },
 };
 
-/** What is run, and for how many seconds at most. */
-interface Run {
-  readonly command: readonly string[];
-  readonly seconds: number;
-}
-
-/** Throws Failure if the active revision has no such task. */
-function runOf(asked: Run | { readonly task: string }, { spec }: AppRevision, name: string): Run {
-  if ('command' in asked) return asked;
-  const { tasks = [] } = spec.requested;
-  const task = tasks.find((one) => one.name === asked.task);
-  if (task) return { command: task.command, seconds: task.timeoutSeconds ?? TIMEOUT_SECONDS };
-  const known = tasks.length > 0 ? `It has ${tasks.map((one) => one.name).join(', ')}.` : 'It has none.';
-  throw new Failure(`The active revision of ${name} has no task ${asked.task}. ${known}`);
-}
-
 /** Returns the name of the Job. Throws Failure if nothing can be run, or the caller may not. */
 async function startJob(
   kubectl: Kubectl,
@@ -85,7 +68,7 @@ async function startJob(
   asked: Run | { readonly task: string },
   timeout: number | undefined,
 ): Promise<string> {
-  const { activeOf, oneOffJob, storePolicy } = await import('./one-off-job.ts');
+  const { activeOf, oneOffJob, runOf, storePolicy } = await import('./one-off-job.ts');
   const record = await readRecord(kubectl, name);
   const active = activeOf(record, await readRevisions(kubectl, record));
   const { command, seconds } = runOf(asked, active, name);

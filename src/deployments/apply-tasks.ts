@@ -5,13 +5,14 @@ import { taskChildren } from './children/desired.ts';
 import { executePlan, withAppliedDigest } from './cluster/apply.ts';
 import { plan } from './plan/plan.ts';
 import { inputsOf, type PlanningOptions } from './plan-children.ts';
+import { activeRevision } from './record/revisions.ts';
 
 const TASK_KINDS: ReadonlySet<string> = new Set(['CronJob']);
 
 /** Returns what failed. Without an active revision there are no tasks yet; what a newer Davit has made stays as it is. */
 export async function applyTasks(observed: Observed, options: PlanningOptions): Promise<readonly ActionFailure[]> {
   const { target, contracts } = options;
-  const active = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED');
+  const active = activeRevision(observed.revisions);
   if (!active || !contracts.has(active.spec.resolved.contract)) return [];
   const isNeeded = active.spec.requested.tasks !== undefined;
   if (!isNeeded && !observed.children.some((child) => TASK_KINDS.has(child.kind) && isOurs(child, observed))) return [];

@@ -3,17 +3,11 @@
 
 import { LruMap } from 'toad-cache';
 import { EVENTS } from '../lib/kube/api-resources.ts';
-import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import { type EventObject, lastAtMs } from '../lib/kube/event-object.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Pod } from './assess/observed.ts';
 import { type Awaited, awaitedOf, FIRST_LOOK_MS } from './assess/pod-startup.ts';
-
-interface Event extends KubeObject {
-  readonly note?: string;
-  readonly eventTime?: string | null;
-  readonly deprecatedLastTimestamp?: string | null;
-  readonly series?: { readonly lastObservedTime?: string };
-}
 
 /** Maximum number of pods for which events are listed: pods of a record usually fail for the same reason. */
 const PODS_ASKED = 3;
@@ -40,7 +34,7 @@ const KINDS: Readonly<
     {
       readonly reason: string;
       readonly field: 'failedMount' | 'failedProbe';
-      readonly choose: (events: readonly Event[]) => string | undefined;
+      readonly choose: (events: readonly EventObject[]) => string | undefined;
     }
   >
 > = {
@@ -48,7 +42,7 @@ const KINDS: Readonly<
   health: {
     reason: 'Unhealthy',
     field: 'failedProbe',
-    choose: (events) => notesOf(events.toSorted((a, b) => timeOf(b) - timeOf(a)))[0],
+    choose: (events) => notesOf(events.toSorted((a, b) => lastAtMs(b) - lastAtMs(a)))[0],
   },
 };
 
@@ -69,7 +63,7 @@ export function makePodEvents(now: () => Date): PodEvents {
     // Recorded first, so that a failing or hanging request is not repeated in every pass.
     asked.set(uid, { of, at: now().getTime(), words: before?.words });
     try {
-      const { items } = await client.list<Event>(EVENTS, {
+      const { items } = await client.list<EventObject>(EVENTS, {
         namespace,
         fieldSelector: `regarding.uid=${uid},reason=${KINDS[of].reason}`,
         limit: 20,
@@ -107,12 +101,8 @@ export function makePodEvents(now: () => Date): PodEvents {
   };
 }
 
-function notesOf(events: readonly Event[]): string[] {
+function notesOf(events: readonly EventObject[]): string[] {
   return events.flatMap(({ note }) => note ?? []);
-}
-
-function timeOf({ series, deprecatedLastTimestamp, eventTime }: Event): number {
-  return Date.parse(series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? '') || 0;
 }
 
 /** Selects the same message in every pass. A message about one volume is preferred to the general timeout message. */

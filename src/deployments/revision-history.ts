@@ -5,6 +5,7 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import { isBegun } from '../schema/build.ts';
 import { REVISION_LABEL } from '../schema/meta.ts';
 import type { ObservedChildren, Workload } from './assess/observed.ts';
+import { activeRevision } from './record/revisions.ts';
 
 /**
  * Revisions to be deleted so that the newest `kept` are left, and beside them: the active one (the newest that was
@@ -18,7 +19,7 @@ export function surplusRevisions(observed: ObservedChildren, kept: number): AppR
       ({ metadata }) => metadata?.labels?.[REVISION_LABEL],
     ),
   );
-  const active = revisions.find((revision) => revision.status?.state === 'DEPLOYED');
+  const active = activeRevision(revisions);
   const withDatabase = revisions.find((revision) => revision.spec.resolved.postgres !== undefined);
   const goesBackTo = record.spec.rollbackTo?.toLowerCase();
   return revisions

@@ -137,6 +137,10 @@ export const TASK_LABEL = 'davit.dev/task';
 export const IMAGE_COMPONENTS = [...ROLES, MIGRATION] as const;
 /** These, and the runs of tasks, of which nothing else depends. */
 export type ImageComponent = (typeof IMAGE_COMPONENTS)[number] | typeof TASK;
+/** Whether its pods run once, so that they are of no part of the deployment. */
+export function runsOnce(component: string): component is typeof MIGRATION | typeof TASK {
+  return component === MIGRATION || component === TASK;
+}
 /** The parts that hold data. */
 export const STORE_PARTS = ['postgres', 'redis'] as const;
 export type StorePart = (typeof STORE_PARTS)[number];

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { CodeHostFailed } from '../../lib/errors.ts';
+import { jsonOf } from '../../lib/json-value.ts';
 import { codeHostFailure, type Session } from './listing-session.ts';
 
 /** Owner and name of a repository, from its URL. */
@@ -62,7 +63,7 @@ export async function commitAt(
   // 409: the repository is empty. 422: GitHub's response to an invalid ref. 500: Gitea's response to a missing ref.
   const isMissing =
     [404, 409, 422].includes(answer.status) || (answer.status === 500 && /not found|not exist/i.test(answer.body));
-  const commits = answer.status === 200 ? Commits.safeParse(parsed(answer.body)) : undefined;
+  const commits = answer.status === 200 ? Commits.safeParse(jsonOf(answer.body)) : undefined;
   if (isMissing || commits?.data?.length === 0)
     throw new CodeHostFailed(
       'missing',
@@ -74,12 +75,4 @@ export async function commitAt(
   const [commit] = commits?.data ?? [];
   if (commit === undefined) throw new CodeHostFailed('malformed', "The code host's answer is not a list of commits.");
   return commit.sha;
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { RegistryFailed } from '../../lib/errors.ts';
+import { jsonOf } from '../../lib/json-value.ts';
 import { asFailure, type RegistryTransport, type Sent } from '../../lib/outbound/registry-transport.ts';
 import type { Authorize } from './authorization.ts';
 import type { Grant } from './tokens.ts';
@@ -354,14 +355,6 @@ async function textOf(answer: Answer, most: number, signal: AbortSignal): Promis
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString('utf8');
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function discard(answer: Answer): Promise<void> {

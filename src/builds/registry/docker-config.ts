@@ -1,6 +1,7 @@
 // Docker's configuration file, as Secrets of the type kubernetes.io/dockerconfigjson hold it.
 
 import { z } from 'zod';
+import { jsonOf } from '../../lib/json-value.ts';
 
 export const DOCKER_CONFIG_KEY = '.dockerconfigjson';
 
@@ -27,7 +28,8 @@ export function dockerConfig(host: string, { username, password }: RegistryLogin
  * Undefined where the file is not valid or has no user and password for that registry.
  */
 export function loginIn(config: string, host: string): RegistryLogin | undefined {
-  const auths = DockerConfig.safeParse(parsed(config)).data?.auths ?? {};
+  // An error of the JSON would quote the file, which is a secret.
+  const auths = DockerConfig.safeParse(jsonOf(config)).data?.auths ?? {};
   const named = (name: string): boolean => name.replace(/^https?:\/\//, '').split('/')[0] === host;
   const entry = Object.entries(auths).find(([name]) => named(name))?.[1];
   const [user = '', ...rest] = Buffer.from(entry?.auth ?? '', 'base64')
@@ -35,13 +37,4 @@ export function loginIn(config: string, host: string): RegistryLogin | undefined
     .split(':');
   const login = { username: entry?.username ?? user, password: entry?.password ?? rest.join(':') };
   return login.username === '' || login.password === '' ? undefined : login;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The error would quote the file, which is a secret.
-    return undefined;
-  }
 }

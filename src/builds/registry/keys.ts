@@ -2,10 +2,9 @@
 // and the key ring that signs tokens, which is rotated. The process that needs a key first creates it.
 
 import { randomBytes } from 'node:crypto';
-import { Conflict, Terminal } from '../../lib/errors.ts';
-import { SECRETS } from '../../lib/kube/api-resources.ts';
-import type { KubeClient, SecretObject } from '../../lib/kube/client.ts';
-import { readOrCreate } from '../../lib/kube/read-or-create.ts';
+import { Terminal } from '../../lib/errors.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import { readKeyRing, readOrCreateSecret } from '../../lib/kube/key-ring-secret.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { REGISTRY_KEY_BYTES, REGISTRY_KEY_FIELD, REGISTRY_KEY_SECRET } from './registry-grant.ts';
 import {
@@ -43,19 +42,8 @@ const REMEMBERED_MS = 60_000;
 const FAILED_MS = 1000;
 
 export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOptions): RegistryKeys {
-  function secretOf(name: string, make: () => Pick<SecretObject, 'immutable' | 'data'>): Promise<SecretObject> {
-    const metadata = { name, namespace, labels: { 'app.kubernetes.io/part-of': 'davit' } };
-    return readOrCreate<SecretObject>(kube, SECRETS, { namespace, name }, () => ({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata,
-      type: 'Opaque',
-      ...make(),
-    }));
-  }
-
   async function passwordKey(): Promise<Uint8Array> {
-    const { data } = await secretOf(REGISTRY_KEY_SECRET, () => ({
+    const { data } = await readOrCreateSecret(kube, { namespace, name: REGISTRY_KEY_SECRET }, () => ({
       immutable: true,
       data: { [REGISTRY_KEY_FIELD]: randomBytes(REGISTRY_KEY_BYTES).toString('base64') },
     }));
@@ -66,22 +54,17 @@ export function makeRegistryKeys({ kube, namespace, now, log }: RegistryKeysOpti
     );
   }
 
-  async function keyRing(): Promise<KeyRing> {
-    const rotated = (ring?: KeyRing): KeyRing => rotatedKeyRing(ring, now(), () => makeSigningKey(now()));
-    const secret = await secretOf(KEY_RING_SECRET, () => ({ data: encoded(rotated()) }));
-    const ring = ringIn(secret);
-    const wanted = rotated(ring);
-    if (wanted === ring) return ring;
-    try {
-      const { uid, resourceVersion } = secret.metadata;
-      const patch = { metadata: { uid, resourceVersion }, data: encoded(wanted) };
-      return ringIn(await kube.mergePatch<SecretObject>(SECRETS, { namespace, name: KEY_RING_SECRET }, patch));
-    } catch (err) {
-      // After a Conflict, another replica has rotated the keys. Otherwise the next read tries again.
-      if (!(err instanceof Conflict)) log.warn({ secret: KEY_RING_SECRET, err }, 'Signing keys were not rotated');
-      return ring;
-    }
-  }
+  const keyRing = (): Promise<KeyRing> =>
+    readKeyRing({
+      kube,
+      ref: { namespace, name: KEY_RING_SECRET },
+      log,
+      what: 'Signing keys',
+      field: KEY_RING_KEY,
+      rotated: (ring) => rotatedKeyRing(ring, now(), () => makeSigningKey(now())),
+      fieldsOf: keyRingData,
+      parse: parseKeyRing,
+    });
 
   return { passwordKey: remembered(passwordKey, now), keyRing: remembered(keyRing, now) };
 }
@@ -97,14 +80,4 @@ function remembered<T>(ask: () => Promise<T>, now: () => Date): () => Promise<T>
     asked.value.catch(() => (asked.forMs = FAILED_MS));
     return asked.value;
   };
-}
-
-function encoded(ring: KeyRing): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(keyRingData(ring)).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
-  );
-}
-
-function ringIn({ data }: SecretObject): KeyRing {
-  return parseKeyRing(Buffer.from(data?.[KEY_RING_KEY] ?? '', 'base64').toString('utf8'));
 }

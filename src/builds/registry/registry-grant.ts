@@ -3,6 +3,7 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { jsonOf } from '../../lib/json-value.ts';
 
 export const REGISTRY_ACTIONS = ['pull', 'push'] as const;
 export type RegistryAction = (typeof REGISTRY_ACTIONS)[number];
@@ -51,7 +52,7 @@ export function registryGrant(key: Uint8Array, password: string, now: Date): Reg
   const expected = Buffer.from(signature(key, payload));
   const given = Buffer.from(signed);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-  const read = Payload.safeParse(parsed(payload));
+  const read = Payload.safeParse(jsonOf(Buffer.from(payload, 'base64url').toString()));
   if (!read.success || read.data.e * 1000 <= now.getTime()) return undefined;
   return { repository: read.data.r, actions: read.data.a, expires: read.data.e };
 }
@@ -64,12 +65,4 @@ export function coversRepository({ repository }: Pick<RegistryGrant, 'repository
 
 function signature(key: Uint8Array, payload: string): string {
   return createHmac('sha256', key).update(`${PREFIX}.${payload}`).digest('base64url');
-}
-
-function parsed(payload: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(payload, 'base64url').toString());
-  } catch {
-    return undefined;
-  }
 }

@@ -13,6 +13,7 @@ import {
 import { quoted } from '../../schema/text.ts';
 import { healthOf } from '../record/health.ts';
 import { imageOf } from '../record/revision-image.ts';
+import { activeRevision } from '../record/revisions.ts';
 import { followsDepth, rolesOf, scaleOf } from '../record/scale.ts';
 import { podsIdOf, sharesPods, storeIdOf } from '../record/shared-pods.ts';
 import { hasMigrated } from '../record/wanted-revision.ts';
@@ -326,7 +327,7 @@ export function activeBefore(
   { revisions }: Pick<ObservedRecord, 'revisions'>,
   latest: AppRevision,
 ): AppRevision | undefined {
-  const active = revisions.find(({ status }) => status?.state === 'DEPLOYED');
+  const active = activeRevision(revisions);
   const isOther = active !== undefined && active.spec.id !== latest.spec.id;
   if (!isOther || imageOf(active) === undefined) return undefined;
   // An older Davit deployed a revision that runs nothing without its migration.

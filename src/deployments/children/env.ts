@@ -8,10 +8,9 @@ import {
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_REDIS_VARIABLE,
   type ImageComponent,
-  MIGRATION,
+  runsOnce,
   STORE_PARTS,
   STORE_URIS,
-  TASK,
 } from '../../schema/meta.ts';
 import { doesWithout, type PlatformValue } from '../../schema/runtime.ts';
 import { healthOf } from '../record/health.ts';
@@ -93,7 +92,7 @@ const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageCompone
 
 /** A main service with queue workers processes no jobs itself, and a migration or task none. */
 function jobsPerWorker(resolved: Readonly<Resolved>, role: ImageComponent): string {
-  const isOther = (role === 'server' && resolved.queue) || role === MIGRATION || role === TASK;
+  const isOther = (role === 'server' && resolved.queue) || runsOnce(role);
   return String(isOther ? 0 : JOBS_PER_WORKER);
 }
 

@@ -2,24 +2,17 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { fromSnake, responseShape, toSnake } from '../../lib/http/casing.ts';
+import { fromSnake, payloadShape, responseShape, toSnake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { asArray, asObject } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
 import { duplicates } from '../../schema/spec-rules.ts';
 import { Task } from '../../schema/tasks.ts';
 
-const { name, schedule, timeZone, command, concurrency, timeoutSeconds } = Task.shape;
+const { name, command } = Task.shape;
 
 const TaskPayload = z
-  .object({
-    name,
-    schedule: schedule.nullish(),
-    time_zone: timeZone.nullish(),
-    command,
-    concurrency: concurrency.nullish(),
-    timeout_seconds: timeoutSeconds.nullish(),
-  })
+  .object({ ...payloadShape(Task.shape), name, command })
   .meta({ id: 'TaskRequest', description: 'A command that runs in a pod of its own, on a schedule or when asked.' });
 export const TaskPayloads = z.array(TaskPayload).max(20);
 type TaskPayloads = z.output<typeof TaskPayloads>;

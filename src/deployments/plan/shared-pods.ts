@@ -23,6 +23,7 @@ import { isReadyPod, podsOf } from '../assess/pod-failures.ts';
 import { isOwn } from '../assess/stores.ts';
 import { isRoleRolled } from '../assess/workloads.ts';
 import { imageOf } from '../record/revision-image.ts';
+import { activeRevision } from '../record/revisions.ts';
 import { rolesOf } from '../record/scale.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { sameJson, sameRevision } from '../record/wanted-revision.ts';
@@ -43,7 +44,7 @@ export function sharingPods(
   draft: AppRevision,
   render: (revision: AppRevision) => readonly KubeObject[],
 ): AppRevision {
-  const active = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED');
+  const active = activeRevision(observed.revisions);
   if (!active || !isComparable(active, draft) || isAskedAgain(observed, draft) || !needsNoMigration(draft))
     return draft;
   const replaced = (role: Role): boolean => isBeingReplaced(observed, active, role);

@@ -10,7 +10,7 @@ import { doesWithout } from '../../schema/runtime.ts';
 import { parseImage } from './image.ts';
 import { runsHere } from './listener-assignment.ts';
 import { names } from './names.ts';
-import { revisionsOf } from './revisions.ts';
+import { activeRevision, revisionsOf } from './revisions.ts';
 import { asksForNothing, stateFrom } from './state.ts';
 import { wantedRevisionId } from './wanted-revision.ts';
 
@@ -71,7 +71,7 @@ export function shownRevisionIds(
   record: AppDeployment,
   revisions: readonly AppRevision[],
 ): { readonly latest: string | null; readonly active: string | null } {
-  const deployed = revisionsOf(record, revisions).find((revision) => revision.status?.state === 'DEPLOYED');
+  const deployed = activeRevision(revisionsOf(record, revisions));
   return {
     latest: wantedRevisionId(record, revisions)?.id ?? null,
     active: deployed?.spec.id ?? record.status?.activeRevisionId ?? null,

@@ -1,7 +1,7 @@
 // How the pods of a part are asked whether they can work, and the port that they listen on.
 
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { type ImageComponent, MIGRATION, TASK } from '../../schema/meta.ts';
+import { type ImageComponent, runsOnce } from '../../schema/meta.ts';
 import { heartbeatAgeOf } from '../../schema/runtime.ts';
 
 /** Either of `command` and `heartbeat` takes the place of a request for `path`. */
@@ -24,8 +24,7 @@ export interface Health {
  * of a file start a program each time, so they are run less often and have more time.
  */
 export function healthOf({ requested, resolved }: AppRevision['spec'], component: ImageComponent): Health {
-  const isOfPart = component !== MIGRATION && component !== TASK;
-  const own = (isOfPart && requested.runtime?.[component]) || {};
+  const own = (!runsOnce(component) && requested.runtime?.[component]) || {};
   const { port, healthPath, healthCommand, heartbeatFile: file } = own;
   const [periodSeconds, timeoutSeconds] = healthCommand || file !== undefined ? [10, 10] : [5, 3];
   return {

@@ -13,6 +13,11 @@ function newestFirst(a: AppRevision, b: AppRevision): number {
   );
 }
 
+/** The active revision: the newest that was deployed. `revisions`: newest first. */
+export function activeRevision(revisions: readonly AppRevision[]): AppRevision | undefined {
+  return revisions.find(({ status }) => status?.state === 'DEPLOYED');
+}
+
 /** The revisions of this record, newest first. The uid excludes those of an earlier record of the same name. */
 export function revisionsOf(record: AppDeployment, revisions: readonly AppRevision[]): AppRevision[] {
   return revisions.filter((revision) => revision.spec.deploymentUid === record.metadata.uid).toSorted(newestFirst);

@@ -1,10 +1,8 @@
 // The key ring of tokens, in a Secret of Davit's namespace: it is created by the process that needs it first, and rotated.
 
 import { randomBytes } from 'node:crypto';
-import { Conflict } from '../../lib/errors.ts';
-import { SECRETS } from '../../lib/kube/api-resources.ts';
-import type { KubeClient, SecretObject } from '../../lib/kube/client.ts';
-import { readOrCreate } from '../../lib/kube/read-or-create.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import { readKeyRing } from '../../lib/kube/key-ring-secret.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
 import { type KeyRing, parseKeyRing, rotatedKeyRing } from './key-ring.ts';
@@ -26,30 +24,20 @@ export interface KeysOptions {
 const REMEMBERED_MS = 60_000;
 
 export function makeKeys({ kube, namespace, now, log }: KeysOptions): ReadKeys {
-  const ref = { namespace, name: OAUTH_KEYS_SECRET };
   let known: { readonly at: number; readonly ring: Promise<KeyRing> } | undefined;
 
-  async function read(): Promise<KeyRing> {
-    const secret = await readOrCreate<SecretObject>(kube, SECRETS, ref, () => ({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { ...ref, labels: { 'app.kubernetes.io/part-of': 'davit' } },
-      type: 'Opaque',
-      data: encoded(rotatedKeyRing(undefined, now(), randomBytes)),
-    }));
-    const ring = ringIn(secret);
-    const wanted = rotatedKeyRing(ring, now(), randomBytes);
-    if (wanted === ring) return ring;
-    try {
-      const { uid, resourceVersion } = secret.metadata;
-      const patch = { metadata: { uid, resourceVersion }, data: encoded(wanted) };
-      return ringIn(await kube.mergePatch(SECRETS, ref, patch, { fieldManager: FACADE_FIELD_MANAGER }));
-    } catch (err) {
-      // After a Conflict, another replica has rotated the keys. The next read has the new key, and until then the old one seals.
-      if (!(err instanceof Conflict)) log.warn({ secret: OAUTH_KEYS_SECRET, err }, 'Keys of tokens were not rotated');
-      return ring;
-    }
-  }
+  const read = (): Promise<KeyRing> =>
+    readKeyRing({
+      kube,
+      ref: { namespace, name: OAUTH_KEYS_SECRET },
+      log,
+      what: 'Keys of tokens',
+      field: FIELD,
+      rotated: (ring) => rotatedKeyRing(ring, now(), randomBytes),
+      fieldsOf: (ring) => ({ [FIELD]: JSON.stringify(ring) }),
+      parse: parseKeyRing,
+      writing: { fieldManager: FACADE_FIELD_MANAGER },
+    });
 
   return (fresh = false) => {
     const at = now().getTime();
@@ -61,12 +49,4 @@ export function makeKeys({ kube, namespace, now, log }: KeysOptions): ReadKeys {
     });
     return reading.ring;
   };
-}
-
-function encoded(ring: KeyRing): Record<string, string> {
-  return { [FIELD]: Buffer.from(JSON.stringify(ring)).toString('base64') };
-}
-
-function ringIn({ data }: SecretObject): KeyRing {
-  return parseKeyRing(Buffer.from(data?.[FIELD] ?? '', 'base64').toString('utf8'));
 }

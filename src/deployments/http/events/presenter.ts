@@ -1,20 +1,9 @@
 // Events and pods of the cluster as the API shows them. Pure.
 
 import type { KubeObject } from '../../../lib/kube/client.ts';
+import { type EventObject, lastAt } from '../../../lib/kube/event-object.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../../../schema/meta.ts';
 import type { DeploymentEvent, DeploymentPod } from './payloads.ts';
-
-/** The used part of an Event of events.k8s.io/v1. */
-export interface EventObject extends KubeObject {
-  readonly type?: string;
-  readonly reason?: string;
-  readonly note?: string;
-  readonly regarding?: { readonly kind?: string; readonly name?: string; readonly uid?: string };
-  readonly eventTime?: string | null;
-  readonly series?: { readonly count?: number; readonly lastObservedTime?: string };
-  readonly deprecatedCount?: number;
-  readonly deprecatedLastTimestamp?: string | null;
-}
 
 interface Terminated {
   readonly exitCode?: number;
@@ -47,11 +36,6 @@ export function presentEvent(event: EventObject): DeploymentEvent {
     count: Math.max(1, series?.count ?? deprecatedCount ?? 1),
     last_at: lastAt(event) ?? null,
   };
-}
-
-/** RFC 3339. */
-export function lastAt({ series, deprecatedLastTimestamp, eventTime, metadata }: EventObject): string | undefined {
-  return series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp;
 }
 
 export function presentPod({ metadata, status = {} }: PodObject): DeploymentPod {

@@ -3,6 +3,7 @@
 import { Forbidden } from '../../../lib/errors.ts';
 import { EVENTS, PODS } from '../../../lib/kube/api-resources.ts';
 import type { KubeClient } from '../../../lib/kube/client.ts';
+import { type EventObject, lastAtMs } from '../../../lib/kube/event-object.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import type { App } from '../../../organization/facade/validation.ts';
@@ -12,7 +13,7 @@ import { names } from '../../record/names.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
 import { DeploymentEvents, MOST_EVENTS, MOST_PODS } from './payloads.ts';
-import { type EventObject, lastAt, type PodObject, presentEvent, presentPod } from './presenter.ts';
+import { type PodObject, presentEvent, presentPod } from './presenter.ts';
 
 /** Events of a namespace that are read at most, in pages: the API server selects them by no label. */
 const MOST_READ = 2000;
@@ -34,7 +35,7 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       const { kube } = admitted.caller;
       const [pods, { items, isWhole }] = await Promise.all([podsOf(kube, record), eventsIn(kube, record)]);
       const isOwn = ownedBy(record, pods ?? []);
-      const own = items.filter(isOwn).toSorted((a, b) => timeOf(b) - timeOf(a));
+      const own = items.filter(isOwn).toSorted((a, b) => lastAtMs(b) - lastAtMs(a));
       return {
         resources: own.slice(0, MOST_EVENTS).map(presentEvent),
         pods: pods?.slice(0, MOST_PODS).map(presentPod) ?? null,
@@ -42,10 +43,6 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       };
     },
   });
-}
-
-function timeOf(event: EventObject): number {
-  return Date.parse(lastAt(event) ?? '') || 0;
 }
 
 /** Newest first. Undefined for a caller who may not list pods. */
@@ -94,6 +91,6 @@ function ownedBy(record: AppDeployment, pods: readonly PodObject[]): (event: Eve
     if (regarding.uid !== undefined && uids.has(regarding.uid)) return true;
     // Other kinds may have these names: the record's own name is common, and its uid decides there.
     const isChild = regarding.name !== undefined && children.has(regarding.name) && regarding.kind !== record.kind;
-    return isChild && Date.parse(lastAt(event) ?? '') >= Date.parse(creationTimestamp);
+    return isChild && lastAtMs(event) >= Date.parse(creationTimestamp);
   };
 }

@@ -1,0 +1,24 @@
+// Events of the API group events.k8s.io/v1, as far as they are read. Older clients leave eventTime empty and set the deprecated fields.
+
+import type { KubeObject } from './client.ts';
+
+export interface EventObject extends KubeObject {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly note?: string;
+  readonly regarding?: { readonly kind?: string; readonly name?: string; readonly uid?: string };
+  readonly eventTime?: string | null;
+  readonly series?: { readonly count?: number; readonly lastObservedTime?: string };
+  readonly deprecatedCount?: number;
+  readonly deprecatedLastTimestamp?: string | null;
+}
+
+/** When it happened last, as RFC 3339. */
+export function lastAt({ series, deprecatedLastTimestamp, eventTime, metadata }: EventObject): string | undefined {
+  return series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp;
+}
+
+/** The same in milliseconds since 1970; 0 if it is unknown. */
+export function lastAtMs(event: EventObject): number {
+  return Date.parse(lastAt(event) ?? '') || 0;
+}
