@@ -86,6 +86,14 @@ describe('a Dockerfile', () => {
     ]);
   });
 
+  it.each(['pnpm@9 pnpm i', 'constructor@1 npm i', ' npm i'])('for the package manager %s', (given) => {
+    const [packageManager, ...command] = given.split(' ');
+    const files = { 'package.json': JSON.stringify({ packageManager }) };
+    expect(linesOf({ config: TS, files }).filter((line) => /^RUN .*(npm|pnpm) i/.test(line))).toEqual([
+      expect.stringContaining(` ${command.join(' ')}`),
+    ]);
+  });
+
   it('of the workspace is used unchanged, with its own ignore file', () => {
     const dockerfile = '# syntax=docker/dockerfile:1\nFROM scratch\r\n';
     const files = { 'build/api.Dockerfile': dockerfile, 'build/api.Dockerfile.dockerignore': 'secret\n' };

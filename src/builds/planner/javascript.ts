@@ -18,7 +18,11 @@ const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
 ];
 
 /** Install commands by the packageManager of package.json, if there is no lock file. */
-const MANAGERS: Readonly<Record<string, string>> = { pnpm: 'pnpm i', yarn: 'yarn install', bun: 'bun i' };
+const MANAGERS: ReadonlyMap<string, string> = new Map([
+  ['pnpm', 'pnpm i'],
+  ['yarn', 'yarn install'],
+  ['bun', 'bun i'],
+]);
 
 /** Returns the command that installs the packages of `folder`, or undefined if it has no package.json. */
 export function installCommandOf(workspace: Workspace, folder: string): string | undefined {
@@ -26,7 +30,7 @@ export function installCommandOf(workspace: Workspace, folder: string): string |
   if (!isFile(workspace, 'package.json', manifest)) return undefined;
   const manager = managerOf(manifest, workspace.texts.get(manifest));
   const locked = INSTALLS.find(([lock]) => isFile(workspace, lock, joinPath(folder, lock)));
-  return locked?.[1] ?? MANAGERS[manager] ?? 'npm i';
+  return locked?.[1] ?? MANAGERS.get(manager) ?? 'npm i';
 }
 
 function managerOf(path: string, text: string | undefined): string {

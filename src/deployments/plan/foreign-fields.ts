@@ -50,7 +50,9 @@ function ofContainer(wanted: Fields, actual: Fields): string[] {
     // A limit without a request becomes the request.
     const limits = fieldsAt(fieldsAt(wanted, 'resources'), 'limits');
     const others = Object.keys(fieldsAt(fieldsAt(actual, 'resources'), kind));
-    return others.filter((name) => !(name in asked) && !(name in limits)).map((name) => `resources.${kind}.${name}`);
+    return others
+      .filter((name) => !Object.hasOwn(asked, name) && !Object.hasOwn(limits, name))
+      .map((name) => `resources.${kind}.${name}`);
   });
   return [...added(CONTAINER_LISTS, wanted, actual), ...unwanted(CONTAINER_FIELDS, wanted, actual), ...resources];
 }
@@ -77,8 +79,9 @@ function unwanted(fields: readonly string[], wanted: Fields, actual: Fields): st
   return fields.filter((field) => {
     const value = actual[field];
     // The API server completes probes and the like.
+    const own = fieldsAt(wanted, field);
     if (field === 'nodeSelector' && isObject(value) && isObject(wanted[field]))
-      return Object.keys(value).some((key) => !(key in (wanted[field] as Fields)));
+      return Object.keys(value).some((key) => !Object.hasOwn(own, key));
     return wanted[field] === undefined && isSet(value);
   });
 }

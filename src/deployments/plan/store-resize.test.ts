@@ -125,6 +125,12 @@ describe('the pod of a StatefulSet whose sizes are changed', () => {
     { reason: 'a volume comes too', wanted: { template: LARGE, pods: { volumes: [{ name: 'a' }] } }, kept: false },
     { reason: 'a node selector goes too', there: { pods: { nodeSelector: { disk: 'fast' } } }, kept: false },
     {
+      reason: 'a node selector by a label that every object inherits goes too',
+      there: { pods: { nodeSelector: { disk: 'fast', constructor: 'x' } } },
+      wanted: { template: LARGE, pods: { nodeSelector: { disk: 'fast' } } },
+      kept: false,
+    },
+    {
       reason: 'one of two tolerations goes too',
       there: { pods: { tolerations: [{ key: 'a' }] } },
       wanted: { template: LARGE, pods: { tolerations: [] } },

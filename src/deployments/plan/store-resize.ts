@@ -248,7 +248,7 @@ function addsOnlyDefaults(there: unknown, wanted: unknown): boolean {
   if (!isObject(there)) return true;
   const known = isObject(wanted) ? wanted : {};
   return Object.entries(there).every(([key, value]) =>
-    key in known ? addsOnlyDefaults(value, known[key]) : DEFAULTED.has(key),
+    Object.hasOwn(known, key) ? addsOnlyDefaults(value, known[key]) : DEFAULTED.has(key),
   );
 }
 

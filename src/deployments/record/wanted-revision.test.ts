@@ -252,6 +252,15 @@ it.each<{ name: string; a: Partial<AppDeploymentSpec>; b: Partial<AppDeploymentS
     same: false,
   },
   { name: 'a build command', a: { sourceConfig: { buildCommand: 'make' } }, b: {}, same: false },
+  ...['constructor', 'toString', '__proto__'].flatMap((key) => {
+    const labels = { sourceConfig: { resourceSpec: { labels: Object.fromEntries([['a', '1'], [key, '']]) } } };
+    const without = { sourceConfig: { resourceSpec: { labels: { a: '1' } } } };
+    return [
+      { name: `a label ${key}, which every object inherits`, a: labels, b: without, same: false },
+      { name: `no label ${key}`, a: without, b: labels, same: false },
+      { name: `twice the label ${key}`, a: labels, b: structuredClone(labels), same: true },
+    ];
+  }),
 ])('compares what is requested: $name', ({ a, b, same }) => {
   expect(sameRequested(requestedOf(aSpec(a)), requestedOf(aSpec(b)))).toBe(same);
 });

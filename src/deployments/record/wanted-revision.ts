@@ -1,6 +1,7 @@
 // Which revision a record wants: the newest existing one, or a new snapshot. Only the controller creates AppRevisions; the
 // facade only computes the id of the next one.
 
+import { ownValue } from '../../lib/json-value.ts';
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../../schema/app-revision.ts';
 import type { Settings } from '../../schema/settings.ts';
@@ -345,7 +346,6 @@ export function sameJson(a: unknown, b: unknown): boolean {
   }
   if (Array.isArray(b)) return false;
   const [one, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
-  for (const key in one) if (!sameJson(one[key], other[key])) return false;
-  for (const key in other) if (one[key] === undefined && other[key] !== undefined) return false;
-  return true;
+  for (const key of Object.keys(one)) if (!sameJson(one[key], ownValue(other, key))) return false;
+  return Object.keys(other).every((key) => ownValue(one, key) !== undefined || other[key] === undefined);
 }

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { Conflict } from '../errors.ts';
-import { isObject } from '../json-value.ts';
+import { isObject, ownValue } from '../json-value.ts';
 import type { KubeObject } from '../kube/client.ts';
 import { HttpError } from './http-error.ts';
 
@@ -33,11 +33,11 @@ function mergePatchBetween(before: unknown, after: unknown): unknown {
   if (isDeepStrictEqual(before, after)) return undefined;
   if (!isObject(before) || !isObject(after)) return after;
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  return Object.fromEntries(
-    fields
-      .filter((field) => !isDeepStrictEqual(before[field], after[field]))
-      .map((field) => [field, after[field] === undefined ? null : mergePatchBetween(before[field], after[field])]),
-  );
+  const differing = fields.flatMap((field) => {
+    const [was, is] = [ownValue(before, field), ownValue(after, field)];
+    return isDeepStrictEqual(was, is) ? [] : [[field, is === undefined ? null : mergePatchBetween(was, is)] as const];
+  });
+  return Object.fromEntries(differing);
 }
 
 /** Enough for two dozen concurrent changes of one object. */
