@@ -7,7 +7,7 @@ import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { API_VERSION, COMPONENT_LABEL, DEPLOYMENT_LABEL, GROUP, STORE_PARTS } from '../schema/meta.ts';
-import { STOP_SECONDS } from '../schema/runtime.ts';
+import { STOP_SECONDS } from '../schema/runtime-part.ts';
 import { taskSecondsOf } from '../schema/tasks.ts';
 import { Failure } from './kubectl.ts';
 

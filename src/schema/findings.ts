@@ -14,7 +14,8 @@ import {
   UUID_PATTERN,
   VARIABLE_NAME_PATTERN,
 } from './primitives.ts';
-import { HEALTH_PATH_PATTERN, HEARTBEAT_FILE_PATTERN, POSTGRES_SCHEME_PATTERN } from './runtime.ts';
+import { POSTGRES_SCHEME_PATTERN } from './runtime.ts';
+import { HEALTH_PATH_PATTERN, HEARTBEAT_FILE_PATTERN } from './runtime-part.ts';
 import { SCHEDULE_PATTERN, TIME_ZONE_PATTERN } from './tasks.ts';
 
 export interface Finding {

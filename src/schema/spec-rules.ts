@@ -11,6 +11,7 @@ import {
   STORE_FIELDS,
   STORE_PARTS,
 } from './meta.ts';
+import { NO_COMMAND_MESSAGE } from './migrate.ts';
 import {
   LARGEST_PLAIN_VALUES,
   PLAIN_AND_NAMED_MESSAGE,
@@ -20,31 +21,34 @@ import {
   RESERVED_NAMES_MESSAGE,
   SELECTING_VARIABLES,
 } from './plain-variables.ts';
+import {
+  externalMessage,
+  OWN_STORE_VALUES,
+  PLATFORM_NAME_MESSAGE,
+  SECRET_NAME_MESSAGE,
+  SELECTING_NAME_MESSAGE,
+  STORE_VALUES,
+} from './platform-values.ts';
+import { OWN_DATABASE_MESSAGE } from './queue-depth.ts';
 import { ORDERED_PAIRS } from './resource-spec.ts';
 import {
   contradictionMessage,
   doesWithout,
   EXTERNAL_SCHEME_MESSAGE,
-  externalMessage,
-  GRACE_MESSAGE,
-  HEALTH_MESSAGE,
-  HEARTBEAT_MESSAGE,
-  NO_COMMAND_MESSAGE,
-  NO_HEARTBEAT_MESSAGE,
   NO_QUEUE_MESSAGE,
   NO_SCHEME_MESSAGE,
   noStoreMessage,
-  OWN_DATABASE_MESSAGE,
-  OWN_STORE_VALUES,
-  PLATFORM_NAME_MESSAGE,
-  PRE_STOP_MESSAGE,
-  RESTART_MESSAGE,
   RUNTIME_PARTS,
   type Runtime,
-  SECRET_NAME_MESSAGE,
-  SELECTING_NAME_MESSAGE,
-  STORE_VALUES,
 } from './runtime.ts';
+import {
+  GRACE_MESSAGE,
+  HEALTH_MESSAGE,
+  HEARTBEAT_MESSAGE,
+  NO_HEARTBEAT_MESSAGE,
+  PRE_STOP_MESSAGE,
+  RESTART_MESSAGE,
+} from './runtime-part.ts';
 
 type Parts = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];

@@ -4,7 +4,7 @@
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppRevision, MigrationStatus } from '../../schema/app-revision.ts';
 import { COMPONENT_LABEL, MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, STORE_PARTS } from '../../schema/meta.ts';
-import { timeoutOf } from '../../schema/runtime.ts';
+import { timeoutOf } from '../../schema/migrate.ts';
 import { shortened } from '../../schema/text.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { podsIdOf } from '../record/shared-pods.ts';

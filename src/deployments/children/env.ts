@@ -12,7 +12,8 @@ import {
   STORE_PARTS,
   STORE_URIS,
 } from '../../schema/meta.ts';
-import { doesWithout, type PlatformValue } from '../../schema/runtime.ts';
+import type { PlatformValue } from '../../schema/platform-values.ts';
+import { doesWithout } from '../../schema/runtime.ts';
 import { healthOf } from '../record/health.ts';
 import { idOf, namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';

@@ -2,7 +2,7 @@
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL } from '../../schema/meta.ts';
-import { type Migrate, timeoutOf } from '../../schema/runtime.ts';
+import { type Migrate, timeoutOf } from '../../schema/migrate.ts';
 import { names } from '../record/names.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';

@@ -3,7 +3,7 @@
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { ImageComponent } from '../../schema/meta.ts';
-import { STOP_SECONDS } from '../../schema/runtime.ts';
+import { STOP_SECONDS } from '../../schema/runtime-part.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
 import { commonLabels } from './labels.ts';

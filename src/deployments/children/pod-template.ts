@@ -3,7 +3,7 @@
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { Sized } from '../../schema/app-revision.ts';
 import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../../schema/meta.ts';
-import { drainingOf } from '../../schema/runtime.ts';
+import { drainingOf } from '../../schema/runtime-part.ts';
 import { healthOf } from '../record/health.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, SETTINGS, TENANT } from '../../../test/support/builders.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
+import type { QueueDepth } from '../../schema/queue-depth.ts';
 import type { ResourceSpec } from '../../schema/resource-spec.ts';
-import type { QueueDepth } from '../../schema/runtime.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
 import { desiredChildren } from './desired.ts';

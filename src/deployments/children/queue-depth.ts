@@ -2,7 +2,7 @@
 // postgresql scaler.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
-import { perPodOf, type QueueDepth } from '../../schema/runtime.ts';
+import { perPodOf, type QueueDepth } from '../../schema/queue-depth.ts';
 import { names } from '../record/names.ts';
 import { followsDepth, scaleOf } from '../record/scale.ts';
 import { postgresUri } from './env.ts';

@@ -6,7 +6,10 @@ import { fromSnake, payloadShape, responseShape, snake, toSnake } from '../../li
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { asArray, asObject } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
-import { Migrate, QueueDepth, RUNTIME_PARTS, Runtime, RuntimePart } from '../../schema/runtime.ts';
+import { Migrate } from '../../schema/migrate.ts';
+import { QueueDepth } from '../../schema/queue-depth.ts';
+import { RUNTIME_PARTS, Runtime } from '../../schema/runtime.ts';
+import { RuntimePart } from '../../schema/runtime-part.ts';
 import { runtimeBreaches } from '../../schema/spec-rules.ts';
 
 const PartPayload = z.object(payloadShape(RuntimePart.shape)).meta({

@@ -2,7 +2,7 @@
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { type ImageComponent, runsOnce } from '../../schema/meta.ts';
-import { heartbeatAgeOf } from '../../schema/runtime.ts';
+import { heartbeatAgeOf } from '../../schema/runtime-part.ts';
 
 /** Either of `command` and `heartbeat` takes the place of a request for `path`. */
 export interface Health {

@@ -253,7 +253,16 @@ it.each<{ name: string; a: Partial<AppDeploymentSpec>; b: Partial<AppDeploymentS
   },
   { name: 'a build command', a: { sourceConfig: { buildCommand: 'make' } }, b: {}, same: false },
   ...['constructor', 'toString', '__proto__'].flatMap((key) => {
-    const labels = { sourceConfig: { resourceSpec: { labels: Object.fromEntries([['a', '1'], [key, '']]) } } };
+    const labels = {
+      sourceConfig: {
+        resourceSpec: {
+          labels: Object.fromEntries([
+            ['a', '1'],
+            [key, ''],
+          ]),
+        },
+      },
+    };
     const without = { sourceConfig: { resourceSpec: { labels: { a: '1' } } } };
     return [
       { name: `a label ${key}, which every object inherits`, a: labels, b: without, same: false },

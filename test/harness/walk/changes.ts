@@ -10,15 +10,11 @@ import {
   STORE_FIELDS,
   STORE_PARTS,
 } from '../../../src/schema/meta.ts';
+import { OWN_STORE_VALUES, STORE_VALUES } from '../../../src/schema/platform-values.ts';
 import { VOLUME_KINDS } from '../../../src/schema/pod-policy.ts';
 import { ORDERED_PAIRS, type ResourceSpec } from '../../../src/schema/resource-spec.ts';
-import {
-  doesWithout,
-  OWN_STORE_VALUES,
-  type Runtime,
-  type RuntimePart,
-  STORE_VALUES,
-} from '../../../src/schema/runtime.ts';
+import { doesWithout, type Runtime } from '../../../src/schema/runtime.ts';
+import type { RuntimePart } from '../../../src/schema/runtime-part.ts';
 import { type StructuralSchema, structuralSchema } from '../../../src/schema/structural-schema.ts';
 
 /** One field of a spec, set or (value undefined) taken away. */

@@ -8,7 +8,7 @@ import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { AppRevision, Resolved, Scaled, Sized } from '../../../schema/app-revision.ts';
 import type { ImageComponent, Role } from '../../../schema/meta.ts';
-import type { Migrate } from '../../../schema/runtime.ts';
+import type { Migrate } from '../../../schema/migrate.ts';
 import type { Task } from '../../../schema/tasks.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';

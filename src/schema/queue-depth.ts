@@ -1,0 +1,27 @@
+// What the number of queue workers follows.
+
+import { z } from 'zod';
+import { EXTERNAL_POSTGRES_VARIABLE } from './meta.ts';
+
+/** Jobs for each queue worker if the record sets none: as many as a worker processes at a time. */
+const JOBS_PER_POD = 10;
+export const OWN_DATABASE_MESSAGE = `queueDepth asks the deployment's own PostgreSQL: remove it, or ${EXTERNAL_POSTGRES_VARIABLE}`;
+
+export const QueueDepth = z.object({
+  query: z
+    .string()
+    .min(1)
+    .max(4096)
+    .describe("SQL query that returns one number: how many jobs are pending in the deployment's own PostgreSQL."),
+  perPod: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .describe(`Pending jobs for each queue worker. Default: ${JOBS_PER_POD}.`)
+    .optional(),
+});
+export type QueueDepth = z.infer<typeof QueueDepth>;
+
+export function perPodOf({ perPod = JOBS_PER_POD }: Readonly<QueueDepth>): number {
+  return perPod;
+}
