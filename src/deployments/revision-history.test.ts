@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aWorkload } from '../../test/support/builders.ts';
 import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
-import type { Observed } from './assess/observed.ts';
+import type { Observed, Pod } from './assess/observed.ts';
 import { surplusRevisions } from './revision-history.ts';
 
 const record = aRecord();
@@ -14,6 +14,11 @@ function history(states: Readonly<Record<number, RevisionState>> = { 12: 'DEPLOY
   return Array.from({ length: 12 }, (_, n) => 12 - n).map((serial) =>
     aRevision(serial === 12 ? record : external, states[serial] ?? 'SKIPPED', serial),
   );
+}
+
+function anEndedRun(revision: AppRevision): Pod {
+  const pod = aPod('server', revision, {});
+  return { ...pod, status: { ...pod.status, phase: 'Succeeded' } };
 }
 
 describe('what is collected', () => {
@@ -40,6 +45,11 @@ describe('what is collected', () => {
       name: 'not one that a pod still runs',
       seen: anObserved(record, { revisions: history(), pods: [aPod('server', one, {})] }),
       goes: [2],
+    },
+    {
+      name: 'one of which only an ended run of a task is left',
+      seen: anObserved(record, { revisions: history(), pods: [anEndedRun(one)] }),
+      goes: [2, 1],
     },
     {
       name: 'not one that a workload is of',

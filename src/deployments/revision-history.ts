@@ -5,6 +5,7 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import { isBegun } from '../schema/build.ts';
 import { REVISION_LABEL } from '../schema/meta.ts';
 import type { ObservedChildren, Workload } from './assess/observed.ts';
+import { isUnended } from './assess/pod-failures.ts';
 import { activeRevision } from './record/revisions.ts';
 
 /**
@@ -15,7 +16,7 @@ import { activeRevision } from './record/revisions.ts';
 export function surplusRevisions(observed: ObservedChildren, kept: number): AppRevision[] {
   const { revisions, record } = observed;
   const running = new Set(
-    [...observed.pods, ...observed.children.flatMap(templateOf)].map(
+    [...observed.pods.filter(isUnended), ...observed.children.flatMap(templateOf)].map(
       ({ metadata }) => metadata?.labels?.[REVISION_LABEL],
     ),
   );

@@ -40,6 +40,11 @@ export function isReadyPod({ status }: Pod): boolean {
   return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
 }
 
+/** Whether it may still run: a run of a task is kept when it has ended. */
+export function isUnended({ status }: Pod): boolean {
+  return status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+}
+
 /** The gravest trouble among these pods; of equals, that of the first pod by name. Undefined where there is none. */
 export function podFailure(pods: readonly Pod[]): Trouble | undefined {
   const alive = living(pods);

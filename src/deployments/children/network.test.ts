@@ -142,6 +142,16 @@ it('nothing that pods send is held back: DNS, external databases, the world', ()
   );
 });
 
+it.each(['migrate', 'task'])(
+  'a %s of another revision reaches the stores, whatever the newest one has',
+  (component) => {
+    const policies = makeNetworkPolicies(inputs());
+    const pod = inTeam({ ...of('server'), 'davit.dev/component': component });
+    expect(reaches(policies, pod, of('postgres'), PORTS.postgres)).toBe(true);
+    expect(reaches(policies, pod, of('redis'), PORTS.redis)).toBe(true);
+  },
+);
+
 it('an external store has no policy, and the pods of every workload have the labels that the policies ask for', () => {
   const external = ['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'].map((name) => ({
     name,

@@ -2,7 +2,7 @@
 // external traffic, only that source and the record's namespace can reach the server.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
-import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, IMAGE_COMPONENTS, ROLES, TASK } from '../../schema/meta.ts';
+import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, IMAGE_COMPONENTS, TASK } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
 import { followsDepth } from '../record/scale.ts';
 import { POSTGRES_PORT } from './database/service.ts';
@@ -48,6 +48,12 @@ function serverPolicy({ record, settings }: Inputs): NetworkPolicy[] {
   ];
 }
 
+/**
+ * The pods that reach the stores, of whatever revision they are: while another one is rolled out, the active revision's tasks, runs that
+ * go on, and a migration need them as before.
+ */
+const REACHING: string[] = [...IMAGE_COMPONENTS, TASK];
+
 /** KEDA's operator sends the query of the record. */
 function fromKeda({ revision, settings, keda }: Inputs, component: Component, port: number): IngressRule[] {
   if (component !== 'postgres' || !followsDepth(revision.spec, keda)) return [];
@@ -56,10 +62,8 @@ function fromKeda({ revision, settings, keda }: Inputs, component: Component, po
 }
 
 function makePolicy(inputs: Inputs, policyName: string, component: Component, port: number): NetworkPolicy {
-  const { record, revision } = inputs;
+  const { record } = inputs;
   const { name } = record.metadata;
-  const { runtime, tasks } = revision.spec.requested;
-  const components = [...(runtime?.migrate ? IMAGE_COMPONENTS : ROLES), ...(tasks ? [TASK] : [])];
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -73,7 +77,7 @@ function makePolicy(inputs: Inputs, policyName: string, component: Component, po
             {
               podSelector: {
                 matchLabels: { [DEPLOYMENT_LABEL]: name },
-                matchExpressions: [{ key: COMPONENT_LABEL, operator: 'In', values: components }],
+                matchExpressions: [{ key: COMPONENT_LABEL, operator: 'In', values: REACHING }],
               },
             },
           ],

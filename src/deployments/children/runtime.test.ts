@@ -431,16 +431,6 @@ describe('migration', () => {
     });
     expect(job?.spec.template.metadata.labels).toMatchObject({ team: 'blue', 'davit.dev/component': 'migrate' });
   });
-
-  it('reaches the stores, and nothing else of its kind does', () => {
-    const components = (runtime: Runtime): unknown =>
-      desiredChildren(inputs(runtime))
-        .filter(({ kind }) => kind === 'NetworkPolicy')
-        .map((policy) => /"operator":"In","values":(\[[^\]]*\])/.exec(JSON.stringify(policy))?.[1]);
-    const roles = '"server","queue","orchestrator","executor"';
-    expect(components({})).toEqual([`[${roles}]`, `[${roles}]`]);
-    expect(components({ migrate })).toEqual([`[${roles},"migrate"]`, `[${roles},"migrate"]`]);
-  });
 });
 
 describe('draining', () => {

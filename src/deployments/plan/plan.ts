@@ -7,9 +7,11 @@ import {
   IMAGE_COMPONENTS,
   REVISION_LABEL,
   STORE_PARTS,
+  TASK,
 } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
 import { type ActionFailure, childOf, isOurs, type ObservedChildren, refText, refTo } from '../assess/observed.ts';
+import { isUnended } from '../assess/pod-failures.ts';
 import { mayStartPods } from '../assess/pod-starts.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { hasDrifted } from './drift.ts';
@@ -146,17 +148,32 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
 }
 
 // Objects of an own PostgreSQL or Redis are deleted only after the last pod of a revision that uses it has ended: a switch to an
-// external one rolls the pods, and the old pods still need theirs.
-function isStillUsed({ metadata }: KubeObject, { pods, revisions }: ObservedChildren): boolean {
+// external one rolls the pods, and the old pods still need theirs. So does a CronJob that can still start a run.
+function isStillUsed({ metadata }: KubeObject, observed: ObservedChildren): boolean {
   const store = STORE_PARTS.find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
   if (store === undefined) return false;
-  const having = revisions.filter(({ spec }) => spec.resolved[store]);
+  const having = observed.revisions.filter(({ spec }) => spec.resolved[store]);
   const using = new Set(
-    IMAGE_COMPONENTS.flatMap((part) =>
-      having.flatMap((one) => [`${part} ${one.spec.id}`, `${part} ${podsIdOf(one, part)}`]),
-    ),
+    having.flatMap((one) => [
+      // The runs of tasks have the template of the server, and with it its id.
+      `${TASK} ${podsIdOf(one, 'server')}`,
+      ...IMAGE_COMPONENTS.flatMap((part) => [`${part} ${one.spec.id}`, `${part} ${podsIdOf(one, part)}`]),
+    ]),
   );
-  return pods.some(({ metadata: { labels } }) => using.has(`${labels?.[COMPONENT_LABEL]} ${labels?.[REVISION_LABEL]}`));
+  return [...observed.pods.filter(isUnended), ...runTemplatesOf(observed)].some(({ metadata: { labels } }) =>
+    using.has(`${labels?.[COMPONENT_LABEL]} ${labels?.[REVISION_LABEL]}`),
+  );
+}
+
+interface CronJob extends KubeObject {
+  readonly spec?: { readonly jobTemplate?: { readonly spec?: { readonly template?: Pick<KubeObject, 'metadata'> } } };
+}
+
+/** The pod templates of the record's CronJobs. */
+function runTemplatesOf(observed: ObservedChildren): Pick<KubeObject, 'metadata'>[] {
+  return observed.children
+    .filter((child) => child.kind === 'CronJob' && isOurs(child, observed))
+    .flatMap((job: CronJob) => job.spec?.jobTemplate?.spec?.template ?? []);
 }
 
 function isApplied(wanted: KubeObject, actual: KubeObject): boolean {

@@ -168,7 +168,7 @@ describe('with kubectl', () => {
                   {
                     key: 'davit.dev/component',
                     operator: 'In',
-                    values: ['server', 'queue', 'orchestrator', 'executor'],
+                    values: ['server', 'queue', 'orchestrator', 'executor', 'migrate', 'task'],
                   },
                 ],
               },

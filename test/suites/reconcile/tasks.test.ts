@@ -4,13 +4,14 @@ import { describe, expect, it } from 'vitest';
 import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { names } from '../../../src/deployments/record/names.ts';
 import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
-import { CRON_JOBS, DEPLOYMENTS, NETWORK_POLICIES } from '../../../src/lib/kube/api-resources.ts';
+import { CRON_JOBS, DEPLOYMENTS, NETWORK_POLICIES, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import type { Task } from '../../../src/schema/tasks.ts';
 import { SHOP } from '../../kit/memory/controller.ts';
-import { edit, record, says } from '../../kit/memory/record.ts';
+import { edit, newestRevision, putSecret, record, says } from '../../kit/memory/record.ts';
+import { makeReady, putPod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from './harness.ts';
 
@@ -20,13 +21,17 @@ const withTasks = (...tasks: Task[]): object => ({ sourceConfig: { tasks } });
 interface CronJob extends KubeObject {
   readonly spec: Readonly<Record<string, unknown>> & {
     readonly jobTemplate: {
-      readonly spec: { readonly template: { readonly spec: { containers: { image: string }[] } } };
+      readonly spec: {
+        readonly template: Pick<KubeObject, 'metadata'> & { readonly spec: { containers: { image: string }[] } };
+      };
     };
   };
 }
 const cronJobs = (kube: FakeKube): CronJob[] => kube.objects<CronJob>(CRON_JOBS);
 const imageIn = ([job]: readonly CronJob[]): string | undefined =>
   job?.spec.jobTemplate.spec.template.spec.containers[0]?.image;
+const revisionIn = ([job]: readonly CronJob[]): string | undefined =>
+  job?.spec.jobTemplate.spec.template.metadata.labels?.['davit.dev/revision'];
 const templates = (kube: FakeKube): string[] =>
   kube.objects<Workload>(DEPLOYMENTS).map(({ spec }) => JSON.stringify(spec?.template));
 
@@ -109,6 +114,63 @@ describe('a task', () => {
     expect(imageIn(cronJobs(kube))).toBe(image);
     await converge(controller);
     expect(imageIn(cronJobs(kube))).toBe('registry.example/shop:2');
+  });
+
+  it('that the newest revision does not have keeps its way to the stores until that one is deployed', async () => {
+    const controller = await aConverged(withTasks(CLEAN));
+    const { kube } = controller;
+    await change(kube, {
+      sourceRevisionConfig: { imageUri: 'registry.example/shop:2' },
+      sourceConfig: { tasks: null },
+    });
+    await controller.reconcile();
+    const policies = kube.objects(NETWORK_POLICIES).map((policy) => JSON.stringify(policy));
+    expect(cronJobs(kube)).toHaveLength(1);
+    expect(policies.map((policy) => policy.includes('"task"'))).toEqual([true, true]);
+  });
+
+  it('keeps the store of its revision until its CronJob is of another one and the last run has ended', async () => {
+    const controller = await aConverged(withTasks(CLEAN));
+    const { kube } = controller;
+    const stores = (): string[] => kube.objects(STATEFUL_SETS).map(({ metadata }) => metadata.name);
+    const first = newestRevision(kube).spec.id;
+    putPod(kube, 'task', first, { state: { running: {} } });
+    putSecret(kube, 'mine', { uri: 'dA==' });
+    await change(kube, {
+      secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'mine', secretKey: 'uri' }],
+    });
+    await converge(controller);
+    expect([says(kube, 'Ready'), revisionIn(cronJobs(kube))]).toEqual(['True Serving', newestRevision(kube).spec.id]);
+    expect(stores()).toContain('shop--postgres');
+    await kube.mergePatch(
+      PODS,
+      { namespace: 'team', name: 'shop-task-new' },
+      { status: { phase: 'Succeeded' } },
+      { fieldManager: 'kubelet', subresource: 'status' },
+    );
+    await converge(controller);
+    expect(stores()).toEqual(['shop--redis']);
+  });
+
+  it('keeps the store of its revision while its CronJob can still start a run of it', async () => {
+    const controller = await aConverged(withTasks(CLEAN));
+    const { kube } = controller;
+    putSecret(kube, 'mine', { uri: 'dA==' });
+    await change(kube, {
+      secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'mine', secretKey: 'uri' }],
+    });
+    const seen: string[] = [];
+    for (let pass = 0; pass < 8; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+      await controller.reconcile();
+      const isOld = revisionIn(cronJobs(kube)) !== newestRevision(kube).spec.id;
+      const isThere = kube.objects(STATEFUL_SETS).some(({ metadata }) => metadata.name === 'shop--postgres');
+      seen.push(`${isOld ? 'old' : 'new'} ${isThere ? 'there' : 'gone'}`);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await makeReady(kube);
+    }
+    expect(seen).not.toContain('old gone');
+    expect(seen.at(-1)).toBe('new gone');
   });
 
   it('is suspended while the deployment is scaled to zero', async () => {
