@@ -15,6 +15,8 @@ export interface Stage {
 export interface Deployment {
   readonly id: string;
   readonly status: string;
+  /** The state of the latest revision. While it is DEPLOYING, the status may be UNKNOWN. */
+  readonly phase?: string | null;
   readonly latest_revision_id?: string | null;
   readonly detail?: unknown;
 }

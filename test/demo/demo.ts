@@ -106,9 +106,10 @@ async function untilReady(stage: Stage, created: Deployment, name = DEPLOYMENT):
   let shown = '';
   for (const end = Date.now() + READY_WITHIN_MS; Date.now() < end; await sleep(250)) {
     if (stopping.aborted) throw new DemoError('Stopped.');
-    const { status } = await call(stage, 'GET', `/v2/deployments/${created.id}`);
-    if (status !== shown) say(`Deployment ${name} is ${status}`);
-    shown = status;
+    const { status, phase } = await call(stage, 'GET', `/v2/deployments/${created.id}`);
+    const words = status === 'UNKNOWN' && phase ? phase : status;
+    if (words !== shown) say(`Deployment ${name} is ${words}`);
+    shown = words;
     if (status === 'READY') return;
   }
   const said = await target.kubectl(['get', 'appd,pods', '-n', tenant.namespace]).catch(() => '');
