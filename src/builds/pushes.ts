@@ -3,6 +3,7 @@
 
 import { pausedBy } from '../deployments/assess/pause.ts';
 import type { Caches } from '../deployments/cluster/caches.ts';
+import type { Commit } from '../deployments/record/build-source.ts';
 import { repositoryOfUrl } from '../deployments/record/code-host.ts';
 import type { Reconcile } from '../lib/controller/controller.ts';
 import { keyOf, refOf } from '../lib/controller/keys.ts';
@@ -16,7 +17,7 @@ import { isHindrance, type SourceAccess } from './source-access.ts';
 interface Asked {
   /** Integration, repository and ref that the code host was asked for, as JSON. */
   readonly what: string;
-  readonly commit: string | undefined;
+  readonly commit: Commit | undefined;
   /** Time of the request, on the clock of `elapsed`. */
   readonly at: number;
   /** Time of the repository's latest webhook at the request (RFC 3339). */
@@ -27,7 +28,7 @@ interface Asked {
 export type KnownCommits = Map<string, Asked>;
 
 /** The latest commit of the record's branch. Undefined if the record has no build_on_push or no commit is known yet. */
-export function pushedCommit(known: KnownCommits, record: AppDeployment): string | undefined {
+export function pushedCommit(known: KnownCommits, record: AppDeployment): Commit | undefined {
   const asked = known.get(record.metadata.uid ?? '');
   return asked?.what === askedOf(record) ? asked.commit : undefined;
 }
@@ -62,7 +63,7 @@ export function makePushWatch(options: {
     const found = isHindrance(commit) ? undefined : commit;
     const last = before?.what === what ? before.commit : undefined;
     known.set(uid, { what, commit: found ?? last, at: elapsed(), notice });
-    if (found !== undefined && found !== last) onPush(key);
+    if (found !== undefined && found.commit !== last?.commit) onPush(key);
     return pollMs === 0 ? {} : { requeueAfterMs: pollMs };
   };
 }

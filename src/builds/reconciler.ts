@@ -110,7 +110,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
     if (act === 'resolve') {
       const commit = await sources.commit(build.record);
       if (isHindrance(commit)) return hindered(build, commit, client);
-      await waits(build, { commit }, client);
+      await waits(build, commit, client);
       return {};
     }
     if (act === 'prove') {

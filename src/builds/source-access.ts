@@ -1,6 +1,7 @@
 // Access to a record's repository at its code host, after a check that the tenant may still use the integration.
 
 import type { Caches } from '../deployments/cluster/caches.ts';
+import type { Commit } from '../deployments/record/build-source.ts';
 import { codeHostProblem } from '../deployments/record/code-host.ts';
 import { CodeHostFailed, undefinedIfNotFound } from '../lib/errors.ts';
 import { SECRETS } from '../lib/kube/api-resources.ts';
@@ -25,7 +26,7 @@ export interface BuildHindrance {
 
 export interface SourceAccess {
   /** Resolves the record's ref to its current commit. */
-  commit(record: AppDeployment): Promise<string | BuildHindrance>;
+  commit(record: AppDeployment): Promise<Commit | BuildHindrance>;
   /**
    * Returns a token that may read the record's repository, and CA certificates (PEM) for its host. The token is empty
    * for a template: its repository is public.

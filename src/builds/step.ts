@@ -1,7 +1,7 @@
 // The next step of a build: its new status and the next action. It depends only on the observed state, so a restarted
 // controller continues where the previous one stopped.
 
-import { commitOf, isBuilt, sameBuild } from '../deployments/record/build-source.ts';
+import { commitOf, commitWordsOf, isBuilt, sameBuild } from '../deployments/record/build-source.ts';
 import { buildName } from '../deployments/record/names.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -51,7 +51,10 @@ export function nextBuildStep(observed: ObservedBuild, now: Date): BuildStep {
       message: WAITING,
       queuedAt: rfc3339(now),
     };
-    return { status: { ...waiting, ...(commit !== undefined && { commit }) }, requeueAfterMs: 1 };
+    return {
+      status: { ...waiting, ...(commit !== undefined && { commit, ...commitWordsOf(revision) }) },
+      requeueAfterMs: 1,
+    };
   }
   if (build.phase === 'Queued') return runs(job) ? watched(observed, build, now) : queued(observed, build, now);
   return isUnwanted(observed, build) ? cancelled(build, job, now) : begun(observed, build, now);

@@ -173,6 +173,8 @@ describe('revisions', () => {
       createdAt: '2026-01-01T00:00:00Z',
       image: 'app:3',
       commit: null,
+      commitAuthor: null,
+      commitMessage: null,
       rollbackTo: null,
       changes: [
         { field: 'secrets.A', kind: 'added' },
@@ -180,6 +182,33 @@ describe('revisions', () => {
       ],
     });
     expect(active).toMatchObject({ active: true, rollbackTo: idOf(1) });
+  });
+});
+
+describe('the commit of a revision', () => {
+  const commit = 'c'.repeat(40);
+  const having =
+    (...items: object[]): Kubectl =>
+    async ([, resource = '']) =>
+      JSON.stringify(resource === RECORDS ? RECORD : { items });
+
+  it.each([
+    [
+      'found by its build',
+      { status: { build: { phase: 'Built', commit, commitAuthor: 'Ada', commitMessage: 'x'.repeat(80) } } },
+      `Ada: ${'x'.repeat(49)}…`,
+    ],
+    ['that was pushed', { spec: { commit, commitAuthor: 'Ada', commitMessage: 'Adds a shop' } }, 'Ada: Adds a shop'],
+    ['without a message', { spec: { commit, commitAuthor: 'Ada' } }, 'Ada'],
+    [
+      'of which a build knows better',
+      { spec: { commit, commitAuthor: 'Eve' }, status: { build: { phase: 'Built', commit, commitMessage: 'More' } } },
+      'More',
+    ],
+  ])('%s has its own words', async (_what, more, words) => {
+    const { out } = await runCli(['revisions', 'shop'], { kubectl: having(revision(2, {}, more), revision(1)) });
+    const [heading, first, second] = out.split('\n').map((line) => line.split(/ {2,}/).at(-1));
+    expect([heading, first, second]).toEqual(['THE COMMIT SAYS', words, '-']);
   });
 });
 

@@ -1,10 +1,11 @@
 // Lists the revisions of a deployment, and what differs between two of them.
 
-import { commitOf } from '../deployments/record/build-source.ts';
+import { commitOf, commitWordsOf } from '../deployments/record/build-source.ts';
 import { changeLine, differences, type FieldChange, summaryOf } from '../deployments/record/revision-diff.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
+import { shortened } from '../schema/text.ts';
 import { type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -17,6 +18,8 @@ export const revisionsCommand: Command = {
   purpose: 'list its revisions, newest first, with what differs from the one before',
   words: [DEPLOYMENT],
   flags: [OUTPUT],
+  about: `THE COMMIT SAYS has the author and the first line of the message of a commit, where the code host shows them. Whoever makes a commit
+writes both, and nobody verifies them.`,
   async run(context) {
     const {
       kubectl,
@@ -80,6 +83,9 @@ export interface ListedRevision {
   readonly createdAt: string | null;
   readonly image: string | null;
   readonly commit: string | null;
+  /** As the commit has them: not verified. */
+  readonly commitAuthor: string | null;
+  readonly commitMessage: string | null;
   /** Id of the revision whose values it took again. */
   readonly rollbackTo: string | null;
   /** What differs from the revision before; null for the oldest one that is kept. */
@@ -91,6 +97,7 @@ export function listedRevisions({ status }: AppDeployment, revisions: readonly A
   return revisions.map((revision, at) => {
     const { metadata, spec, status: own } = revision;
     const before = revisions[at + 1];
+    const { commitAuthor = null, commitMessage = null } = commitWordsOf(revision);
     // A later change leaves the field of an earlier rollback in the record.
     const isRollback = spec.rollbackTo !== undefined && spec.rollbackTo !== before?.spec.rollbackTo;
     return {
@@ -102,6 +109,8 @@ export function listedRevisions({ status }: AppDeployment, revisions: readonly A
       createdAt: metadata.creationTimestamp ?? null,
       image: imageOf(revision) ?? null,
       commit: commitOf(revision) ?? null,
+      commitAuthor,
+      commitMessage,
       rollbackTo: isRollback ? (spec.rollbackTo ?? null) : null,
       changes: before ? differences(before, revision) : null,
     };
@@ -110,8 +119,9 @@ export function listedRevisions({ status }: AppDeployment, revisions: readonly A
 
 function revisionLines(name: string, revisions: readonly ListedRevision[], now: number): string[] {
   if (revisions.length === 0) return [`${name} has no revision yet. See: ${PROGRAM} status ${name}`];
+  const saysMore = revisions.some(({ commitAuthor, commitMessage }) => (commitAuthor ?? commitMessage) !== null);
   return tableOf([
-    ['', 'REVISION', 'STATUS', 'AGE', 'IMAGE OR COMMIT', 'CHANGED'],
+    ['', 'REVISION', 'STATUS', 'AGE', 'IMAGE OR COMMIT', 'CHANGED', ...(saysMore ? ['THE COMMIT SAYS'] : [])],
     ...revisions.map((one) => [
       one.active ? '*' : '',
       one.name,
@@ -119,8 +129,17 @@ function revisionLines(name: string, revisions: readonly ListedRevision[], now: 
       ageOf(one.createdAt, now),
       one.commit?.slice(0, 12) ?? one.image ?? '-',
       changedIn(one),
+      ...(saysMore ? [wordsOf(one)] : []),
     ]),
   ]);
+}
+
+/** Characters of a commit's message in the table. */
+const LONGEST_MESSAGE = 50;
+
+function wordsOf({ commitAuthor, commitMessage }: ListedRevision): string {
+  const message = commitMessage === null ? undefined : shortened(commitMessage, LONGEST_MESSAGE);
+  return [commitAuthor ?? undefined, message].filter((part) => part !== undefined).join(': ') || '-';
 }
 
 function changedIn({ changes, rollbackTo }: ListedRevision): string {

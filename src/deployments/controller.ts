@@ -13,6 +13,7 @@ import type { Cluster } from './cluster/cluster.ts';
 import { makeDigestKey } from './hmac-key.ts';
 import { makeHostRegistry } from './host-registry.ts';
 import { makeReconciler } from './reconcile.ts';
+import type { Commit } from './record/build-source.ts';
 import {
   makeClientSecretCollector,
   makeSecretCollector,
@@ -36,7 +37,7 @@ export interface DeploymentContext {
   /** How many records are reconciled side by side. */
   readonly workers: number;
   /** The latest commit of the branch of a record with build_on_push, if it is known. */
-  readonly pushedCommit: (record: AppDeployment) => string | undefined;
+  readonly pushedCommit: (record: AppDeployment) => Commit | undefined;
   /** The pod contracts that revisions may name; those of this version if absent. */
   readonly contracts?: PodContracts;
 }

@@ -10,6 +10,7 @@ import type { Vanished } from './bypassed-finalizers.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
 import type { Clusters } from './cluster/cluster.ts';
 import type { HostRegistry } from './host-registry.ts';
+import type { Commit } from './record/build-source.ts';
 import type { SecretFingerprints } from './secret-fingerprints.ts';
 
 export interface ReconcilerOptions extends Clusters {
@@ -20,7 +21,7 @@ export interface ReconcilerOptions extends Clusters {
   readonly events: EventRecorder;
   readonly now: () => Date;
   /** The commit that the record's branch has now, as far as it was asked for. */
-  readonly pushedCommit: (record: AppDeployment) => string | undefined;
+  readonly pushedCommit: (record: AppDeployment) => Commit | undefined;
   /** All known contracts, except in tests. */
   readonly contracts: PodContracts;
 }

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
-import { BuildStatus } from './build.ts';
+import { BuildStatus, CommitWords } from './build.ts';
 import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
@@ -158,6 +158,7 @@ export const AppRevisionSpec = z
       .regex(/^[0-9a-f]{40,64}$/)
       .describe('Commit that was pushed and is built; absent: whichever repoRef means when the build starts.')
       .optional(),
+    ...CommitWords.shape,
     branchCommit: z
       .string()
       .max(64)

@@ -141,6 +141,17 @@ export const BUILD_REASONS = {
 } as const satisfies Record<string, BuildReasonMeaning>;
 export type BuildReason = keyof typeof BUILD_REASONS;
 
+/** What a commit says of itself. Git lets whoever makes a commit write any author, and nothing here verifies it. */
+export const CommitWords = z.object({
+  commitAuthor: z
+    .string()
+    .max(256)
+    .describe('Author that the commit names. Whoever makes a commit writes it, and nobody verifies it.')
+    .optional(),
+  commitMessage: z.string().max(512).describe('First line of its message, which is not verified either.').optional(),
+});
+export type CommitWords = z.infer<typeof CommitWords>;
+
 const Time = z.string().max(64).meta({ format: 'date-time' });
 
 export const BuildStatus = z
@@ -154,6 +165,7 @@ export const BuildStatus = z
       .regex(/^[0-9a-f]{40,64}$/)
       .describe('Commit that it is built from.')
       .optional(),
+    ...CommitWords.shape,
     image: z.string().max(512).describe('The image that it made, by digest.').optional(),
     digest: z
       .string()

@@ -1,6 +1,7 @@
 // The repositories of an integration, for all kinds of code hosts. Nothing is cached, but concurrent requests for the
 // same list share one listing.
 
+import type { Commit } from '../../deployments/record/build-source.ts';
 import { CodeHostFailed } from '../../lib/errors.ts';
 import { type GuardedFetchOptions, makeGuardedFetch } from '../../lib/outbound/guarded-fetch.ts';
 import type { Proxies } from '../../lib/outbound/proxy.ts';
@@ -24,7 +25,7 @@ export interface CodeHosts {
   /** The repositories that can be deployed, by owner and name. Throws CodeHostFailed. */
   repositories(account: Account): Promise<readonly Repository[]>;
   /** Resolves a branch, tag or commit of the repository to its current commit. Throws CodeHostFailed. */
-  commit(account: Account, repoUrl: string, ref: string): Promise<string>;
+  commit(account: Account, repoUrl: string, ref: string): Promise<Commit>;
   /**
    * Returns a token that git uses as the password to fetch the repository: the one with the shortest lifetime that the
    * host issues. Throws CodeHostFailed.

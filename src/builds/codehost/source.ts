@@ -1,8 +1,10 @@
-// Resolves a branch or tag of a repository to its commit.
+// Resolves a branch or tag of a repository to its commit, with what the commit says of itself.
 
 import { z } from 'zod';
+import type { Commit } from '../../deployments/record/build-source.ts';
 import { CodeHostFailed } from '../../lib/errors.ts';
 import { jsonOf } from '../../lib/json-value.ts';
+import { quoted } from '../../schema/text.ts';
 import { codeHostFailure, type Session } from './listing-session.ts';
 
 /** Owner and name of a repository, from its URL. */
@@ -33,8 +35,24 @@ function decoded(part: string): string | undefined {
   }
 }
 
-const Commit = z.object({ sha: z.string().regex(/^[0-9a-f]{40,64}$/) });
-const Commits = z.array(Commit).max(1);
+/** Most characters of an author and of a message, as the schema of revisions has them. */
+const LONGEST = { author: 256, message: 512 } as const;
+/** Whatever is not as the hosts document it is left out: only the commit itself is needed. */
+const optionalText = z.string().optional().catch(undefined);
+const Commits = z
+  .array(
+    z.object({
+      sha: z.string().regex(/^[0-9a-f]{40,64}$/),
+      commit: z
+        .object({
+          author: z.object({ name: optionalText }).optional().catch(undefined),
+          message: optionalText,
+        })
+        .optional()
+        .catch(undefined),
+    }),
+  )
+  .max(1);
 
 /**
  * Resolves `ref` (a branch, tag or commit) to its current commit. Throws CodeHostFailed, with `missing` if the
@@ -46,7 +64,7 @@ export async function commitAt(
   { owner, name }: RepositoryName,
   ref: string,
   session: Session,
-): Promise<string> {
+): Promise<Commit> {
   const headers = { authorization, accept: 'application/json', 'user-agent': 'davit' };
   const repository = `${apiUrl}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
   const there = await session.ask(repository, { headers });
@@ -72,7 +90,14 @@ export async function commitAt(
     );
   if (answer.status !== 200)
     throw codeHostFailure(answer.status, (header) => answer.headers.get(header), answer.body, new Date());
-  const [commit] = commits?.data ?? [];
-  if (commit === undefined) throw new CodeHostFailed('malformed', "The code host's answer is not a list of commits.");
-  return commit.sha;
+  const [found] = commits?.data ?? [];
+  if (found === undefined) throw new CodeHostFailed('malformed', "The code host's answer is not a list of commits.");
+  const { author, message = '' } = found.commit ?? {};
+  const commitAuthor = quoted(author?.name, LONGEST.author);
+  const commitMessage = quoted(message.trimStart().split('\n', 1)[0], LONGEST.message);
+  return {
+    commit: found.sha,
+    ...(commitAuthor !== '' && { commitAuthor }),
+    ...(commitMessage !== '' && { commitMessage }),
+  };
 }

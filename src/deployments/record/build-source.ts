@@ -2,6 +2,7 @@
 
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppRevision, Requested } from '../../schema/app-revision.ts';
+import type { CommitWords } from '../../schema/build.ts';
 import { imagesOf } from '../../schema/registry-images.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { imageIn, type RegistrySettings } from './registry-names.ts';
@@ -27,6 +28,21 @@ export function usesRegistry(spec: Readonly<AppDeploymentSpec>, registry: Pick<R
 /** Whether both ask for the same to be built; what a branch means may have changed since. */
 export function sameBuildRequested(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
   return JSON.stringify(asked(a)) === JSON.stringify(asked(b));
+}
+
+/** A commit as its code host shows it. */
+export interface Commit extends CommitWords {
+  /** 40 or 64 hexadecimal digits. */
+  readonly commit: string;
+}
+
+/** What the commit of a revision says of itself, as far as it is known. */
+export function commitWordsOf({ spec, status }: Pick<AppRevision, 'spec' | 'status'>): CommitWords {
+  const { commitAuthor, commitMessage } = status?.build?.commit === undefined ? spec : status.build;
+  return {
+    ...(commitAuthor !== undefined && { commitAuthor }),
+    ...(commitMessage !== undefined && { commitMessage }),
+  };
 }
 
 /** The commit of a revision, as far as it is known. */

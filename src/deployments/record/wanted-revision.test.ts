@@ -479,7 +479,14 @@ describe('the commit of a branch', () => {
     let record = aRecord();
     const own: AppRevision[] = [];
     const add = (pushed?: string, commit?: string): AppRevision | undefined => {
-      const wanted = wantedRevision(record, own, SETTINGS, {}, undefined, pushed);
+      const wanted = wantedRevision(
+        record,
+        own,
+        SETTINGS,
+        {},
+        undefined,
+        pushed === undefined ? undefined : { commit: pushed, commitAuthor: `the author of ${pushed.slice(0, 1)}` },
+      );
       if (!('create' in wanted)) return undefined;
       const built = commit ?? wanted.create.commit ?? '';
       const isBuilt = wanted.create.resolved.image === undefined;
@@ -524,6 +531,8 @@ describe('the commit of a branch', () => {
     const first = own[0];
     push(B);
     change({ ...sizes(2), rollbackTo: first?.spec.id });
+    expect(own[1]?.spec).toMatchObject({ commit: B, commitAuthor: 'the author of b' });
+    expect(own[0]?.spec).not.toHaveProperty('commitAuthor');
     expect(own[0]?.spec).toMatchObject({
       commit: A,
       branchCommit: B,

@@ -5,7 +5,7 @@ import { ownValue } from '../../lib/json-value.ts';
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../../schema/app-revision.ts';
 import type { Settings } from '../../schema/settings.ts';
-import { commitOf, sameBuildRequested } from './build-source.ts';
+import { type Commit, commitOf, commitWordsOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
 import { imageBase, majorVersion } from './image.ts';
 import { idOf, originGenerationOf, uidOf } from './metadata.ts';
@@ -104,7 +104,7 @@ export function wantedRevision(
   settings: Settings,
   data: DataThere = {},
   contract = POD_CONTRACT,
-  pushed?: string,
+  pushed?: Commit,
 ): WantedRevision {
   const wanted = wantedRevisionId(record, revisions);
   if (wanted === undefined) return { none: 'WaitingForImage' };
@@ -140,7 +140,7 @@ export function wantedRevision(
       ...(revisionSerial !== undefined && { revisionSerial }),
       ...(rollbackTo !== undefined && { rollbackTo }),
       ...(isPush && { pushSerial: push.serial }),
-      ...(commit !== undefined && { commit }),
+      ...commit,
       ...(branchCommit !== undefined && { branchCommit }),
       ...(requestedBy !== undefined && { requestedBy }),
       source: record.spec.source,
@@ -160,7 +160,7 @@ interface Deployed {
   /** Built earlier; absent where it is to be built, or the values name it. */
   readonly image?: string | undefined;
   /** Absent where the build takes the newest one of the branch. */
-  readonly commit?: string | undefined;
+  readonly commit?: Commit | undefined;
   /** An older migration must not run after a newer one. */
   readonly migrated?: boolean;
 }
@@ -171,11 +171,22 @@ function deployed(requested: Requested, own: readonly AppRevision[], rollback: R
   if (from === undefined) return {};
   const image = imageOf(from);
   const migrated = hasMigrated(from);
-  if (rollback.is === 'taken') return { image, commit: commitOf(from), migrated };
+  if (rollback.is === 'taken') return { image, commit: knownCommitOf(from), migrated };
   const isKept = migrated && changesSizesAlone(requested, from.spec.requested);
   if (!keepsBuild(requested, from)) return { migrated: isKept };
-  const commit = image === undefined && rollback.of === undefined ? from.spec.commit : commitOf(from);
+  const commit = image === undefined && rollback.of === undefined ? specCommitOf(from.spec) : knownCommitOf(from);
   return { image, commit, migrated: isKept || (migrated && from !== own[0]) };
+}
+
+/** The commit of a revision with what it says of itself. */
+function knownCommitOf(revision: AppRevision): Commit | undefined {
+  const commit = commitOf(revision);
+  return commit === undefined ? undefined : { commit, ...commitWordsOf(revision) };
+}
+
+/** The same of what the revision was made for: a build may have found the commit since. */
+function specCommitOf(spec: AppRevisionSpec): Commit | undefined {
+  return spec.commit === undefined ? undefined : { commit: spec.commit, ...commitWordsOf({ spec }) };
 }
 
 /** Whether a migration that has run for one of them has nothing to do for the other, which has other sizes or tasks. Somebody who changes nothing asks for it again. */
@@ -190,7 +201,7 @@ function changesSizesAlone(requested: Requested, before: Requested): boolean {
 
 /** A commit that nobody has asked for yet, and its number among the pushes of this generation. */
 interface Push {
-  readonly commit: string;
+  readonly commit: Commit;
   readonly serial: number;
 }
 
@@ -198,15 +209,15 @@ interface Push {
  * Whether `pushed` is news. After a rollback, and wherever else an image was taken over, the branch has a newer commit than what
  * runs; that is no push.
  */
-function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: string | undefined): Push | undefined {
+function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: Commit | undefined): Push | undefined {
   const newest = own[0];
   if (pushed === undefined || newest === undefined || record.spec.sourceConfig.buildOnPush !== true) return undefined;
   const commit = commitOf(newest);
   // Not known yet: the build asks for it when it begins.
-  if (commit === undefined || commit === pushed || branchCommitOf(own) === pushed) return undefined;
+  if (commit === undefined || commit === pushed.commit || branchCommitOf(own) === pushed.commit) return undefined;
   // An older Davit made revisions without branchCommit.
   const isTakenOver = newest.spec.resolved.image !== undefined && newest.spec.branchCommit === undefined;
-  if (isTakenOver && own.some((revision) => commitOf(revision) === pushed)) return undefined;
+  if (isTakenOver && own.some((revision) => commitOf(revision) === pushed.commit)) return undefined;
   const generation = record.metadata.generation ?? 0;
   const serials = own.map(({ spec }) => (spec.deploymentGeneration === generation ? (spec.pushSerial ?? 0) : 0));
   return { commit: pushed, serial: Math.max(...serials) + 1 };

@@ -98,7 +98,7 @@ export function recordsOf(scene: Scene, home: Home, settings: Settings): Reconci
     now,
     contracts: POD_CONTRACTS,
     pushedCommit: (record: AppDeployment) =>
-      record.spec.sourceConfig.buildOnPush === true ? headOf(scene) : undefined,
+      record.spec.sourceConfig.buildOnPush === true ? { commit: headOf(scene) } : undefined,
   });
 }
 
@@ -118,7 +118,7 @@ export async function runPass(
     if (controller === 'builds') {
       const { registry } = settings.builds;
       if (!registry || !caches.builds) throw new Error('nothing is built');
-      const answer = (value: string): Promise<string> =>
+      const answer = <Value>(value: Value): Promise<Value> =>
         scene.mark('', 'code host') === 'down'
           ? Promise.reject(new CodeHostFailed('unreachable', 'The code host does not answer.'))
           : Promise.resolve(value);
@@ -126,7 +126,7 @@ export async function runPass(
         client: kube,
         caches,
         settings,
-        codeHosts: { commit: () => answer(headOf(scene)), token: () => answer('token') },
+        codeHosts: { commit: () => answer({ commit: headOf(scene) }), token: () => answer('token') },
       });
       const credential = (): Promise<string> => Promise.resolve('{"auths":{}}');
       const registryAccess = { push: credential, pull: credential };

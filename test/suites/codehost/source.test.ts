@@ -56,7 +56,7 @@ const shop: Fault = (request, response) => {
 describe.each(KINDS)('%s', (kind) => {
   it.each(['main', 'a/b', COMMIT])('says which commit %s is', async (ref) => {
     host.fault = shop;
-    expect(await hosts.commit(account(kind), repoUrl, ref)).toBe(COMMIT);
+    expect(await hosts.commit(account(kind), repoUrl, ref)).toEqual({ commit: COMMIT });
   });
 
   it.each([
@@ -78,6 +78,26 @@ describe.each(KINDS)('%s', (kind) => {
   ])('tells an answer of %i', async (status, headers, why) => {
     host.fault = (request, response) => request.url?.includes('/repos/') && json(response, status, {}, headers);
     await expect(hosts.commit(account(kind), repoUrl, 'main')).rejects.toMatchObject({ why });
+  });
+
+  it.each([
+    [
+      'both',
+      { author: { name: 'Ada', email: 'ada@example.com' }, message: '\nAdds a shop\n\nAnd more.\n' },
+      { commitAuthor: 'Ada', commitMessage: 'Adds a shop' },
+    ],
+    [
+      'what no terminal may show',
+      { author: { name: 'A\u001b[2Jda' }, message: 'x'.repeat(5000) },
+      { commitAuthor: 'A\ufffd[2Jda', commitMessage: `${'x'.repeat(511)}…` },
+    ],
+    ['nothing that is no text', { author: { name: 7 }, message: ['no'] }, {}],
+    ['nothing of an author that is none', { author: null, message: ' ' }, {}],
+    ['nothing where there is nothing', null, {}],
+  ])('tells of what the commit says of itself %s', async (_what, commit, words) => {
+    host.fault = (request, response) =>
+      request.url?.includes('/repos/') && json(response, 200, [{ sha: COMMIT, commit, author: { login: 'mallory' } }]);
+    expect(await hosts.commit(account(kind), repoUrl, 'main')).toEqual({ commit: COMMIT, ...words });
   });
 
   it('takes nothing else for a commit', async () => {

@@ -63,9 +63,10 @@ const path = (more = ''): string => `/v2/deployments/${id}/revisions/${rid}${mor
 
 describe('a revision', () => {
   it('shows its commit, as its deployment does', async () => {
-    reported('BUILDING', { phase: 'Building', commit: COMMIT });
+    reported('BUILDING', { phase: 'Building', commit: COMMIT, commitAuthor: 'Ada', commitMessage: 'Adds a shop' });
     const { body } = await facade.call('GET', path());
     expect(Revision.parse(body)).toEqual(body);
+    expect(body).toMatchObject({ commit_author: 'Ada', commit_message: 'Adds a shop' });
     expect([body.status, body.source_revision_config.repo_commit_sha]).toEqual(['BUILDING', COMMIT]);
     const deployment = (await facade.call('GET', `/v2/deployments/${id}`)).body;
     expect(deployment.source_revision_config).toMatchObject({ repo_ref: 'main', repo_commit_sha: COMMIT });

@@ -68,6 +68,8 @@ describe('list and get', () => {
       status: 'CREATING',
       status_message: 'The controller has not created this revision yet.',
       requested_by: 'somebody',
+      commit_author: null,
+      commit_message: null,
       source: 'external_docker',
       source_revision_config: config,
     };

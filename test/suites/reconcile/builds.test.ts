@@ -113,7 +113,11 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
   };
   const harness = await aController(kube, settings, {
     authorities,
-    codeHosts: { commit: () => answer(host.commit), token: ({ credential }) => answer(credential('token') ?? '') },
+    codeHosts: {
+      commit: () =>
+        answer({ commit: host.commit, commitAuthor: 'Ada', commitMessage: `Makes ${host.commit.slice(0, 1)}` }),
+      token: ({ credential }) => answer(credential('token') ?? ''),
+    },
   });
   const build = async (id: string): Promise<void> => void (await harness.reconcile(`team/${id}`, 'builds'));
   const newest = (): AppRevision => {
@@ -707,8 +711,11 @@ it('builds each new commit of the branch with build_on_push, and keeps a rollbac
   await here.push();
   await here.settle();
   expect(states(kube)).toEqual(['DEPLOYED', 'DEPLOYED']);
+  expect(first.status?.build).toMatchObject({ commit: A, commitAuthor: 'Ada', commitMessage: 'Makes a' });
+  expect(here.newest().status?.build).toMatchObject({ commit: B, commitMessage: 'Makes b' });
   expect(here.newest().spec).toMatchObject({
     commit: B,
+    commitAuthor: 'Ada',
     pushSerial: 1,
     deploymentGeneration: first.spec.deploymentGeneration,
   });
@@ -716,6 +723,7 @@ it('builds each new commit of the branch with build_on_push, and keeps a rollbac
 
   await change(kube, { spec: { rollbackTo: first.spec.id } });
   await here.settle(nothingRuns);
+  expect(here.newest().spec).toMatchObject({ commit: A, commitAuthor: 'Ada', commitMessage: 'Makes a' });
   here.clock.ms += 61_000;
   await here.push();
   await here.settle(nothingRuns);

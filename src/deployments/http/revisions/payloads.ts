@@ -27,6 +27,16 @@ export const Revision = z
       .string()
       .nullable()
       .describe('Username of who asked for it. null if the change does not say it, or several changes are in it.'),
+    commit_author: z
+      .string()
+      .nullable()
+      .describe(
+        'Author that the commit names. Whoever makes a commit writes it, and nobody verifies it. null if it is not known.',
+      ),
+    commit_message: z
+      .string()
+      .nullable()
+      .describe('First line of the message of the commit, which is not verified either. null if it is not known.'),
     source: z.enum(SOURCES),
     source_revision_config: SourceRevisionConfigResponse,
   })
@@ -40,6 +50,8 @@ export const Revision = z
         status: 'DEPLOYED',
         status_message: 'The rollout of this revision has finished.',
         requested_by: 'anna@example.com',
+        commit_author: null,
+        commit_message: null,
         source: 'external_docker',
         source_revision_config: {
           repo_ref: null,

@@ -6,7 +6,7 @@ import { type AppDeployment, SourceRevisionConfig } from '../../../schema/app-de
 import type { AppRevision } from '../../../schema/app-revision.ts';
 import { FEWEST_REVISIONS } from '../../../schema/settings.ts';
 import { stalledMessage, updatedAt } from '../../record/api-view.ts';
-import { commitOf } from '../../record/build-source.ts';
+import { commitOf, commitWordsOf } from '../../record/build-source.ts';
 import { revisionRequesterOf } from '../../record/requester.ts';
 import { differences } from '../../record/revision-diff.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
@@ -16,6 +16,8 @@ import type { Revision, RevisionDiff } from './payloads.ts';
 
 /** kubectl users may skip serials. The API never returned revisions of skipped serials. */
 const FURTHEST_BACK = 100;
+
+const NO_COMMIT_WORDS = { commit_author: null, commit_message: null } as const;
 
 /** Newest first. `revisions` may have any order and contain those of other records. */
 export function presentRevisions(record: AppDeployment, revisions: readonly AppRevision[]): Revision[] {
@@ -34,6 +36,7 @@ export function presentRevisions(record: AppDeployment, revisions: readonly AppR
 
 function presentRevision(record: AppDeployment, revision: AppRevision): Revision {
   const { spec, status } = revision;
+  const { commitAuthor = null, commitMessage = null } = commitWordsOf(revision);
   const created = createdAt(revision);
   const changed = status?.stateChangedAt ?? created;
   // The caches may contain the record before its revision.
@@ -45,6 +48,8 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
     status: status?.state ?? 'CREATING',
     status_message: stalled ?? status?.message ?? null,
     requested_by: spec.requestedBy ?? null,
+    commit_author: commitAuthor,
+    commit_message: commitMessage,
     source: spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, spec.requested.sourceRevisionConfig),
@@ -81,6 +86,7 @@ function notYetMade(record: AppDeployment, own: readonly AppRevision[], id: stri
     status: 'CREATING',
     status_message: stalledMessage(record) ?? 'The controller has not created this revision yet.',
     requested_by: revisionRequesterOf(record, own) ?? null,
+    ...NO_COMMIT_WORDS,
     source: record.spec.source,
     source_revision_config: {
       ...toSnake(SourceRevisionConfig.shape, record.spec.sourceRevisionConfig),
@@ -100,6 +106,7 @@ function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: n
     status: 'SKIPPED',
     status_message: 'A newer revision replaced this one before the controller created it.',
     requested_by: null,
+    ...NO_COMMIT_WORDS,
     source: record.spec.source,
     source_revision_config: { ...toSnake(SourceRevisionConfig.shape, {}), repo_commit_sha: null },
   };
