@@ -51,6 +51,10 @@ interface Lease extends KubeObject {
   readonly spec?: LeaseSpec;
 }
 
+const LEASE_DURATION_MS = 15_000;
+const RENEW_DEADLINE_MS = 10_000;
+const RETRY_PERIOD_MS = 2_000;
+
 /** So often a candidate looks at the lease while its holder renews it once. */
 const LOOKS_IN_A_RENEWAL = 3;
 
@@ -65,9 +69,111 @@ const LOOKS_IN_A_RENEWAL = 3;
  * What a process had handed to the kernel before it was frozen may arrive while it is, or after.
  */
 export async function runLeaderElection(options: LeaderElectionOptions): Promise<ElectionOutcome> {
-  const { client, namespace, name, identity, signal, metrics, clock = systemClock, random = Math.random } = options;
-  const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+  const { namespace, name, identity, signal, clock = systemClock } = options;
   const log = options.log.child({ lease: `${namespace}/${name}`, identity });
+  const lease = openLease(options, log);
+  while (!signal.aborted) {
+    const sent = clock.elapsed();
+    let answered = true;
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+      if (await lease.tryToAcquire()) return await lead(options, log, lease, sent);
+    } catch (err) {
+      const lostRace = err instanceof Conflict || err instanceof AlreadyExists;
+      if (!signal.aborted) log[lostRace ? 'debug' : 'warn']({ err }, 'Lease not acquired, will retry');
+      answered = lostRace;
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(clock, untilNextLookMs(options, lease.heldByAnotherMs(), answered), signal);
+  }
+  return 'never led';
+}
+
+/**
+ * A candidate looks often, so that it knows within a fraction of a second when the holder last gave a sign of life, and
+ * again in the moment in which the lease runs out. Random, so that candidates don't keep colliding.
+ */
+function untilNextLookMs(
+  { retryPeriodMs = RETRY_PERIOD_MS, random = Math.random }: LeaderElectionOptions,
+  heldMs: number,
+  answered: boolean,
+): number {
+  // A server that does not answer is not asked the oftener for it.
+  const usualMs = (retryPeriodMs / (answered ? LOOKS_IN_A_RENEWAL : 1)) * (1 + random() * 0.2);
+  return heldMs > 0 ? Math.min(usualMs, heldMs) : usualMs;
+}
+
+/** Leads until asked to stop or no longer sure. `since` is when the request was sent that made the lease ours. */
+async function lead(
+  options: LeaderElectionOptions,
+  log: Logger,
+  lease: OpenLease,
+  since: number,
+): Promise<ElectionOutcome> {
+  const { name, signal, metrics, clock = systemClock } = options;
+  const { renewDeadlineMs = RENEW_DEADLINE_MS, retryPeriodMs = RETRY_PERIOD_MS } = options;
+  const leading = new AbortController();
+  const lose = (): void => leading.abort();
+  let deadline = since + renewDeadlineMs;
+  let cancelDeadline = clock.schedule(deadline - clock.elapsed(), lose);
+  // Ends the sleep between renewals as well.
+  const stop = AbortSignal.any([leading.signal, signal]);
+  metrics.leading(name, true);
+  log.info('Leading');
+  options.onStarted(leading.signal, () => !leading.signal.aborted && clock.elapsed() < deadline);
+  while (!stop.aborted) {
+    // oxlint-disable-next-line no-await-in-loop -- one renewal after the other
+    await sleep(clock, retryPeriodMs, stop);
+    if (stop.aborted) break;
+    const sent = clock.elapsed();
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- as above; given up at the deadline by its signal
+      const outcome = await lease.renew(leading.signal);
+      if (outcome !== 'renewed' || leading.signal.aborted) break;
+      cancelDeadline();
+      deadline = sent + renewDeadlineMs;
+      cancelDeadline = clock.schedule(deadline - clock.elapsed(), lose);
+    } catch (err) {
+      log.warn({ err }, 'Lease not renewed, will retry');
+    }
+  }
+  const lost = !signal.aborted || leading.signal.aborted;
+  // On request the lease is still ours until it is released; whatever writes under it must end first.
+  if (lost) lose();
+  metrics.leading(name, false);
+  log.info({ lost }, 'No longer leading');
+  const stopped = stopQuietly(options, log);
+  if (!lost) await Promise.race([stopped, aborted(leading.signal)]);
+  const inTime = !lost && !leading.signal.aborted;
+  lose();
+  if (inTime) await lease.release();
+  cancelDeadline();
+  await stopped;
+  return lost ? 'lost' : 'released';
+}
+
+async function stopQuietly({ onStopped }: LeaderElectionOptions, log: Logger): Promise<void> {
+  try {
+    await onStopped();
+  } catch (err) {
+    log.error({ err }, 'Cleanup after the loss of leadership failed');
+  }
+}
+
+/** A candidate's knowledge of the lease, and its writes of it. Each of them may fail as the client does. */
+interface OpenLease {
+  /** For so long the lease is held by somebody else who may still be alive; 0 if it is nobody's or ours. */
+  heldByAnotherMs(): number;
+  /** True: the lease is ours. */
+  tryToAcquire(): Promise<boolean>;
+  renew(leading: AbortSignal): Promise<'renewed' | 'taken'>;
+  /** Lets another lead at once instead of after the lease's duration. Does not fail. */
+  release(): Promise<void>;
+}
+
+function openLease(options: LeaderElectionOptions, log: Logger): OpenLease {
+  const { client, namespace, name, identity, signal, clock = systemClock } = options;
+  const { leaseDurationMs = LEASE_DURATION_MS } = options;
   /** The lease as last read or written, and when it last said something new. */
   let seen: { readonly lease: Lease; readonly spec: string; readonly at: number } | undefined;
   let acquireTime = '';
@@ -78,12 +184,8 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     seen = { lease, spec, at: seen?.spec === spec ? seen.at : clock.elapsed() };
   }
 
-  function timestamp(): string {
-    return new Date(clock.now()).toISOString().replace('Z', '000Z');
-  }
-
   function nextSpec(current: LeaseSpec, acquiring: boolean): LeaseSpec {
-    const renewTime = timestamp();
+    const renewTime = microTime(clock);
     if (acquiring) acquireTime = renewTime;
     const another = current.holderIdentity !== undefined && current.holderIdentity !== identity;
     return {
@@ -95,7 +197,6 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     };
   }
 
-  /** For so long the lease is held by somebody else who may still be alive; 0 if it is nobody's or ours. */
   function heldByAnotherMs(): number {
     const holder = seen?.lease.spec?.holderIdentity;
     if (seen === undefined || holder === undefined || holder === '' || holder === identity) return 0;
@@ -103,134 +204,56 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     return Math.max(0, seen.at + Math.max(theirs, leaseDurationMs) - clock.elapsed());
   }
 
-  /**
-   * A candidate looks often, so that it knows within a fraction of a second when the holder last gave a sign of life, and
-   * again in the moment in which the lease runs out. Random, so that candidates don't keep colliding.
-   */
-  function untilNextLookMs(answered: boolean): number {
-    // A server that does not answer is not asked the oftener for it.
-    const usualMs = (retryPeriodMs / (answered ? LOOKS_IN_A_RENEWAL : 1)) * (1 + random() * 0.2);
-    const heldMs = heldByAnotherMs();
-    return heldMs > 0 ? Math.min(usualMs, heldMs) : usualMs;
-  }
-
-  async function tryToAcquire(): Promise<boolean> {
-    try {
-      see(await client.get<Lease>(LEASES, { namespace, name }, { signal }));
-    } catch (error) {
-      if (!(error instanceof NotFound)) throw error;
-      const metadata = { namespace, name };
-      const spec = nextSpec({}, true);
-      see(
-        await client.create<Lease>(
-          LEASES,
-          { apiVersion: apiVersionOf(LEASES), kind: 'Lease', metadata, spec },
-          { signal },
-        ),
-      );
-      return true;
-    }
-    if (heldByAnotherMs() > 0 || seen === undefined) return false;
-    const { lease } = seen;
-    see(await client.replace<Lease>(LEASES, { ...lease, spec: nextSpec(lease.spec ?? {}, true) }, { signal }));
-    return true;
-  }
-
-  async function renew(leading: AbortSignal): Promise<'renewed' | 'taken'> {
-    if (seen === undefined) throw new Error('renew the lease: it was never read');
-    const { lease } = seen;
-    try {
-      const spec = nextSpec(lease.spec ?? {}, false);
-      see(await client.replace<Lease>(LEASES, { ...lease, spec }, { signal: leading }));
-      return 'renewed';
-    } catch (error) {
-      if (!(error instanceof Conflict)) throw error;
-      // Somebody else wrote: a label, our own renewal whose answer was lost, or a new holder.
-      const current = await client.get<Lease>(LEASES, { namespace, name }, { signal: leading });
-      if (current.spec?.holderIdentity !== identity) return 'taken';
-      see(current);
-      throw error;
-    }
-  }
-
-  /** Leads until asked to stop or no longer sure. `since` is when the request was sent that made the lease ours. */
-  async function lead(since: number): Promise<ElectionOutcome> {
-    const leading = new AbortController();
-    const lose = (): void => leading.abort();
-    let deadline = since + renewDeadlineMs;
-    let cancelDeadline = clock.schedule(deadline - clock.elapsed(), lose);
-    // Ends the sleep between renewals as well.
-    const stop = AbortSignal.any([leading.signal, signal]);
-    metrics.leading(name, true);
-    log.info('Leading');
-    options.onStarted(leading.signal, () => !leading.signal.aborted && clock.elapsed() < deadline);
-    while (!stop.aborted) {
-      // oxlint-disable-next-line no-await-in-loop -- one renewal after the other
-      await sleep(clock, retryPeriodMs, stop);
-      if (stop.aborted) break;
-      const sent = clock.elapsed();
+  return {
+    heldByAnotherMs,
+    async tryToAcquire() {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- as above; given up at the deadline by its signal
-        const outcome = await renew(leading.signal);
-        if (outcome !== 'renewed' || leading.signal.aborted) break;
-        cancelDeadline();
-        deadline = sent + renewDeadlineMs;
-        cancelDeadline = clock.schedule(deadline - clock.elapsed(), lose);
-      } catch (err) {
-        log.warn({ err }, 'Lease not renewed, will retry');
+        see(await client.get<Lease>(LEASES, { namespace, name }, { signal }));
+      } catch (error) {
+        if (!(error instanceof NotFound)) throw error;
+        const metadata = { namespace, name };
+        const lease = { apiVersion: apiVersionOf(LEASES), kind: 'Lease', metadata, spec: nextSpec({}, true) };
+        see(await client.create<Lease>(LEASES, lease, { signal }));
+        return true;
       }
-    }
-    const lost = !signal.aborted || leading.signal.aborted;
-    // On request the lease is still ours until it is released; whatever writes under it must end first.
-    if (lost) lose();
-    metrics.leading(name, false);
-    log.info({ lost }, 'No longer leading');
-    const stopped = stopQuietly();
-    if (!lost) await Promise.race([stopped, aborted(leading.signal)]);
-    const inTime = !lost && !leading.signal.aborted;
-    lose();
-    if (inTime) await release();
-    cancelDeadline();
-    await stopped;
-    return lost ? 'lost' : 'released';
-  }
+      if (heldByAnotherMs() > 0 || seen === undefined) return false;
+      const { lease } = seen;
+      see(await client.replace<Lease>(LEASES, { ...lease, spec: nextSpec(lease.spec ?? {}, true) }, { signal }));
+      return true;
+    },
+    async renew(leading) {
+      if (seen === undefined) throw new Error('renew the lease: it was never read');
+      const { lease } = seen;
+      try {
+        const spec = nextSpec(lease.spec ?? {}, false);
+        see(await client.replace<Lease>(LEASES, { ...lease, spec }, { signal: leading }));
+        return 'renewed';
+      } catch (error) {
+        if (!(error instanceof Conflict)) throw error;
+        // Somebody else wrote: a label, our own renewal whose answer was lost, or a new holder.
+        const current = await client.get<Lease>(LEASES, { namespace, name }, { signal: leading });
+        if (current.spec?.holderIdentity !== identity) return 'taken';
+        see(current);
+        throw error;
+      }
+    },
+    async release() {
+      if (seen === undefined) return;
+      const { lease } = seen;
+      const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock) };
+      try {
+        await client.replace<Lease>(LEASES, { ...lease, spec });
+        log.info('Lease released');
+      } catch (err) {
+        log.warn({ err }, 'Lease not released');
+      }
+    },
+  };
+}
 
-  async function stopQuietly(): Promise<void> {
-    try {
-      await options.onStopped();
-    } catch (err) {
-      log.error({ err }, 'Cleanup after the loss of leadership failed');
-    }
-  }
-
-  /** Lets another lead at once instead of after the lease's duration. */
-  async function release(): Promise<void> {
-    if (seen === undefined) return;
-    const { lease } = seen;
-    const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: timestamp() };
-    try {
-      await client.replace<Lease>(LEASES, { ...lease, spec });
-      log.info('Lease released');
-    } catch (err) {
-      log.warn({ err }, 'Lease not released');
-    }
-  }
-
-  while (!signal.aborted) {
-    const sent = clock.elapsed();
-    let answered = true;
-    try {
-      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
-      if (await tryToAcquire()) return await lead(sent);
-    } catch (err) {
-      const lostRace = err instanceof Conflict || err instanceof AlreadyExists;
-      if (!signal.aborted) log[lostRace ? 'debug' : 'warn']({ err }, 'Lease not acquired, will retry');
-      answered = lostRace;
-    }
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await sleep(clock, untilNextLookMs(answered), signal);
-  }
-  return 'never led';
+/** As Kubernetes' MicroTime is written. */
+function microTime(clock: Clock): string {
+  return new Date(clock.now()).toISOString().replace('Z', '000Z');
 }
 
 function aborted(signal: AbortSignal): Promise<'aborted'> {

@@ -2,6 +2,7 @@
 // Davit's writes. This file has no I/O and no clock; reflector.ts feeds it.
 
 import type { KubeObject, ObjectRef } from '../kube/client.ts';
+import { type Indexes, keyOf, makeIndexedObjects, uidOf } from './indexed-objects.ts';
 import type { Change, Store } from './store.ts';
 
 export interface ObjectCacheOptions<T extends KubeObject> {
@@ -10,8 +11,6 @@ export interface ObjectCacheOptions<T extends KubeObject> {
   readonly indexes?: Indexes<T>;
   readonly onChange: (change: Change<T>) => void;
 }
-
-export type Indexes<T> = Readonly<Record<string, (object: T) => readonly string[]>>;
 
 /**
  * The cached objects of one resource.
@@ -53,46 +52,10 @@ export function versionOf(resourceVersion: string | undefined): bigint {
 
 export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOptions<T>): ObjectCache<T> {
   const { onChange, indexedLabels = [], indexes = {} } = options;
-  const byKey = new Map<string, T>();
-  const byUid = new Map<string, T>();
-  const byNamespace = new Map<string, Map<string, T>>();
-  /** label or name of an index → `namespace/value` → key → object */
-  const indexed = new Map(
-    [...indexedLabels, ...Object.keys(indexes)].map((at) => [at, new Map<string, Map<string, T>>()]),
-  );
+  const objects = makeIndexedObjects<T>(indexedLabels, indexes);
   /** Davit's deletions that the watch has not reported yet: uid → version up to which events are outdated. */
   const deletedByUs = new Map<string, bigint>();
   let observed = 0n;
-
-  function store(key: string, object: T): void {
-    byKey.set(key, object);
-    byUid.set(uidOf(object), object);
-    insert(byNamespace, object.metadata.namespace ?? '', key, object);
-    for (const [at, index] of indexed)
-      for (const value of valuesOf(object, at))
-        insert(index, labelKey(object.metadata.namespace ?? '', value), key, object);
-  }
-
-  function unstore(key: string, object: T): void {
-    byKey.delete(key);
-    byUid.delete(uidOf(object));
-    take(byNamespace, object.metadata.namespace ?? '', key);
-    for (const [at, index] of indexed)
-      for (const value of valuesOf(object, at)) take(index, labelKey(object.metadata.namespace ?? '', value), key);
-  }
-
-  function valuesOf(object: T, at: string): readonly string[] {
-    const index = indexes[at];
-    if (index) return index(object);
-    const value = object.metadata.labels?.[at];
-    return value === undefined ? [] : [value];
-  }
-
-  function find(namespace: string, at: string, value: string): T[] {
-    const index = indexed.get(at);
-    if (index === undefined) throw new Error(`look up by ${at}: this cache has no such index`);
-    return [...(index.get(labelKey(namespace, value))?.values() ?? [])];
-  }
 
   /** Stores the object if it is newer. */
   function accept(object: T): void {
@@ -102,10 +65,10 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
     if (deletedUpTo !== undefined && version <= deletedUpTo) return;
     deletedByUs.delete(uidOf(object));
 
-    const present = byKey.get(key);
+    const present = objects.get(key);
     if (present !== undefined && versionOf(present.metadata.resourceVersion) >= version) return;
-    if (present !== undefined) unstore(key, present);
-    store(key, object);
+    if (present !== undefined) objects.remove(key, present);
+    objects.add(key, object);
     if (present === undefined) {
       onChange({ type: 'added', object });
     } else if (uidOf(present) === uidOf(object)) {
@@ -122,7 +85,7 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
 
   function missing(items: readonly T[], listed: bigint): T[] {
     const uids = new Set(items.map(uidOf));
-    return [...byKey.values()].filter(
+    return [...objects.all()].filter(
       // One of Davit's writes after the list returned a newer object; the watch will report its later changes.
       (object) => !uids.has(uidOf(object)) && versionOf(object.metadata.resourceVersion) <= listed,
     );
@@ -130,16 +93,16 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
 
   return {
     get size() {
-      return byKey.size;
+      return objects.size;
     },
     get observed() {
       return observed;
     },
-    get: (ref) => byKey.get(keyOf(ref)),
-    byUid: (uid) => byUid.get(uid),
-    list: (namespace) => [...((namespace === undefined ? byKey : byNamespace.get(namespace))?.values() ?? [])],
-    byLabel: find,
-    byIndex: find,
+    get: (ref) => objects.get(keyOf(ref)),
+    byUid: objects.byUid,
+    list: (namespace) => [...objects.all(namespace)],
+    byLabel: objects.find,
+    byIndex: objects.find,
 
     put(object) {
       accept(object);
@@ -148,10 +111,10 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
 
     drop(object) {
       const key = keyOf(object.metadata);
-      const present = byKey.get(key);
+      const present = objects.get(key);
       const uid = uidOf(object);
       if (present !== undefined && uidOf(present) === uid) {
-        unstore(key, present);
+        objects.remove(key, present);
         onChange({ type: 'deleted', object, previous: present });
       }
       deletedByUs.delete(uid);
@@ -165,7 +128,7 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
     contradicts(items, resourceVersion) {
       const listed = versionOf(resourceVersion);
       return items.some((item) => {
-        const known = versionOf(byUid.get(uidOf(item))?.metadata.resourceVersion);
+        const known = versionOf(objects.byUid(uidOf(item))?.metadata.resourceVersion);
         return known <= listed && versionOf(item.metadata.resourceVersion) < known;
       });
     },
@@ -174,7 +137,7 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
       const listed = versionOf(resourceVersion);
       for (const object of missing(items, listed)) {
         // A name that was recreated since is reported by `accept` below, as deleted and added.
-        unstore(keyOf(object.metadata), object);
+        objects.remove(keyOf(object.metadata), object);
         onChange({ type: 'deleted', object });
       }
       for (const object of items) accept(object);
@@ -190,47 +153,19 @@ export function makeObjectCache<T extends KubeObject>(options: ObjectCacheOption
 
     overlayDeleted(uid, resourceVersion) {
       const upTo = versionOf(resourceVersion);
-      const present = byUid.get(uid);
+      const present = objects.byUid(uid);
       if (present !== undefined && versionOf(present.metadata.resourceVersion) > upTo) return;
       // Neither here nor still to come: its deletion has been seen, or it is none of this cache's.
       if (present === undefined && upTo <= observed) return;
       deletedByUs.set(uid, upTo);
       if (present === undefined) return;
-      unstore(keyOf(present.metadata), present);
+      objects.remove(keyOf(present.metadata), present);
       onChange({ type: 'deleted', object: present });
     },
 
     isAtLeast(ref, resourceVersion) {
       const wanted = versionOf(resourceVersion);
-      return observed >= wanted || versionOf(byKey.get(keyOf(ref))?.metadata.resourceVersion) >= wanted;
+      return observed >= wanted || versionOf(objects.get(keyOf(ref))?.metadata.resourceVersion) >= wanted;
     },
   };
-}
-
-/** `namespace/name`, or only the name of a cluster-scoped object: the key of queues and caches. */
-export function keyOf(ref: ObjectRef): string {
-  return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
-}
-
-/** Every stored object has a uid, which distinguishes objects that had the same name at different times. */
-function uidOf(object: KubeObject): string {
-  const uid = object.metadata.uid;
-  if (uid === undefined) throw new Error(`cache ${object.kind} ${keyOf(object.metadata)}: no uid`);
-  return uid;
-}
-
-function labelKey(namespace: string, value: string): string {
-  return `${namespace}/${value}`;
-}
-
-function insert<T>(index: Map<string, Map<string, T>>, at: string, key: string, object: T): void {
-  const group = index.get(at);
-  if (group === undefined) index.set(at, new Map([[key, object]]));
-  else group.set(key, object);
-}
-
-function take<T>(index: Map<string, Map<string, T>>, at: string, key: string): void {
-  const group = index.get(at);
-  group?.delete(key);
-  if (group?.size === 0) index.delete(at);
 }

@@ -7,10 +7,11 @@ import type { KubeClient, KubeObject, ObjectRef, Resource } from '../kube/client
 import { type Clock, sleep, systemClock } from './clock.ts';
 import { makeConnectionBackoff } from './connection-backoff.ts';
 import type { Checks } from './health.ts';
+import type { Indexes } from './indexed-objects.ts';
 import { makeLatch } from './latch.ts';
 import { dropManagedFields } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
-import { type Indexes, makeObjectCache, versionOf } from './object-cache.ts';
+import { makeObjectCache, versionOf } from './object-cache.ts';
 import { listAllPages, type WholeList } from './pager.ts';
 import { makeRewindDetector } from './rewind-detector.ts';
 import type { Change, WatchedStore } from './store.ts';
