@@ -247,7 +247,7 @@ function makeWaitingWorkers(next: (onlyNewGroups: boolean) => string | undefined
 }
 
 interface Delays {
-  /** Of several delays of a key, the one that ends first counts. */
+  /** The key is due after the delay. If it has several, the one that ends first counts. */
   start(key: string, delayMs: number): void;
   clear(): void;
 }
