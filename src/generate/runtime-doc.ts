@@ -139,6 +139,23 @@ export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
     })),
   },
   {
+    field: 'apiToken',
+    given: { apiToken: true },
+    example: true,
+    effects: [
+      {
+        object: SERVER,
+        at: `${POD}.containers[server].env[DAVIT_API_TOKEN_FILE].value`,
+        is: '/var/run/secrets/davit.dev/token',
+      },
+      {
+        object: SERVER,
+        at: `${POD}.volumes[davit-api-token].projected.sources`,
+        is: [{ serviceAccountToken: { audience: 'davit', expirationSeconds: 3600, path: 'token' } }],
+      },
+    ],
+  },
+  {
     field: 'without',
     given: { without: ['N_JOBS_PER_WORKER'] },
     example: ['N_JOBS_PER_WORKER'],

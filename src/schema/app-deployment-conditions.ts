@@ -225,6 +225,11 @@ export const REASONS = {
     meaning: 'The platform provides no databases.',
     todo: 'Set POSTGRES_URI_CUSTOM and REDIS_URI_CUSTOM, or database and redis of runtime to none.',
   },
+  ApiTokenNotOffered: {
+    meaning:
+      "The record asks for a token for Davit's HTTP API (runtime.api_token), and its pods cannot get or use one.",
+    todo: 'Do what the message says, or remove api_token. Existing revisions continue.',
+  },
   ImageNotAllowed: {
     meaning:
       "The image of source internal_docker is not in the deployment's own repository, or is not named by its digest; or an image is in a repository of the platform's registry that is not for this tenant.",

@@ -45,6 +45,15 @@ export const Resolved = z
     image: image.describe('Image of the record. Absent until it has been built or pushed.').optional(),
     podPolicy: z.enum(POD_POLICIES).describe('Pod Security Standard of its pods. If absent, baseline.').optional(),
     pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('Pull policy of all images.'),
+    api: z
+      .object({
+        url: z.string().max(512).describe('Where the pods reach the HTTP API.'),
+        caConfigMap: SecretName.describe(
+          'ConfigMap of the namespace whose key ca.crt has the authority of its certificate.',
+        ).optional(),
+      })
+      .describe('Of the HTTP API, for a runtime with apiToken. Absent if the pods get no token for it.')
+      .optional(),
     otlpEndpoint: z
       .string()
       .max(2048)

@@ -38,6 +38,10 @@ export const BUILD_LABEL = 'davit.dev/build';
 export const BUILD_TENANT_LABEL = 'davit.dev/build-tenant';
 /** On the same: uid of the record. */
 export const BUILD_DEPLOYMENT_LABEL = 'davit.dev/build-deployment';
+/** On a pod: `"true"` if it gets a token for Davit's HTTP API. The chart's NetworkPolicy lets such pods reach it. */
+export const API_TOKEN_LABEL = 'davit.dev/api-token';
+/** Audience of that token: the HTTP API accepts it, and the API server does not. */
+export const API_TOKEN_AUDIENCE = 'davit';
 /** On the Secret with which a tenant's pods pull from the platform's registry. */
 export const PULL_SECRET_LABEL = 'davit.dev/pull-secret';
 /** On the same: when its password ends, RFC 3339. */

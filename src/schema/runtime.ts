@@ -117,6 +117,12 @@ export const Runtime = z
         "Scheme of POSTGRES_URI, DATABASE_URI and postgres_uri of the deployment's own PostgreSQL, such as postgres or postgresql+asyncpg. Default: postgresql.",
       )
       .optional(),
+    apiToken: z
+      .boolean()
+      .describe(
+        "true: the pods get a token of their service account that only Davit's HTTP API accepts, for people's tokens of OAuth providers, and where that API is: DAVIT_API_URL, DAVIT_API_TOKEN_FILE and DAVIT_API_CA_FILE.",
+      )
+      .optional(),
     without: z
       .array(z.enum(PLATFORM_VARIABLES))
       .max(PLATFORM_VARIABLES.length)

@@ -606,6 +606,19 @@ export const Settings = z.strictObject({
         .describe(
           "Address at which people's browsers reach the API, with its path if it has one and without a slash at the end: https://davit.example.com. Redirect URIs of OAuth providers begin with it. The chart sets it from the API's Ingress.",
         ),
+      podUrl: z
+        .string()
+        .max(512)
+        .regex(/^https?:\/\/[^\s/?#@\\]+(\/[a-z0-9-]+)*$/)
+        .optional()
+        .describe(
+          'Address at which pods of deployments reach the API, for a runtime with api_token: their DAVIT_API_URL. Absent: publicUrl. The chart sets it to the Service of the API. Applies to new revisions.',
+        ),
+      podCaConfigMap: objectName
+        .optional()
+        .describe(
+          "ConfigMap in every tenant's namespace whose key ca.crt has the authority of the API's certificate, such as trust-manager keeps it. Such pods get it as a file. Absent: their images trust that authority already. Applies to new revisions.",
+        ),
       insecure: z
         .boolean()
         .default(false)

@@ -296,6 +296,9 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- if and .Values.api.ingress.enabled (not $settings.http.publicUrl) -}}
 {{- $_ := set $settings.http "publicUrl" (printf "https://%s%s" .Values.api.ingress.host $settings.http.basePath) -}}
 {{- end -}}
+{{- if and .Values.workloads.enabled .Values.settings.oauth.hosts (not $settings.http.podUrl) -}}
+{{- $_ := set $settings.http "podUrl" (include "davit.apiUrl" .) -}}
+{{- end -}}
 {{- $hosts := $settings.address.reservedHosts | default list -}}
 {{- if .Values.api.ingress.enabled -}}
 {{- $hosts = append $hosts .Values.api.ingress.host -}}

@@ -108,6 +108,24 @@ it.each<{ name: string; spec?: Partial<AppDeploymentSpec>; tenantId?: null; sett
   },
   { name: 'no databases here', settings: { database: { own: false } }, want: 'stalled OwnDatabaseForbidden' },
   {
+    name: 'a token for the API where nobody gets tokens',
+    spec: { sourceConfig: { runtime: { apiToken: true } } },
+    settings: { http: { podUrl: 'https://api.svc' } },
+    want: 'stalled ApiTokenNotOffered',
+  },
+  {
+    name: 'a token for an API without an address',
+    spec: { sourceConfig: { runtime: { apiToken: true } } },
+    settings: { oauth: { hosts: [{ host: 'idp.example' }] } },
+    want: 'stalled ApiTokenNotOffered',
+  },
+  {
+    name: 'a token for the API',
+    spec: { sourceConfig: { runtime: { apiToken: true } } },
+    settings: { oauth: { hosts: [{ host: 'idp.example' }] }, http: { publicUrl: 'https://davit.example' } },
+    want: 'pass Accepted',
+  },
+  {
     name: 'above a limit',
     spec: { sourceConfig: { resourceSpec: { cpu: 4 } } },
     settings: { limits: { cpu: 2 } },

@@ -5,6 +5,7 @@ import { foreignImageMessage, foreignImages } from '../../schema/registry-images
 import type { Settings } from '../../schema/settings.ts';
 import { isSourceTaken, SOURCE_RULES } from '../../schema/source-rules.ts';
 import { listed } from '../../schema/text.ts';
+import { apiTokenProblem } from '../record/api-access.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
 import { limitViolations, missingExternal } from '../record/limits.ts';
 import { type ListenerProblem, listenerProblem, runsHere } from '../record/listener-assignment.ts';
@@ -34,6 +35,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   integrationNotFound,
   specInvalid,
   ownDatabaseForbidden,
+  apiTokenNotOffered,
   limitExceeded,
   podPolicyViolated,
   foreignImageNamed,
@@ -115,6 +117,12 @@ function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry |
     'OwnDatabaseForbidden',
     `This platform provides no databases: set ${listed(missing.map((part) => EXTERNAL_VARIABLES[part]))}, or set ${listed(missing.map((part) => STORE_FIELDS[part]))} of runtime to none.`,
   );
+}
+
+function apiTokenNotOffered({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
+  const isAsked = isNew && record.spec.sourceConfig.runtime?.apiToken === true;
+  const problem = isAsked ? apiTokenProblem(!runsHere(record), settings) : undefined;
+  return problem === undefined ? undefined : stalled('ApiTokenNotOffered', `runtime.api_token: ${problem}.`);
 }
 
 function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry | undefined {

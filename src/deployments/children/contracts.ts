@@ -3,8 +3,12 @@
 
 import type { PodContracts } from './contracts/contract.ts';
 import { CONTRACT_V1 } from './contracts/v1.ts';
+import { CONTRACT_V2 } from './contracts/v2.ts';
 
-export const POD_CONTRACTS: PodContracts = new Map([[1, CONTRACT_V1]]);
+export const POD_CONTRACTS: PodContracts = new Map([
+  [1, CONTRACT_V1],
+  [2, CONTRACT_V2],
+]);
 
 /** The version of new revisions. */
 export function newestOf(contracts: PodContracts): number {

@@ -24,6 +24,7 @@ import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
+  apiTokenFindings,
   externalFindings,
   foreignRules,
   IN_BOTH_LISTS,
@@ -255,11 +256,11 @@ function* findPatch({ metadata, spec }: AppDeployment, patch: Patch, after: AppD
 }
 
 /** Violations of the platform's limits in the values that the patch adds. */
-function* findBeyond(
-  before: AppDeploymentSpec,
-  after: AppDeploymentSpec,
-  { limits, database, pods }: Settings,
-): Generator<FieldError> {
+function* findBeyond(before: AppDeploymentSpec, after: AppDeploymentSpec, settings: Settings): Generator<FieldError> {
+  const { limits, database, pods } = settings;
+  const asksForToken = ({ sourceConfig: { runtime } }: AppDeploymentSpec): boolean => runtime?.apiToken === true;
+  if (asksForToken(after) && !asksForToken(before))
+    yield* apiTokenFindings(after.sourceConfig.listenerId !== undefined, settings);
   const changed = changedFields(before, after);
   yield* limitFindings(after.sourceConfig.resourceSpec ?? {}, limits, before.sourceConfig.resourceSpec);
   yield* reachFindings(changed, pods, before.sourceConfig.resourceSpec);

@@ -27,6 +27,7 @@ import {
   type SpecBreach,
   sizeBreaches,
 } from '../../schema/spec-rules.ts';
+import { apiTokenProblem } from '../record/api-access.ts';
 import { limitViolations, missingExternal } from '../record/limits.ts';
 
 export const TAG_IS_NEVER_PUSHED = 'build_on_push must be false for a tag';
@@ -138,9 +139,11 @@ function* listenerRule(config: Readonly<Record<string, unknown>>): Generator<Fie
 }
 
 /** The platform's limits. */
-export function platformRule({ database, limits }: Settings): Rule {
+export function platformRule(settings: Settings): Rule {
+  const { database, limits } = settings;
   return function* (draft) {
-    const { resource_spec: spec, runtime } = asObject(draft['source_config']);
+    const { resource_spec: spec, runtime, listener_id: listener } = asObject(draft['source_config']);
+    if (asObject(runtime)['api_token'] === true) yield* apiTokenFindings(isSet(listener), settings);
     yield* limitFindings(fromSnake(ResourceSpec.shape, asObject(spec)), limits);
     const variables = [...asArray(draft['secrets']), ...asArray(draft['secret_references'])];
     if (!database.own)
@@ -171,6 +174,12 @@ export function* externalFindings(names: Iterable<unknown>, runtime: unknown): G
     const msg = `this platform provides no databases: set ${EXTERNAL_VARIABLES[part]}, or ${STORE_FIELDS[part]} of runtime to none`;
     yield wrong(['secrets'], msg, 'missing');
   }
+}
+
+/** A token for the HTTP API, where the pods can get and use one. */
+export function* apiTokenFindings(isRemote: boolean, settings: Settings): Generator<FieldError> {
+  const problem = apiTokenProblem(isRemote, settings);
+  if (problem !== undefined) yield wrong(['source_config', 'runtime', 'api_token'], problem);
 }
 
 /** A limit must not be below its request. */

@@ -69,7 +69,8 @@ function isComparable(active: AppRevision, draft: AppRevision): boolean {
   return (
     imageOf(active) !== undefined &&
     imageOf(draft) !== undefined &&
-    active.spec.resolved.contract === draft.spec.resolved.contract &&
+    // The templates are compared, so an upgrade alone makes no other pods. Nothing can be rendered of a version that is not known.
+    active.spec.resolved.contract <= draft.spec.resolved.contract &&
     STORE_PARTS.every((part) => isOwn(part, active) === isOwn(part, draft))
   );
 }

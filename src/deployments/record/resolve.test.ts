@@ -46,7 +46,7 @@ const prod = {
 
 it('resolves a plain record', () => {
   expect(resolve(aSpec(), SETTINGS)).toEqual({
-    contract: 1,
+    contract: 2,
     image: 'registry.example/shop:1',
     pullPolicy: 'IfNotPresent',
     port: 8000,

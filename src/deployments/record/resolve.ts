@@ -18,7 +18,7 @@ import { type NamesSecrets, referencesOf } from './secret-references.ts';
  * Redis. A change that would restart the pods of existing revisions needs a new version. The makers of every version are
  * kept (deployments/children/contracts.ts).
  */
-export const POD_CONTRACT = 1;
+export const POD_CONTRACT = 2;
 
 /**
  * Every value in force for `spec` under `settings`. CPU in cores, memory in MiB, storage in GiB, as in the record.
@@ -53,6 +53,7 @@ export function resolve(
     ...(image !== undefined && { image }),
     ...(settings.pods.policy !== 'baseline' && { podPolicy: settings.pods.policy }),
     pullPolicy: settings.images.pullPolicy,
+    ...(runtime?.apiToken === true && withApi(settings)),
     ...(settings.tracing.otlpEndpoint !== undefined && { otlpEndpoint: settings.tracing.otlpEndpoint }),
     port: runtime?.port ?? settings.pods.port,
     healthPath: runtime?.healthPath ?? settings.pods.healthPath,
@@ -77,6 +78,11 @@ export function resolve(
     autoscaling: settings.autoscaling,
     waitImages: images,
   };
+}
+
+function withApi({ http: { podCaConfigMap: caConfigMap, ...http } }: Settings): Pick<Resolved, 'api'> {
+  const url = http.podUrl ?? http.publicUrl;
+  return url === undefined ? {} : { api: { url, ...(caConfigMap !== undefined && { caConfigMap }) } };
 }
 
 /** The Secret that Davit keeps in the namespace of every tenant whose images are in the platform's registry. */

@@ -79,6 +79,12 @@ export const SELF_SUBJECT_ACCESS_REVIEWS = clusterWide(
   'SelfSubjectAccessReview',
   'selfsubjectaccessreviews',
 );
+export const SUBJECT_ACCESS_REVIEWS = clusterWide(
+  'authorization.k8s.io',
+  'v1',
+  'SubjectAccessReview',
+  'subjectaccessreviews',
+);
 export const SELF_SUBJECT_REVIEWS = clusterWide(
   'authentication.k8s.io',
   'v1',
@@ -119,6 +125,7 @@ export const BUILT_IN_RESOURCES: readonly Resource[] = [
   CLUSTER_ROLE_BINDINGS,
   CUSTOM_RESOURCE_DEFINITIONS,
   SELF_SUBJECT_ACCESS_REVIEWS,
+  SUBJECT_ACCESS_REVIEWS,
   SELF_SUBJECT_REVIEWS,
   TOKEN_REVIEWS,
 ];

@@ -7,8 +7,9 @@ import { Unauthorized } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { Resource } from '../../lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
-import { type Authentication, type Credentials, isNameless } from './authentication.ts';
+import { type Authentication, type Credentials, isNameless, type User } from './authentication.ts';
 import { type Caller, type Identity, senderOf, type Tenant, type Verb } from './authorization.ts';
+import { onlyForTokens } from './pod-tokens.ts';
 
 export interface RequestContext {
   readonly caller: Caller;
@@ -21,7 +22,7 @@ export interface Auth {
   admitted(request: FastifyRequest): RequestContext;
   /** For objects of the organization's namespace. X-Tenant-Id has no effect. */
   inOrganization(verb: Verb, resource: Resource): (request: FastifyRequest) => Promise<void>;
-  /** Authenticates alone: the handler checks rights that depend on the body, by `namedTenant` and `mayAuthenticate`. */
+  /** Authenticates alone, also a pod: the handler checks rights that depend on the body, by `namedTenant` and `mayAuthenticate`. */
   asCaller(request: FastifyRequest): Promise<void>;
   callerOf(request: FastifyRequest): Caller;
   /** The tenant that the request names; undefined if there is none. Throws HttpError 403 if it names none. */
@@ -84,10 +85,11 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
     if (user === undefined) {
       const isCounted = authentication.remembered(sender) !== undefined;
       user = await authentication.authenticate(sender, request.ip);
-      note(request, { user });
-      if (!isCounted) await count(request, user);
-    } else note(request, { user });
-    return identity.callerOf(sender, isNameless(user, sender) ? undefined : user);
+      note(request, noteOf(user));
+      if (!isCounted) await count(request, user.username);
+    } else note(request, noteOf(user));
+    const { username, pod } = user;
+    return identity.callerOf(sender, isNameless(username, sender) ? undefined : username, pod);
   }
 
   function callerOf(request: FastifyRequest): Caller {
@@ -111,7 +113,7 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
     as:
       (verb, resource = APP_DEPLOYMENTS) =>
       async (request) => {
-        const caller = await authenticated(request);
+        const caller = notPod(await authenticated(request));
         const wanted = headerOf(request.headers['x-tenant-id']);
         const { deployment_id, project_id, listener_id } = request.params as Readonly<
           Record<string, string | undefined>
@@ -126,7 +128,7 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
         note(request, { tenant: tenant.namespace, ...(deployment !== undefined && { deployment }) });
       },
     inOrganization: (verb, resource) => async (request) => {
-      const caller = await authenticated(request);
+      const caller = notPod(await authenticated(request));
       const { provider_id: name } = request.params as { readonly provider_id?: string };
       const nameIn = (): string | undefined => name;
       await stillKnown(caller, () => identity.needInOrganization(caller, { verb, resource, nameIn }));
@@ -176,6 +178,16 @@ function agentAuth({
       return stillKnown(caller, () => identity.mayAuthenticate(caller, tenant, provider));
     },
   };
+}
+
+/** Throws HttpError 403 for a pod: what follows is asked of the API server with the caller's token. */
+function notPod(caller: Caller): Caller {
+  if (caller.pod) throw onlyForTokens();
+  return caller;
+}
+
+function noteOf({ username: user, pod }: User): RequestSubject {
+  return pod ? { user, tenant: pod.namespace, deployment: pod.deployment.name } : { user };
 }
 
 const HOW = 'Send a Kubernetes token as "Authorization: Bearer <token>" or "X-Api-Key: <token>".';

@@ -1,5 +1,5 @@
-// Authenticates a caller with one SelfSubjectReview that carries the caller's token, before anything else. The number of
-// unknown tokens that are checked is limited, so that they do not affect callers with valid tokens.
+// Authenticates a caller with one SelfSubjectReview that carries the caller's token, before anything else; the token of a pod with a
+// TokenReview. The number of unknown tokens that are checked is limited, so that they do not affect callers with valid tokens.
 
 import { LruMap } from 'toad-cache';
 import { makeFairLimiter } from '../../lib/controller/fair-limiter.ts';
@@ -7,6 +7,7 @@ import { Forbidden, NotFound, Unauthorized } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { SELF_SUBJECT_REVIEWS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
+import { isForDavit, type PodUser } from './pod-tokens.ts';
 
 /** The sender of a token. Caches use `hash` as the key, not the token. */
 export interface Credentials {
@@ -14,13 +15,19 @@ export interface Credentials {
   readonly hash: string;
 }
 
+export interface User {
+  readonly username: string;
+  /** Whose pod sent it, for the token of a pod. */
+  readonly pod?: PodUser | undefined;
+}
+
 export interface Authentication {
   /** The user of a token that was valid recently. Sends no request. */
-  known(sender: Credentials): string | undefined;
-  /** The user of a token when it was last valid, at any time. Sends no request. */
+  known(sender: Credentials): User | undefined;
+  /** The username of a token when it was last valid, at any time. Sends no request. */
   remembered(sender: Credentials): string | undefined;
   /** The user of a token. Rejects an invalid token with 401, and with 429 or 503 if too many unknown tokens are being checked. */
-  authenticate(sender: Credentials, address: string): Promise<string>;
+  authenticate(sender: Credentials, address: string): Promise<User>;
   /** Forgets a token that the API server rejected in another request. */
   forget(sender: Credentials): void;
 }
@@ -28,11 +35,15 @@ export interface Authentication {
 export interface AuthenticationOptions {
   /** A client of the API server with the sender's token. */
   readonly clientOf: (sender: Credentials) => KubeClient;
+  /** Reviews the token of a pod. Absent where the platform gives no tokens of people: then it is no token of a caller. */
+  readonly podOf?: ((sender: Credentials) => Promise<PodUser>) | undefined;
   readonly now: () => Date;
 }
 
 /** How long a user name is cached. The access reviews, which expire after ten seconds, reveal a token that has expired. */
 const GOOD_MS = 600_000;
+/** The same for a pod's token, whose access reviews the facade sends with its own account: as long as the API server caches it. */
+const GOOD_POD_MS = 10_000;
 const WRONG_MS = 10_000;
 const REMEMBERED = 10_000;
 const WINDOW_MS = 60_000;
@@ -45,12 +56,12 @@ interface SelfSubjectReview extends KubeObject {
   readonly status?: { readonly userInfo?: { readonly username?: string } };
 }
 
-export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Authentication {
+export function makeAuthentication({ now, ...reviews }: AuthenticationOptions): Authentication {
   // A separate cache, so that invented tokens evict no valid one.
-  const good = new LruMap<{ readonly username: string; readonly at: number }>(REMEMBERED);
+  const good = new LruMap<User & { readonly at: number }>(REMEMBERED);
   const wrong = new LruMap<number>(REMEMBERED);
   const tried = new LruMap<{ readonly since: number; count: number }>(REMEMBERED);
-  const underWay = new Map<string, Promise<string>>();
+  const underWay = new Map<string, Promise<User>>();
   const slots = { strangers: makeFairLimiter(SLOTS), acquaintances: makeFairLimiter(SLOTS) };
 
   const isWithin = (ms: number, at: number | undefined): boolean => {
@@ -58,9 +69,9 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
     return at !== undefined && time >= at && time - at < ms;
   };
 
-  function known({ hash }: Credentials): string | undefined {
+  function known({ hash }: Credentials): User | undefined {
     const before = good.get(hash);
-    return isWithin(GOOD_MS, before?.at) ? before?.username : undefined;
+    return isWithin(before?.pod ? GOOD_POD_MS : GOOD_MS, before?.at) ? before : undefined;
   }
 
   /** Counts an attempt. The returned function takes it back, for a token that proves valid. */
@@ -87,17 +98,17 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
     wrong.set(sender.hash, now().getTime());
   }
 
-  async function review(sender: Credentials, address: string): Promise<string> {
+  async function review(sender: Credentials, address: string): Promise<User> {
     // A token that was valid once does not wait behind unknown ones.
     const before = good.get(sender.hash)?.username;
     const uncount = before === undefined ? countTry(address) : undefined;
     const slot = before === undefined ? slots.strangers.take(address) : slots.acquaintances.take(before);
     const giveBack = await (slot ?? tooMany());
     try {
-      const username = await usernameOf(clientOf(sender), sender);
+      const user = await userOf(sender, reviews);
       uncount?.();
-      good.set(sender.hash, { username, at: now().getTime() });
-      return username;
+      good.set(sender.hash, { ...user, at: now().getTime() });
+      return user;
     } catch (error) {
       if (error instanceof Unauthorized) forget(sender);
       throw error;
@@ -111,8 +122,8 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
     remembered: ({ hash }) => good.get(hash)?.username,
     forget,
     async authenticate(sender, address) {
-      const username = known(sender);
-      if (username !== undefined) return username;
+      const user = known(sender);
+      if (user !== undefined) return user;
       if (isWithin(WRONG_MS, wrong.get(sender.hash)))
         throw new Unauthorized('review a token: it was invalid a moment ago');
       const before = underWay.get(sender.hash);
@@ -122,6 +133,15 @@ export function makeAuthentication({ clientOf, now }: AuthenticationOptions): Au
       return reviewing;
     },
   };
+}
+
+async function userOf(
+  sender: Credentials,
+  { clientOf, podOf }: Pick<AuthenticationOptions, 'clientOf' | 'podOf'>,
+): Promise<User> {
+  if (!podOf || !isForDavit(sender.token)) return { username: await usernameOf(clientOf(sender), sender) };
+  const pod = await podOf(sender);
+  return { username: pod.account.username, pod };
 }
 
 async function usernameOf(kube: KubeClient, sender: Credentials): Promise<string> {

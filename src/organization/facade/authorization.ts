@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { LruMap } from 'toad-cache';
 import type { Store } from '../../lib/controller/store.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
-import { PODS, SELF_SUBJECT_ACCESS_REVIEWS } from '../../lib/kube/api-resources.ts';
+import { PODS, SELF_SUBJECT_ACCESS_REVIEWS, SUBJECT_ACCESS_REVIEWS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts';
 import { TENANT_LABEL } from '../../schema/meta.ts';
 import { OAUTH_PROVIDERS } from '../../schema/oauth-provider.ts';
@@ -13,12 +13,16 @@ import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
 import type { Settings } from '../../schema/settings.ts';
 import type { Credentials } from './authentication.ts';
 import { synced } from './caches.ts';
+import { asOurs } from './organization-secrets.ts';
+import { onlyForTokens, type PodUser } from './pod-tokens.ts';
 
 export interface Caller extends Credentials {
   /** A client of the API server with the caller's token. */
   readonly kube: KubeClient;
   /** Absent where the API server does not say it. */
   readonly username?: string | undefined;
+  /** Set for a pod's token, with which nothing can be sent to the API server: `kube` throws. */
+  readonly pod?: PodUser | undefined;
 }
 
 export interface Tenant {
@@ -30,7 +34,7 @@ export interface Tenant {
 export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete' | 'authenticate';
 
 export interface Identity {
-  callerOf(sender: Credentials, username?: string): Caller;
+  callerOf(sender: Credentials, username?: string, pod?: PodUser): Caller;
   /**
    * The tenant of a request. `wanted` is the value of X-Tenant-Id. Throws HttpError 403 if no tenant is found, and if a caller
    * who may only read requests a write.
@@ -88,7 +92,7 @@ interface Review {
 }
 
 export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions): Identity {
-  const allowed = makeReviews(now);
+  const allowed = makeReviews(kube, now);
   const tenantFrom = (namespace: KubeObject | undefined): Tenant | undefined => tenantIn(namespace, settings);
 
   /** A caller may have the right to write but not to read. Only a caller who may read learns that the right to write is missing. */
@@ -119,18 +123,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   }
 
   return {
-    callerOf(sender, username) {
-      let client: KubeClient | undefined;
-      return {
-        ...sender,
-        username,
-        // Most requests find their answers in the cache.
-        get kube() {
-          client ??= kube.withToken(sender.token);
-          return client;
-        },
-      };
-    },
+    callerOf: callersOver(kube),
 
     async needLogs(caller, { namespace }) {
       if (await allowed(caller, 'get', { namespace, resource: PODS, subresource: 'log' })) return;
@@ -167,6 +160,23 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   };
 }
 
+function callersOver(kube: KubeClient): Identity['callerOf'] {
+  return (sender, username, pod) => {
+    let client: KubeClient | undefined;
+    return {
+      ...sender,
+      username,
+      pod,
+      // Most requests find their answers in the cache.
+      get kube() {
+        if (pod) throw onlyForTokens();
+        client ??= kube.withToken(sender.token);
+        return client;
+      },
+    };
+  };
+}
+
 interface AgentIdentityNeeds {
   readonly tenants: Store;
   readonly tenantFrom: (namespace: KubeObject | undefined) => Tenant | undefined;
@@ -180,7 +190,7 @@ function agentIdentity({
 }: AgentIdentityNeeds): Pick<Identity, 'namedTenant' | 'mayAuthenticate'> {
   return {
     namedTenant(caller, wanted) {
-      const hint = wanted ?? namespaceOfToken(caller.token);
+      const hint = wanted ?? caller.pod?.namespace ?? namespaceOfToken(caller.token);
       if (hint === undefined) throw noTenant();
       synced(tenants, 'tenants');
       return tenantFrom(tenants.byUid(hint.toLowerCase()) ?? tenants.get({ name: hint }));
@@ -195,7 +205,10 @@ function agentIdentity({
 }
 
 /** The API server's answers about rights, each remembered for REMEMBERED_MS. */
-function makeReviews(now: () => Date): (caller: Caller, verb: Verb, place: Place) => Promise<boolean> {
+function makeReviews(
+  kube: KubeClient,
+  now: () => Date,
+): (caller: Caller, verb: Verb, place: Place) => Promise<boolean> {
   const reviews = new LruMap<Review>(REMEMBERED_REVIEWS);
 
   return function allowed(caller: Caller, verb: Verb, place: Place): Promise<boolean> {
@@ -203,7 +216,7 @@ function makeReviews(now: () => Date): (caller: Caller, verb: Verb, place: Place
     const at = now().getTime();
     const known = reviews.get(key);
     if (known !== undefined && at >= known.at && at - known.at < REMEMBERED_MS) return known.allowed;
-    const review = { at, allowed: reviewed(caller, verb, place) };
+    const review = { at, allowed: reviewed(caller, verb, place, kube) };
     reviews.set(key, review);
     // A failed review is not cached.
     review.allowed.catch(() => {
@@ -254,31 +267,46 @@ function noTenant(): HttpError {
   );
 }
 
+/** `own`: the facade's account, which asks for a pod. */
 async function reviewed(
   caller: Caller,
   verb: Verb,
   { namespace, name, subresource, resource: { group, plural } }: Place,
+  own: KubeClient,
 ): Promise<boolean> {
-  const review = {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SelfSubjectAccessReview',
-    metadata: { name: '' },
-    spec: {
-      resourceAttributes: {
-        group,
-        resource: plural,
-        verb,
-        namespace,
-        ...(name !== undefined && { name }),
-        ...(subresource !== undefined && { subresource }),
-      },
-    },
+  const resourceAttributes = {
+    group,
+    resource: plural,
+    verb,
+    namespace,
+    ...(name !== undefined && { name }),
+    ...(subresource !== undefined && { subresource }),
   };
-  const answer: typeof review & { readonly status?: { readonly allowed?: boolean } } = await caller.kube.create(
+  if (caller.pod) return mayAccount(own, caller.pod, resourceAttributes);
+  const answer = await caller.kube.create<AccessReview>(
     SELF_SUBJECT_ACCESS_REVIEWS,
-    review,
+    accessReview('SelfSubjectAccessReview', { resourceAttributes }),
   );
   return answer.status?.allowed === true;
+}
+
+async function mayAccount(own: KubeClient, { account }: PodUser, resourceAttributes: object): Promise<boolean> {
+  const { username: user, ...others } = account;
+  try {
+    const review = accessReview('SubjectAccessReview', { user, ...others, resourceAttributes });
+    return (await own.create<AccessReview>(SUBJECT_ACCESS_REVIEWS, review)).status?.allowed === true;
+  } catch (error) {
+    throw asOurs(error);
+  }
+}
+
+interface AccessReview extends KubeObject {
+  readonly spec: object;
+  readonly status?: { readonly allowed?: boolean };
+}
+
+function accessReview(kind: string, spec: object): AccessReview {
+  return { apiVersion: 'authorization.k8s.io/v1', kind, metadata: { name: '' }, spec };
 }
 
 /** The namespace in a service account's token. It is not verified, so it only selects which tenant is reviewed. */

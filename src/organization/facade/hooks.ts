@@ -25,6 +25,7 @@ import {
 } from './event-streams.ts';
 import { registerFieldValidation } from './field-validation.ts';
 import { registerOpenApi } from './openapi.ts';
+import { makePodReview } from './pod-tokens.ts';
 import { type RateLimit, registerRateLimit } from './rate-limit.ts';
 import { type AnswerReport, registerRequestLog } from './request-log.ts';
 import { registerTracing } from './tracing.ts';
@@ -75,7 +76,12 @@ export async function registerHooks(app: FastifyInstance, options: HookOptions):
   const { kube, caches, settings, now, tracer } = options;
   const { basePath, requestsPerMinute } = settings.http;
   const identity = makeIdentity({ kube, tenants: caches.tenants, settings, now });
-  const authentication = makeAuthentication({ clientOf: (sender) => identity.callerOf(sender).kube, now });
+  const authentication = makeAuthentication({
+    clientOf: (sender) => identity.callerOf(sender).kube,
+    // Without a host no agent gets tokens, and the facade's account has no right to review those of pods.
+    ...(settings.oauth.hosts.length > 0 && { podOf: makePodReview(kube, caches.records) }),
+    now,
+  });
   let limit: RateLimit | undefined;
   const auth = registerAuth(app, {
     identity,

@@ -5,7 +5,7 @@ import type { Connections } from './connections.ts';
 import type { Flows, OpenFlow, Request } from './flow.ts';
 import type { ReadKeys } from './keys.ts';
 import { agentSlot, idOf, ownSlot, type Subject } from './names.ts';
-import { isOf, ownerOf, type Person } from './people.ts';
+import { isOf, ownerOf, type Person, type Requester } from './people.ts';
 import { randomValue } from './random.ts';
 import type { Grant } from './server.ts';
 import { TokenAbout } from './token.ts';
@@ -15,8 +15,7 @@ import type { Vault } from './vault.ts';
 
 /** A caller who asks for a person's token. */
 export interface Asking extends Person {
-  /** The caller's verified username. */
-  readonly requester: string;
+  readonly requester: Requester;
   readonly scopes: readonly string[];
   readonly agentId?: string | undefined;
   readonly tokenId?: string | undefined;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { ReadKeys } from './keys.ts';
 import { agentSlot, idOf, type Subject } from './names.ts';
-import { isOf, ownerOf, type Person } from './people.ts';
+import { isOf, ownerOf, type Person, type Requester } from './people.ts';
 import type { TokenEntry } from './token-store.ts';
 import { type Entry, put, type Vault } from './vault.ts';
 
@@ -13,9 +13,9 @@ export type ConnectionEntry = Entry<z.output<typeof ConnectionAbout>>;
 
 export interface Connections {
   /** Throws HttpError 409 for a token that the person has given to another agent. */
-  connect(person: Person, requester: string, agentId: string, token: TokenEntry): Promise<ConnectionEntry>;
+  connect(person: Person, requester: Requester, agentId: string, token: TokenEntry): Promise<ConnectionEntry>;
   /** The connections of an agent of this caller. */
-  connections(person: Person, requester: string, agentId: string): Promise<readonly ConnectionEntry[]>;
+  connections(person: Person, requester: Requester, agentId: string): Promise<readonly ConnectionEntry[]>;
   /** The connection of the agent whose slot the subject has. */
   connectionOf(subject: Subject): Promise<ConnectionEntry | undefined>;
   disconnect(connection: ConnectionEntry): Promise<void>;

@@ -22,8 +22,11 @@ const Request = z.object({
   scopes: z.array(z.string()),
   /** agent_id, for the page. */
   agentId: z.string().optional(),
-  /** The caller's username, for the page. */
-  requester: z.string(),
+  /** Who asks. */
+  requester: z.object({
+    username: z.string(),
+    deployment: z.object({ name: z.string(), uid: z.string() }).optional(),
+  }),
   isDefault: z.boolean(),
 });
 export type Request = z.output<typeof Request>;

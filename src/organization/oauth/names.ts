@@ -2,6 +2,7 @@
 
 import { createHash, createHmac } from 'node:crypto';
 import type { KeyRing } from './key-ring.ts';
+import type { Requester } from './people.ts';
 
 /** What a Secret of the namespace is. */
 export type EntryKind = 'token' | 'connection' | 'flow' | 'state';
@@ -20,11 +21,11 @@ export interface Subject {
 }
 
 /**
- * The slot of an agent's token. `username` is the caller's verified name: agent_id alone is no identity, because unrelated projects
- * use the same.
+ * The slot of an agent's token. agent_id alone is no identity, because unrelated projects use the same: it counts together with the
+ * verified account or, for a pod, with the uid of its deployment.
  */
-export function agentSlot(username: string, agentId: string): string {
-  return JSON.stringify(['agent', username, agentId]);
+export function agentSlot({ username, deployment }: Requester, agentId: string): string {
+  return JSON.stringify(deployment ? ['deployment', deployment.uid, agentId] : ['agent', username, agentId]);
 }
 
 /** The slot of a token that is no default. It is reached by its id alone. */

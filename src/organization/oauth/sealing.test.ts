@@ -113,8 +113,10 @@ describe('a name', () => {
       // Parts that are joined otherwise.
       { ...SUBJECT, user: 'adax', slot: '' },
       { ...SUBJECT, user: 'ada', slot: 'x' },
-      { ...SUBJECT, slot: agentSlot('a', 'b') },
-      { ...SUBJECT, slot: agentSlot('a"', 'b') },
+      { ...SUBJECT, slot: agentSlot({ username: 'a' }, 'b') },
+      { ...SUBJECT, slot: agentSlot({ username: 'a"' }, 'b') },
+      { ...SUBJECT, slot: agentSlot({ username: 'a', deployment: { name: 'a', uid: 'a' } }, 'b') },
+      { ...SUBJECT, slot: agentSlot({ username: 'a', deployment: { name: 'a', uid: 'c' } }, 'b') },
     ];
     const names = new Set([
       ...subjects.map((subject) => idOf(ring, 'token', subject)),

@@ -589,8 +589,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     replacements: [
       {
         file: 'src/deployments/children/contracts.ts',
-        from: 'new Map([[1, CONTRACT_V1]])',
-        to: "new Map([[1, CONTRACT_V1], [2, { ...CONTRACT_V1, workload: (...args) => JSON.parse(JSON.stringify(CONTRACT_V1.workload(...args)).replaceAll('PGCONNECT_TIMEOUT=5', 'PGCONNECT_TIMEOUT=6')) }]])",
+        from: '[2, CONTRACT_V2]',
+        to: "[2, CONTRACT_V2], [3, { ...CONTRACT_V1, workload: (...args) => JSON.parse(JSON.stringify(CONTRACT_V1.workload(...args)).replaceAll('PGCONNECT_TIMEOUT=5', 'PGCONNECT_TIMEOUT=6')) }]",
       },
       {
         file: 'src/deployments/children/desired.ts',

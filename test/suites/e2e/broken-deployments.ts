@@ -490,6 +490,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   IntegrationNotFound: 'test/suites/integration/cloud.test.ts',
   NotATenant: 'test/suites/integration/lifecycle.test.ts',
   OwnDatabaseForbidden: 'src/deployments/assess/policy.test.ts',
+  ApiTokenNotOffered: 'src/deployments/assess/policy.test.ts',
   SpecInvalid: 'src/deployments/assess/policy.test.ts',
   LimitExceeded: 'src/deployments/assess/policy.test.ts',
   PodPolicyViolated: 'src/deployments/assess/policy.test.ts',

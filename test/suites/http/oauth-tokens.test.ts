@@ -151,7 +151,7 @@ it('a token that is used is sealed with the newest key, once', async () => {
 describe('authorizations that nobody finishes', () => {
   const stored = (): number => kube.objects(SECRETS).filter(({ metadata }) => metadata.name.startsWith('flow-')).length;
   const begin = (user: string): Promise<unknown> =>
-    flows.begin({ ...SUBJECT, user }, PROVIDER, { scopes: [], requester: 'r', isDefault: true });
+    flows.begin({ ...SUBJECT, user }, PROVIDER, { scopes: [], requester: { username: 'r' }, isDefault: true });
 
   it('are deleted by the next one after ten minutes, and have a limit for each tenant', async () => {
     for (let n = 0; n < 500; n += 1) {

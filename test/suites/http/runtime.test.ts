@@ -42,6 +42,7 @@ const NO_HEALTH = {
   health_restart: null,
 };
 const SHOWN = {
+  api_token: null,
   postgres_uri_scheme: null,
   database: null,
   redis: null,

@@ -71,7 +71,10 @@ function recordsPath(name = ''): string {
 }
 
 /** Few pods: what is looked at are templates. */
-function small(spec: AppDeploymentSpec): AppDeploymentSpec {
+function small(given: AppDeploymentSpec): AppDeploymentSpec {
+  // This platform gives no tokens. Pods with one are those of api-server/oauth.test.ts.
+  const { apiToken: _token, ...runtime } = given.sourceConfig.runtime ?? {};
+  const spec = { ...given, sourceConfig: { ...given.sourceConfig, ...(given.sourceConfig.runtime && { runtime }) } };
   const { resourceSpec } = spec.sourceConfig;
   if (!resourceSpec) return spec;
   // A volume cannot shrink: a record that once was larger differs from a fresh one, and says so.

@@ -125,6 +125,20 @@ describe('an upgrade', () => {
     expect(workloads(kube)).toContain('exit 0');
   });
 
+  it('leaves the pods that a change of another part does not concern, where the new version makes the same', async () => {
+    const same: PodContracts = new Map([...POD_CONTRACTS, [NEXT, CONTRACT_V1]]);
+    const kube = await running(POD_CONTRACTS, { sourceConfig: { resourceSpec: { queueCpu: 1 } } });
+    const templateOf = (name: string): unknown =>
+      (kube.objects(DEPLOYMENTS).find(({ metadata }) => metadata.name === name) as { spec?: { template?: unknown } })
+        ?.spec?.template;
+    const [server, queue] = [templateOf('shop'), templateOf('shop--queue')];
+    await edit(kube, { sourceConfig: { resourceSpec: { queueCpu: 2 } } });
+    await during(kube, same, converge);
+    expect(revisions(kube).map(({ spec }) => spec.resolved.contract)).toEqual([NEXT - 1, NEXT]);
+    expect(templateOf('shop')).toEqual(server);
+    expect(templateOf('shop--queue')).not.toEqual(queue);
+  });
+
   it('and back to the old pods by a rollback', async () => {
     const kube = await running(POD_CONTRACTS);
     const [first] = revisions(kube);

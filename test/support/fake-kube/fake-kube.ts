@@ -79,10 +79,12 @@ export interface FakeKube extends KubeClient {
   failOn(failure: Failure | undefined): void;
   /** Asked after every write that was carried out; an error it returns is thrown: the answer was lost. */
   failAfter(failure: Failure | undefined): void;
-  /** Decides SelfSubjectAccessReviews; without it all is allowed. */
+  /** Decides SelfSubjectAccessReviews, and SubjectAccessReviews with the username in place of the token; without it all is allowed. */
   allow(decide: (resourceAttributes: Readonly<Record<string, string>>, token: string | undefined) => boolean): void;
   /** Tells whose a bearer token is: undefined for one of nobody, of which every request is Unauthorized. Somebody's unless told. */
   know(usernameOf: (token: string) => string | undefined): void;
+  /** Whose a token is that a TokenReview asks about: `user` and `audiences` of its status. Nobody's unless told. */
+  reviewTokens(of: (token: string) => object | undefined): void;
   /** Forgets the history: a watch from before now is Gone. */
   compact(): void;
   /** Sends every open watch a bookmark. */
@@ -94,6 +96,13 @@ export interface FakeKube extends KubeClient {
   /** What `text` answers, by path. */
   readonly texts: Map<string, string>;
   resourceVersion(): string;
+}
+
+/** What a review asks about. */
+interface Reviewed {
+  readonly resourceAttributes?: Readonly<Record<string, string>>;
+  readonly user?: string;
+  readonly token?: string;
 }
 
 export interface Owned {
@@ -649,20 +658,29 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     };
   }
 
+  let tokenOf: (token: string) => object | undefined = () => undefined;
+
   function reviewed(object: KubeObject, token: string | undefined): KubeObject {
-    const spec = (object as { spec?: { resourceAttributes?: Readonly<Record<string, string>> } }).spec;
+    const { spec } = object as { spec?: Reviewed };
     if (object.kind === 'SelfSubjectReview') {
       const username = token === undefined ? 'davit-api' : usernameOf(token);
       return Object.assign(copyOf(object), { status: { userInfo: { username } } });
     }
-    const status = { allowed: decide(spec?.resourceAttributes ?? {}, token) };
-    return { ...copyOf(object), ...(object.kind === 'SelfSubjectAccessReview' && { status }) };
+    if (object.kind === 'TokenReview') {
+      const known = tokenOf(String(spec?.token));
+      return Object.assign(copyOf(object), { status: known ? { authenticated: true, ...known } : {} });
+    }
+    const status = { allowed: decide(spec?.resourceAttributes ?? {}, spec?.user ?? token) };
+    return { ...copyOf(object), ...(object.kind.endsWith('SubjectAccessReview') && { status }) };
   }
 
   return {
     ...clientOf(undefined),
     writes,
     texts,
+    reviewTokens: (of) => {
+      tokenOf = of;
+    },
     clearWrites: () => {
       writes.length = 0;
     },

@@ -6,14 +6,14 @@ import { HttpError } from '../../../lib/http/http-error.ts';
 import type { Auth } from '../../facade/auth.ts';
 import type { Tenant } from '../../facade/authorization.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
-import type { Person } from '../../oauth/people.ts';
+import type { Person, Requester } from '../../oauth/people.ts';
 import type { TokenEntry } from '../../oauth/token-store.ts';
 
 export interface Access {
   /** Throws HttpError 424 that names the setting where the platform gives no tokens. */
   ready(): { readonly oauth: OAuth; readonly publicUrl: string };
-  /** The caller's username. Throws HttpError 403 if the cluster does not say it. */
-  requester(request: FastifyRequest): string;
+  /** Throws HttpError 403 if the cluster does not say the caller's username. */
+  requester(request: FastifyRequest): Requester;
   /** Throws HttpError 403 without the right; unknown tenants get the same answer. */
   person(
     request: FastifyRequest,
@@ -38,9 +38,9 @@ export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: stri
     return { oauth, publicUrl };
   }
 
-  function requester(request: FastifyRequest): string {
-    const { username } = auth.callerOf(request);
-    if (username !== undefined) return username;
+  function requester(request: FastifyRequest): Requester {
+    const { username, pod } = auth.callerOf(request);
+    if (username !== undefined) return { username, ...(pod && { deployment: pod.deployment }) };
     throw new HttpError(403, 'The cluster does not say who you are: you need the right to create selfsubjectreviews.');
   }
 
@@ -54,13 +54,13 @@ export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: stri
     requester,
     tenant,
     async person(request, { user, provider }) {
-      const own = user ?? requester(request);
+      const own = user ?? requester(request).username;
       const found = await tenant(request, provider);
       if (found === undefined) throw mayNot(provider);
       return { tenant: found, user: own };
     },
     async token(request, user, id) {
-      const own = user ?? requester(request);
+      const own = user ?? requester(request).username;
       const named = auth.namedTenant(request);
       const person = named && { tenant: named, user: own };
       const entry = person && (await ready().oauth.find(person, id.toLowerCase()));

@@ -23,8 +23,10 @@ export function policyFor(forms: readonly string[]): string {
 export function consentPage({ entry: { subject }, request, provider }: OpenFlow): string {
   const { agentId, requester, scopes } = request;
   const rows = [
-    ['Agent', agentId ?? 'Every agent of the account below'],
-    ['Account that asks', requester],
+    // The default token of a person is for all who have the right in the tenant.
+    ['Agent', agentId ?? 'Every agent of the tenant below'],
+    ...(requester.deployment ? [['Deployment that asks', requester.deployment.name]] : []),
+    ['Account that asks', requester.username],
     ['Tenant', subject.tenant],
     ['For the person', subject.user],
     ['Permissions', scopes.length > 0 ? scopes.join(', ') : 'Those that the provider gives by default'],

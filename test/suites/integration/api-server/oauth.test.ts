@@ -611,6 +611,103 @@ describe('an MCP server', () => {
   });
 });
 
+describe('a pod with nothing but its projected token', () => {
+  const account = 'agent';
+  const tokenOf = new Map<string, Tenant>();
+
+  async function deploy(name: string): Promise<void> {
+    const answer = await davit.call(tenant, 'POST', '/v2/deployments', {
+      name,
+      source: 'external_docker',
+      source_config: {
+        runtime: { api_token: true, database: 'none', redis: 'none' },
+        resource_spec: { service_account_name: account },
+      },
+      source_revision_config: { image_uri: 'registry.example/agent:1' },
+      secrets: [],
+    });
+    expect([answer.status, answer.body.detail]).toEqual([201, undefined]);
+    tokenOf.set(name, await eventually(() => ofPod(name)));
+  }
+
+  /** What the kubelet would put into the pod's file. */
+  async function ofPod(deployment: string): Promise<Tenant> {
+    const selector = ['-n', tenant.namespace, '-l', `davit.dev/deployment=${deployment}`, '-o', 'json'];
+    const [pod] = (
+      JSON.parse(await davit.cluster.kubectl(['get', 'pods', ...selector])) as {
+        items: { metadata: { name: string; uid: string }; spec: { volumes: { name: string; projected?: object }[] } }[];
+      }
+    ).items;
+    if (!pod) throw new Error(`${deployment} has no pod`);
+    expect(pod.spec.volumes.find(({ name }) => name === 'davit-api-token')?.projected).toMatchObject({
+      sources: [{ serviceAccountToken: { audience: 'davit', path: 'token' } }],
+    });
+    const { name, uid } = pod.metadata;
+    return ofAccount(`--bound-object-kind=Pod --bound-object-name=${name} --bound-object-uid=${uid}`);
+  }
+
+  /** No tenant is named: it is that of the account. */
+  async function ofAccount(bound = ''): Promise<Tenant> {
+    const ask = `create token ${account} -n ${tenant.namespace} --audience=davit ${bound}`.trim().split(' ');
+    const token = (await davit.cluster.kubectl(ask)).trim();
+    secrets.add(token);
+    return { namespace: tenant.namespace, id: '', token };
+  }
+  const as = (name: string): { as: Tenant } => ({ as: tokenOf.get(name) as Tenant });
+
+  beforeAll(async () => {
+    await davit.cluster.kubectl(['create', 'serviceaccount', account, '-n', tenant.namespace]);
+    await Promise.all(['shop', 'bazaar'].map(deploy));
+  }, 120_000);
+
+  it('needs the right of its service account', async () => {
+    const { status, body } = await authenticate({}, as('shop'));
+    expect([status, body.detail]).toEqual([403, expect.stringContaining('role davit-agent')]);
+    const binding = `create rolebinding agents -n ${tenant.namespace} --clusterrole=davit-agent --serviceaccount=${tenant.namespace}:${account}`;
+    await davit.cluster.kubectl(binding.split(' '));
+    await eventually(async () => expect((await authenticate({}, as('shop'))).status).toBe(200));
+  });
+
+  it('gets the token of its deployment, which no other one gets for the same agent_id', async () => {
+    const agent = { agent_id: 'triage' };
+    const { body } = await authenticate(agent, as('shop'));
+    expect((await browser.open(body.url)).body).toContain('<dt>Deployment that asks</dt><dd>shop</dd>');
+    expect((await browser.open(await consent(body.url))).status).toBe(200);
+    const { body: got } = await authenticate(agent, as('shop'));
+    expect(got).toMatchObject({ status: 'completed', token: expect.any(String) });
+    expect((await davit.call(tokenOf.get('shop') as Tenant, 'GET', `/v2/auth/wait/${body.auth_id}`)).body).toEqual({
+      status: 'completed',
+      token: got.token,
+    });
+    expect((await authenticate(agent, as('bazaar'))).body).toMatchObject({ status: 'pending', token: null });
+    // Nor by the token's id, which it may list.
+    const stolen = await authenticate({ ...agent, token_id: got.token_id }, as('bazaar'));
+    expect(stolen.body).toMatchObject({ token: null });
+    expect((await authenticate(agent)).body).toMatchObject({ status: 'pending', token: null });
+  });
+
+  it('reaches nothing else with it', async () => {
+    const shop = tokenOf.get('shop') as Tenant;
+    expect((await davit.call(shop, 'GET', '/v2/deployments')).status).toBe(403);
+    // The API server asks itself whether it would take the token.
+    const { token } = shop;
+    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
+    const answer = await davit.cluster.kubectl(['create', '-o', 'json', '-f', '-'], { input: JSON.stringify(review) });
+    expect(JSON.parse(answer)).toMatchObject({ status: { error: expect.stringContaining('audience') } });
+  });
+
+  it('is refused with the token of no pod, and when the pod is gone', async () => {
+    const { status, body } = await authenticate({}, { as: await ofAccount() });
+    expect([status, body.detail]).toEqual([403, expect.stringContaining('It is bound to no pod')]);
+    const gone = `-n ${tenant.namespace} delete pod -l davit.dev/deployment=bazaar --grace-period=0 --force`;
+    await davit.cluster.kubectl(gone.split(' '));
+    await eventually(async () => expect((await authenticate({}, as('bazaar'))).status).toBe(401), 30_000);
+    // The next pod is of the same deployment.
+    tokenOf.set('bazaar', await eventually(() => ofPod('bazaar')));
+    expect((await authenticate({}, as('bazaar'))).status).toBe(200);
+  });
+});
+
 describe('rights', () => {
   it('name single providers, and are needed in the tenant', async () => {
     const { namespace } = tenant;
@@ -669,6 +766,10 @@ describe('rights', () => {
       ['-n', DAVIT_NAMESPACE, 'role', 'davit-api-own'],
     );
     expect(idle(rights, used)).toEqual([]);
+    const reviews = ['create authentication.k8s.io/tokenreviews', 'create authorization.k8s.io/subjectaccessreviews'];
+    const ofPods = [...reviews, 'get /pods'];
+    const everywhere = await granted(davit.cluster, ['clusterrole', 'davit-api']);
+    expect(ofPods.filter((right) => !everywhere.has(right) || !used.has(right))).toEqual([]);
   });
 });
 

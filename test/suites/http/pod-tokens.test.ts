@@ -1,0 +1,214 @@
+// The credential of a pod over HTTP: who reviews it, whose tokens it gets, and what it is not good for.
+
+import { beforeEach, expect, it } from 'vitest';
+import { PODS } from '../../../src/lib/kube/api-resources.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { Settings } from '../../../src/schema/settings.ts';
+import { type Answer, type Facade, makeFacade, ORGANIZATION, OTHER_TENANT, TENANT } from './facade.ts';
+
+const ACCOUNT = `system:serviceaccount:${TENANT.namespace}:agent`;
+const POD_UID = '77777777-0000-4000-8000-000000000001';
+
+/** A token as the API server makes it, as far as Davit reads it before it is reviewed. */
+function tokenFor(audience: unknown, name = 'pod'): string {
+  const claims = { aud: audience, 'kubernetes.io': { namespace: TENANT.namespace, pod: { name } } };
+  return `h.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.s`;
+}
+const TOKEN = tokenFor(['davit']);
+
+let facade: Facade;
+/** Of the tokens that the API server knows. */
+let known: Map<string, object>;
+let rights: Set<string>;
+
+function aPod(name: string, uid: string, labels: Record<string, string>): void {
+  facade.kube.seed(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: TENANT.namespace, uid, labels },
+  });
+}
+
+/** What a TokenReview answers for the token of a pod. */
+function podInfo(name: string, uid: string, username = ACCOUNT): object {
+  const extra = { 'authentication.kubernetes.io/pod-name': [name], 'authentication.kubernetes.io/pod-uid': [uid] };
+  return { user: { username, uid: 'account', groups: ['system:serviceaccounts'], extra }, audiences: ['davit'] };
+}
+
+function withDeployment(name: string, pod: string, uid: string): string {
+  const { metadata } = facade.seed({ metadata: { name } });
+  aPod(pod, uid, { 'davit.dev/deployment': name, 'davit.dev/deployment-uid': metadata.uid ?? '' });
+  return metadata.uid ?? '';
+}
+
+beforeEach(async () => {
+  const { oauth, http } = Settings.parse({
+    oauth: { hosts: [{ host: 'idp.example' }] },
+    http: { publicUrl: 'https://davit.example' },
+  });
+  facade = await makeFacade({ oauth, http });
+  known = new Map([[TOKEN, podInfo('pod', POD_UID)]]);
+  rights = new Set([`${ACCOUNT} authenticate oauthproviders ${TENANT.namespace}`]);
+  facade.kube.reviewTokens((token) => known.get(token));
+  // As the API server: the token is for another audience.
+  facade.kube.know(() => undefined);
+  facade.kube.allow(({ verb, resource, namespace }, user) => rights.has(`${user} ${verb} ${resource} ${namespace}`));
+  withDeployment('shop', 'pod', POD_UID);
+  const provider: OAuthProvider = {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'OAuthProvider',
+    metadata: { name: 'idp', namespace: ORGANIZATION.namespace },
+    spec: {
+      name: 'IdP',
+      clientId: 'a',
+      authUrl: 'https://idp.example/auth',
+      tokenUrl: 'https://idp.example/token',
+      usesPkce: true,
+      tokenEndpointAuthMethod: 'none',
+      isDynamicClient: false,
+    },
+  };
+  facade.providers.put(facade.kube.seed(OAUTH_PROVIDERS, provider));
+});
+
+const headers = (token: string): Record<string, string> => ({ 'x-api-key': token, 'x-tenant-id': '' });
+function authenticate(token = TOKEN, more: object = {}): Promise<Answer> {
+  const body = { provider: 'idp', scopes: ['a'], user_id: 'ada', agent_id: 'triage', ...more };
+  return facade.call('POST', '/v2/auth/authenticate', body, headers(token));
+}
+const reviews = (kind: string): number => facade.kube.writes.filter((one) => one.kind === kind).length;
+
+it('gets the link for its deployment, in its own tenant, by reviews of the own account', async () => {
+  const { status, body } = await authenticate();
+  expect([status, body.status, body.user_id]).toEqual([200, 'pending', 'ada']);
+  expect([reviews('TokenReview'), reviews('SubjectAccessReview'), reviews('SelfSubjectAccessReview')]).toEqual([
+    1, 1, 0,
+  ]);
+  const review = facade.kube.writes.find(({ kind }) => kind === 'TokenReview')?.body;
+  expect(review).toMatchObject({ spec: { token: TOKEN, audiences: ['davit'] } });
+  expect(facade.kube.writes.find(({ kind }) => kind === 'SubjectAccessReview')?.body).toMatchObject({
+    spec: {
+      user: ACCOUNT,
+      uid: 'account',
+      groups: ['system:serviceaccounts'],
+      extra: { 'authentication.kubernetes.io/pod-name': ['pod'] },
+      resourceAttributes: {
+        verb: 'authenticate',
+        resource: 'oauthproviders',
+        namespace: TENANT.namespace,
+        name: 'idp',
+      },
+    },
+  });
+  const page = await facade.app.inject({ url: new URL(body.url).pathname });
+  expect(page.body).toContain('<dt>Deployment that asks</dt><dd>shop</dd>');
+  expect(facade.log()).not.toContain(TOKEN);
+  expect(facade.log()).toMatch(/"deployment":"shop"/);
+});
+
+it('is an agent of its deployment alone: another one with the same account and agent_id gets another link', async () => {
+  const other = tokenFor(['davit'], 'other');
+  const uid = '77777777-0000-4000-8000-000000000002';
+  known.set(other, podInfo('other', uid));
+  withDeployment('bazaar', 'other', uid);
+  const [one, again, two] = [await authenticate(), await authenticate(), await authenticate(other)];
+  expect(again.body.auth_id).toBe(one.body.auth_id);
+  expect(two.body.auth_id).not.toBe(one.body.auth_id);
+  // Without agent_id it is the person's default token, which is for all who have the right.
+  const shared = [await authenticate(TOKEN, { agent_id: null }), await authenticate(other, { agent_id: null })];
+  expect(shared[0]?.body.auth_id).toBe(shared[1]?.body.auth_id);
+});
+
+it('keeps its identity over pods, and loses it with the record', async () => {
+  const before = await authenticate();
+  const next = tokenFor(['davit'], 'next');
+  const record = facade.records.list()[0];
+  aPod('next', 'uid-of-next', { 'davit.dev/deployment-uid': record?.metadata.uid ?? '' });
+  known.set(next, podInfo('next', 'uid-of-next'));
+  expect((await authenticate(next)).body.auth_id).toBe(before.body.auth_id);
+  facade.records.drop(record?.metadata.uid ?? '');
+  facade.clock.ms += 10_000;
+  const { status, body } = await authenticate(next);
+  expect([status, body.detail]).toEqual([403, expect.stringContaining('Pod next is of no deployment that exists')]);
+});
+
+it('is refused without the right, for another tenant, and for everything else', async () => {
+  rights.clear();
+  expect((await authenticate()).status).toBe(403);
+  const body = { provider: 'idp', scopes: [] };
+  const foreign = await facade.call('POST', '/v2/auth/authenticate', body, {
+    'x-api-key': TOKEN,
+    'x-tenant-id': OTHER_TENANT.id,
+  });
+  expect(foreign.status).toBe(403);
+  // Even one who may do all.
+  facade.kube.allow(() => true);
+  // oxlint-disable-next-line no-await-in-loop -- one after the other
+  for (const path of ['/v2/deployments', '/v2/auth/providers', '/v2/platform']) {
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const answer = await facade.call('GET', path, undefined, headers(TOKEN));
+    expect([path, answer.status, answer.body.detail]).toEqual([
+      path,
+      403,
+      expect.stringContaining("only for people's tokens, /v2/auth"),
+    ]);
+  }
+});
+
+it.each<[name: string, token: string, info: object | undefined, status: number, detail: string]>([
+  ['one that nobody knows', tokenFor(['davit'], 'x'), undefined, 401, 'does not know this token'],
+  [
+    'one for another audience too',
+    tokenFor(['davit', 'kubernetes']),
+    podInfo('pod', POD_UID),
+    401,
+    'does not know this token',
+  ],
+  ['of a person', tokenFor('davit'), podInfo('pod', POD_UID, 'ada'), 401, 'does not know this token'],
+  ['of another pod of the name', tokenFor('davit'), podInfo('pod', 'other'), 401, 'does not know this token'],
+  ['of a pod that is gone', tokenFor('davit'), podInfo('gone', POD_UID), 401, 'does not know this token'],
+  [
+    'that is not reviewed for the audience',
+    tokenFor('davit'),
+    { ...podInfo('pod', POD_UID), audiences: ['kubernetes'] },
+    401,
+    'does not know this token',
+  ],
+  ['of no pod', tokenFor('davit'), { user: { username: ACCOUNT }, audiences: ['davit'] }, 403, 'It is bound to no pod'],
+])('a token %s is refused', async (_name, token, info, status, detail) => {
+  if (info) known.set(token, info);
+  const answer = await authenticate(token);
+  expect([answer.status, answer.body.detail]).toEqual([status, expect.stringContaining(detail)]);
+});
+
+it("a pod of no deployment is refused, and so is one of another tenant's", async () => {
+  aPod('bare', 'uid-of-bare', {});
+  known.set(TOKEN, podInfo('bare', 'uid-of-bare'));
+  expect((await authenticate()).body.detail).toContain('Pod bare is of no deployment that exists');
+  const { metadata } = facade.seed({ metadata: { name: 'theirs', namespace: OTHER_TENANT.namespace } });
+  aPod('posing', 'uid-of-posing', { 'davit.dev/deployment-uid': metadata.uid ?? '' });
+  known.set(TOKEN, podInfo('posing', 'uid-of-posing'));
+  facade.clock.ms += 10_000;
+  expect((await authenticate()).body.detail).toContain('Pod posing is of no deployment that exists');
+});
+
+it('is reviewed again after ten seconds, so that one that has ended is noticed', async () => {
+  await authenticate();
+  await authenticate();
+  expect(reviews('TokenReview')).toBe(1);
+  facade.clock.ms += 10_000;
+  await authenticate();
+  expect(reviews('TokenReview')).toBe(2);
+  known.clear();
+  facade.clock.ms += 10_000;
+  expect((await authenticate()).status).toBe(401);
+});
+
+it('is no token of a caller where the platform gives no tokens', async () => {
+  const plain = await makeFacade();
+  plain.kube.know(() => undefined);
+  plain.kube.reviewTokens(() => podInfo('pod', POD_UID));
+  const answer = await plain.call('GET', '/v2/deployments', undefined, headers(TOKEN));
+  expect(answer.status).toBe(401);
+  expect(plain.kube.writes.filter(({ kind }) => kind === 'TokenReview')).toEqual([]);
+});
