@@ -6,6 +6,7 @@ const CENSUS = {
   dataAtRisk: [{ reason: 'VolumeLost', count: 1 }],
   unavailableSince: [{ reason: 'ContainerCrashed', at: 900 }],
   stalledSince: [{ reason: 'VolumeLost', at: 1000 }],
+  tasks: [{ result: 'failed', count: 2 }],
   builds: [{ phase: 'Queued', count: 2 }],
   queuedSince: 900,
 };
@@ -17,7 +18,7 @@ async function values(metrics: ReturnType<typeof makeAllMetrics>, name: RegExp):
 
 it('records are counted at each scrape, by the one who counts; without one there is no series', async () => {
   const metrics = makeAllMetrics();
-  const ofRecords = /^davit_(deployments|databases|builds)/;
+  const ofRecords = /^davit_(deployments|databases|tasks|builds)/;
   expect(await values(metrics, ofRecords)).toEqual([]);
   let census: typeof CENSUS = CENSUS;
   const stop = metrics.countRecords(() => census);
@@ -26,6 +27,7 @@ it('records are counted at each scrape, by the one who counts; without one there
     'davit_databases_at_risk{reason="VolumeLost"} 1',
     'davit_deployments_unavailable_oldest_timestamp_seconds{reason="ContainerCrashed"} 900',
     'davit_deployments_stalled_oldest_timestamp_seconds{reason="VolumeLost"} 1000',
+    'davit_tasks{result="failed"} 2',
     'davit_builds{phase="Queued"} 2',
     'davit_builds_queued_oldest_timestamp_seconds 900',
   ]);
@@ -33,7 +35,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
   const stopNext = metrics.countRecords(() => CENSUS);
   stop();
-  expect(await values(metrics, ofRecords)).toHaveLength(6);
+  expect(await values(metrics, ofRecords)).toHaveLength(7);
   stopNext();
   expect(await values(metrics, ofRecords)).toEqual([]);
 });

@@ -20,6 +20,7 @@ import { scaleCommand } from './scale.ts';
 import { schemaCommand } from './schema.ts';
 import { secretsCommand } from './secrets.ts';
 import { statusCommand } from './status.ts';
+import { tasksCommand } from './tasks.ts';
 import { waitCommand } from './wait.ts';
 
 export const COMMANDS: readonly Command[] = [
@@ -30,6 +31,7 @@ export const COMMANDS: readonly Command[] = [
   openCommand,
   execCommand,
   runCommand,
+  tasksCommand,
   scaleCommand,
   secretsCommand,
   envCommand,

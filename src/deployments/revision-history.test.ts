@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aPod, aRecord, aRevision, aWorkload } from '../../test/support/builders.ts';
 import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
-import type { Observed, Pod } from './assess/observed.ts';
+import type { Observed, Pod, Workload } from './assess/observed.ts';
 import { surplusRevisions } from './revision-history.ts';
 
 const record = aRecord();
@@ -19,6 +19,11 @@ function history(states: Readonly<Record<number, RevisionState>> = { 12: 'DEPLOY
 function anEndedRun(revision: AppRevision): Pod {
   const pod = aPod('server', revision, {});
   return { ...pod, status: { ...pod.status, phase: 'Succeeded' } };
+}
+
+function anEndedJob(revision: AppRevision): Workload {
+  const job = aWorkload('server', revision, { conditions: [{ type: 'Failed', status: 'True' }] });
+  return { ...job, apiVersion: 'batch/v1', kind: 'Job' };
 }
 
 describe('what is collected', () => {
@@ -49,6 +54,11 @@ describe('what is collected', () => {
     {
       name: 'one of which only an ended run of a task is left',
       seen: anObserved(record, { revisions: history(), pods: [anEndedRun(one)] }),
+      goes: [2, 1],
+    },
+    {
+      name: 'one of which only an ended Job is left',
+      seen: anObserved(record, { revisions: history(), children: [anEndedJob(one)] }),
       goes: [2, 1],
     },
     {

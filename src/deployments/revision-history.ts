@@ -36,8 +36,14 @@ export function surplusRevisions(observed: ObservedChildren, kept: number): AppR
     );
 }
 
+/** Conditions of a Job that has ended. */
+const ENDED: ReadonlySet<string> = new Set(['Complete', 'Failed']);
+
 type Template = NonNullable<NonNullable<Workload['spec']>['template']>;
 
+/** None of a Job that has ended. */
 function templateOf(child: Workload): Template[] {
+  const isJob = child.kind === 'Job';
+  if (isJob && child.status?.conditions?.some(({ type, status }) => ENDED.has(type) && status === 'True')) return [];
   return child.spec?.template ? [child.spec.template] : [];
 }

@@ -10,6 +10,7 @@ import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess/entry.ts';
 import type { ActionFailure, Observed, ObservedChildren, ObservedRecord } from './assess/observed.ts';
 import { unfinished } from './assess/stores.ts';
+import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { isServing, replicasOf } from './assess/workloads.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { effectiveNumbers } from './record/resolve.ts';
@@ -38,7 +39,12 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const image = shown && imageOf(shown);
   const replicas = replicasOf(observed);
   const volume = usedVolume(observed, assessment.database.is === 'pass');
-  const conditions = mergeConditions(record.status?.conditions, conditionsOf(inputs, state, active), generation, now);
+  const tasks = active && taskStatuses(observed, active);
+  const wanted = [
+    ...conditionsOf(inputs, state, active),
+    ...(tasks ? [condition('TasksReady', checkTasks(observed, tasks))] : []),
+  ];
+  const conditions = mergeConditions(record.status?.conditions, wanted, generation, now);
   return {
     state,
     stateChangedAt: stateChangedAt(record.status, state, now),
@@ -55,6 +61,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(replicas !== undefined && { replicas }),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...reportedAddress(observed, inputs.address, now),
+    ...(tasks && { tasks }),
     conditions,
   };
 }
@@ -99,7 +106,7 @@ export function deletingStatus(
     { type: 'Stalled', status: stalled ? 'True' : 'False', reason, message },
   ];
   const generation = record.metadata.generation ?? 0;
-  const { stalledReasonSince: _since, ...before } = record.status ?? {};
+  const { stalledReasonSince: _since, tasks: _tasks, ...before } = record.status ?? {};
   const { url: _url, hostClaim: _claim, ...status } = before;
   const conditions = mergeConditions(record.status?.conditions, wanted, generation, now);
   return {

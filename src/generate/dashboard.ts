@@ -69,6 +69,11 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       series: { '{{reason}}': 'time() - max by (reason) (davit_deployments_stalled_oldest_timestamp_seconds)' },
     },
     {
+      title: 'Tasks, by their last run',
+      unit: 'short',
+      series: { '{{result}}': 'sum by (result) (davit_tasks)' },
+    },
+    {
       title: 'Rollouts',
       unit: 's',
       series: {
@@ -92,6 +97,13 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       series: {
         '{{namespace}}/{{name}} {{reason}}':
           'time() - max by (namespace, name, reason) (davit_deployment_stalled_timestamp_seconds{namespace=~"$tenant"})',
+      },
+    },
+    {
+      title: 'Failed tasks',
+      unit: 'short',
+      series: {
+        '{{namespace}}/{{name}}': 'max by (namespace, name) (davit_deployment_failed_tasks{namespace=~"$tenant"}) > 0',
       },
     },
     {

@@ -3,6 +3,7 @@ import { aRecord, aRevision } from '../../test/support/builders.ts';
 import type { AppDeployment, AppDeploymentStatus } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
+import type { TaskRun, TaskStatus } from '../schema/tasks.ts';
 import { censusOf } from './census.ts';
 
 const at = (minute: number): string => `2026-01-01T00:0${minute}:00Z`;
@@ -35,6 +36,22 @@ it('counts records by state, conditions and reason', () => {
     { state: 'READY', ready: 'False', stalled: 'True', reason: 'PodsRefused', count: 1 },
     { state: 'UNKNOWN', ready: 'Unknown', stalled: 'Unknown', reason: 'NotObserved', count: 1 },
   ]);
+});
+
+it('counts tasks by how their last run ended', () => {
+  const runs = (...states: TaskRun['state'][]): TaskStatus => ({
+    name: 'clean',
+    state: 'Scheduled',
+    runs: states.map((state, at) => ({ job: `j${at}`, state })),
+  });
+  const tasks = [runs(), runs('Running', 'Failed'), runs('Succeeded', 'Failed'), runs('Running')];
+  expect(censusOf([aRecord({}, { status: { tasks } }), aRecord()], []).tasks).toEqual([
+    { result: 'none', count: 2 },
+    { result: 'failed', count: 1 },
+    { result: 'succeeded', count: 1 },
+  ]);
+  const { each } = censusOf([aRecord({}, { status: { tasks } }), aRecord()], [], 5);
+  expect(each?.records.map(({ failedTasks }) => failedTasks)).toEqual([1, undefined]);
 });
 
 it('says of each reason since when the oldest is stalled', () => {
@@ -83,6 +100,7 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
     dataAtRisk: [],
     unavailableSince: [],
     stalledSince: [],
+    tasks: [],
     builds: [
       { phase: 'Queued', count: 2 },
       { phase: 'Building', count: 1 },

@@ -7,6 +7,7 @@ import { REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { isUnderWay } from '../schema/build.ts';
 import { conditionOf } from '../schema/conditions.ts';
+import { lastEnded, type TaskStatus } from '../schema/tasks.ts';
 import { censusOfEach } from './census-of-each.ts';
 import type { Census } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
@@ -29,6 +30,7 @@ export function censusOf(
   const stalledSince = new Map<string, number>();
   const dataAtRisk = new Map<string, number>();
   const unavailableSince = new Map<string, number>();
+  const tasks = new Map<string, number>();
   for (const { status } of records) {
     const ready = conditionOf(status?.conditions, 'Ready');
     const stalled = conditionOf(status?.conditions, 'Stalled');
@@ -42,6 +44,7 @@ export function censusOf(
     deployments.set(key, { ...group, count: (deployments.get(key)?.count ?? 0) + 1 });
     const database = conditionOf(status?.conditions, 'DatabaseReady')?.reason ?? '';
     if (DATA_AT_RISK.includes(database)) dataAtRisk.set(database, (dataAtRisk.get(database) ?? 0) + 1);
+    for (const task of status?.tasks ?? []) tasks.set(lastRunOf(task), (tasks.get(lastRunOf(task)) ?? 0) + 1);
     const down = unavailable(status);
     if (down) unavailableSince.set(down.reason, Math.min(down.at, unavailableSince.get(down.reason) ?? down.at));
     const from = stalledFrom(status);
@@ -64,10 +67,18 @@ export function censusOf(
     dataAtRisk: [...dataAtRisk].map(([reason, count]) => ({ reason, count })),
     unavailableSince: [...unavailableSince].map(([reason, at]) => ({ reason, at })),
     stalledSince: [...stalledSince].map(([reason, at]) => ({ reason, at })),
+    tasks: [...tasks].map(([result, count]) => ({ result, count })),
     builds: [...builds].map(([phase, count]) => ({ phase, count })),
     ...(queuedSince < Infinity && { queuedSince }),
     ...(mostNamed !== undefined && { each: censusOfEach(records, mostNamed) }),
   };
+}
+
+/** How the last run of a task ended, as a label. */
+export function lastRunOf(task: TaskStatus): 'succeeded' | 'failed' | 'none' {
+  const run = lastEnded(task);
+  if (run === undefined) return 'none';
+  return run.state === 'Failed' ? 'failed' : 'succeeded';
 }
 
 /** States of records that run nothing as somebody wanted it, or of which nothing is known here. */

@@ -34,6 +34,8 @@ export interface Census {
   readonly unavailableSince: readonly { readonly reason: string; readonly at: number }[];
   /** Since when the record that has been Stalled longest for each reason is so; seconds since 1970. */
   readonly stalledSince: readonly { readonly reason: string; readonly at: number }[];
+  /** Tasks of active revisions, by how their last run ended: succeeded, failed, or none. */
+  readonly tasks: readonly { readonly result: string; readonly count: number }[];
   /** Builds that have not ended. */
   readonly builds: readonly { readonly phase: string; readonly count: number }[];
   /** Since when the build that has waited longest for its turn does so; seconds since 1970. */
@@ -49,6 +51,8 @@ export interface EachRecord {
     /** That of Ready. */
     readonly reason: string;
     readonly isReady: boolean;
+    /** Tasks whose last run failed; absent where it has no tasks. */
+    readonly failedTasks?: number;
     /** Since when it is Stalled, and why; seconds since 1970. */
     readonly stalled?: { readonly reason: string; readonly at: number };
   }[];
@@ -115,7 +119,17 @@ function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetri
     registers,
     // The first metric sets the others too, so that all show one moment.
     collect() {
-      for (const gauge of [deployments, dataAtRisk, unavailableSince, stalledSince, builds, ready, stalled])
+      for (const gauge of [
+        deployments,
+        dataAtRisk,
+        unavailableSince,
+        stalledSince,
+        tasks,
+        builds,
+        ready,
+        stalled,
+        failed,
+      ])
         gauge.reset();
       queuedSince.remove();
       omitted.remove();
@@ -125,11 +139,13 @@ function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetri
       for (const { reason, count } of census.dataAtRisk) dataAtRisk.set({ reason }, count);
       for (const { reason, at } of census.unavailableSince) unavailableSince.set({ reason }, at);
       for (const { reason, at } of census.stalledSince) stalledSince.set({ reason }, at);
+      for (const { result, count } of census.tasks) tasks.set({ result }, count);
       for (const { phase, count } of census.builds) builds.set({ phase }, count);
       if (census.queuedSince !== undefined) queuedSince.set(census.queuedSince);
       if (census.each === undefined) return;
       omitted.set(census.each.omitted);
-      for (const { namespace, name, reason, isReady, stalled: since } of census.each.records) {
+      for (const { namespace, name, reason, isReady, stalled: since, failedTasks } of census.each.records) {
+        if (failedTasks !== undefined) failed.set({ namespace, name }, failedTasks);
         ready.set({ namespace, name, reason }, isReady ? 1 : 0);
         if (since) stalled.set({ namespace, name, reason: since.reason }, since.at);
       }
@@ -145,6 +161,12 @@ function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetri
     name: `${prefix}deployment_stalled_timestamp_seconds`,
     help: 'Since when an AppDeployment is Stalled for its present reason',
     labelNames: ['namespace', 'name', 'reason'],
+    registers,
+  });
+  const failed = new Gauge({
+    name: `${prefix}deployment_failed_tasks`,
+    help: 'Tasks of an AppDeployment whose last run failed',
+    labelNames: ['namespace', 'name'],
     registers,
   });
   const omitted = new Gauge({
@@ -168,6 +190,12 @@ function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetri
     name: `${prefix}deployments_stalled_oldest_timestamp_seconds`,
     help: 'Since when the AppDeployment that has been Stalled longest is so, by reason',
     labelNames: ['reason'],
+    registers,
+  });
+  const tasks = new Gauge({
+    name: `${prefix}tasks`,
+    help: 'Tasks of active revisions, by how their last run ended',
+    labelNames: ['result'],
     registers,
   });
   const builds = new Gauge({

@@ -27,6 +27,7 @@ export interface StatusOptions {
 const MESSAGES: Readonly<Record<Transition['of'], string>> = {
   Ready: 'Condition Ready changed',
   Stalled: 'Condition Stalled changed',
+  Tasks: 'Condition TasksReady changed',
   Deletion: 'Deletion continues',
   Revision: 'Revision changed',
   Build: 'Build changed',

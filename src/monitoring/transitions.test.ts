@@ -47,6 +47,18 @@ describe('the transitions of a record', () => {
       said: ['Ready True Serving: It serves.'],
     },
     { reason: 'status and reason', before: ROLLING, after: SERVING, said: ['Ready True Serving: It serves.'] },
+    {
+      reason: 'a task that fails, and none that runs well',
+      before: SERVING,
+      after: record('READY', 'Ready True Serving: It serves.', SETTLED, 'TasksReady False TaskFailed: No table.'),
+      said: ['Tasks False TaskFailed: No table.'],
+    },
+    {
+      reason: 'a first run that succeeds is none',
+      before: SERVING,
+      after: record('READY', 'Ready True Serving: It serves.', SETTLED, 'TasksReady True NoTaskFailed: Fine.'),
+      said: [],
+    },
     { reason: 'nothing in a steady state', before: SERVING, after: SERVING, said: [] },
     {
       reason: 'another message of the same reason is none: it may count pods',

@@ -12,7 +12,7 @@ export type Reported = AppDeployment | AppRevision | OAuthProvider | CodeHostInt
 
 /** One step. `status` is that of the condition, the state of the revision or the phase of the build. */
 export interface Transition {
-  readonly of: 'Ready' | 'Stalled' | 'Deletion' | 'Revision' | 'Build';
+  readonly of: 'Ready' | 'Stalled' | 'Tasks' | 'Deletion' | 'Revision' | 'Build';
   readonly status: string;
   /** One CamelCase word; absent if the status has none. */
   readonly reason?: string;
@@ -31,6 +31,7 @@ export function transitionsOf<T extends Reported>(before: T | undefined, after: 
   return [
     ...(isLeaving ? deletionSteps : readySteps)(conditionOf(was, 'Ready'), conditionOf(is, 'Ready')),
     ...stalledSteps(conditionOf(was, 'Stalled'), conditionOf(is, 'Stalled')),
+    ...tasksSteps(conditionOf(was, 'TasksReady'), conditionOf(is, 'TasksReady')),
   ];
 }
 
@@ -47,6 +48,12 @@ function deletionSteps(was: Condition | undefined, is: Condition | undefined): T
 function stalledSteps(was: Condition | undefined, is: Condition | undefined): Transition[] {
   if (is === undefined || (was?.status !== 'True' && is.status !== 'True')) return [];
   return was?.status === is.status && was.reason === is.reason ? [] : [step('Stalled', is)];
+}
+
+/** Tasks of which none ever failed have no news in not failing. */
+function tasksSteps(was: Condition | undefined, is: Condition | undefined): Transition[] {
+  if (is === undefined || (was?.status !== 'False' && is.status !== 'False')) return [];
+  return was?.status === is.status ? [] : [step('Tasks', is)];
 }
 
 function step(of: Transition['of'], { status, reason, message }: Condition): Transition {

@@ -11,6 +11,8 @@ export const CONDITION_TYPES = {
   RedisReady: 'The own or external Redis answers; of an earlier revision that serves as for DatabaseReady.',
   WorkloadsReady: 'Every pod of every part runs the latest revision and is ready.',
   AutoscalingReady: 'Every autoscaler has its metrics, or the number of pods is fixed. Ready does not depend on it.',
+  TasksReady:
+    'The last run of no task has failed. It exists while the active revision has tasks. Ready does not depend on it.',
   ResourceSpecHonored:
     'Every field of resource_spec takes effect as written. If not, the message names the field and the cause. Ready does not depend on it.',
   AddressReady: 'The address is routed to the main service, or none is requested.',
@@ -104,6 +106,11 @@ export const REASONS = {
   MigrationFailed: {
     meaning: 'The migration of the latest revision failed. A revision that serves goes on serving.',
     todo: 'Read the message, which has its last words. Correct the cause and deploy a new revision, which migrates again.',
+  },
+  NoTaskFailed: { meaning: 'The last run of no task has failed.', todo: 'Nothing.' },
+  TaskFailed: {
+    meaning: 'The last run of a task failed. The deployment serves as before, and the next run follows the schedule.',
+    todo: 'Read the message, which has its last words. kubectl davit tasks NAME shows its last runs; kubectl davit run NAME --task TASK runs it again.',
   },
   ListenerSilent: {
     meaning:
@@ -345,6 +352,7 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'Building',
   'BuildInterrupted',
   'Migrating',
+  'NoTaskFailed',
   'Answering',
   'NotObserved',
   'NotNeeded',

@@ -28,7 +28,7 @@ import {
   SOURCES,
   type Source,
 } from './source-rules.ts';
-import { Tasks } from './tasks.ts';
+import { TaskStatuses, Tasks } from './tasks.ts';
 
 /** Maximum length of a record's name. A StatefulSet's name derived from it must be at most 52, or labels of its pods are too long. */
 export const NAME_MAX_LENGTH = 40;
@@ -331,6 +331,7 @@ export const AppDeploymentStatus = z.object({
     .describe("Report of a listener's cluster from which this status was computed.")
     .optional(),
   resourceSpec: passthroughResourceSpec(),
+  tasks: TaskStatuses.optional(),
   conditions: Conditions.optional(),
 });
 export type AppDeploymentStatus = z.infer<typeof AppDeploymentStatus>;

@@ -1,7 +1,7 @@
 // Tasks of a record: commands that run in a pod of their own, on a schedule or when somebody asks.
 
 import { z } from 'zod';
-import { DNS_LABEL_PATTERN } from './primitives.ts';
+import { DNS_LABEL_PATTERN, Uuid } from './primitives.ts';
 
 const steps = (value: string): string =>
   `(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?(,(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?)*`;
@@ -71,4 +71,73 @@ export const Tasks = TaskList.meta({ 'x-kubernetes-list-type': 'map', 'x-kuberne
 
 export function taskSecondsOf({ timeoutSeconds = TASK_SECONDS }: Readonly<Task>): number {
   return timeoutSeconds;
+}
+
+/** Runs of a task that its status shows. */
+export const MOST_RUNS = 5;
+/** Characters of what is said of a run. */
+export const LONGEST_RUN_MESSAGE = 512;
+
+export const TASK_STATES = ['Scheduled', 'Suspended', 'OnDemand', 'Pending'] as const;
+export const RUN_STATES = ['Running', 'Succeeded', 'Failed'] as const;
+
+const Time = z.string().max(64).meta({ format: 'date-time' });
+
+export const TaskRun = z.object({
+  job: z.string().max(63).describe('Name of its Job.'),
+  state: z.enum(RUN_STATES).describe('How it is, or how it ended.'),
+  revisionId: Uuid.describe('Id of the revision whose task it is.').optional(),
+  startedAt: Time.describe('When it began.').optional(),
+  finishedAt: Time.describe('When it ended.').optional(),
+  exitCode: z
+    .int()
+    .min(-2_147_483_648)
+    .max(2_147_483_647)
+    .describe('Exit code of the command. None if it was ended.')
+    .optional(),
+  reason: z.string().max(128).describe('Why it failed or cannot begin, as one word for programs.').optional(),
+  message: z
+    .string()
+    .max(LONGEST_RUN_MESSAGE)
+    .describe('Why it failed or cannot begin, with the last words of the container, as text for people.')
+    .optional(),
+});
+export type TaskRun = z.infer<typeof TaskRun>;
+
+const { name, schedule, timeZone } = Task.shape;
+
+export const TaskStatus = z.object({
+  name: z
+    .string()
+    .max(40)
+    .describe(name.description ?? ''),
+  state: z
+    .enum(TASK_STATES)
+    .describe(
+      'Scheduled: it runs on its schedule. Suspended: no run begins. OnDemand: it has no schedule. Pending: its CronJob does not exist yet.',
+    ),
+  message: z.string().max(LONGEST_RUN_MESSAGE).describe('Why no run begins, as text for people.').optional(),
+  schedule: z
+    .string()
+    .max(100)
+    .describe(schedule.unwrap().description ?? '')
+    .optional(),
+  timeZone: z
+    .string()
+    .max(64)
+    .describe(timeZone.unwrap().description ?? '')
+    .optional(),
+  runs: z.array(TaskRun).max(MOST_RUNS).describe('Its last runs, newest first, as long as their Jobs exist.'),
+});
+export type TaskStatus = z.infer<typeof TaskStatus>;
+
+export const TaskStatuses = z
+  .array(TaskStatus)
+  .max(20)
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+  .describe('The tasks of the active revision, with their last runs.');
+
+/** The newest run of a task that has ended. */
+export function lastEnded({ runs }: Readonly<TaskStatus>): TaskRun | undefined {
+  return runs.find(({ state }) => state !== 'Running');
 }

@@ -1,7 +1,7 @@
 // The CronJob of a task that has a schedule. Its pods are like those of the server of the active revision.
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
-import { TASK, TASK_CONTAINER, TASK_LABEL } from '../../schema/meta.ts';
+import { REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../schema/meta.ts';
 import { type Task, taskSecondsOf } from '../../schema/tasks.ts';
 import { names } from '../record/names.ts';
 import type { PodParts } from './contracts/contract.ts';
@@ -47,7 +47,8 @@ export function makeTask(
       successfulJobsHistoryLimit: KEPT_RUNS,
       failedJobsHistoryLimit: KEPT_RUNS,
       jobTemplate: {
-        metadata: { labels },
+        // Its pods have the id of the server's, which may be of an earlier revision.
+        metadata: { labels: { ...labels, [REVISION_LABEL]: revision.spec.id } },
         spec: {
           ...ONCE,
           activeDeadlineSeconds: taskSecondsOf(task),

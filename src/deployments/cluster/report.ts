@@ -20,6 +20,7 @@ export async function reportRecord(
 ): Promise<void> {
   const changed = await reportStatus(record, status, home, OWN);
   if (!changed) return;
+  recordTasks(record, status, events);
   const before = conditionOf(record.status?.conditions, 'Ready');
   const after = conditionOf(status.conditions, 'Ready');
   if (!after) return;
@@ -31,6 +32,22 @@ export async function reportRecord(
   const isBad = stalled || isFailure(after.reason);
   // A new record is expected not to be ready: no event.
   if (!before && !isBad) return;
+  events.record({
+    regarding: record,
+    type: isBad ? 'Warning' : 'Normal',
+    reason: after.reason,
+    action: 'Reconcile',
+    note: after.message,
+  });
+}
+
+/** A task that fails, and one that succeeds again. Ready says nothing of them. */
+function recordTasks(record: AppDeployment, status: AppDeploymentStatus, events: EventRecorder): void {
+  const before = conditionOf(record.status?.conditions, 'TasksReady');
+  const after = conditionOf(status.conditions, 'TasksReady');
+  if (!after || before?.reason === after.reason) return;
+  const isBad = isFailure(after.reason);
+  if (!isBad && !isFailure(before?.reason ?? 'NotObserved')) return;
   events.record({
     regarding: record,
     type: isBad ? 'Warning' : 'Normal',

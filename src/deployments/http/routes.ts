@@ -32,6 +32,7 @@ import { requestMark } from './repeated-create.ts';
 import type { Deployments } from './repository.ts';
 import { registerRevisions } from './revisions/routes.ts';
 import { type PresentChanged, registerSecrets } from './secret-routes.ts';
+import { registerTaskRuns } from './task-runs/routes.ts';
 
 export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'streams'> {
   readonly deployments: Deployments;
@@ -78,6 +79,7 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerSecrets(app, { auth, deployments, presentChanged });
   registerRevisions(app, { auth, deployments, presentChanged, streams });
   registerEvents(app, { auth, deployments });
+  registerTaskRuns(app, { auth, deployments });
 }
 
 function registerList(app: App, { auth, deployments, streams, listedText }: Routes): void {

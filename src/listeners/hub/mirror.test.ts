@@ -202,6 +202,18 @@ describe('mirroredStatus', () => {
     expect(mirroredStatus(seen({ ...silent, status: first }), new Date('2026-02-01T00:00:00Z'))).toEqual(first);
   });
 
+  it('has the tasks of the cluster, also while it is silent', () => {
+    const tasks: AppDeploymentStatus['tasks'] = [
+      { name: 'clean', state: 'Scheduled', runs: [{ job: 'shop--clean-1', state: 'Failed', startedAt: THEIR_TIME }] },
+    ];
+    const before = mirroredStatus(seen({ report: { deployment: { ...SERVING, tasks } } }), NOW);
+    expect(before.tasks).toEqual(tasks);
+    expect(mirroredStatus(seen({ status: before, report: REPORT, listener: aListener(false) }), NOW).tasks).toEqual(
+      tasks,
+    );
+    expect(mirroredStatus(seen({ status: before, report: REPORT }), NOW).tasks).toBeUndefined();
+  });
+
   it('tells how to release a name when the cluster never returns', () => {
     const record = theRecord(BEFORE, { deletionTimestamp: '2026-01-01T11:30:00Z' });
     const { conditions } = mirroredStatus(seen({ record, listener: aListener(false) }), NOW);

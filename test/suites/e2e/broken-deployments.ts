@@ -483,6 +483,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   HubChanged: 'test/suites/reconcile/listener-agent.test.ts',
   VolumePending: 'src/deployments/assess/pod-failures.test.ts',
   PodStuckTerminating: 'src/deployments/assess/stores.test.ts',
+  TaskFailed: 'src/deployments/assess/task-runs.test.ts',
   SecretNotFixed: 'test/suites/reconcile/app-deployment.test.ts',
   SourceNotAllowed: 'src/deployments/assess/policy.test.ts',
   TemplateNotFound: 'test/suites/integration/cloud.test.ts',

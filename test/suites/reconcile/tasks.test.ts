@@ -4,13 +4,20 @@ import { describe, expect, it } from 'vitest';
 import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { names } from '../../../src/deployments/record/names.ts';
 import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
-import { CRON_JOBS, DEPLOYMENTS, NETWORK_POLICIES, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import {
+  CRON_JOBS,
+  DEPLOYMENTS,
+  JOBS,
+  NETWORK_POLICIES,
+  PODS,
+  STATEFUL_SETS,
+} from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import type { Task } from '../../../src/schema/tasks.ts';
 import { SHOP } from '../../kit/memory/controller.ts';
-import { edit, newestRevision, putSecret, record, says } from '../../kit/memory/record.ts';
+import { conditionIn, edit, newestRevision, putSecret, record, says } from '../../kit/memory/record.ts';
 import { makeReady, putPod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge } from './harness.ts';
@@ -20,7 +27,7 @@ const withTasks = (...tasks: Task[]): object => ({ sourceConfig: { tasks } });
 
 interface CronJob extends KubeObject {
   readonly spec: Readonly<Record<string, unknown>> & {
-    readonly jobTemplate: {
+    readonly jobTemplate: Pick<KubeObject, 'metadata'> & {
       readonly spec: {
         readonly template: Pick<KubeObject, 'metadata'> & { readonly spec: { containers: { image: string }[] } };
       };
@@ -34,6 +41,37 @@ const revisionIn = ([job]: readonly CronJob[]): string | undefined =>
   job?.spec.jobTemplate.spec.template.metadata.labels?.['davit.dev/revision'];
 const templates = (kube: FakeKube): string[] =>
   kube.objects<Workload>(DEPLOYMENTS).map(({ spec }) => JSON.stringify(spec?.template));
+
+/** What the CronJob controller and a kubelet do. */
+function startRun(kube: FakeKube, name: string): void {
+  const [cronJob] = cronJobs(kube);
+  if (cronJob === undefined) throw new Error('There is no CronJob.');
+  const { metadata, spec } = cronJob.spec.jobTemplate;
+  const startTime = '2026-01-01T00:00:00Z';
+  const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { ...metadata, name, namespace: 'team' }, spec };
+  kube.seed(JOBS, { ...job, status: { startTime } } as KubeObject);
+}
+
+function endRun(kube: FakeKube, name: string, exitCode: number, message = ''): void {
+  const job = kube.objects<KubeObject & { spec?: object }>(JOBS).find(({ metadata }) => metadata.name === name);
+  const { labels, ...metadata } = job?.metadata ?? { name };
+  const type = exitCode === 0 ? 'Complete' : 'Failed';
+  const conditions = [
+    { type, status: 'True', reason: 'BackoffLimitExceeded', lastTransitionTime: '2026-01-01T00:01:00Z' },
+  ];
+  kube.erase(JOBS, { namespace: 'team', name });
+  kube.seed(JOBS, { ...job, metadata: { ...metadata, labels }, status: { conditions } } as KubeObject);
+  const terminated = { exitCode, reason: 'Error', message };
+  kube.seed(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `${name}-pod`, namespace: 'team', labels: { ...labels, 'batch.kubernetes.io/job-name': name } },
+    status: {
+      phase: exitCode === 0 ? 'Succeeded' : 'Failed',
+      containerStatuses: [{ name: 'davit-task', state: { terminated } }],
+    },
+  } as KubeObject);
+}
 
 async function change(kube: FakeKube, spec: object): Promise<void> {
   const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
@@ -186,6 +224,40 @@ describe('a task', () => {
       await converge(controller);
       expect(cronJobs(kube)[0]?.spec['suspend']).toBe(suspend);
     }
+  });
+
+  it('says how its last runs ended, once: a steady state writes nothing', async () => {
+    const controller = await aConverged(withTasks(CLEAN));
+    const { kube } = controller;
+    const runs = (): unknown =>
+      record(kube).status?.tasks?.map((task) => task.runs.map(({ job, state }) => [job, state]));
+    expect([runs(), says(kube, 'TasksReady')]).toEqual([[[]], 'True NoTaskFailed']);
+    startRun(kube, 'shop--clean-1');
+    await controller.reconcile();
+    expect(runs()).toEqual([[['shop--clean-1', 'Running']]]);
+    endRun(kube, 'shop--clean-1', 3, 'no such table');
+    await controller.reconcile();
+    expect([says(kube, 'TasksReady'), says(kube, 'Ready')]).toEqual(['False TaskFailed', 'True Serving']);
+    expect(conditionIn(kube, 'TasksReady')?.message).toMatch(/exit code 3\): no such table/);
+    expect(controller.events.filter((event) => event.includes('Task'))).toEqual(['Warning TaskFailed']);
+    controller.writes();
+    kube.erase(PODS, { namespace: 'team', name: 'shop--clean-1-pod' });
+    await controller.reconcile();
+    expect([controller.writes(), conditionIn(kube, 'TasksReady')?.message]).toEqual([
+      [],
+      expect.stringContaining('no such table'),
+    ]);
+    startRun(kube, 'shop--clean-2');
+    endRun(kube, 'shop--clean-2', 0);
+    await converge(controller);
+    expect(says(kube, 'TasksReady')).toBe('True NoTaskFailed');
+    expect(controller.events.filter((event) => event.includes('Task'))).toEqual([
+      'Warning TaskFailed',
+      'Normal NoTaskFailed',
+    ]);
+    await change(kube, { sourceConfig: { tasks: null } });
+    await converge(controller);
+    expect([record(kube).status?.tasks, says(kube, 'TasksReady')]).toEqual([undefined, 'undefined undefined']);
   });
 
   it('is put back when somebody changes or deletes it', async () => {

@@ -146,6 +146,7 @@ function censusAt(platform: Platform): Census {
     reason: string,
     stalled: 'True' | 'False',
     database = 'Answering',
+    run: 'Succeeded' | 'Failed' = 'Succeeded',
   ): ReturnType<typeof aRecord> => {
     const common = { message: '', lastTransitionTime: START };
     const conditions = [
@@ -158,6 +159,7 @@ function censusAt(platform: Platform): Census {
       {},
       {
         status: {
+          tasks: [{ name: 'clean', state: 'Scheduled', runs: [{ job: 'clean-1', state: run }] }],
           state: ready === 'True' ? 'READY' : 'UNKNOWN',
           activeRevisionId: 'a',
           conditions,
@@ -174,6 +176,7 @@ function censusAt(platform: Platform): Census {
     ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True')),
     // A pause does not hide that data is at risk.
     record('False', 'Paused', 'True', 'VolumeLost'),
+    record('True', 'Serving', 'False', 'Answering', 'Failed'),
   );
   const waiting = { ...aRevision(aRecord()), status: { build: { phase: 'Queued', queuedAt: START } as const } };
   return censusOf(records, [building, waiting], 5);

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { answering, aRecord, runCli } from '../../test/support/cli-world.ts';
+import type { TaskStatus } from '../schema/tasks.ts';
+import { RECORDS } from './records.ts';
+
+const at = (minutesAgo: number): string => `${new Date(Date.now() - minutesAgo * 60_000).toISOString().slice(0, 19)}Z`;
+
+const TASKS: TaskStatus[] = [
+  {
+    name: 'clean',
+    state: 'Scheduled',
+    schedule: '@hourly',
+    runs: [
+      {
+        job: 'shop--clean-2',
+        state: 'Failed',
+        startedAt: at(10),
+        finishedAt: at(7),
+        exitCode: 3,
+        reason: 'ContainerCrashed',
+        message: 'Container davit-task exited (Error, exit code 3): no such table.',
+      },
+      { job: 'shop--clean-1', state: 'Succeeded', startedAt: at(180), finishedAt: at(180) },
+    ],
+  },
+  { name: 'report', state: 'Suspended', schedule: '0 3 * * *', message: 'No run begins while …', runs: [] },
+  { name: 'ask', state: 'OnDemand', runs: [{ job: 'shop--run-x', state: 'Running', startedAt: at(5) }] },
+];
+
+const ran = async (tasks: unknown, ...flags: string[]): ReturnType<typeof runCli> =>
+  runCli(['tasks', 'shop', ...flags], { kubectl: answering({ [RECORDS]: aRecord({}, { tasks }) }, []) });
+
+describe('tasks', () => {
+  it('lists each task with its runs, and why the last one failed', async () => {
+    const { code, out } = await ran(TASKS);
+    expect([code, out]).toEqual([
+      0,
+      [
+        'TASK    SCHEDULE               RUN            STARTED  TOOK  RESULT',
+        'clean   @hourly                shop--clean-2  10m ago  3m    Failed (exit code 3)',
+        '                               shop--clean-1  3h ago   0s    Succeeded',
+        'report  0 3 * * * (suspended)  -              -        -     -',
+        'ask     -                      shop--run-x    5m ago   -     Running',
+        'clean: Container davit-task exited (Error, exit code 3): no such table.',
+        'report: No run begins while …',
+      ].join('\n'),
+    ]);
+  });
+
+  it('says that there are none, and prints JSON', async () => {
+    expect(await ran(undefined)).toMatchObject({ code: 0, out: expect.stringContaining('has no tasks') });
+    expect(JSON.parse((await ran(TASKS, '-o', 'json')).out)).toEqual(TASKS);
+    expect(JSON.parse((await ran(undefined, '-o', 'json')).out)).toEqual([]);
+  });
+});

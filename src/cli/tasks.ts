@@ -1,0 +1,57 @@
+// Lists the tasks of a deployment with their last runs.
+
+import type { TaskRun, TaskStatus } from '../schema/tasks.ts';
+import { type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
+import { PROGRAM } from './program.ts';
+import { readRecord } from './records.ts';
+import { ageOf, tableOf } from './table.ts';
+
+export const tasksCommand: Command = {
+  name: 'tasks',
+  purpose: 'list its tasks with their last runs, and why they failed',
+  words: [DEPLOYMENT],
+  flags: [OUTPUT],
+  about: `The tasks are those of the active revision. The log of a run: kubectl logs job/JOB. To run a task now: PROGRAM run NAME --task TASK`,
+  async run(context) {
+    const {
+      kubectl,
+      words: [name = ''],
+    } = context;
+    const { status } = await readRecord(kubectl, name);
+    const tasks = status?.tasks ?? [];
+    print(context, tasks, () => taskLines(name, tasks, Date.now()));
+    return 0;
+  },
+};
+
+/** `now` in milliseconds. */
+function taskLines(name: string, tasks: readonly TaskStatus[], now: number): string[] {
+  if (tasks.length === 0) return [`The active revision of ${name} has no tasks. See: ${PROGRAM} status ${name}`];
+  const rows = tasks.flatMap((task) => rowsOf(task, now));
+  return [...tableOf([['TASK', 'SCHEDULE', 'RUN', 'STARTED', 'TOOK', 'RESULT'], ...rows]), ...tasks.flatMap(wordsOf)];
+}
+
+function rowsOf({ name, schedule, state, runs }: TaskStatus, now: number): string[][] {
+  const when =
+    state === 'Suspended' || state === 'Pending' ? `${schedule} (${state.toLowerCase()})` : (schedule ?? '-');
+  const [first, ...others] = runs.map((run) => [run.job, startedText(run, now), tookText(run), resultText(run)]);
+  return [[name, when, ...(first ?? ['-', '-', '-', '-'])], ...others.map((run) => ['', '', ...run])];
+}
+
+function startedText({ startedAt }: TaskRun, now: number): string {
+  return startedAt === undefined ? '-' : `${ageOf(startedAt, now)} ago`;
+}
+
+function tookText({ startedAt, finishedAt }: TaskRun): string {
+  return finishedAt === undefined ? '-' : ageOf(startedAt, Date.parse(finishedAt));
+}
+
+function resultText({ state, exitCode }: TaskRun): string {
+  return exitCode === undefined ? state : `${state} (exit code ${exitCode})`;
+}
+
+/** Why no run begins, and of the newest run why it failed or waits. */
+function wordsOf({ name, message, runs }: TaskStatus): string[] {
+  const run = runs[0]?.message;
+  return [message, run].flatMap((words) => (words === undefined ? [] : [`${name}: ${words}`]));
+}

@@ -1,0 +1,179 @@
+// The tasks of the active revision as their CronJobs and Jobs show them. What is said of a run that has ended stays as it is while its
+// Job exists: its pod, with the last words, may go earlier.
+
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../schema/meta.ts';
+import {
+  LONGEST_RUN_MESSAGE,
+  lastEnded,
+  MOST_RUNS,
+  type Task,
+  type TaskRun,
+  type TaskStatus,
+} from '../../schema/tasks.ts';
+import { listed, quoted, shortened } from '../../schema/text.ts';
+import { type Entry, fail, pass, unknown } from './entry.ts';
+import { withMissingStores } from './missing-stores.ts';
+import { childOf, isOurs, type ObservedChildren, type ObservedCondition, type Pod } from './observed.ts';
+import { isUnended, podFailure } from './pod-failures.ts';
+
+/** The used part of batch/v1 CronJob. */
+interface CronJob extends KubeObject {
+  readonly spec?: { readonly suspend?: boolean };
+}
+
+/** The used part of batch/v1 Job. */
+interface Job extends KubeObject {
+  readonly spec?: { readonly activeDeadlineSeconds?: number };
+  readonly status?: {
+    readonly startTime?: string;
+    readonly completionTime?: string;
+    readonly conditions?: readonly ObservedCondition[];
+  };
+}
+
+/** Label of the pods of a Job. Source: Kubernetes, "Well-Known Labels". */
+const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
+
+/** Undefined where the active revision has no tasks. */
+export function taskStatuses(observed: ObservedChildren, active: AppRevision): TaskStatus[] | undefined {
+  const jobs = Map.groupBy(runsOf(observed), ({ metadata }) => metadata.labels?.[TASK_LABEL]);
+  const before = new Map(observed.record.status?.tasks?.flatMap(({ runs }) => runs.map((run) => [run.job, run])));
+  return active.spec.requested.tasks?.map((task) => {
+    const { name, schedule, timeZone } = task;
+    const newest = (jobs.get(name) ?? []).toSorted(newestFirst).slice(0, MOST_RUNS);
+    return {
+      name,
+      ...stateOf(observed, task, active),
+      ...(schedule !== undefined && { schedule }),
+      ...(timeZone !== undefined && { timeZone }),
+      runs: newest.map((job) => runOf(observed, job, active, before.get(job.metadata.name))),
+    };
+  });
+}
+
+/** What is wrong with the tasks. `tasks`: at least one. */
+export function checkTasks({ record: { metadata } }: ObservedChildren, tasks: readonly TaskStatus[]): Entry {
+  const failed = tasks.filter((task) => lastEnded(task)?.state === 'Failed');
+  const [first] = failed;
+  const run = first && lastEnded(first);
+  if (first && run) {
+    const names = listed(failed.map(({ name }) => name));
+    const which = failed.length === 1 ? `task ${names}` : `each of the tasks ${names}`;
+    const words = failed.length === 1 ? run.message : `${first.name}: ${run.message}`;
+    return fail(
+      'TaskFailed',
+      `The last run of ${which} failed. ${words} Its log: kubectl logs job/${run.job} -n ${metadata.namespace}. The deployment serves as before.`,
+    );
+  }
+  const pending = tasks.find(({ state }) => state === 'Pending');
+  if (pending) return unknown('NotObserved', `Task ${pending.name}: ${pending.message}`);
+  const suspended = tasks.find(({ state }) => state === 'Suspended');
+  return pass('NoTaskFailed', `The last run of no task has failed.${suspended ? ` ${suspended.message}` : ''}`);
+}
+
+function runsOf(observed: ObservedChildren): Job[] {
+  return observed.children.filter(
+    (child) => child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === TASK && isOurs(child, observed),
+  );
+}
+
+function newestFirst(a: Job, b: Job): number {
+  const [one, other] = [bornAt(a), bornAt(b)];
+  if (one !== other) return one < other ? 1 : -1;
+  return a.metadata.name < b.metadata.name ? 1 : -1;
+}
+
+function bornAt({ metadata, status }: Job): string {
+  return metadata.creationTimestamp ?? status?.startTime ?? '';
+}
+
+function stateOf(
+  observed: ObservedChildren,
+  { name, schedule }: Readonly<Task>,
+  { spec }: AppRevision,
+): Pick<TaskStatus, 'state' | 'message'> {
+  if (schedule === undefined) return { state: 'OnDemand' };
+  const cronJobName = observed.names.task(name);
+  const found = childOf(observed, 'CronJob', cronJobName);
+  if (!found || !isOurs(found, observed))
+    return { state: 'Pending', message: `CronJob ${cronJobName} does not exist yet.` };
+  const cronJob: CronJob = found;
+  if (cronJob.spec?.suspend !== true) return { state: 'Scheduled' };
+  const message =
+    spec.resolved.server.maxScale === 0
+      ? 'No run begins while the deployment is scaled to zero.'
+      : `Somebody has suspended CronJob ${cronJobName}.`;
+  return { state: 'Suspended', message };
+}
+
+function runOf(observed: ObservedChildren, job: Job, active: AppRevision, before: TaskRun | undefined): TaskRun {
+  if (before !== undefined && before.state !== 'Running') return before;
+  const { metadata, status } = job;
+  const pods = observed.pods.filter((pod) => pod.metadata.labels?.[JOB_NAME_LABEL] === metadata.name);
+  const revisionId = metadata.labels?.[REVISION_LABEL];
+  const run = {
+    job: metadata.name,
+    ...(revisionId !== undefined && { revisionId }),
+    ...(status?.startTime !== undefined && { startedAt: status.startTime }),
+  };
+  const completed = conditionOf(job, 'Complete');
+  if (completed) {
+    const finishedAt = status?.completionTime ?? completed.lastTransitionTime;
+    return { ...run, state: 'Succeeded', ...(finishedAt !== undefined && { finishedAt }) };
+  }
+  const failed = conditionOf(job, 'Failed');
+  // The pod has ended, and the cache of pods does not show it yet.
+  const isShown = pods.every((pod) => !isUnended(pod) || pod.metadata.deletionTimestamp !== undefined);
+  if (!failed || !isShown) return { ...run, state: 'Running', ...whyItWaits(pods, active) };
+  const { lastTransitionTime: finishedAt } = failed;
+  return {
+    ...run,
+    state: 'Failed',
+    ...(finishedAt !== undefined && { finishedAt }),
+    ...end(job, failed, pods, active, before),
+  };
+}
+
+/** A command that was ended for its time may have waited for something until then. */
+function end(
+  { spec }: Job,
+  failed: ObservedCondition,
+  pods: readonly Pod[],
+  active: AppRevision,
+  before: TaskRun | undefined,
+): Pick<TaskRun, 'exitCode' | 'reason' | 'message'> {
+  const reason = failed.reason ?? 'Failed';
+  if (reason === 'DeadlineExceeded') {
+    const seconds = spec?.activeDeadlineSeconds;
+    const message = `It took longer than ${seconds} s (timeout_seconds) and was ended.`;
+    return { reason, message: bounded([message, before?.message].filter(Boolean).join(' ')) };
+  }
+  const trouble = withMissingStores(podFailure(pods), active.spec.requested);
+  const exitCode = exitCodeOf(pods);
+  return {
+    ...(exitCode !== undefined && { exitCode }),
+    reason: trouble?.reason ?? shortened(reason, 128),
+    message: bounded(trouble?.message ?? `Its Job failed: ${quoted(failed.message) || reason}.`),
+  };
+}
+
+function whyItWaits(pods: readonly Pod[], active: AppRevision): Pick<TaskRun, 'reason' | 'message'> {
+  const trouble = withMissingStores(podFailure(pods.filter(isUnended)), active.spec.requested);
+  return trouble ? { reason: trouble.reason, message: bounded(trouble.message) } : {};
+}
+
+function exitCodeOf(pods: readonly Pod[]): number | undefined {
+  return pods
+    .flatMap(({ status }) => status?.containerStatuses ?? [])
+    .find(({ name, state }) => name === TASK_CONTAINER && state?.terminated)?.state?.terminated?.exitCode;
+}
+
+function conditionOf({ status }: Job, type: 'Complete' | 'Failed'): ObservedCondition | undefined {
+  return status?.conditions?.find((one) => one.type === type && one.status === 'True');
+}
+
+function bounded(text: string): string {
+  return shortened(text, LONGEST_RUN_MESSAGE);
+}

@@ -1,0 +1,66 @@
+// The tasks of a deployment with their last runs.
+
+import { z } from 'zod';
+import { responseShape, toSnake } from '../../../lib/http/casing.ts';
+import { TaskRun, TaskStatus } from '../../../schema/tasks.ts';
+
+const { job, state } = TaskRun.shape;
+
+const TaskRunResponse = z
+  .object({ ...responseShape(TaskRun.shape), job, state })
+  .meta({ id: 'TaskRun', description: 'A run of a task. null: not known, or not yet.' });
+
+const TaskStatusResponse = z
+  .object({
+    ...responseShape(TaskStatus.shape),
+    name: TaskStatus.shape.name,
+    state: TaskStatus.shape.state,
+    runs: z.array(TaskRunResponse).describe(TaskStatus.shape.runs.description ?? ''),
+  })
+  .meta({ id: 'TaskStatus' });
+
+export const TaskStatusList = z
+  .object({
+    resources: z.array(TaskStatusResponse).describe('The tasks of the active revision, in the order of the record.'),
+  })
+  .meta({
+    id: 'TaskStatusList',
+    examples: [
+      {
+        resources: [
+          {
+            name: 'clean',
+            state: 'Scheduled',
+            message: null,
+            schedule: '0 3 * * *',
+            time_zone: 'Europe/Berlin',
+            runs: [
+              {
+                job: 'shop--clean-29701620',
+                state: 'Failed',
+                revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
+                started_at: '2026-07-01T01:00:00Z',
+                finished_at: '2026-07-01T01:00:09Z',
+                exit_code: 3,
+                reason: 'ContainerCrashed',
+                message:
+                  'Container davit-task exited (Error, exit code 3): no such table: sessions. Read its log, and deploy a corrected revision.',
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+type TaskStatusList = z.output<typeof TaskStatusList>;
+
+export function presentTaskRuns(tasks: readonly TaskStatus[] = []): TaskStatusList {
+  return {
+    resources: tasks.map((task) => ({
+      ...toSnake(TaskStatus.shape, task),
+      name: task.name,
+      state: task.state,
+      runs: task.runs.map((run) => ({ ...toSnake(TaskRun.shape, run), job: run.job, state: run.state })),
+    })),
+  };
+}
