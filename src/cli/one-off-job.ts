@@ -1,28 +1,27 @@
-// The objects of a command that runs once: its Job, and the policy with which its pod reaches PostgreSQL and Redis. Pure.
+// The Job of a command that runs once. Pure.
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
-import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
+import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
-import type { KubeObject } from '../lib/kube/client.ts';
+import { commonLabels } from '../deployments/children/labels.ts';
+import { asOneOff } from '../deployments/children/one-off-pod.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import { API_VERSION, COMPONENT_LABEL, DEPLOYMENT_LABEL, GROUP, STORE_PARTS } from '../schema/meta.ts';
-import { STOP_SECONDS } from '../schema/runtime-part.ts';
+import { API_VERSION, REVISION_LABEL, SECRETS_ANNOTATION, TASK, TASK_CONTAINER, TASK_LABEL } from '../schema/meta.ts';
+import type { PlatformValue } from '../schema/platform-values.ts';
 import { taskSecondsOf } from '../schema/tasks.ts';
 import { Failure } from './kubectl.ts';
 
 export type Template = IPodTemplateSpec;
-export type JobObject = KubeObject;
 
 /** Seconds for which a Job that has ended is kept. */
 const KEPT_SECONDS = 3600;
 
 export interface OneOff extends Run {
   readonly record: AppDeployment;
-  /** Pod template of the server of the active revision. */
+  readonly active: AppRevision;
+  /** Pod template of its server. */
   readonly template: Template;
-  /** Name of its container. */
-  readonly container: string;
 }
 
 /** The revision that serves. Throws Failure if there is none. */
@@ -40,6 +39,8 @@ export function activeOf(
 export interface Run {
   readonly command: readonly string[];
   readonly seconds: number;
+  /** The task whose command it is. */
+  readonly task?: string;
 }
 
 /** Throws Failure if the active revision has no such task. */
@@ -47,34 +48,28 @@ export function runOf(asked: Run | { readonly task: string }, { spec }: AppRevis
   if ('command' in asked) return asked;
   const { tasks = [] } = spec.requested;
   const task = tasks.find((one) => one.name === asked.task);
-  if (task) return { command: task.command, seconds: taskSecondsOf(task) };
+  if (task) return { command: task.command, seconds: taskSecondsOf(task), task: task.name };
   const known = tasks.length > 0 ? `It has ${tasks.map((one) => one.name).join(', ')}.` : 'It has none.';
   throw new Failure(`The active revision of ${name} has no task ${asked.task}. ${known}`);
 }
 
-/**
- * Without Davit's labels: no Service, autoscaler, or disruption budget of the deployment counts the pod, and the controller does not
- * judge it.
- */
-export function oneOffJob({ record, template, command, seconds, container }: OneOff): IJob {
+/** Like the run of a task that its schedule begins, with the same labels: it reaches the stores, and ends with the deployment. */
+export function oneOffJob({ record, active, template, command, seconds, task }: OneOff): IJob {
   const { name, uid = '' } = record.metadata;
-  const { topologySpreadConstraints: _ofServers, containers, ...pod } = template.spec ?? { containers: [] };
-  const [server] = containers;
-  if (server === undefined) throw new Failure(`The pod template of ${name} has no container.`);
-  const {
-    ports: _p,
-    lifecycle: _l,
-    startupProbe: _s,
-    readinessProbe: _r,
-    livenessProbe: _v,
-    args: _a,
-    ...own
-  } = server;
+  if (template.spec?.containers.length !== 1) throw new Failure(`The pod template of ${name} has no single container.`);
+  const labels = { ...commonLabels(record, TASK), ...(task !== undefined && { [TASK_LABEL]: task }) };
+  const { metadata, spec } = asOneOff(template, {
+    container: TASK_CONTAINER,
+    runs: { command: [...command] },
+    labels,
+    env: envOfTask(template.spec.containers[0]?.env ?? [], active),
+  });
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
       generateName: `${name}--run-`,
+      labels: { ...labels, [REVISION_LABEL]: active.spec.id },
       ownerReferences: [{ apiVersion: API_VERSION, kind: 'AppDeployment', name, uid }],
     },
     spec: {
@@ -82,51 +77,30 @@ export function oneOffJob({ record, template, command, seconds, container }: One
       activeDeadlineSeconds: seconds,
       ttlSecondsAfterFinished: KEPT_SECONDS,
       template: {
-        metadata: {
-          labels: withoutPlatform(template.metadata?.labels),
-          annotations: withoutPlatform(template.metadata?.annotations),
-        },
-        spec: {
-          ...pod,
-          restartPolicy: 'Never',
-          terminationGracePeriodSeconds: STOP_SECONDS,
-          containers: [{ ...own, name: container, command: [...command] }],
-        },
+        metadata: { labels: withoutTools(metadata?.labels), annotations: withoutTools(metadata?.annotations) },
+        ...(spec && { spec }),
       },
     },
   };
 }
 
-/** Adds the Job's pod to those that reach the own stores. Undefined if there are none. It is deleted with the Job. */
-export function storePolicy(
-  { metadata: { name } }: AppDeployment,
-  { spec }: AppRevision,
-  job: JobObject,
-): INetworkPolicy | undefined {
-  const stores = STORE_PARTS.filter((part) => spec.resolved[part] !== undefined);
-  if (stores.length === 0) return undefined;
-  const { name: jobName, uid = '' } = job.metadata;
-  const matchLabels = { 'batch.kubernetes.io/job-name': jobName };
-  return {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'NetworkPolicy',
-    metadata: { name: jobName, ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: jobName, uid }] },
-    spec: {
-      podSelector: {
-        matchLabels: { [DEPLOYMENT_LABEL]: name },
-        matchExpressions: [{ key: COMPONENT_LABEL, operator: 'In', values: stores }],
-      },
-      policyTypes: ['Ingress'],
-      ingress: [{ from: [{ podSelector: { matchLabels } }] }],
-    },
-  };
+/** The variables of the server, with what differs for the run of a task. */
+function envOfTask(env: readonly IEnvVar[], { spec }: AppRevision): IEnvVar[] {
+  const names = Object.entries(spec.requested.runtime?.envNames ?? {});
+  const valued = (of: PlatformValue): ReadonlySet<string> =>
+    new Set(names.flatMap(([name, value]) => (value === of ? [name] : [])));
+  const [roles, jobs] = [valued('role'), valued('jobs')];
+  return env.map((one) => {
+    if (one.name === 'DAVIT_ROLE' || roles.has(one.name)) return { ...one, value: TASK };
+    if (one.name === 'N_JOBS_PER_WORKER' || jobs.has(one.name)) return { ...one, value: '0' };
+    if (one.name !== 'OTEL_RESOURCE_ATTRIBUTES') return one;
+    return { ...one, value: (one.value ?? '').replace('davit.role=server', `davit.role=${TASK}`) };
+  });
 }
 
-function withoutPlatform(all: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const isPlatform = (key: string): boolean =>
-    key.startsWith(`${GROUP}/`) ||
-    key.startsWith('app.kubernetes.io/') ||
-    key === 'pod-template-hash' ||
-    key.startsWith('kubectl.kubernetes.io/');
-  return Object.fromEntries(Object.entries(all).filter(([key]) => !isPlatform(key)));
+/** Without what kubectl and the Deployment controller have added, and the digest of Secrets that rolls servers. */
+function withoutTools(all: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const isOfTools = (key: string): boolean =>
+    key === 'pod-template-hash' || key === SECRETS_ANNOTATION || key.startsWith('kubectl.kubernetes.io/');
+  return Object.fromEntries(Object.entries(all).filter(([key]) => !isOfTools(key)));
 }

@@ -1,15 +1,15 @@
-// Runs a command once, in a Job with the pod template of the active revision. The Job is the caller's: Davit's controller does
-// not know it, and the garbage collector deletes it with the record.
+// Runs a command once, in a Job with the pod template of the active revision. The Job is created with the caller's rights; a run of a
+// task counts as one of the task's runs. It is deleted with the deployment.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerState, ObservedCondition, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
-import { COMPONENT_LABEL, REVISION_LABEL } from '../schema/meta.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, TASK_CONTAINER } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
-import type { JobObject, Run, Template } from './one-off-job.ts';
+import type { Run, Template } from './one-off-job.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, listOf, readRecord, readRevisions } from './records.ts';
 
@@ -19,7 +19,6 @@ const EVERY_MS = 1000;
 const OVER_TIME = 'DeadlineExceeded';
 /** A Job gets the first of these when its pods are to be ended, and the second when they have ended. */
 const FAILED = new Set(['FailureTarget', 'Failed']);
-const CONTAINER = 'davit-run';
 
 interface ReplicaSet extends KubeObject {
   readonly spec?: { readonly template?: Template };
@@ -68,10 +67,10 @@ async function startJob(
   asked: Run | { readonly task: string },
   timeout: number | undefined,
 ): Promise<string> {
-  const { activeOf, oneOffJob, runOf, storePolicy } = await import('./one-off-job.ts');
+  const { activeOf, oneOffJob, runOf } = await import('./one-off-job.ts');
   const record = await readRecord(kubectl, name);
   const active = activeOf(record, await readRevisions(kubectl, record));
-  const { command, seconds } = runOf(asked, active, name);
+  const what = runOf(asked, active, name);
   const labels = { [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: podsIdOf(active, 'server') };
   const sets = await listOf<ReplicaSet>(kubectl, 'replicasets.apps', name, labels);
   const [newest] = sets.toSorted((a, b) => numberOf(b) - numberOf(a));
@@ -80,20 +79,9 @@ async function startJob(
     throw new Failure(
       `The cluster has no pod template of the active revision of ${name}. See: ${PROGRAM} status ${name}`,
     );
-  const manifest = oneOffJob({ record, template, command, seconds: timeout ?? seconds, container: CONTAINER });
-  const job = JSON.parse(await create(kubectl, manifest)) as JobObject;
-  const policy = storePolicy(record, active, job);
-  try {
-    if (policy) await create(kubectl, policy);
-  } catch (error) {
-    await kubectl(['delete', 'job', job.metadata.name, '--wait=false']);
-    throw error;
-  }
-  return job.metadata.name;
-}
-
-function create(kubectl: Kubectl, object: object): Promise<string> {
-  return kubectl(['create', FIELD_MANAGER, '-o', 'json', '-f', '-'], JSON.stringify(object));
+  const manifest = oneOffJob({ record, active, template, ...what, seconds: timeout ?? what.seconds });
+  const made = await kubectl(['create', FIELD_MANAGER, '-o', 'json', '-f', '-'], JSON.stringify(manifest));
+  return (JSON.parse(made) as KubeObject).metadata.name;
 }
 
 /** Number of the Deployment's template. */
@@ -116,7 +104,7 @@ async function follow({ kubectl, onTerminal, warn }: Context, job: string): Prom
     if (pod && !isPrinted && (state?.running ?? state?.terminated)) {
       isPrinted = true;
       // oxlint-disable-next-line no-await-in-loop -- the log of the only container
-      await onTerminal(['logs', pod.metadata.name, `--container=${CONTAINER}`, '--follow']);
+      await onTerminal(['logs', pod.metadata.name, `--container=${TASK_CONTAINER}`, '--follow']);
       continue;
     }
     // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
@@ -138,7 +126,7 @@ async function podsOfJob(kubectl: Kubectl, job: string): Promise<readonly Pod[]>
 }
 
 function stateOf({ status }: Pod): ContainerState | undefined {
-  return status?.containerStatuses?.find(({ name }) => name === CONTAINER)?.state;
+  return status?.containerStatuses?.find(({ name }) => name === TASK_CONTAINER)?.state;
 }
 
 async function failedCondition(kubectl: Kubectl, job: string): Promise<ObservedCondition | undefined> {

@@ -1,6 +1,7 @@
 // The pod of a command that runs and ends, with what the server's pods have: the template of the server, without what only serves.
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
+import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
 import type { ImageComponent } from '../../schema/meta.ts';
 import { STOP_SECONDS } from '../../schema/runtime-part.ts';
@@ -17,18 +18,42 @@ export interface OneOffPod {
   readonly runs: Pick<IContainer, 'command' | 'args'>;
 }
 
-/** Its labels are no selector of the deployment's: no Service, autoscaler or disruption budget counts it. */
+/** For a revision, before any pod of it exists. */
 export function oneOffPodTemplate(
   inputs: Inputs,
-  { component, container: name, image, runs }: OneOffPod,
+  { component, container, image, runs }: OneOffPod,
   parts: PodParts,
 ): IPodTemplateSpec {
   const { record, revision } = inputs;
   const { secretDigests: _rolled, ...plain } = inputs;
-  const { metadata, spec } = podTemplateFor(plain, 'server', revision.spec.resolved.server, image, parts);
+  const server = podTemplateFor(plain, 'server', revision.spec.resolved.server, image, parts);
+  return asOneOff(server, {
+    container,
+    runs,
+    labels: commonLabels(record, component),
+    env: parts.env(plain, component),
+  });
+}
+
+export interface RunOnce {
+  /** Name of its container. */
+  readonly container: string;
+  readonly runs: Pick<IContainer, 'command' | 'args'>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly env: readonly IEnvVar[];
+}
+
+/**
+ * The pod template of a server, as that of a command that runs and ends. Its labels are no selector of the deployment's: no
+ * Service, autoscaler or disruption budget counts it.
+ */
+export function asOneOff(
+  { metadata, spec }: IPodTemplateSpec,
+  { container, runs, labels, env }: RunOnce,
+): IPodTemplateSpec {
   const { topologySpreadConstraints: _ofServers, containers, ...pod } = spec ?? { containers: [] };
   return {
-    metadata: { ...metadata, labels: { ...metadata?.labels, ...commonLabels(record, component) } },
+    metadata: { ...metadata, labels: { ...metadata?.labels, ...labels } },
     spec: {
       ...pod,
       restartPolicy: 'Never',
@@ -36,7 +61,7 @@ export function oneOffPodTemplate(
       containers: containers.map(
         ({ ports: _ports, lifecycle: _drain, startupProbe: _s, readinessProbe: _r, livenessProbe: _l, ...own }) => {
           const { command: _command, args: _args, ...rest } = own;
-          return { ...rest, name, env: parts.env(plain, component), ...runs };
+          return { ...rest, name: container, env: [...env], ...runs };
         },
       ),
     },

@@ -37,12 +37,12 @@ function inTeam(...args: readonly string[]): Promise<string> {
   return davit.kubectl(['-n', 'team', ...args]);
 }
 
-function hello(image: string, name = 'hello', namespace = 'team'): Promise<string> {
+function hello(image: string, name = 'hello', namespace = 'team', spec: object = {}): Promise<string> {
   return davit.kubectl(['apply', '-f', '-'], {
     apiVersion: 'davit.dev/v1alpha1',
     kind: 'AppDeployment',
     metadata: { name, namespace },
-    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: image } },
+    spec: { source: 'external_docker', sourceRevisionConfig: { imageUri: image }, ...spec },
   });
 }
 
@@ -102,6 +102,28 @@ describe('the documents of operation', () => {
     );
     // The other way does not say that it has done it: no number of the record is the number of pods.
     await expect(inTeam('scale', 'appd/hello', '--replicas=2')).rejects.toThrow(/NotFound|could not find/);
+  });
+
+  it('tasks and their runs', async () => {
+    const tasks = [
+      { name: 'clean', schedule: '0 3 * * *', timeZone: 'Europe/Berlin', command: ['clean'] },
+      { name: 'reindex', command: ['reindex'] },
+    ];
+    await hello('registry.example/agent:1', 'agent', 'team', { sourceConfig: { tasks } });
+    await inTeam('wait', '--for=condition=TasksReady', 'appd/agent', '--timeout=5m');
+    expect(await type('kubectl get cronjobs -l davit.dev/deployment=agent')).toMatch(
+      /agent--clean +0 3 \* \* \* +Europe\/Berlin/,
+    );
+    // As the schedule does it at three o'clock.
+    await inTeam('create', 'job', 'agent-now', '--from=cronjob/agent--clean');
+    expect(await type('kubectl get jobs -l davit.dev/deployment=agent,davit.dev/task=clean')).toMatch(/agent-now/);
+    await eventually(async () =>
+      expect(await type('kubectl davit tasks agent')).toMatch(
+        /^clean +0 3 \* \* \* +agent-now +\w+ ago +\w+ +Succeeded\nreindex +- +- +- +- +-$/m,
+      ),
+    );
+    await inTeam('delete', 'appd', 'agent', '--timeout=120s');
+    expect(await inTeam('get', 'jobs,cronjobs', '-l', 'davit.dev/deployment=agent', '-o', 'name')).toBe('');
   });
 
   it('a record whose teardown is stuck is released by hand, with its remaining objects', async () => {

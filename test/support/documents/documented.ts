@@ -23,6 +23,7 @@ const DOCUMENTS = [
   'docs/builds.md',
   'docs/listeners.md',
   'docs/plugin.md',
+  'docs/tasks.md',
   'docs/oauth.md',
 ] as const;
 

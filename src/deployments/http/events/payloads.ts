@@ -27,7 +27,7 @@ const LastExit = z.object({
 
 const DeploymentPod = z.object({
   name: z.string().describe('Name of the pod.'),
-  part: z.string().describe('server, queue, orchestrator, executor, migrate, postgres or redis.'),
+  part: z.string().describe('server, queue, orchestrator, executor, migrate, task, postgres or redis.'),
   revision_id: z.string().nullable().describe('Revision whose image it runs. null for PostgreSQL and Redis.'),
   phase: z.string().describe('Pending, Running, Succeeded, Failed or Unknown.'),
   ready: z.boolean().describe('Whether it is ready.'),
