@@ -112,6 +112,17 @@ describe('buildFailure', () => {
     expect(failure.message).toMatch(/\w.*\.$/);
   });
 
+  it.each([
+    'dockerfile line greater than max allowed size of 65535',
+    'granting entitlement security.insecure is not allowed by build daemon configuration',
+    'granting entitlement network.host is not allowed by build daemon configuration',
+    'failed to load LLB: security.insecure is not allowed',
+    'failed to load LLB: network.host is not allowed',
+  ])('is that of the Dockerfile, not of the platform: %s', (words) => {
+    const failure = buildFailure({ exitCode: 1, message: `error: failed to solve: ${words}` });
+    expect(failure.reason).toBe('DockerfileInvalid');
+  });
+
   const step = (output: string, more = ''): string =>
     `${more}------\n > [3/4] RUN x:\n${output}\n------\nDockerfile:3\n--------------------\n   3 | >>> RUN pip install x\n--------------------\nerror: failed to solve: process "/bin/sh -c x" did not complete successfully: exit code: 1\n`;
   const traceback = [

@@ -82,7 +82,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     reason: 'DockerfileInvalid',
-    sign: /dockerfile parse error|failed to parse dockerfile|unknown instruction|unexpected end of statement|failed to process "/i,
+    sign: /dockerfile parse error|failed to parse dockerfile|unknown instruction|unexpected end of statement|failed to process "|dockerfile line greater than|(?:security\.insecure|network\.host|device) is not allowed/i,
     todo: 'Correct this line of the Dockerfile.',
   },
   {

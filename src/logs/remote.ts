@@ -27,7 +27,7 @@ export interface RemoteLogs {
   readonly query: DeployLogsQuery;
 }
 
-/** 503 while the cluster does not report, 504 if it does not answer, 502 if it cannot. */
+/** Throws HttpError 504 while the cluster does not report or answer, 502 if it cannot. */
 export async function readRemoteLogs(
   { kube, listener, record, revision, query }: RemoteLogs,
   signal: AbortSignal,
@@ -36,7 +36,7 @@ export async function readRemoteLogs(
   const clusterId = listener.status?.clusterId;
   const isConnected = conditionOf(listener.status?.conditions, 'Connected')?.status === 'True';
   if (clusterId === undefined || !isConnected)
-    throw new HttpError(503, `The logs are in the cluster of listener "${name}", which is not connected.`);
+    throw new HttpError(504, `The logs are in the cluster of listener "${name}", which is not connected.`);
   const place = { namespace: hubNamespace(uid), name: randomUUID() };
   const request: ListenerLog = {
     apiVersion: API_VERSION,

@@ -583,7 +583,7 @@ describe('failures', () => {
     ],
     [
       'graphs that exceed the size of a variable',
-      { config: { ...VALID, graphs: { a: { path: './agent.py:g', description: 'x'.repeat(140_000) } } } },
+      { config: { ...VALID, graphs: { a: { path: './agent.py:g', description: 'x'.repeat(65_500) } } } },
       'ConfigurationTooLarge',
       'graphs becomes the environment variable LANGSERVE_GRAPHS',
     ],

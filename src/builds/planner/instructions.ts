@@ -3,8 +3,11 @@
 
 import { PlanFailure, shown } from './failure.ts';
 
-/** Maximum size of `NAME=value` and its terminating null byte on Linux (MAX_ARG_STRLEN, execve(2)). */
-const MAX_VARIABLE_BYTES = 128 * 1024;
+/**
+ * The longest line, with its end, that BuildKit's parser reads (bufio.MaxScanTokenSize). It is shorter than the longest variable of
+ * Linux (MAX_ARG_STRLEN).
+ */
+const MAX_LINE_BYTES = 65_535;
 /** Control characters and line breaks. A line break would end an instruction. */
 const CONTROL = /[\u0000-\u001f\u007f\u0085\u2028\u2029]/;
 /** Characters with a meaning in COPY: variables (`$`), patterns (`*?[]`), escapes (`\`), heredocs (`<`) and quotes. */
@@ -40,7 +43,7 @@ function singleQuoted(text: string): string {
  */
 export function env(what: string, name: string, value: string): string {
   refuseControls(what, value);
-  return sized(what, name, value, `ENV ${name}=${singleQuoted(value)}`);
+  return sized(what, name, `ENV ${name}=${singleQuoted(value)}`);
 }
 
 /**
@@ -52,15 +55,15 @@ export function jsonEnv(what: string, name: string, value: unknown): string {
     /['\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-  return sized(what, name, text, `ENV ${name}='${text}'`);
+  return sized(what, name, `ENV ${name}='${text}'`);
 }
 
-function sized(what: string, name: string, value: string, line: string): string {
-  const bytes = new TextEncoder().encode(`${name}=${value}`).length + 1;
-  if (bytes > MAX_VARIABLE_BYTES)
+function sized(what: string, name: string, line: string): string {
+  const bytes = new TextEncoder().encode(line).length + 1;
+  if (bytes > MAX_LINE_BYTES)
     throw new PlanFailure(
       'ConfigurationTooLarge',
-      `${what} becomes the environment variable ${name} of ${bytes} bytes, and Linux allows ${MAX_VARIABLE_BYTES}. Make it smaller.`,
+      `${what} becomes the environment variable ${name}, a line of ${bytes} bytes, and a Dockerfile allows ${MAX_LINE_BYTES}. Make it smaller.`,
     );
   return line;
 }

@@ -26,5 +26,5 @@ export function deploymentNotFound(id: string): string {
 
 /** Throws the error for a full queue of log requests. */
 export function tooManyLogs(): never {
-  throw new HttpError(503, 'Too many logs are being read. Try again in 1 s.', { 'retry-after': '1' });
+  throw new HttpError(429, 'Too many logs are being read. Try again in 1 s.', { 'retry-after': '1' });
 }

@@ -26,7 +26,7 @@ export interface Authentication {
   known(sender: Credentials): User | undefined;
   /** The username of a token when it was last valid, at any time. Sends no request. */
   remembered(sender: Credentials): string | undefined;
-  /** The user of a token. Rejects an invalid token with 401, and with 429 or 503 if too many unknown tokens are being checked. */
+  /** The user of a token. Rejects an invalid token with 401, and with 429 if too many unknown tokens are being checked. */
   authenticate(sender: Credentials, address: string): Promise<User>;
   /** Forgets a token that the API server rejected in another request. */
   forget(sender: Credentials): void;
@@ -172,7 +172,7 @@ function nameless({ hash }: Credentials): string {
 }
 
 function tooMany(): never {
-  throw new HttpError(503, 'Too many unknown tokens are being checked. Try again in 1 s.', {
+  throw new HttpError(429, 'Too many unknown tokens are being checked. Try again in 1 s.', {
     'retry-after': '1',
   });
 }

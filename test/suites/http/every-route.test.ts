@@ -203,6 +203,7 @@ it('lists are distinguished from other routes', () => {
   expect(reads.filter(isList).map(({ name }) => name)).toEqual([
     'GET /v2/deployments',
     'GET /v2/deployments/{deployment_id}/revisions',
+    'GET /v2/deployments/{deployment_id}/tasks',
     'GET /v2/listeners',
     'GET /v1/integrations/forge/codehost/install',
     'GET /v1/integrations/forge/codehost/{integration_id}/repos',

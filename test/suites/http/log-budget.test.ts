@@ -47,7 +47,7 @@ describe('20 pods of 10 containers that wrote 4 MiB each', () => {
   });
 });
 
-it('many requests share a few streams between tenants, and excess requests get 503', async () => {
+it('many requests share a few streams between tenants, and excess requests get 429', async () => {
   const source = serveLogs(facade, id, 4, 4, linesOf(MEBIBYTE));
   let release = (): void => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
@@ -61,7 +61,7 @@ it('many requests share a few streams between tenants, and excess requests get 5
   // Two are under way and eight wait.
   expect([
     statuses.filter((status) => status === 200).length,
-    statuses.filter((status) => status === 503).length,
+    statuses.filter((status) => status === 429).length,
   ]).toEqual([10, 10]);
   expect(source.seen.open).toBe(0);
 });

@@ -116,7 +116,7 @@ it.each(['0', '{}', '{"id":1,"level":"X"}'])(
 it('are not asked for while the cluster is not connected', async () => {
   listen('False');
   const { status, body } = await call();
-  expect([status, body.detail]).toEqual([503, expect.stringContaining('is not connected')]);
+  expect([status, body.detail]).toEqual([504, expect.stringContaining('is not connected')]);
   expect(asked).toEqual([]);
 });
 

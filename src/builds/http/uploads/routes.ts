@@ -234,5 +234,5 @@ function tookTooLong(): HttpError {
 }
 
 function tooMany(): never {
-  throw new HttpError(503, 'Too many uploads are running. Try again in 5 s.', { 'retry-after': '5' });
+  throw new HttpError(429, 'Too many uploads are running. Try again in 5 s.', { 'retry-after': '5' });
 }

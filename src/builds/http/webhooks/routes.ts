@@ -178,5 +178,5 @@ function unsigned(): HttpError {
 }
 
 function tooMany(): never {
-  throw new HttpError(503, 'Too many webhooks at once. Send it again in 1 s.', { 'retry-after': '1' });
+  throw new HttpError(429, 'Too many webhooks at once. Send it again in 1 s.', { 'retry-after': '1' });
 }

@@ -2,6 +2,7 @@
 
 import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
+import { NoParameters } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
@@ -15,6 +16,7 @@ export function registerTaskRuns(app: App, { auth, deployments }: { auth: Auth; 
       operationId: 'listTasks',
       summary: 'List the tasks of the active revision with their last runs',
       params: DeploymentPath,
+      querystring: NoParameters,
       response: { 200: TaskStatusList, ...failures(401, 403, 404, 422) },
     },
     handler: async (request) => {
