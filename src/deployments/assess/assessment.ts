@@ -13,7 +13,7 @@ import { checkPolicy } from './policy.ts';
 import { checkReferences } from './references.ts';
 import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
-import { checkWorkloads, revisionOfStore } from './workloads.ts';
+import { checkUnstarted, checkWorkloads, revisionOfStore } from './workloads.ts';
 
 /** What is judged before anything is done: the record, and what it names. */
 export interface Preconditions {
@@ -75,12 +75,13 @@ export function assess(
     return entry.is === 'stalled' ? fail(entry.reason, entry.message) : entry;
   };
   const [database, redis] = [serving('postgres'), serving('redis')];
+  const rollout = rolloutOf(latest, { workloads, database, redis }, failures);
   return {
     ...preconditions,
     database,
     redis,
     workloads,
-    rollout: checkUnmigrated(observed, latest) ?? rolloutOf(latest, { workloads, database, redis }, failures),
+    rollout: checkUnmigrated(observed, latest) ?? checkUnstarted(observed, latest, rollout) ?? rollout,
     autoscaling: checkAutoscaling(observed, latest),
     honored: checkHonored(observed, latest, foreign),
     address,

@@ -31,6 +31,8 @@ export function rolloutOf(
 export function hasServed(before: Observed, revision: AppRevision): boolean {
   return (
     imageOf(revision) !== undefined &&
+    // At a scale of zero nothing serves.
+    revision.spec.resolved.server.maxScale > 0 &&
     runningRevision(before)?.spec.id === revision.spec.id &&
     isRolled(before, revision) &&
     migrationOf(before, revision).is === 'done' &&

@@ -334,6 +334,16 @@ export function activeBefore(
   return !active.spec.requested.runtime?.migrate || hasMigrated(active) ? active : undefined;
 }
 
+/**
+ * What keeps a revision at a scale of zero from being one that was deployed: nothing shows that its pods would start, so what was
+ * deployed before stays the active one. Undefined if nothing does.
+ */
+export function checkUnstarted(observed: ObservedRecord, latest: AppRevision, rollout: Entry): Entry | undefined {
+  const isDeployed = latest.status?.state === 'DEPLOYED' || latest.spec.resolved.server.maxScale > 0;
+  if (rollout.is !== 'pass' || isDeployed || !activeBefore(observed, latest)) return undefined;
+  return pass('ScaledToZero', 'Scaled to zero. No pod of this revision has started yet.');
+}
+
 /** Is the main service available now, by whatever revision's pods? */
 export function isServing(observed: ObservedChildren): boolean {
   return (deploymentOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;

@@ -15,6 +15,7 @@ const NORMAL: readonly Reason[] = [
   'Deleting',
   'Paused',
   'ScaledToZero',
+  'NoTaskFailed',
   'FixedScale',
   'Autoscaled',
   'FollowsQueue',

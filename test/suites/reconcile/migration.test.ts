@@ -312,7 +312,7 @@ describe('zero and back', () => {
     await passes(controller);
     expect([pods(kube), running(kube), jobs(kube).length, says(kube, 'Ready')]).toEqual([0, 1, 1, 'False Migrating']);
     await converge(controller);
-    expect([pods(kube), running(kube), states(kube)]).toEqual([0, 2, ['DEPLOYED', 'DEPLOYED']]);
+    expect([pods(kube), running(kube), states(kube)]).toEqual([0, 2, ['DEPLOYED', 'AWAITING_DEPLOY']]);
     await scaleTo(kube, 1);
     await converge(controller);
     expect([pods(kube), jobs(kube).length, states(kube)]).toEqual([1, 1, ['DEPLOYED', 'DEPLOYED']]);

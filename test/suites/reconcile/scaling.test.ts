@@ -210,6 +210,35 @@ describe('handed over', () => {
   });
 });
 
+it('a revision is deployed when its pods have run: until then, at zero too, the one before is the active one', async () => {
+  const controller = await aConverged();
+  const { kube } = controller;
+  const active = record(kube).status?.activeRevisionId;
+  await edit(kube, {
+    spec: {
+      sourceRevisionConfig: { imageUri: 'registry.example/typo:1' },
+      sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } },
+    },
+  });
+  await converge(controller);
+  const states = (): unknown[] => revisions(kube).map(({ status }) => status?.state);
+  expect([states(), record(kube).status?.activeRevisionId, says(kube, 'Ready'), record(kube).status?.state]).toEqual([
+    ['DEPLOYED', 'AWAITING_DEPLOY'],
+    active,
+    'True ScaledToZero',
+    'UNUSED',
+  ]);
+  expect(revisions(kube)[1]?.status?.message).toBe('Scaled to zero. No pod of this revision has started yet.');
+  controller.writes();
+  await controller.reconcile();
+  expect(controller.writes()).toEqual([]);
+  await scaleTo(kube, { minScale: 1, maxScale: 1 });
+  await controller.reconcile();
+  expect([states(), record(kube).status?.activeRevisionId]).toEqual([['DEPLOYED', 'DEPLOYING'], active]);
+  await converge(controller);
+  expect([states(), says(kube, 'Ready')]).toEqual([['DEPLOYED', 'DEPLOYED'], 'True Serving']);
+});
+
 function revisions(kube: FakeKube): AppRevision[] {
   return kube
     .objects<AppRevision>(APP_REVISIONS)
