@@ -137,7 +137,9 @@ function stateOf({ observed, latest, assessment }: StatusInputs, active: AppRevi
   const { policy, database, redis } = assessment;
   return stateFrom({
     isLeaving: observed.namespaceTerminating,
-    runsNothing: latest ? latest.spec.resolved.server.maxScale === 0 : asksForNothing(observed.record.spec),
+    runsNothing: latest
+      ? latest.spec.resolved.server.maxScale === 0 && !isServing(observed)
+      : asksForNothing(observed.record.spec),
     isElsewhere: !runsHere(observed.record),
     isRefused: !latest && policy.is !== 'pass',
     storesAnswer: database.is === 'pass' && redis.is === 'pass',

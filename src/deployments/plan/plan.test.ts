@@ -141,6 +141,12 @@ it('what is wanted as it is there is not sent', () => {
 
 describe('safely', () => {
   const apply = (kind: string): Action => ({ do: 'apply', object: thing(kind, {}), observed: undefined });
+  it('pods are ended by a scale of zero, whatever is refused', () => {
+    const zero: Action = { do: 'apply', object: thing('Deployment', { replicas: 0 }), observed: undefined };
+    const one: Action = { do: 'apply', object: thing('Deployment', { replicas: 1 }), observed: undefined };
+    expect(withoutUnsafe([zero, one], [refusal('PasswordMissing', 'Secret', 'shop--postgres')])).toEqual([zero]);
+  });
+
   const actions: Action[] = [apply('Service'), apply('StatefulSet'), { do: 'delete', object: thing('Deployment', {}) }];
   const refusal = (reason: ActionFailure['reason'], kind: string, name: string): ActionFailure => ({
     reason,

@@ -124,7 +124,7 @@ export function partitionByData(
 
 /**
  * The actions that are still safe after `refusals`. Nothing that pods need is deleted while a wanted object could not be created, and
- * no pods are started that must not start.
+ * no pods are started that must not start; a scale of zero ends pods, and starts none.
  */
 export function withoutUnsafe(actions: readonly Action[], refusals: readonly ActionFailure[]): readonly Action[] {
   const wasRefused = refusals.some(({ reason }) => reason !== 'StorageCannotShrink');
@@ -132,11 +132,15 @@ export function withoutUnsafe(actions: readonly Action[], refusals: readonly Act
   return actions.filter((action) =>
     action.do === 'delete'
       ? !wasRefused || SCALING_KINDS.has(action.object.kind)
-      : startsPods || !STARTS_PODS.has(action.object.kind),
+      : startsPods || !STARTS_PODS.has(action.object.kind) || isScaledToZero(action.object),
   );
 }
 
 const STARTS_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
+
+function isScaledToZero(object: KubeObject & { readonly spec?: { readonly replicas?: number } }): boolean {
+  return object.kind === 'Deployment' && object.spec?.replicas === 0;
+}
 
 export function nameConflict(wanted: KubeObject): ActionFailure {
   const ref = refTo(wanted);

@@ -2,6 +2,7 @@
 // unasked, no pod that uses it is replaced, and what is said is what is there.
 
 import { describe, expect, it } from 'vitest';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { Invalid } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, SECRETS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
@@ -158,6 +159,24 @@ it('being deleted: not READY though it answers, and no pod that uses it is repla
     'True VolumeTerminating',
   ]);
   expect(workloads(kube)).toBe(before);
+});
+
+it('being deleted: at a scale of zero nothing writes any more, and until then it is not called unused', async () => {
+  const controller = await aConverged();
+  const { kube } = controller;
+  await kube.mergePatch(PERSISTENT_VOLUME_CLAIMS, DATABASE, {
+    metadata: { finalizers: ['kubernetes.io/pvc-protection'] },
+  });
+  await kube.remove(PERSISTENT_VOLUME_CLAIMS, DATABASE, { uid: claims(kube)[0]?.metadata.uid ?? '' });
+  await edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } } });
+  await controller.reconcile();
+  const replicas = (): unknown[] =>
+    kube
+      .objects<Workload & { readonly spec?: { readonly replicas?: number } }>(DEPLOYMENTS)
+      .map(({ spec }) => spec?.replicas);
+  expect([replicas(), record(kube).status?.state === 'UNUSED']).toEqual([[0], false]);
+  await converge(controller);
+  expect([replicas(), record(kube).status?.state]).toEqual([[0], 'UNUSED']);
 });
 
 it('too small: the size in force is the one that is there, until it has grown', async () => {
