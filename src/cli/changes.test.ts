@@ -44,12 +44,67 @@ describe('scale', () => {
     expect((await scaled(['queue=3'], queue)).out).not.toContain('new revision');
   });
 
+  const workers = {
+    sourceConfig: {
+      runtime: { workers: { mailer: { command: ['mail'] }, constructor: { command: ['build'], singleton: true } } },
+    },
+  };
+  it.each<[string[], object, string]>([
+    [
+      ['mailer=2..5', 'server=2'],
+      {
+        spec: {
+          sourceConfig: {
+            resourceSpec: { minScale: 2, maxScale: 2 },
+            runtime: { workers: { mailer: { minScale: 2, maxScale: 5 } } },
+          },
+        },
+      },
+      'scaled: server to 2 pods; mailer to 2 to 5 pods, as its load asks for.',
+    ],
+    [
+      ['constructor=0'],
+      { spec: { sourceConfig: { runtime: { workers: { constructor: { minScale: 0, maxScale: 0 } } } } } },
+      'scaled: constructor to 0 pods.',
+    ],
+  ])('of workers: %j', async (args, patch, words) => {
+    const { code, asked, out } = await runCli(['scale', 'shop', ...args], {
+      kubectl: answering({ [RECORDS]: aRecord(workers) }),
+    });
+    const sent = asked.find((one) => one.startsWith('patch')) ?? '';
+    expect([code, JSON.parse(sent.slice(sent.indexOf('{')))]).toEqual([0, patch]);
+    expect(out).toContain(words);
+    expect(out).not.toContain('new revision');
+  });
+
+  it.each([
+    [
+      'toString=1',
+      /^"toString" is no part with a scale\. Those of shop are server, queue, orchestrator, constructor, mailer\.$/,
+    ],
+    ['constructor=2', /^constructor is a singleton: constructor=1 runs it, and constructor=0 stops it\.$/],
+  ])('%s is refused before anything is changed', async (word, words) => {
+    const { code, err, asked } = await runCli(['scale', 'shop', word], {
+      kubectl: answering({ [RECORDS]: aRecord(workers) }),
+    });
+    expect([code, asked.some((one) => one.startsWith('patch'))]).toEqual([2, false]);
+    expect(err).toMatch(words);
+  });
+
+  it('shows workers too', async () => {
+    const kubectl = answering({ [RECORDS]: aRecord(workers), pods: { items: [] } });
+    expect((await runCli(['scale', 'shop'], { kubectl })).out.split('\n').slice(-2)).toEqual([
+      'constructor  1    1    0/0 ready',
+      'mailer       1    1    0/0 ready',
+    ]);
+  });
+
   it.each([
     [['3'], /^"3" is no scale\. Write PART=N or PART=N\.\.M/],
     [['server=x'], /^"server=x" is no scale\./],
     [['server=-1'], /^"server=-1" is no scale\./],
     [['server=1..'], /is no scale/],
-    [['redis=2'], /^"redis" is no part with a scale\. These are server, queue, orchestrator\.$/],
+    [['redis=2'], /^"redis" is no part with a scale\. These are server, queue, orchestrator and named workers\.$/],
     [['server=3..1'], /the maximum must be at least the minimum/],
     [['queue=1', 'queue=2'], /^queue is set twice\.$/],
     [['--max', '3'], /^--max needs --replicas/],
@@ -235,7 +290,12 @@ describe('exec', () => {
   it.each([
     ['no command', ['exec', 'shop'], 2, /^Which command\? It follows --: kubectl davit exec shop -- sh$/],
     ['a command without --', ['exec', 'shop', 'ls'], 2, /^Name only one deployment\. Unexpected: "ls"\.$/],
-    ['an unknown part', ['exec', 'shop', '-c', 'migrate', '--', 'ls'], 2, /^--component must be one of server, /],
+    [
+      'an unknown part',
+      ['exec', 'shop', '-c', 'migrate', '--', 'ls'],
+      2,
+      /^--component must be one of server, .* or the name of a worker, not/,
+    ],
   ])('is refused for %s', async (_what, args, code, words) => {
     expect(await runCli(args, { kubectl })).toMatchObject({ code, err: expect.stringMatching(words), onTerminal: [] });
   });

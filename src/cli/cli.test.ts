@@ -329,7 +329,7 @@ describe('scale', () => {
       asked.push(args);
       return Promise.resolve('');
     };
-    expect(await scaleTo(kubectl, 'shop', { server: { min, max } })).toContain(said);
+    expect(await scaleTo(kubectl, 'shop', new Map([['server', { min, max }]]))).toContain(said);
     expect(asked).toHaveLength(1);
     expect(asked[0]?.slice(0, 3)).toEqual(['patch', RECORDS, 'shop']);
     expect(JSON.parse(asked[0]?.at(-1) ?? '')).toEqual({ spec: { sourceConfig: { resourceSpec } } });
@@ -435,10 +435,10 @@ describe('the command', { timeout: 60_000 }, () => {
   }
 
   it('names the components that there are', async () => {
-    const { code, err } = await davit(['logs', 'shop', '--component', 'foo']);
+    const { code, err } = await davit(['logs', 'shop', '--component', 'task']);
     expect([code, err.split('\n')[0]]).toEqual([
       2,
-      '--component must be one of server, queue, orchestrator, executor, redis, postgres, migrate, not "foo".',
+      '--component must be one of server, queue, orchestrator, executor, redis, postgres, migrate or the name of a worker, not "task".',
     ]);
   });
 

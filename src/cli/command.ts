@@ -16,6 +16,8 @@ export interface FlagDefinition {
   readonly value?: string;
   readonly help: string;
   readonly choices?: readonly string[];
+  /** Values that completion offers, of a flag that takes others as well. */
+  readonly suggested?: readonly string[];
   /** The value is a whole number. */
   readonly isNumber?: true;
   /** It may be given several times. */

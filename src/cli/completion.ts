@@ -109,11 +109,11 @@ export async function complete(
   const last = open && given === '=' ? '' : given;
   const starting = (all: readonly string[]): Completion => ({ candidates: all.filter((one) => one.startsWith(last)) });
   if (isRest) return { candidates: [], files: true };
-  if (open) return open.isFile ? { candidates: [], files: true } : starting(open.choices ?? []);
+  if (open) return open.isFile ? { candidates: [], files: true } : starting(open.choices ?? open.suggested ?? []);
   const [, flag = ''] = /^(--[a-z-]+)=/.exec(last) ?? [];
   const joined = valueFlag(command, flag);
   if (joined?.isFile) return { candidates: [], files: true };
-  if (joined) return starting((joined.choices ?? []).map((choice) => `${flag}=${choice}`));
+  if (joined) return starting((joined.choices ?? joined.suggested ?? []).map((choice) => `${flag}=${choice}`));
   if (last.startsWith('-')) return starting(flagsOf(command).map(({ name }) => `--${name}`));
   if (command === undefined) return starting([...commands.map(({ name }) => name), 'help']);
   const word = command.words[words];

@@ -4,6 +4,7 @@ import type { Pod } from '../deployments/assess/observed.ts';
 import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { COMPONENT_LABEL, COMPONENTS } from '../schema/meta.ts';
 import { type Command, DEPLOYMENT, Misuse } from './command.ts';
+import { componentOf } from './component.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf } from './records.ts';
@@ -18,8 +19,8 @@ export const execCommand: Command = {
       name: 'component',
       short: 'c',
       value: 'PART',
-      help: `part of which a pod is taken: ${COMPONENTS.join(', ')}; server by default`,
-      choices: COMPONENTS,
+      help: `part of which a pod is taken: ${COMPONENTS.join(', ')} or the name of a worker; server by default`,
+      suggested: COMPONENTS,
     },
   ],
   about: `Standard input is passed on; where it is a terminal, the command gets one. The exit code is that of the command.
@@ -28,7 +29,7 @@ export const execCommand: Command = {
   PROGRAM exec shop -c postgres -- psql -h 127.0.0.1 -U postgres`,
   async run({ kubectl, onTerminal, words: [name = ''], rest, flags, terminal }) {
     if (rest.length === 0) throw new Misuse(`Which command? It follows --: ${PROGRAM} exec ${name} -- sh`);
-    const component = flags.text('component') ?? 'server';
+    const component = componentOf(flags, COMPONENTS);
     const pod = await readyPod(kubectl, name, component);
     const tty = terminal.isInteractive && terminal.isShown ? ['--tty'] : [];
     // The container of a part has its name.

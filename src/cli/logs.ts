@@ -4,9 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
-import { COMPONENT_LABEL, COMPONENTS, type ImageComponent, MIGRATION, REVISION_LABEL, ROLES } from '../schema/meta.ts';
+import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL } from '../schema/meta.ts';
+import { isPart } from '../schema/worker-parts.ts';
 import { printBuildLog } from './build-log.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse } from './command.ts';
+import { componentOf } from './component.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
@@ -24,8 +26,8 @@ export const logsCommand: Command = {
       name: 'component',
       short: 'c',
       value: 'PART',
-      help: `${KNOWN_COMPONENTS.join(', ')}; server by default`,
-      choices: KNOWN_COMPONENTS,
+      help: `${KNOWN_COMPONENTS.join(', ')} or the name of a worker; server by default`,
+      suggested: KNOWN_COMPONENTS,
     },
     { name: 'revision', value: 'REVISION', help: 'name of a revision, or the beginning of its id' },
     { name: 'follow', short: 'f', help: 'go on with what is written; with --build until the build ends' },
@@ -52,13 +54,11 @@ async function buildLog({ words: [name = ''], flags, api, say }: Context): Promi
 }
 
 async function podLogs({ words: [name = ''], flags, kubectl, onTerminal, terminal, warn }: Context): Promise<number> {
-  const component = flags.text('component') ?? 'server';
+  const component = componentOf(flags, KNOWN_COMPONENTS);
   const record = await readRecord(kubectl, name);
   const revision = flags.text('revision');
   const id =
-    revision === undefined
-      ? undefined
-      : podsIdOf(matching(await readRevisions(kubectl, record), revision), component as ImageComponent);
+    revision === undefined ? undefined : podsIdOf(matching(await readRevisions(kubectl, record), revision), component);
   const ended = new AbortController();
   const onInterrupt = (): void => ended.abort();
   process.once('SIGINT', onInterrupt);
@@ -140,12 +140,11 @@ export async function printPodLogs(
 }
 
 function argumentsOf(pod: Pod, { component, follow, previous, tail }: PodLogOptions): string[] {
-  const isRole = (ROLES as readonly string[]).includes(component);
   return [
     'logs',
     pod.metadata.name,
     // A pod of a store may have a container that has not started beside one that has.
-    ...(isRole ? [`--container=${component}`] : ['--all-containers', '--ignore-errors']),
+    ...(isPart(component) ? [`--container=${component}`] : ['--all-containers', '--ignore-errors']),
     '--prefix',
     `--tail=${tail}`,
     ...(follow ? ['--follow'] : []),

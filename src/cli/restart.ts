@@ -2,7 +2,7 @@
 
 import { askingForRevision, isUnseen } from '../deployments/record/revision-request.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
-import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, STORE_PARTS } from '../schema/meta.ts';
 import { type Command, DEPLOYMENT } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -49,11 +49,22 @@ function isBuiltFromRepository({
 
 async function restartWorkloads(
   kubectl: Kubectl,
-  { metadata: { name, deletionTimestamp } }: AppDeployment,
+  {
+    metadata: { name, deletionTimestamp },
+    spec: {
+      sourceConfig: { runtime },
+    },
+  }: AppDeployment,
 ): Promise<string> {
   if (deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
   const selector = `${DEPLOYMENT_LABEL}=${name}`;
-  const restarted = await kubectl(['rollout', 'restart', 'deployments.apps', '--selector', selector, FIELD_MANAGER]);
+  const restart = (kind: string, which: string): Promise<string> =>
+    kubectl(['rollout', 'restart', kind, '--selector', which, FIELD_MANAGER]);
+  const restarted = await restart('deployments.apps', selector);
+  const workers = Object.values(runtime?.workers ?? {});
+  // The StatefulSets of the stores stay.
+  if (workers.some(({ singleton }) => singleton === true))
+    await restart('statefulsets.apps', `${selector},${COMPONENT_LABEL} notin (${STORE_PARTS.join(',')})`);
   if (restarted.trim() === '') throw new Failure(`${name} has no pods yet, so nothing runs that could be restarted.`);
   return `${name} is being restarted with the image that runs; each pod is replaced when its successor is ready. To follow it: ${PROGRAM} status ${name}`;
 }

@@ -5,17 +5,19 @@ import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { asksForPart, SCALED_PARTS, type ScaledPart, scaleAsked } from '../deployments/record/requested-scale.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
+import { isWorker, workerIn, workerNames, workerScale } from '../schema/worker-parts.ts';
 import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, print } from './command.ts';
 import type { Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, listOf, RECORDS, readRecord } from './records.ts';
 import { tableOf } from './table.ts';
 
-export interface Range {
+interface Range {
   readonly min: number;
   readonly max: number;
 }
-export type Scales = Readonly<Partial<Record<ScaledPart, Range>>>;
+/** By part: one that Davit knows, or the name of a worker. */
+export type Scales = ReadonlyMap<string, Range>;
 
 export const scaleCommand: Command = {
   name: 'scale',
@@ -26,7 +28,7 @@ export const scaleCommand: Command = {
     { name: 'max', value: 'M', help: 'with --replicas N: the same as server=N..M', isNumber: true },
     OUTPUT,
   ],
-  about: `Parts: ${SCALED_PARTS.join(', ')}. No running pod is replaced, except by the first and the last queue worker or
+  about: `Parts: ${SCALED_PARTS.join(', ')}, and workers by their name. No running pod is replaced, except by the first and the last queue worker or
 orchestrator, which take a new revision. server=0 stops all parts; the database and Redis stay.
 
   PROGRAM scale shop
@@ -38,65 +40,100 @@ orchestrator, which take a new revision. server=0 stops all parts; the database 
 async function scale(context: Context): Promise<number> {
   const { kubectl, words, flags, say } = context;
   const [name = '', ...parts] = words;
-  const scales = { ...scaleOfFlags(flags), ...scalesOf(parts) };
+  const scales = new Map([...scaleOfFlags(flags), ...scalesOf(parts)]);
   if (flags.has('replicas') && parts.some((part) => part.startsWith('server=')))
     throw new Misuse('--replicas and server= set the same: leave one of them out.');
-  if (Object.keys(scales).length === 0) return show(context, name);
+  if (scales.size === 0) return show(context, name);
   if (flags.has('output')) throw new Misuse('--output is for showing the scale, not for setting it.');
-  const isChanged = Object.keys(scales).some((part) => part !== 'server');
+  const isChanged = [...scales.keys()].some((part) => part !== 'server');
   const before = isChanged ? await readRecord(kubectl, name) : undefined;
+  if (before) checkParts(before, scales);
   say(await scaleTo(kubectl, name, scales));
   const changed = before === undefined ? [] : changedParts(before, scales);
   if (changed.length > 0) say(`This makes a new revision: ${changed.join(', ')}.`);
   return 0;
 }
 
+/** Throws Misuse for a part that the record does not have, and for more pods of a singleton than one. */
+function checkParts({ metadata, spec }: AppDeployment, scales: Scales): void {
+  const { runtime } = spec.sourceConfig;
+  for (const [part, { max }] of scales) {
+    if (isScaledPart(part)) continue;
+    const worker = workerIn(runtime, part);
+    if (worker === undefined)
+      throw new Misuse(
+        `"${part}" is no part with a scale. Those of ${metadata.name} are ${[...SCALED_PARTS, ...workerNames(runtime)].join(', ')}.`,
+      );
+    if (worker.singleton === true && max > 1)
+      throw new Misuse(`${part} is a singleton: ${part}=1 runs it, and ${part}=0 stops it.`);
+  }
+}
+
+function isScaledPart(part: string): part is ScaledPart {
+  return SCALED_PARTS.some((one) => one === part);
+}
+
 /** `--replicas 2 --max 4`; without --max both are the same. */
 function scaleOfFlags(flags: Flags): Scales {
   const min = flags.number('replicas');
   if (min === undefined && flags.has('max')) throw new Misuse('--max needs --replicas, such as --replicas 1 --max 3.');
-  if (min === undefined) return {};
+  if (min === undefined) return new Map();
   const max = flags.number('max') ?? min;
   if (max < min) throw new Misuse(`--max must be at least --replicas, ${min}.`);
-  return { server: { min, max } };
+  return new Map([['server', { min, max }]]);
 }
 
-/** Throws Misuse. */
-export function scalesOf(words: readonly string[]): Scales {
-  const scales: Partial<Record<ScaledPart, Range>> = {};
+/** Throws Misuse. Whether the record has these parts is not known here. */
+function scalesOf(words: readonly string[]): Scales {
+  const scales = new Map<string, Range>();
   for (const word of words) {
-    const [, name = '', least = '', most = least] = /^([^=]*)=(\d{1,4})(?:\.\.(\d{1,4}))?$/.exec(word) ?? [];
+    const [, part = '', least = '', most = least] = /^([^=]*)=(\d{1,4})(?:\.\.(\d{1,4}))?$/.exec(word) ?? [];
     if (least === '')
       throw new Misuse(`"${word}" is no scale. Write PART=N or PART=N..M, such as server=3 or queue=1..4.`);
-    const part = SCALED_PARTS.find((one) => one === name);
-    if (part === undefined)
-      throw new Misuse(`"${name}" is no part with a scale. These are ${SCALED_PARTS.join(', ')}.`);
-    if (scales[part]) throw new Misuse(`${part} is set twice.`);
+    if (!SCALED_PARTS.some((one) => one === part) && !isWorker(part))
+      throw new Misuse(`"${part}" is no part with a scale. These are ${SCALED_PARTS.join(', ')} and named workers.`);
+    if (scales.has(part)) throw new Misuse(`${part} is set twice.`);
     const [min, max] = [Number(least), Number(most)];
     if (max < min) throw new Misuse(`${word}: the maximum must be at least the minimum.`);
-    scales[part] = { min, max };
+    scales.set(part, { min, max });
   }
   return scales;
 }
 
 /** Returns the message to print. The API server validates the numbers against the record's rules and the platform's limits. */
 export async function scaleTo(kubectl: Kubectl, name: string, scales: Scales): Promise<string> {
-  const resourceSpec = Object.assign({}, ...entries(scales).map(([part, range]) => fieldsOf(part, range))) as object;
-  const patch = JSON.stringify({ spec: { sourceConfig: { resourceSpec } } });
+  const patch = JSON.stringify({ spec: { sourceConfig: configOf(scales) } });
   await kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', patch]);
-  if (scales.server?.max === 0) return `${name} runs no pods now; its database and Redis stay.`;
+  const server = scales.get('server');
+  if (server?.max === 0) return `${name} runs no pods now; its database and Redis stay.`;
   const follow = `To follow it: ${PROGRAM} wait ${name}`;
-  const alone = Object.keys(scales).length === 1 ? scales.server : undefined;
+  const alone = scales.size === 1 ? server : undefined;
   if (alone) return `${name} is being scaled to ${podsOf(alone)}; no running pod is replaced. ${follow}`;
-  const shown = entries(scales).map(([part, own]) => `${part} to ${podsOf(own)}`);
+  const shown = inOrder(scales).map(([part, own]) => `${part} to ${podsOf(own)}`);
   return `${name} is being scaled: ${shown.join('; ')}. ${follow}`;
 }
 
-function entries(scales: Scales): [ScaledPart, Range][] {
-  return SCALED_PARTS.flatMap((part): [ScaledPart, Range][] => {
-    const range = scales[part];
-    return range ? [[part, range]] : [];
-  });
+/** The parts that Davit knows come first. */
+function inOrder(scales: Scales): [string, Range][] {
+  return [...scales].toSorted(([a], [b]) => placeOf(a) - placeOf(b));
+}
+
+function placeOf(part: string): number {
+  const place = SCALED_PARTS.findIndex((one) => one === part);
+  return place < 0 ? SCALED_PARTS.length : place;
+}
+
+/** The patch of sourceConfig. */
+function configOf(scales: Scales): object {
+  const all = inOrder(scales);
+  const known = all.flatMap(([part, range]) => (isScaledPart(part) ? [fieldsOf(part, range)] : []));
+  const workers = all.flatMap(([part, { min, max }]) =>
+    isScaledPart(part) ? [] : [[part, { minScale: min, maxScale: max }] as const],
+  );
+  return {
+    ...(known.length > 0 && { resourceSpec: Object.assign({}, ...known) as object }),
+    ...(workers.length > 0 && { runtime: { workers: Object.fromEntries(workers) } }),
+  };
 }
 
 /** The names of a part's numbers in resourceSpec. */
@@ -114,7 +151,7 @@ function changedParts({ spec }: AppDeployment, scales: Scales): string[] {
   const after = Object.assign(
     {},
     before,
-    ...entries(scales).map(([part, range]) => fieldsOf(part, range)),
+    ...inOrder(scales).flatMap(([part, range]) => (isScaledPart(part) ? [fieldsOf(part, range)] : [])),
   ) as typeof before;
   return SCALED_PARTS.flatMap((part) => {
     const [was, is] = [asksForPart(part, before), asksForPart(part, after)];
@@ -125,7 +162,10 @@ function changedParts({ spec }: AppDeployment, scales: Scales): string[] {
 async function show(context: Context, name: string): Promise<number> {
   const { kubectl } = context;
   const [record, pods] = await Promise.all([readRecord(kubectl, name), listOf<Pod>(kubectl, 'pods', name)]);
-  const parts = SCALED_PARTS.flatMap((part) => shownPart(record, part, pods));
+  const parts = [
+    ...SCALED_PARTS.flatMap((part) => shownPart(record, part, pods)),
+    ...workerNames(record.spec.sourceConfig.runtime).map((worker) => shownWorker(record, worker, pods)),
+  ];
   print(context, { name, parts }, () =>
     tableOf([
       ['PART', 'MIN', 'MAX', 'PODS'],
@@ -141,7 +181,7 @@ async function show(context: Context, name: string): Promise<number> {
 }
 
 interface ShownPart {
-  readonly part: ScaledPart;
+  readonly part: string;
   /** Null if the status does not say yet which number is in force. */
   readonly min: number | null;
   readonly max: number | null;
@@ -154,10 +194,17 @@ function shownPart({ spec, status }: AppDeployment, part: ScaledPart, pods: read
   const asked = spec.sourceConfig.resourceSpec ?? {};
   if (!asksForPart(part, asked)) return [];
   const { minScale, maxScale } = { ...scaleAsked(part, status?.resourceSpec), ...scaleAsked(part, asked) };
+  return [{ part, min: minScale ?? null, max: maxScale ?? null, ...countOf(part, pods) }];
+}
+
+function shownWorker({ spec }: AppDeployment, part: string, pods: readonly Pod[]): ShownPart {
+  const { minScale, maxScale } = workerScale(workerIn(spec.sourceConfig.runtime, part) ?? {});
+  return { part, min: minScale, max: maxScale, ...countOf(part, pods) };
+}
+
+function countOf(part: string, pods: readonly Pod[]): Pick<ShownPart, 'ready' | 'pods'> {
   const own = pods.filter(
     ({ metadata }) => metadata.labels?.[COMPONENT_LABEL] === part && metadata.deletionTimestamp === undefined,
   );
-  return [
-    { part, min: minScale ?? null, max: maxScale ?? null, ready: own.filter(isReadyPod).length, pods: own.length },
-  ];
+  return { ready: own.filter(isReadyPod).length, pods: own.length };
 }

@@ -9,8 +9,9 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CONDITION_TYPES, isFailure } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision, MigrationStatus } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
-import { COMPONENT_LABEL, COMPONENTS, REVISION_LABEL } from '../schema/meta.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
+import { isWorker } from '../schema/worker-parts.ts';
 import { type ClusterEvent, lastTime, timesOf } from './events.ts';
 import { ageOf } from './table.ts';
 
@@ -224,8 +225,14 @@ export function componentOf({ metadata }: KubeObject): string {
 }
 
 function byComponent(a: KubeObject, b: KubeObject): number {
-  const order: readonly string[] = COMPONENTS;
-  return order.indexOf(componentOf(a)) - order.indexOf(componentOf(b));
+  const [one, other] = [componentOf(a), componentOf(b)];
+  return placeOf(one) - placeOf(other) || (one < other ? -1 : 1);
+}
+
+/** Workers come after the executor, by name. */
+function placeOf(component: string): number {
+  const order: readonly string[] = [...ROLES, '', ...STORE_PARTS.toReversed()];
+  return order.indexOf(isWorker(component) ? '' : component);
 }
 
 function drawn(branches: readonly Branch[]): string[] {

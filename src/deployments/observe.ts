@@ -68,8 +68,8 @@ export function observeCaches(
 
 /** A scale that is refused, or asked for in a pause, is not in force: the one that was reported before it is. */
 export function atScaleInForce(observed: Observed, { policy, paused }: Preconditions): Observed {
-  const reported = observed.record.status?.resourceSpec;
-  if ((policy.is === 'pass' && paused === undefined) || reported === undefined) return observed;
+  const reported = observed.record.status;
+  if ((policy.is === 'pass' && paused === undefined) || reported?.resourceSpec === undefined) return observed;
   return { ...observed, revisions: observed.revisions.map((revision) => scaledTo(reported, revision)) };
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
 import { isMigrated, mayMigrate, migratingBefore } from './assess/migration.ts';
-import { type ActionFailure, deploymentOf, type Observed } from './assess/observed.ts';
+import { type ActionFailure, isOfPart, type Observed, workersAmong, workloadOf } from './assess/observed.ts';
 import { mayStartPods } from './assess/pod-starts.ts';
 import { heldRevision, isRolled } from './assess/workloads.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
@@ -54,6 +54,8 @@ export function inputsOf(
     settings,
     secretDigests,
     autoscaled: handedOver(observed, revision),
+    // Old pods keep their database until they end, also where their worker is gone from the record.
+    otherWorkers: workersAmong(observed.pods),
     keda: observed.keda === true,
     ...(host !== undefined && { host }),
   };
@@ -86,7 +88,7 @@ export async function prefetchDryRuns(
   return tryAhead(podsToTry(planned, [], observed, now()), target);
 }
 
-/** The workloads, and the kinds that determine their number of pods and disruptions. */
+/** The workloads of parts (plan.ts), and the kinds that determine their number of pods and disruptions. */
 const WORKLOAD_KINDS: ReadonlySet<string> = new Set(['Deployment', ...SCALING_KINDS]);
 
 export interface Wanted {
@@ -133,7 +135,7 @@ export async function planAllowed(
   };
   // What serves goes on serving while the image of the latest revision is being built, and when that has failed.
   const isBuilt = imageOf(latest) !== undefined;
-  const isWaiting = !isBuilt && (running ?? deploymentOf(observed, 'server')) !== undefined;
+  const isWaiting = !isBuilt && (running ?? workloadOf(observed, 'server')) !== undefined;
   const hasFailed = latest.status?.failure !== undefined;
   const mayRoll = isComplete && isBuilt && isMigrated(observed, latest) && !hasFailed;
   const preparing = isComplete && !isWaiting ? (migratingBefore(observed, latest) ?? latest) : undefined;
@@ -141,7 +143,7 @@ export async function planAllowed(
   const desired = mayRoll
     ? render(latest, digests)
     : (withStoresOf(preparing && render(preparing, digests), held()) ??
-      render(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)));
+      render(latest, digests).filter((child) => !isOfPart(child) && !SCALING_KINDS.has(child.kind)));
   const planned = {
     ...plan(desired, observed, prunesFor(observed, latest, mayRoll, held)),
     foreign: foreignFields(desired, observed),

@@ -11,7 +11,7 @@ import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess
 import type { ActionFailure, Observed, ObservedChildren, ObservedRecord } from './assess/observed.ts';
 import { unfinished } from './assess/stores.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
-import { isServing, replicasOf } from './assess/workloads.ts';
+import { isServing, replicasOf, workersOf } from './assess/workloads.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';
@@ -59,6 +59,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas }),
+    ...workersOf(observed, latest),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...reportedAddress(observed, inputs.address, now),
     ...(tasks && { tasks }),

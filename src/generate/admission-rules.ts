@@ -1,7 +1,7 @@
 // The rules for records that a CRD cannot have, because they depend on a setting: charts/davit/files/admission-rules.json, which the
 // chart's admission policies read.
 
-import { POD_SUMS, SUM_WITH_SIDECARS } from '../deployments/record/limits.ts';
+import { POD_SUMS, SUM_WITH_SIDECARS, WORKER_FIELDS } from '../deployments/record/limits.ts';
 import { NOT_OWN_IMAGE } from '../deployments/record/own-image.ts';
 import { NFS_MESSAGE, POD_POLICIES, RESTRICTED_RULES } from '../schema/pod-policy.ts';
 import {
@@ -26,6 +26,11 @@ export function admissionRulesJson(): string {
       ]),
     ),
     podSums: POD_SUMS,
+    // The same of each named worker.
+    workerFields: Object.fromEntries(
+      LIMITS.map((limit) => [limit, WORKER_FIELDS.filter((one) => one.limit === limit).map(({ field }) => field)]),
+    ),
+    workerSums: WORKER_FIELDS.filter(({ kind }) => kind !== undefined),
     oddSpellings: ODD_SPELLINGS,
     messages: {
       sumWithSidecars: SUM_WITH_SIDECARS,

@@ -22,8 +22,9 @@ import { MIGRATION_JOB, RUNTIME_ROWS } from './runtime-doc.ts';
 
 /** Every field that a person can set: what is free-form, a map of a person's own or a plain value has no parts. */
 function leavesOf(schema: StructuralSchema, path = ''): string[] {
-  const isFree = schema['x-kubernetes-preserve-unknown-fields'] === true || schema.additionalProperties !== undefined;
-  if (isFree) return [path];
+  const { additionalProperties: values } = schema;
+  if (values?.properties) return leavesOf(values, `${path}.NAME`);
+  if (schema['x-kubernetes-preserve-unknown-fields'] === true || values !== undefined) return [path];
   if (schema.items) return leavesOf(schema.items, `${path}[]`);
   const parts = Object.entries(schema.properties ?? {});
   if (parts.length === 0) return [path];
@@ -169,7 +170,7 @@ describe('runtime', () => {
   it('every field of the schema has a row, and every row a field', () => {
     const fields = leavesOf(structuralSchema(Runtime)).map(withoutListOfTexts);
     expect(RUNTIME_ROWS.map(({ field }) => field).toSorted()).toEqual(fields.toSorted());
-    expect(RUNTIME_ROWS).toHaveLength(69);
+    expect(RUNTIME_ROWS).toHaveLength(90);
   });
   it.each(RUNTIME_ROWS.map((row): [string, Row<Runtime>] => [row.field, row]))(
     '%s becomes what the table says',

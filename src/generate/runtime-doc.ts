@@ -9,12 +9,13 @@ import { withTable } from './sections.ts';
 const SERVER = 'Deployment shop';
 const POD = 'spec.template.spec';
 
-const PARTS: readonly Row<Runtime>[] = ROLES.flatMap((role) => {
-  const object = role === 'server' ? SERVER : `${SERVER}--${role}`;
-  const container = `${POD}.containers[${role}]`;
+/** The fields of one part. `field`: the path of the part in the table; `givenTo`: a runtime whose part has these fields. */
+function partRows(part: string, field: string, givenTo: (own: object) => Runtime): Row<Runtime>[] {
+  const object = part === 'server' ? SERVER : `${SERVER}--${part}`;
+  const container = `${POD}.containers[${part}]`;
   const row = (name: string, example: unknown, at: string, given: object = { [name]: example }): Row<Runtime> => ({
-    field: `${role}.${name}`,
-    given: { [role]: given },
+    field: `${field}.${name}`,
+    given: givenTo(given),
     example,
     effects: [{ object, at, is: example }],
   });
@@ -51,7 +52,44 @@ const PARTS: readonly Row<Runtime>[] = ROLES.flatMap((role) => {
       preStop: { exec: { command: ['drain'] } },
     }),
   ];
-});
+}
+
+const PARTS = ROLES.flatMap((role) => partRows(role, role, (own) => ({ [role]: own })));
+
+/** The worker of the table. Periods of a health check have an effect only where there is one. */
+const WORKER = 'mailer';
+function workerWith(own: object): Runtime {
+  const [name = ''] = Object.keys(own);
+  const isOfCheck = /^health(Period|Timeout|Failure)/.test(name);
+  return { workers: { [WORKER]: { command: ['work'], ...(isOfCheck && { healthPath: '/ok' }), ...own } } };
+}
+
+function workerRow(
+  name: string,
+  example: unknown,
+  at: string,
+  is: unknown,
+  object = `${SERVER}--${WORKER}`,
+): Row<Runtime> {
+  return {
+    field: `workers.NAME.${name}`,
+    given: workerWith({ [name]: example }),
+    example,
+    effects: [{ object, at, is }],
+  };
+}
+
+const SIZES = `${POD}.containers[${WORKER}].resources`;
+const WORKERS: readonly Row<Runtime>[] = [
+  ...partRows(WORKER, 'workers.NAME', workerWith),
+  workerRow('minScale', 2, 'spec.replicas', 2),
+  workerRow('maxScale', 4, 'spec.maxReplicas', 4, `HorizontalPodAutoscaler shop--${WORKER}`),
+  workerRow('singleton', true, 'spec.replicas', 1, `StatefulSet shop--${WORKER}`),
+  workerRow('cpu', 0.5, `${SIZES}.requests.cpu`, '500m'),
+  workerRow('cpuLimit', 3, `${SIZES}.limits.cpu`, '3'),
+  workerRow('memoryMb', 300, `${SIZES}.requests.memory`, '300Mi'),
+  workerRow('memoryLimitMb', 3000, `${SIZES}.limits.memory`, '3000Mi'),
+];
 
 /** Stands for the Job of a revision, whose name ends with the beginning of the revision's id. */
 export const MIGRATION_JOB = 'Job shop--migrate';
@@ -98,6 +136,7 @@ export const RUNTIME_ROWS: readonly Row<Runtime>[] = [
   ...storeRows('database', ['POSTGRES_URI', 'DATABASE_URI'], 'wait-for-database'),
   ...storeRows('redis', ['REDIS_URI'], 'wait-for-redis'),
   ...PARTS,
+  ...WORKERS,
   migrateRow('command', ['aegra', 'db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].command`),
   migrateRow('args', ['db', 'upgrade'], `${POD}.containers[${MIGRATION_CONTAINER}].args`),
   migrateRow('timeoutSeconds', 300, 'spec.activeDeadlineSeconds', { args: ['db', 'upgrade'] }),
@@ -170,5 +209,5 @@ export function withRuntimeTable(page: string): string {
 
 /** Names that are Kubernetes' own, below pre_stop, have no capitals; keys of env_names are no names of fields. */
 function apiName(field: string): string {
-  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return field.replaceAll(/(?<![A-Z.])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

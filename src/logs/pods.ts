@@ -1,6 +1,7 @@
 // Reads the logs of a record's pods through the API server with the caller's token: a few streams at a time, until all are read or
 // a limit is reached.
 
+import { partsOf } from '../deployments/record/parts.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import { Invalid, NotFound, Unavailable } from '../lib/errors.ts';
 import { tooManyLogs } from '../lib/http/http-error.ts';
@@ -12,9 +13,10 @@ import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
-  IMAGE_COMPONENTS,
-  type ImageComponent,
+  MIGRATION,
   REVISION_LABEL,
+  STORE_PARTS,
+  TASK,
 } from '../schema/meta.ts';
 import {
   LAST_LINES,
@@ -63,16 +65,21 @@ export interface PodsToRead {
   readonly isMeant?: (pod: PodObject) => boolean;
 }
 
-/** The id on the pods of each part of one revision. */
-export type PodIds = Readonly<Record<ImageComponent, string>>;
+/** The ids on the pods of one revision. */
+export interface PodIds {
+  /** The id on the pods of a component. */
+  readonly of: (component: string) => string;
+  readonly all: readonly string[];
+}
 
 /** Those of a revision, which may share pods of earlier ones. */
 export function podIdsIn(revisions: readonly AppRevision[], revisionId: string | undefined): PodIds | undefined {
   if (revisionId === undefined) return undefined;
   const id = revisionId.toLowerCase();
   const revision = revisions.find(({ spec }) => spec.id === id);
-  const ids = IMAGE_COMPONENTS.map((part) => [part, revision ? podsIdOf(revision, part) : id] as const);
-  return Object.fromEntries(ids) as PodIds;
+  if (!revision) return { of: () => id, all: [id] };
+  const of = (component: string): string => podsIdOf(revision, component);
+  return { of, all: [...new Set([...partsOf(revision.spec.resolved), MIGRATION].map(of))] };
 }
 
 /** All pods with the record's image, or those of one revision. */
@@ -81,12 +88,12 @@ export function podsOf({ metadata }: AppDeployment, ids: PodIds | undefined): Po
   const labelSelector = [
     `${DEPLOYMENT_LABEL}=${name}`,
     `${DEPLOYMENT_UID_LABEL}=${uid}`,
-    `${COMPONENT_LABEL} in (${IMAGE_COMPONENTS.join(',')})`,
-    ...(ids ? [`${REVISION_LABEL} in (${[...new Set(Object.values(ids))].join(',')})`] : []),
+    `${COMPONENT_LABEL},${COMPONENT_LABEL} notin (${[...STORE_PARTS, TASK].join(',')})`,
+    ...(ids ? [`${REVISION_LABEL} in (${ids.all.join(',')})`] : []),
   ].join(',');
   if (!ids) return { namespace, labelSelector };
   const isMeant = ({ metadata: { labels } }: PodObject): boolean =>
-    ids[labels?.[COMPONENT_LABEL] as ImageComponent] === labels?.[REVISION_LABEL];
+    ids.of(labels?.[COMPONENT_LABEL] ?? '') === labels?.[REVISION_LABEL];
   return { namespace, labelSelector, isMeant };
 }
 

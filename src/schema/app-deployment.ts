@@ -318,6 +318,18 @@ export const AppDeploymentStatus = z.object({
     .describe('Claim of a host. The first claim owns the host; the others wait in order of their start.')
     .optional(),
   replicas: z.string().max(32).describe('Ready and wanted pods of the main service, such as 2/3.').optional(),
+  workers: z
+    .record(
+      z.string().max(63),
+      z.object({
+        minScale: z.int().min(0).max(1000).describe('Minimum number of its pods in force.'),
+        maxScale: z.int().min(0).max(1000).describe('Maximum number of its pods in force.'),
+        replicas: z.string().max(32).describe('Ready and wanted pods, such as 2/3.').optional(),
+      }),
+    )
+    .meta({ maxProperties: 64 })
+    .describe('The named workers of the newest revision.')
+    .optional(),
   databaseVolumeUid: z
     .string()
     .max(64)

@@ -37,6 +37,11 @@ export const Scaled = z.object({
 });
 export type Scaled = z.infer<typeof Scaled>;
 
+export const ResolvedWorker = z.object({
+  ...Scaled.shape,
+  singleton: z.literal(true).describe('Two of its pods never run at the same time.').optional(),
+});
+
 const image = z.string().max(512);
 
 export const Resolved = z
@@ -70,6 +75,11 @@ export const Resolved = z
     queue: Scaled.describe('Queue workers. Absent if the main service processes the queue.').optional(),
     orchestrator: Scaled.describe('The orchestrator, if there is one.').optional(),
     executor: Sized.describe('The executor, if there is one.').optional(),
+    workers: z
+      .record(z.string().max(63), ResolvedWorker)
+      .meta({ maxProperties: 64 })
+      .describe('The named workers, if there are any.')
+      .optional(),
     postgres: z
       .object({
         ...Sized.shape,
@@ -109,6 +119,11 @@ export const Resolved = z
       .describe(
         'The same, part by part: a part that is not named has pods of its own. Of PostgreSQL and Redis, whose pods have no id: the revision that changed them last, which their StatefulSet names.',
       )
+      .optional(),
+    podsOfWorkers: z
+      .record(z.string().max(63), Uuid)
+      .meta({ maxProperties: 64 })
+      .describe('The same for the named workers.')
       .optional(),
     waitImages: z
       .object({

@@ -137,12 +137,10 @@ export const TASK = 'task';
 export const TASK_CONTAINER = 'davit-task';
 /** On a task's CronJob, its Jobs and their pods: name of the task. */
 export const TASK_LABEL = 'davit.dev/task';
-/** Components whose pods run the record's image. */
-export const IMAGE_COMPONENTS = [...ROLES, MIGRATION] as const;
-/** These, and the runs of tasks, of which nothing else depends. */
-export type ImageComponent = (typeof IMAGE_COMPONENTS)[number] | typeof TASK;
+/** A component whose pods run the record's image: a role, the name of a worker (worker-parts.ts), a migration or a task. */
+export type ImageComponent = string;
 /** Whether its pods run once, so that they are of no part of the deployment. */
-export function runsOnce(component: string): component is typeof MIGRATION | typeof TASK {
+export function runsOnce(component: string): boolean {
   return component === MIGRATION || component === TASK;
 }
 /** The parts that hold data. */

@@ -1,8 +1,7 @@
 // How one part of a deployment is run: its command, how it is asked whether it can work, and how its pods end.
 
 import { z } from 'zod';
-import type { Role } from './meta.ts';
-import { celRules } from './primitives.ts';
+import { type CelRule, celRules } from './primitives.ts';
 import { Container } from './resource-spec.ts';
 
 /** Time that a container has to stop after SIGTERM, in seconds. */
@@ -48,6 +47,35 @@ const { command, args } = Container.shape;
 export const Port = z.int().min(1).max(65_535);
 const ProbeSeconds = z.int().min(1).max(3600);
 export const HealthPath = z.string().max(1024).regex(new RegExp(HEALTH_PATH_PATTERN));
+
+/** Rules of one part. */
+export const PART_RULES: readonly CelRule[] = [
+  {
+    rule: '!has(self.terminationGracePeriodSeconds) || !has(self.preStop) || !has(self.preStop.sleep) || self.preStop.sleep.seconds < self.terminationGracePeriodSeconds',
+    message: GRACE_MESSAGE,
+    fieldPath: '.preStop',
+  },
+  {
+    rule: '!has(self.healthPath) || !has(self.healthCommand)',
+    message: HEALTH_MESSAGE,
+    fieldPath: '.healthCommand',
+  },
+  {
+    rule: '!has(self.heartbeatFile) || (!has(self.healthPath) && !has(self.healthCommand))',
+    message: HEARTBEAT_MESSAGE,
+    fieldPath: '.heartbeatFile',
+  },
+  {
+    rule: '!has(self.heartbeatMaxAgeSeconds) || has(self.heartbeatFile)',
+    message: NO_HEARTBEAT_MESSAGE,
+    fieldPath: '.heartbeatMaxAgeSeconds',
+  },
+  {
+    rule: '!has(self.healthRestart) || !self.healthRestart || has(self.healthCommand) || has(self.heartbeatFile)',
+    message: RESTART_MESSAGE,
+    fieldPath: '.healthRestart',
+  },
+];
 
 export const RuntimePart = z
   .object({
@@ -113,35 +141,7 @@ export const RuntimePart = z
       `What happens in the container before it gets SIGTERM. If absent, a server waits ${SERVER_DRAIN_SECONDS} s and the other parts do not wait.`,
     ).optional(),
   })
-  .meta(
-    celRules([
-      {
-        rule: '!has(self.terminationGracePeriodSeconds) || !has(self.preStop) || !has(self.preStop.sleep) || self.preStop.sleep.seconds < self.terminationGracePeriodSeconds',
-        message: GRACE_MESSAGE,
-        fieldPath: '.preStop',
-      },
-      {
-        rule: '!has(self.healthPath) || !has(self.healthCommand)',
-        message: HEALTH_MESSAGE,
-        fieldPath: '.healthCommand',
-      },
-      {
-        rule: '!has(self.heartbeatFile) || (!has(self.healthPath) && !has(self.healthCommand))',
-        message: HEARTBEAT_MESSAGE,
-        fieldPath: '.heartbeatFile',
-      },
-      {
-        rule: '!has(self.heartbeatMaxAgeSeconds) || has(self.heartbeatFile)',
-        message: NO_HEARTBEAT_MESSAGE,
-        fieldPath: '.heartbeatMaxAgeSeconds',
-      },
-      {
-        rule: '!has(self.healthRestart) || !self.healthRestart || has(self.healthCommand) || has(self.heartbeatFile)',
-        message: RESTART_MESSAGE,
-        fieldPath: '.healthRestart',
-      },
-    ]),
-  );
+  .meta(celRules(PART_RULES));
 export type RuntimePart = z.infer<typeof RuntimePart>;
 
 export function heartbeatAgeOf({ heartbeatMaxAgeSeconds = HEARTBEAT_SECONDS }: Readonly<RuntimePart>): number {
@@ -156,12 +156,10 @@ export interface Draining {
   readonly preStop?: PreStopHook;
 }
 
-type Parts = { readonly [Part in Role]?: Readonly<RuntimePart> | undefined };
-
-/** The draining of `role`, defaults filled in. A default wait before SIGTERM leaves at least a second to end. */
-export function drainingOf(role: Role, runtime: Parts | undefined): Draining {
-  const { preStop, terminationGracePeriodSeconds: given } = runtime?.[role] ?? {};
-  const drain = role === 'server' ? Math.min(SERVER_DRAIN_SECONDS, (given ?? Infinity) - 1) : 0;
+/** The draining of a part, defaults filled in. A default wait before SIGTERM leaves at least a second to end. */
+export function drainingOf(part: string, own: Readonly<RuntimePart> | undefined): Draining {
+  const { preStop, terminationGracePeriodSeconds: given } = own ?? {};
+  const drain = part === 'server' ? Math.min(SERVER_DRAIN_SECONDS, (given ?? Infinity) - 1) : 0;
   const sleep = preStop ? preStop.sleep : drain > 0 ? { seconds: drain } : undefined;
   const hook: PreStopHook | undefined = preStop?.exec ? { exec: preStop.exec } : sleep && { sleep };
   return {

@@ -24,6 +24,7 @@ import {
 import { type CelRule, celNames, celRules, VariableName } from './primitives.ts';
 import { OWN_DATABASE_MESSAGE, QueueDepth } from './queue-depth.ts';
 import { HealthPath, Port, RuntimePart } from './runtime-part.ts';
+import { WORKER_CONTAINER_RULES, WORKER_NAME_RULES, Workers } from './workers.ts';
 
 /** Schemes under which programs and drivers know PostgreSQL, without ://. */
 export const POSTGRES_SCHEME_PATTERN = '^postgres(ql)?(\\+[a-z][a-z0-9_]*)?$';
@@ -96,6 +97,7 @@ export const Runtime = z
     queue: part('queue'),
     orchestrator: part('orchestrator'),
     executor: part('executor'),
+    workers: Workers.optional(),
     migrate: Migrate.describe(
       'What runs once for each revision before its rollout, as a Job with the image and the values of the revision.',
     ).optional(),
@@ -130,11 +132,12 @@ export const Runtime = z
       .describe("The platform's variables that the image cannot bear. They are not set.")
       .optional(),
   })
-  .meta(celRules([...NAME_RULES, ...STORE_RULES]));
+  .meta(celRules([...NAME_RULES, ...STORE_RULES, ...WORKER_NAME_RULES]));
 export type Runtime = z.infer<typeof Runtime>;
 
 /** Rules between the runtime and the variables of a record's spec. */
 export const RUNTIME_RULES: readonly CelRule[] = [
+  ...WORKER_CONTAINER_RULES,
   ...STORE_PARTS.flatMap((store) =>
     ['secrets', 'secretReferences'].map((list) => ({
       rule: `!has(self.sourceConfig.runtime) || !has(self.sourceConfig.runtime.${STORE_FIELDS[store]}) || self.sourceConfig.runtime.${STORE_FIELDS[store]} != 'none' || !has(self.${list}) || !self.${list}.exists(s, s.name == '${EXTERNAL_VARIABLES[store]}')`,

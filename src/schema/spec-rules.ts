@@ -50,6 +50,17 @@ import {
   RESTART_MESSAGE,
 } from './runtime-part.ts';
 
+import {
+  asWorkers,
+  SINGLETON_MESSAGE,
+  WORKER_COMMAND_MESSAGE,
+  WORKER_CONTAINER_MESSAGE,
+  WORKER_PAIRS,
+  workerCountProblem,
+  workerNameProblem,
+  workerPairMessage,
+} from './workers.ts';
+
 type Parts = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];
 
@@ -164,30 +175,56 @@ export function* runtimeBreaches(runtime: Parts, variables: ReadonlySet<unknown>
 }
 
 function* partBreaches(runtime: Parts): Generator<SpecBreach> {
-  for (const name of Object.keys(RUNTIME_PARTS)) {
-    const part = asObject(runtime[name]);
-    if (isSet(part['healthPath']) && isSet(part['healthCommand']))
-      yield { at: [name, 'healthCommand'], message: HEALTH_MESSAGE };
-    yield* heartbeatBreaches(name, part);
-    const hook = part['preStop'];
-    if (!isSet(hook)) continue;
-    const { sleep, exec } = asObject(hook);
-    if ((sleep === undefined) === (exec === undefined)) yield { at: [name, 'preStop'], message: PRE_STOP_MESSAGE };
-    const grace = part['terminationGracePeriodSeconds'];
-    const seconds = asObject(sleep)['seconds'];
-    if (typeof grace === 'number' && typeof seconds === 'number' && seconds >= grace)
-      yield { at: [name, 'preStop'], message: GRACE_MESSAGE };
+  for (const name of Object.keys(RUNTIME_PARTS)) yield* breachesOfPart([name], asObject(runtime[name]));
+  const workers = Object.entries(asWorkers(runtime));
+  const tooMany = workerCountProblem(workers.length);
+  if (tooMany !== undefined) yield { at: ['workers'], message: tooMany };
+  for (const [name, worker] of workers) {
+    const at = ['workers', name];
+    const problem = workerNameProblem(name);
+    if (problem !== undefined) yield { at, message: problem };
+    yield* breachesOfPart(at, worker);
+    if (!isSet(worker['command']) && !isSet(worker['args'])) yield { at, message: WORKER_COMMAND_MESSAGE };
+    for (const pair of WORKER_PAIRS) {
+      const [lowest, highest] = [worker[pair[0]], worker[pair[1]]];
+      if (typeof lowest === 'number' && typeof highest === 'number' && highest < lowest)
+        yield { at: [...at, pair[1]], message: workerPairMessage(pair) };
+    }
+    const isLarge = Math.max(Number(worker['minScale'] ?? 0), Number(worker['maxScale'] ?? 0)) > 1;
+    if (worker['singleton'] === true && isLarge) yield { at: [...at, 'singleton'], message: SINGLETON_MESSAGE };
   }
 }
 
-function* heartbeatBreaches(name: string, part: Parts): Generator<SpecBreach> {
+function* breachesOfPart(at: Path, part: Parts): Generator<SpecBreach> {
+  if (isSet(part['healthPath']) && isSet(part['healthCommand']))
+    yield { at: [...at, 'healthCommand'], message: HEALTH_MESSAGE };
+  yield* heartbeatBreaches(at, part);
+  const hook = part['preStop'];
+  if (!isSet(hook)) return;
+  const { sleep, exec } = asObject(hook);
+  if ((sleep === undefined) === (exec === undefined)) yield { at: [...at, 'preStop'], message: PRE_STOP_MESSAGE };
+  const grace = part['terminationGracePeriodSeconds'];
+  const seconds = asObject(sleep)['seconds'];
+  if (typeof grace === 'number' && typeof seconds === 'number' && seconds >= grace)
+    yield { at: [...at, 'preStop'], message: GRACE_MESSAGE };
+}
+
+function* heartbeatBreaches(at: Path, part: Parts): Generator<SpecBreach> {
   const [file, hasCommand] = [isSet(part['heartbeatFile']), isSet(part['healthCommand'])];
   if (file && (hasCommand || isSet(part['healthPath'])))
-    yield { at: [name, 'heartbeatFile'], message: HEARTBEAT_MESSAGE };
+    yield { at: [...at, 'heartbeatFile'], message: HEARTBEAT_MESSAGE };
   if (isSet(part['heartbeatMaxAgeSeconds']) && !file)
-    yield { at: [name, 'heartbeatMaxAgeSeconds'], message: NO_HEARTBEAT_MESSAGE };
+    yield { at: [...at, 'heartbeatMaxAgeSeconds'], message: NO_HEARTBEAT_MESSAGE };
   if (part['healthRestart'] === true && !file && !hasCommand)
-    yield { at: [name, 'healthRestart'], message: RESTART_MESSAGE };
+    yield { at: [...at, 'healthRestart'], message: RESTART_MESSAGE };
+}
+
+/** A container of a pod has the name of its part. `at` below `runtime`. */
+export function* workerContainerBreaches(runtime: unknown, resourceSpec: unknown): Generator<SpecBreach> {
+  const { sidecars, initContainers } = asObject(resourceSpec);
+  const names = new Set([...asArray(sidecars), ...asArray(initContainers)].map((one) => asObject(one)['name']));
+  for (const name of Object.keys(asWorkers(runtime)))
+    if (names.has(name)) yield { at: ['workers', name], message: WORKER_CONTAINER_MESSAGE };
 }
 
 /**
@@ -204,6 +241,7 @@ export function* specBreaches(spec: Readonly<AppDeploymentSpec>): Generator<Spec
   yield* below('resourceSpec', sizeBreaches(asObject(resourceSpec)));
   yield* below('resourceSpec', podBreaches(asObject(resourceSpec)));
   yield* below('runtime', runtimeBreaches(asObject(runtime), names));
+  yield* below('runtime', workerContainerBreaches(runtime, resourceSpec));
   yield* below('tasks', duplicates(asArray(tasks), []));
   yield* below('env', plainVariableBreaches(env, names, asObject(runtime)));
 }

@@ -411,7 +411,54 @@ function names(name: string, envNames: Parts, kubectl: string, http: readonly Fi
   return { name, runtime: { envNames }, payload: { env_names: envNames }, kubectl, http };
 }
 
+function worker(name: string, given: Parts, kubectl: string, http: readonly Finding[]): RefusedRuntime {
+  const [key = '', part] = Object.entries(given)[0] ?? [];
+  return {
+    name,
+    runtime: { workers: given },
+    payload: { workers: { [key]: payloadSpec(part as Parts) } },
+    kubectl,
+    http,
+  };
+}
+const WORK = { command: ['work'] };
+const WORKER_NAME =
+  'the name of a worker has letters, digits and hyphens, begins with a letter and has at most 40 characters, without two hyphens in a row';
+const RESERVED_WORKER =
+  'the name of a worker must not be one of server, queue, orchestrator, executor, redis, postgres, migrate, task, wait-for-database, wait-for-redis';
+const NO_COMMAND = 'set command or args: without them the worker would run what the server runs';
+const ONE_POD = 'a singleton has one pod: remove minScale and maxScale, or set maxScale to 0 to stop it';
+
 export const refusedRuntimes: readonly RefusedRuntime[] = [
+  worker('a worker with the name of a part', { queue: WORK }, RESERVED_WORKER, [['workers.queue', RESERVED_WORKER]]),
+  worker('a worker with two hyphens', { 'a--b': WORK }, WORKER_NAME, [['workers.a--b', WORKER_NAME]]),
+  worker('a worker that begins with a digit', { '1st': WORK }, WORKER_NAME, [['workers.1st', WORKER_NAME]]),
+  worker('a worker without a command', { mailer: { cpu: 1 } }, NO_COMMAND, [['workers.mailer', NO_COMMAND]]),
+  worker('two of a singleton', { mailer: { ...WORK, singleton: true, maxScale: 2 } }, ONE_POD, [
+    ['workers.mailer.singleton', ONE_POD],
+  ]),
+  worker(
+    'most pods below the fewest',
+    { mailer: { ...WORK, minScale: 3, maxScale: 2 } },
+    'must not be below minScale',
+    [['workers.mailer.max_scale', 'maxScale must not be below minScale']],
+  ),
+  worker('a scale of a worker of thousands', { mailer: { ...WORK, maxScale: 1001 } }, 'less than or equal to 100', [
+    ['workers.mailer.max_scale', 'must be at most 100', 'less_than_equal'],
+  ]),
+  worker(
+    'two healths of a worker',
+    { mailer: { ...WORK, heartbeatFile: '/tmp/a', healthCommand: ['ping'] } },
+    ONE_HEALTH,
+    [['workers.mailer.heartbeat_file', ONE_HEALTH]],
+  ),
+  {
+    name: 'eleven workers',
+    runtime: { workers: Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`w${at}`, WORK])) },
+    payload: { workers: Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`w${at}`, WORK])) },
+    kubectl: 'must have at most 10',
+    http: [['workers', 'must have at most 10 workers']],
+  },
   {
     name: 'a port that there is not',
     runtime: { port: 65_536 },

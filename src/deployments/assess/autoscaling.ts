@@ -15,7 +15,7 @@ import { numberField } from '../../schema/resource-spec.ts';
 import { doesWithout } from '../../schema/runtime.ts';
 import { listed, quoted } from '../../schema/text.ts';
 import { imageOf } from '../record/revision-image.ts';
-import { autoscaledRoles, followsDepth, raisedMinimums } from '../record/scale.ts';
+import { autoscaledParts, followsDepth, raisedMinimums } from '../record/scale.ts';
 import { unfinishedResize } from './database-volume.ts';
 import { type Entry, fail, pass } from './entry.ts';
 import { childOf, type Observed, type ObservedCondition, type ObservedRecord } from './observed.ts';
@@ -29,13 +29,13 @@ interface Autoscaler extends KubeObject {
 export function checkAutoscaling(observed: Observed, revision: AppRevision): Entry {
   const { resolved } = revision.spec;
   const byDepth = followsDepth(revision.spec, observed.keda);
-  const roles = imageOf(revision) === undefined ? [] : autoscaledRoles(resolved, byDepth);
+  const roles = imageOf(revision) === undefined ? [] : autoscaledParts(resolved, byDepth);
   if (roles.length === 0) return pass('FixedScale', 'The number of pods is fixed.');
   const asksForDepth = revision.spec.requested.runtime?.queueDepth !== undefined;
   for (const role of roles) {
     // Queue workers that follow their queue need KEDA instead of metrics, which is reported first.
     if (asksForDepth && role === 'queue') continue;
-    const name = observed.names[role];
+    const name = observed.names.part(role);
     const autoscaler = childOf(observed, 'HorizontalPodAutoscaler', name) as Autoscaler | undefined;
     const active = autoscaler?.status?.conditions?.find(({ type }) => type === 'ScalingActive');
     if (!active) return fail('NotObserved', `The autoscaler of the ${role} has not reported yet.`);

@@ -13,13 +13,13 @@ import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
 import { withMissingStores } from './missing-stores.ts';
 import {
   type ActionFailure,
-  deploymentOf,
   failureOfKind,
   isOurs,
   type ObservedChildren,
   type ObservedCondition,
   type ObservedRecord,
   type Pod,
+  workloadOf,
 } from './observed.ts';
 import { podFailure, podsOf } from './pod-failures.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
@@ -250,7 +250,7 @@ function conditionOf({ status }: Job, type: string): ObservedCondition | undefin
 /** At a scale of zero the template is there without its migration, and a person may start pods of it. */
 function isStarted(observed: ObservedChildren, revision: AppRevision): boolean {
   if (revision.status?.state === 'AWAITING_DEPLOY') return false;
-  const { template, replicas = 1 } = deploymentOf(observed, 'server')?.spec ?? {};
+  const { template, replicas = 1 } = workloadOf(observed, 'server')?.spec ?? {};
   return template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision, 'server') && replicas > 0;
 }
 

@@ -7,8 +7,9 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
 import type { CodeHostIntegration } from '../../schema/code-host-integration.ts';
 import type { Listener } from '../../schema/listener.ts';
-import { DEPLOYMENT_UID_LABEL, type Role, type StorePart } from '../../schema/meta.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../schema/meta.ts';
 import type { TracingProject } from '../../schema/tracing-project.ts';
+import { isWorker } from '../../schema/worker-parts.ts';
 import type { Names } from '../record/names.ts';
 import type { Patience } from './patience.ts';
 
@@ -230,9 +231,31 @@ export function childOf(
   return observed.children.find((child) => child.kind === kind && child.metadata.name === name);
 }
 
-/** The Deployment of a part. */
-export function deploymentOf(observed: ObservedChildren, role: Role): Workload | undefined {
-  return childOf(observed, 'Deployment', observed.names[role]) as Workload | undefined;
+/** The workload of a part: a Deployment, or of a singleton a StatefulSet. One that is not being deleted comes first. */
+export function workloadOf(observed: ObservedChildren, part: string): Workload | undefined {
+  const name = observed.names.part(part);
+  const found = observed.children.filter(
+    ({ kind, metadata }) =>
+      metadata.name === name && (kind === 'Deployment' || (kind === 'StatefulSet' && isWorker(part))),
+  );
+  return (found.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? found[0]) as Workload | undefined;
+}
+
+/** The workers of which the record has a workload, whatever revision made it. */
+export function workersThere(observed: Pick<ObservedChildren, 'children' | 'record'>): readonly string[] {
+  const own = observed.children.filter((child) => isOfPart(child) && isOurs(child, observed));
+  return workersAmong(own);
+}
+
+/** The names of the workers to which these objects belong, sorted. */
+export function workersAmong(objects: readonly KubeObject[]): readonly string[] {
+  const components = objects.flatMap(({ metadata }) => metadata.labels?.[COMPONENT_LABEL] ?? []);
+  return [...new Set(components.filter(isWorker))].toSorted();
+}
+
+/** A workload of a part, and no own store. */
+export function isOfPart({ kind, metadata }: KubeObject): boolean {
+  return kind === 'Deployment' || (kind === 'StatefulSet' && isWorker(metadata.labels?.[COMPONENT_LABEL]));
 }
 
 /** The StatefulSet of the record's own PostgreSQL or Redis. */

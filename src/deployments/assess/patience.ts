@@ -17,15 +17,21 @@ export interface Patience {
 }
 
 const TIMED: readonly ConditionType[] = ['Available', 'WorkloadsReady', 'DatabaseReady', 'RedisReady'];
-/** What is rolled out waits for these, where its Deployment has no deadline. */
+/** What is rolled out waits for these, where no Deployment has a deadline. */
 const AWAITED: readonly ConditionType[] = ['DatabaseReady', 'RedisReady'];
+
+/** The StatefulSet of a singleton has no deadline either. */
+function awaitedIn({ spec }: AppDeployment): readonly ConditionType[] {
+  const workers = Object.values(spec.sourceConfig.runtime?.workers ?? {});
+  return workers.some(({ singleton }) => singleton === true) ? ['WorkloadsReady', ...AWAITED] : AWAITED;
+}
 
 export function patienceOf(record: AppDeployment, { pods }: Settings, now: Date): Patience {
   const { maxCrashes, unavailableSeconds, progressDeadlineSeconds } = pods;
   const over = (types: readonly ConditionType[], seconds: number): ReadonlySet<ConditionType> =>
     new Set(types.filter((type) => leftMs(record, type, seconds, now) === 0));
   const exhausted = over(TIMED, unavailableSeconds);
-  const overdue = over(AWAITED, progressDeadlineSeconds);
+  const overdue = over(awaitedIn(record), progressDeadlineSeconds);
   return { maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue };
 }
 
@@ -33,7 +39,7 @@ export function patienceOf(record: AppDeployment, { pods }: Settings, now: Date)
 export function untilExhaustedMs(record: AppDeployment, { pods }: Settings, now: Date): number | undefined {
   const waits = [
     ...TIMED.flatMap((type) => leftMs(record, type, pods.unavailableSeconds, now) || []),
-    ...AWAITED.flatMap((type) => leftMs(record, type, pods.progressDeadlineSeconds, now) || []),
+    ...awaitedIn(record).flatMap((type) => leftMs(record, type, pods.progressDeadlineSeconds, now) || []),
   ];
   return waits.length > 0 ? Math.min(...waits) : undefined;
 }

@@ -1,8 +1,9 @@
 // What is wrong with pods, in words that stay the same from one look to the next: no counters, no times.
 
 import type { Reason } from '../../schema/app-deployment-conditions.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../schema/meta.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../schema/meta.ts';
 import { quoted, shortened } from '../../schema/text.ts';
+import { isPart } from '../../schema/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { isControlled } from './terminating-pods.ts';
@@ -164,7 +165,8 @@ function placeTrouble(pod: Pod): Trouble | undefined {
     };
   }
   // A store or a migration is named before.
-  const part = ROLES.find((role) => role === pod.metadata.labels?.[COMPONENT_LABEL]);
+  const component = pod.metadata.labels?.[COMPONENT_LABEL];
+  const part = isPart(component) ? component : undefined;
   return {
     reason: 'Unschedulable',
     message: `${part === undefined ? 'The pod' : `A pod of the ${part}`} fits on no node: ${words}. ${PLACE_ADVICE.find(([cause]) => cause.test(words))?.[1] ?? 'Add a node that accepts the pod.'}`,

@@ -1,7 +1,8 @@
 // Pods that are assigned to a node and have not started (their volumes are being mounted, or their first image is being pulled),
 // and pods that run and are not ready.
 
-import { COMPONENT_LABEL, ROLES } from '../../schema/meta.ts';
+import { COMPONENT_LABEL } from '../../schema/meta.ts';
+import { isPart } from '../../schema/worker-parts.ts';
 import type { Pod } from './observed.ts';
 
 /** A volume that can be mounted at once is mounted by then. */
@@ -44,8 +45,7 @@ export function awaitedOf(pod: Pod): Awaited | undefined {
 
 function unreadySinceMs({ metadata, status }: Pod): number | undefined {
   const role = metadata.labels?.[COMPONENT_LABEL] ?? '';
-  if (metadata.deletionTimestamp !== undefined || status?.phase !== 'Running' || !ROLES.some((one) => one === role))
-    return undefined;
+  if (metadata.deletionTimestamp !== undefined || status?.phase !== 'Running' || !isPart(role)) return undefined;
   const own = status.containerStatuses?.find(({ name }) => name === role);
   if (!own?.state?.running || own.ready) return undefined;
   const ready = status.conditions?.find(({ type }) => type === 'Ready');

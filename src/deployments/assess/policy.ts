@@ -1,5 +1,7 @@
 // Does the record keep the platform's rules? The same as admission says, for clusters where admission is not there.
 
+import { ownValue } from '../../lib/json-value.ts';
+import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { EXTERNAL_VARIABLES, STORE_FIELDS, TENANT_LABEL } from '../../schema/meta.ts';
 import { foreignImageMessage, foreignImages } from '../../schema/registry-images.ts';
 import type { Settings } from '../../schema/settings.ts';
@@ -7,7 +9,7 @@ import { isSourceTaken, SOURCE_RULES } from '../../schema/source-rules.ts';
 import { listed } from '../../schema/text.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
-import { limitViolations, missingExternal } from '../record/limits.ts';
+import { limitViolations, missingExternal, workerViolations } from '../record/limits.ts';
 import { type ListenerProblem, listenerProblem, runsHere } from '../record/listener-assignment.ts';
 import { ownImageProblem } from '../record/own-image.ts';
 import { tenantRepositories } from '../record/registry-names.ts';
@@ -128,11 +130,34 @@ function apiTokenNotOffered({ observed: { record }, settings, isNew }: Seen): En
 function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
   const asked = record.spec.sourceConfig.resourceSpec ?? {};
   const excesses = limitViolations(asked, settings.limits, isNew ? {} : inForce(record, asked));
-  if (excesses.length === 0) return undefined;
+  if (excesses.length === 0) return workerLimitExceeded({ observed: { record }, settings, isNew });
   return stalled(
     'LimitExceeded',
     `resource_spec exceeds the limits of this platform: ${listed(excesses.map(({ field, of, most }) => `${field}${of === undefined ? '' : `: ${of}`} at most ${most}`))}.`,
   );
+}
+
+function workerLimitExceeded({
+  observed: { record },
+  settings,
+  isNew,
+}: Pick<Seen, 'settings' | 'isNew'> & { readonly observed: Pick<Observed, 'record'> }): Entry | undefined {
+  const { sourceConfig } = record.spec;
+  const excesses = workerViolations(sourceConfig, settings.limits, isNew ? {} : workersInForce(record));
+  if (excesses.length === 0) return undefined;
+  const words = excesses.map(
+    ({ worker, field, of, most }) => `${worker}: ${field}${of === undefined ? '' : `: ${of}`} at most ${most}`,
+  );
+  return stalled('LimitExceeded', `runtime.workers exceeds the limits of this platform: ${listed(words)}.`);
+}
+
+function workersInForce({ spec: { sourceConfig }, status }: Observed['record']): AppDeploymentSpec['sourceConfig'] {
+  const { runtime } = sourceConfig;
+  const workers = Object.entries(runtime?.workers ?? {}).map(([name, worker]) => {
+    const { minScale, maxScale } = ownValue(status?.workers ?? {}, name) ?? {};
+    return [name, { ...worker, minScale, maxScale }] as const;
+  });
+  return { ...sourceConfig, runtime: { ...runtime, workers: Object.fromEntries(workers) } };
 }
 
 /** A record whose revision is made: its own numbers, but the scale, which may have changed since, as it was reported last. */

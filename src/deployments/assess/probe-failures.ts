@@ -53,7 +53,8 @@ const COMMAND_ANSWERS: readonly Answer[] = [
 ];
 
 /** What has to come true before a pod is ready, as the beginning of a sentence. */
-export function healthWords({ port, path, command, heartbeat }: Health): string {
+export function healthWords({ port, path, command, heartbeat, none }: Health): string {
+  if (none) return 'The container of its pods must run for 10 s';
   if (heartbeat) return `${heartbeat.file} must have been written in the last ${heartbeat.maxAgeSeconds} s in its pods`;
   return command ? 'Its health command must succeed in its pods' : `Its pods must answer ${path} on port ${port}`;
 }

@@ -8,19 +8,19 @@ import {
   CONTROLLER_REVISION_LABEL,
   EXTERNAL_POSTGRES_VARIABLE,
   EXTERNAL_REDIS_VARIABLE,
-  IMAGE_COMPONENTS,
+  MIGRATION,
   type StorePart,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
 } from '../../schema/meta.ts';
 import { doesWithout } from '../../schema/runtime.ts';
 import { quoted } from '../../schema/text.ts';
+import { partsOf } from '../record/parts.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { VOLUME_UNUSABLE, volumeTrouble } from './database-volume.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import {
   type ActionFailure,
-  deploymentOf,
   failureAt,
   isOurs,
   type Observed,
@@ -29,6 +29,7 @@ import {
   statefulSetOf,
   volumeClaimOf,
   type Workload,
+  workloadOf,
 } from './observed.ts';
 import { hasPassed, podFailure, podsOf } from './pod-failures.ts';
 import { isResizing, resizeDeferred } from './resizing.ts';
@@ -260,7 +261,7 @@ function aPodHasPassed(seen: Seen): Entry | undefined {
 // Old pods that serve are proof enough while the new revision's pods still start.
 function servesOn(seen: Seen): Entry | undefined {
   const { observed, condition } = seen;
-  const workload = deploymentOf(observed, 'server');
+  const workload = workloadOf(observed, 'server');
   const before = conditionOf(observed.record.status?.conditions, condition);
   return before?.status === 'True' && (workload?.status?.availableReplicas ?? 0) > 0 ? answers(seen) : undefined;
 }
@@ -271,7 +272,8 @@ function notTried(seen: Seen): Entry | undefined {
 }
 
 function podsWithImage({ observed, revision }: Seen): readonly Pod[] {
-  return IMAGE_COMPONENTS.flatMap((component) => podsOf(observed, component, podsIdOf(revision, component)));
+  const components = [...partsOf(revision.spec.resolved), MIGRATION];
+  return components.flatMap((component) => podsOf(observed, component, podsIdOf(revision, component)));
 }
 
 function answers(seen: Seen): Entry {

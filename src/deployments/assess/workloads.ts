@@ -1,20 +1,15 @@
 // Does every pod of every part run the revision, and is it ready?
 
+import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import { isFailure } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import {
-  REVISION_LABEL,
-  ROLES,
-  type Role,
-  STORE_PARTS,
-  STORE_REVISION_ANNOTATION,
-  type StorePart,
-} from '../../schema/meta.ts';
+import { REVISION_LABEL, ROLES, STORE_PARTS, STORE_REVISION_ANNOTATION, type StorePart } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
 import { healthOf } from '../record/health.ts';
+import { isSingleton, partsOf } from '../record/parts.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { activeRevision } from '../record/revisions.ts';
-import { followsDepth, rolesOf, scaleOf } from '../record/scale.ts';
+import { followsDepth, scaleOf } from '../record/scale.ts';
 import { podsIdOf, sharesPods, storeIdOf } from '../record/shared-pods.ts';
 import { hasMigrated } from '../record/wanted-revision.ts';
 import { checkBuild } from './build.ts';
@@ -23,12 +18,13 @@ import { checkMigration, mayRun } from './migration.ts';
 import { withMissingStores } from './missing-stores.ts';
 import {
   type ActionFailure,
-  deploymentOf,
   type Observed,
   type ObservedChildren,
   type ObservedRecord,
   statefulSetOf,
   type Workload,
+  workersThere,
+  workloadOf,
 } from './observed.ts';
 import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { mayStartPods } from './pod-starts.ts';
@@ -38,7 +34,7 @@ import { isOwn } from './stores.ts';
 interface Seen {
   readonly observed: Observed;
   readonly revision: AppRevision;
-  readonly role: Role;
+  readonly role: string;
   readonly workload: Workload | undefined;
   /** PostgreSQL and Redis: what the pods may be waiting for. */
   readonly stores: readonly Entry[];
@@ -68,8 +64,8 @@ export function checkWorkloads(
   if (migration) return migration;
   const { failure } = revision.status ?? {};
   if (failure) return stalled(failure.reason as Entry['reason'], failure.message);
-  const roles = rolesOf(revision.spec.resolved).map((role) =>
-    checkRole({ observed, revision, role, workload: deploymentOf(observed, role), stores, failures }),
+  const roles = partsOf(revision.spec.resolved).map((role) =>
+    checkRole({ observed, revision, role, workload: workloadOf(observed, role), stores, failures }),
   );
   const parts = [...roles, ...checkOthers(observed, revision, failures)];
   // What a person must mend is said before what fails, and that before what goes on.
@@ -82,9 +78,9 @@ export function checkWorkloads(
 /** What the pods of a revision that shares some do not say: whether its stores are as it wants them, and other parts gone. */
 function checkOthers(observed: ObservedChildren, revision: AppRevision, failures: readonly ActionFailure[]): Entry[] {
   if (revision.status?.state === 'DEPLOYED') return [];
-  const parts = rolesOf(revision.spec.resolved);
+  const parts = partsOf(revision.spec.resolved);
   const stores = STORE_PARTS.filter((part) => !isStoreOf(observed, revision, part));
-  const others = ROLES.filter((role) => !parts.includes(role) && deploymentOf(observed, role));
+  const others = partsThere(observed).filter((role) => !parts.includes(role));
   const failure = failures.find(({ reason }) => ROLLS_NOTHING.has(reason)) ?? failures.find(startsNoPods);
   const refused = failure && entryOf(failure);
   return [
@@ -95,8 +91,13 @@ function checkOthers(observed: ObservedChildren, revision: AppRevision, failures
   ];
 }
 
+/** The parts of which there is a workload, whatever revision made it. */
+function partsThere(observed: ObservedChildren): readonly string[] {
+  return [...ROLES.filter((role) => workloadOf(observed, role)), ...workersThere(observed)];
+}
+
 /** Whether the pods of a part were ready once: before this revision, or for it. */
-function hasBeenReady(revision: AppRevision, role: Role): boolean {
+function hasBeenReady(revision: AppRevision, role: string): boolean {
   return revision.status?.state === 'DEPLOYED' || sharesPods(revision, role);
 }
 
@@ -121,12 +122,18 @@ function unavailable({ observed, revision, role, workload }: Seen, entry: Entry)
   );
 }
 
-function podsRefused({ workload, revision, role, failures }: Seen): Entry | undefined {
+function podsRefused({ observed, workload, revision, role, failures }: Seen): Entry | undefined {
   if (hasTemplateOf(workload, revision, role)) return undefined;
+  const name = observed.names.part(role);
   const failure =
-    failures.find(({ reason, ref }) => ROLLS_NOTHING.has(reason) || ref.kind === 'Deployment') ??
-    failures.find(startsNoPods);
+    failures.find(
+      ({ reason, ref }) => ROLLS_NOTHING.has(reason) || ref.kind === 'Deployment' || isRefTo(ref, 'StatefulSet', name),
+    ) ?? failures.find(startsNoPods);
   return failure && entryOf(failure);
+}
+
+function isRefTo(ref: ActionFailure['ref'], kind: string, name: string): boolean {
+  return ref.kind === kind && ref.name === name;
 }
 
 /** What was found out before anything was applied. */
@@ -190,9 +197,14 @@ function crashed({ observed, revision, role, stores }: Seen): Entry | undefined 
 }
 
 function deadlineExceeded(seen: Seen): Entry | undefined {
-  const { workload, revision, role } = seen;
+  const { observed, workload, revision, role } = seen;
   const progress = workload?.status?.conditions?.find(({ type }) => type === 'Progressing');
-  if (progress?.status !== 'False' || progress.reason !== 'ProgressDeadlineExceeded') return undefined;
+  // A StatefulSet has no deadline.
+  const isOver =
+    workload?.kind === 'StatefulSet'
+      ? observed.patience?.overdue.has('WorkloadsReady')
+      : progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
+  if (isOver !== true) return undefined;
   const trouble = troubleOf(seen);
   const { progressDeadlineSeconds } = revision.spec.resolved;
   return stalled(
@@ -224,8 +236,9 @@ function waitingFor({ observed, stores, revision, role }: Seen): string {
   return firstProblem(stores)?.message ?? `${healthWords(health)}${answer}. See the log of container ${role}.`;
 }
 
-function hasTemplateOf(workload: Workload | undefined, revision: AppRevision, role: Role): boolean {
-  return workload?.spec?.template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision, role);
+function hasTemplateOf(workload: Workload | undefined, revision: AppRevision, role: string): boolean {
+  const isOfKind = workload?.kind === (isSingleton(revision.spec.resolved, role) ? 'StatefulSet' : 'Deployment');
+  return isOfKind && workload.spec?.template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision, role);
 }
 
 /** Whether an own store is as the revision wants it, as far as that must be said: pods of its own say the same. */
@@ -241,8 +254,8 @@ function isSeen(workload: Workload | undefined): boolean {
 }
 
 /** Whether every pod of a part is of the revision, and ready. */
-export function isRoleRolled(observed: Observed, revision: AppRevision, role: Role): boolean {
-  const workload = deploymentOf(observed, role);
+export function isRoleRolled(observed: Observed, revision: AppRevision, role: string): boolean {
+  const workload = workloadOf(observed, role);
   if (!workload || !hasTemplateOf(workload, revision, role) || !isSeen(workload)) return false;
   const wanted = workload.spec?.replicas ?? 1;
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = workload.status ?? {};
@@ -259,7 +272,7 @@ export function isRoleRolled(observed: Observed, revision: AppRevision, role: Ro
 export function isRolled(observed: Observed, revision: AppRevision): boolean {
   if (imageOf(revision) === undefined) return false;
   return (
-    rolesOf(revision.spec.resolved).every((role) => isRoleRolled(observed, revision, role)) &&
+    partsOf(revision.spec.resolved).every((role) => isRoleRolled(observed, revision, role)) &&
     STORE_PARTS.every((part) => isStoreOf(observed, revision, part))
   );
 }
@@ -269,7 +282,7 @@ export function isRolled(observed: Observed, revision: AppRevision): boolean {
  * several share its pods, it is the newest to whose parts the others are rolled as well.
  */
 export function runningRevision(observed: ObservedChildren): AppRevision | undefined {
-  const workload = deploymentOf(observed, 'server');
+  const workload = workloadOf(observed, 'server');
   return (
     workload &&
     observed.revisions.find(
@@ -283,15 +296,16 @@ export function runningRevision(observed: ObservedChildren): AppRevision | undef
 /** Whether every part is of the revision, ready or not, and there is no other. One that was deployed has lost or kept a part since. */
 function hasAllParts(observed: ObservedChildren, revision: AppRevision): boolean {
   const { state, failure } = revision.status ?? {};
-  const parts = rolesOf(revision.spec.resolved);
-  const isRight = (role: Role): boolean => {
-    const workload = deploymentOf(observed, role);
+  const parts = partsOf(revision.spec.resolved);
+  const isRight = (role: string): boolean => {
+    const workload = workloadOf(observed, role);
     if (parts.includes(role) !== (workload !== undefined)) return state === 'DEPLOYED';
     return workload === undefined || hasTemplateOf(workload, revision, role);
   };
   // A newer revision that failed has left its own settings in the stores.
   const hasStores = state === 'DEPLOYED' || STORE_PARTS.every((part) => isStoreOf(observed, revision, part));
-  return failure === undefined && ROLES.every(isRight) && hasStores;
+  const all = new Set([...parts, ...partsThere(observed)]);
+  return failure === undefined && [...all].every(isRight) && hasStores;
 }
 
 /**
@@ -300,7 +314,7 @@ function hasAllParts(observed: ObservedChildren, revision: AppRevision): boolean
  */
 export function heldRevision(observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
   if (latest.status?.failure) return activeBefore(observed, latest);
-  if (deploymentOf(observed, 'server')) {
+  if (workloadOf(observed, 'server')) {
     const running = runningRevision(observed);
     // At a scale of zero its template was there before its migration.
     if (running && !mayRun(observed, running)) return activeBefore(observed, latest);
@@ -346,12 +360,24 @@ export function checkUnstarted(observed: ObservedRecord, latest: AppRevision, ro
 
 /** Is the main service available now, by whatever revision's pods? */
 export function isServing(observed: ObservedChildren): boolean {
-  return (deploymentOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
+  return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
 }
 
 /** Ready and wanted pods of the main service, such as `1/2`; undefined before it is made. */
-export function replicasOf(observed: ObservedChildren): string | undefined {
-  const workload = deploymentOf(observed, 'server');
+export function replicasOf(observed: ObservedChildren, part = 'server'): string | undefined {
+  const workload = workloadOf(observed, part);
   if (!workload) return undefined;
   return `${workload.status?.readyReplicas ?? 0}/${workload.spec?.replicas ?? 1}`;
+}
+
+/** The same of the workers of a revision, with the scale in force, as the status has it. */
+export function workersOf(
+  observed: ObservedChildren,
+  latest: AppRevision | undefined,
+): Pick<AppDeploymentStatus, 'workers'> {
+  const workers = Object.entries(latest?.spec.resolved.workers ?? {}).map(([name, { minScale, maxScale }]) => {
+    const replicas = replicasOf(observed, name);
+    return [name, { minScale, maxScale, ...(replicas !== undefined && { replicas }) }] as const;
+  });
+  return workers.length > 0 ? { workers: Object.fromEntries(workers) } : {};
 }

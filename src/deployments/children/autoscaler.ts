@@ -1,10 +1,9 @@
-// HorizontalPodAutoscalers: they decide the number of pods of a role within the record's range.
+// HorizontalPodAutoscalers: they decide the number of pods of a part within the record's range.
 
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import type { Resolved } from '../../schema/app-revision.ts';
-import type { Role } from '../../schema/meta.ts';
 import { names } from '../record/names.ts';
-import { autoscaledRoles, followsDepth, scaleOf } from '../record/scale.ts';
+import { autoscaledParts, followsDepth, scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
@@ -13,19 +12,19 @@ type Autoscaler = Manifest<IHorizontalPodAutoscaler>;
 type Targets = NonNullable<Resolved['autoscaling']>;
 type Metrics = NonNullable<NonNullable<IHorizontalPodAutoscaler['spec']>['metrics']>;
 
-/** One for each role with a range, with the name of its Deployment. */
+/** One for each part with a range, with the name of its Deployment. */
 export function makeAutoscalers(inputs: Inputs): Autoscaler[] {
   const { spec } = inputs.revision;
-  const roles = autoscaledRoles(spec.resolved).filter((role) => role !== 'queue' || !followsDepth(spec, inputs.keda));
+  const roles = autoscaledParts(spec.resolved).filter((role) => role !== 'queue' || !followsDepth(spec, inputs.keda));
   return roles.flatMap((role) => makeAutoscaler(inputs, role));
 }
 
-function makeAutoscaler({ record, revision, settings }: Inputs, role: Role): Autoscaler[] {
+function makeAutoscaler({ record, revision, settings }: Inputs, role: string): Autoscaler[] {
   const { resolved } = revision.spec;
   const scale = scaleOf(resolved, role);
   if (scale.kind !== 'range') return [];
   const targets = resolved.autoscaling ?? settings.autoscaling;
-  const name = names(record.metadata.name)[role];
+  const name = names(record.metadata.name).part(role);
   return [
     {
       apiVersion: 'autoscaling/v2',
@@ -43,7 +42,7 @@ function makeAutoscaler({ record, revision, settings }: Inputs, role: Role): Aut
 }
 
 /** Only the main container counts: the usage of sidecars does not show the load of the application. */
-function metricsFor(role: Role, { cpuPercent, memoryPercent }: Targets): Metrics {
+function metricsFor(role: string, { cpuPercent, memoryPercent }: Targets): Metrics {
   const metric = (name: string, averageUtilization: number): Metrics[number] => ({
     type: 'ContainerResource',
     containerResource: { name, container: role, target: { type: 'Utilization', averageUtilization } },

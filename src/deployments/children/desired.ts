@@ -78,7 +78,7 @@ function marked(set: KubeObject, part: StorePart, { revision }: Inputs): KubeObj
 }
 
 function workloadChildren(inputs: Inputs, { workload }: PodContract): KubeObject[] {
-  const { server, queue, orchestrator, executor } = inputs.revision.spec.resolved;
+  const { server, queue, orchestrator, executor, workers = {} } = inputs.revision.spec.resolved;
   const image = imageOf(inputs.revision);
   if (image === undefined) return [];
   const { record, settings, host } = inputs;
@@ -90,6 +90,7 @@ function workloadChildren(inputs: Inputs, { workload }: PodContract): KubeObject
     ...(queue ? [workload(inputs, 'queue', queue, image)] : []),
     ...(orchestrator ? [workload(inputs, 'orchestrator', orchestrator, image)] : []),
     ...(executor ? [workload(inputs, 'executor', executor, image)] : []),
+    ...Object.entries(workers).map(([name, worker]) => workload(inputs, name, worker, image)),
     ...makeAutoscalers(inputs),
     ...makeQueueDepth(inputs),
     ...makeDisruptionBudgets(inputs),

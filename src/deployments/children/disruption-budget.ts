@@ -1,6 +1,7 @@
-// The PodDisruptionBudget of the main service: a drain evicts one pod at a time.
+// PodDisruptionBudgets of the main service and of the named workers: a drain evicts one pod at a time.
 
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
+import { workerNames } from '../../schema/worker-parts.ts';
 import { names } from '../record/names.ts';
 import { scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';
@@ -13,8 +14,12 @@ import { ownedMeta } from './owner.ts';
  * limits unavailable pods, so that it applies at any scale. Pods that are not ready may always be evicted: otherwise a
  * crashing pod would block the drain of its node.
  */
-export function makeDisruptionBudgets({ record, revision }: Inputs): Manifest<IPodDisruptionBudget>[] {
-  const scale = scaleOf(revision.spec.resolved, 'server');
+export function makeDisruptionBudgets(inputs: Inputs): Manifest<IPodDisruptionBudget>[] {
+  return ['server', ...workerNames(inputs.revision.spec.resolved)].flatMap((part) => budgetOf(inputs, part));
+}
+
+function budgetOf({ record, revision }: Inputs, part: string): Manifest<IPodDisruptionBudget>[] {
+  const scale = scaleOf(revision.spec.resolved, part);
   const fewest = scale.kind === 'range' ? scale.min : scale.replicas;
   if (fewest < 2) return [];
   const { name } = record.metadata;
@@ -22,11 +27,11 @@ export function makeDisruptionBudgets({ record, revision }: Inputs): Manifest<IP
     {
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
-      metadata: ownedMeta(record, names(name).disruptionBudget, 'server'),
+      metadata: ownedMeta(record, names(name).part(part), part),
       spec: {
         maxUnavailable: 1,
         unhealthyPodEvictionPolicy: 'AlwaysAllow',
-        selector: { matchLabels: selectorLabels(name, 'server') },
+        selector: { matchLabels: selectorLabels(name, part) },
       },
     },
   ];

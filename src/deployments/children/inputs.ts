@@ -2,7 +2,6 @@
 
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import type { Role } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 
 export interface Inputs {
@@ -14,14 +13,19 @@ export interface Inputs {
   readonly tenantId: string;
   readonly settings: Settings;
   /** Digests of the Secret values that the workloads' pods read (secret-digest.ts). */
-  readonly secretDigests?: Readonly<Partial<Record<Role, SecretDigests>>>;
+  readonly secretDigests?: PartDigests;
   /** The record's host. If absent, no address is made. */
   readonly host?: string;
   /** Whether the cluster has KEDA's kinds, and the platform uses them. */
   readonly keda?: boolean;
-  /** Roles whose `replicas` an autoscaler owns, so that the field is omitted. */
-  readonly autoscaled?: ReadonlySet<Role>;
+  /** Parts whose `replicas` an autoscaler owns, so that the field is omitted. */
+  readonly autoscaled?: ReadonlySet<string>;
+  /** Workers of other revisions that still have pods, which use its stores. */
+  readonly otherWorkers?: readonly string[];
 }
+
+/** By part. */
+export type PartDigests = Readonly<Record<string, SecretDigests>>;
 
 /** Keyed digests of values in Secrets. */
 export interface SecretDigests {

@@ -4,7 +4,6 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import {
   ARGO_CD_TRACKING_LABEL,
   COMPONENT_LABEL,
-  type Component,
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   type ImageComponent,
@@ -12,7 +11,7 @@ import {
 import { uidOf } from '../record/metadata.ts';
 
 /** Labels of every child; `component` if it belongs to one part. Source of app.kubernetes.io/*: "Recommended Labels". */
-export function commonLabels(record: AppDeployment, component?: Component | ImageComponent): Record<string, string> {
+export function commonLabels(record: AppDeployment, component?: ImageComponent): Record<string, string> {
   const { name } = record.metadata;
   return {
     'app.kubernetes.io/name': name,
@@ -27,6 +26,6 @@ export function commonLabels(record: AppDeployment, component?: Component | Imag
 }
 
 /** Selects the pods of one part. Must never change: with another selector every apply of a workload fails. */
-export function selectorLabels(recordName: string, component: Component): Record<string, string> {
+export function selectorLabels(recordName: string, component: ImageComponent): Record<string, string> {
   return { [DEPLOYMENT_LABEL]: recordName, [COMPONENT_LABEL]: component };
 }

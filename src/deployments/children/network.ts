@@ -2,7 +2,8 @@
 // external traffic, only that source and the record's namespace can reach the server.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
-import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, IMAGE_COMPONENTS, TASK } from '../../schema/meta.ts';
+import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, MIGRATION, ROLES, TASK } from '../../schema/meta.ts';
+import { workerNames } from '../../schema/worker-parts.ts';
 import { names } from '../record/names.ts';
 import { followsDepth } from '../record/scale.ts';
 import { POSTGRES_PORT } from './database/service.ts';
@@ -52,7 +53,7 @@ function serverPolicy({ record, settings }: Inputs): NetworkPolicy[] {
  * The pods that reach the stores, of whatever revision they are: while another one is rolled out, the active revision's tasks, runs that
  * go on, and a migration need them as before.
  */
-const REACHING: string[] = [...IMAGE_COMPONENTS, TASK];
+const REACHING: readonly string[] = [...ROLES, MIGRATION, TASK];
 
 /** KEDA's operator sends the query of the record. */
 function fromKeda({ revision, settings, keda }: Inputs, component: Component, port: number): IngressRule[] {
@@ -62,8 +63,10 @@ function fromKeda({ revision, settings, keda }: Inputs, component: Component, po
 }
 
 function makePolicy(inputs: Inputs, policyName: string, component: Component, port: number): NetworkPolicy {
-  const { record } = inputs;
+  const { record, revision, otherWorkers = [] } = inputs;
   const { name } = record.metadata;
+  const workers = new Set([...workerNames(revision.spec.requested.runtime), ...otherWorkers]);
+  const components = [...REACHING, ...[...workers].toSorted()];
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -77,7 +80,7 @@ function makePolicy(inputs: Inputs, policyName: string, component: Component, po
             {
               podSelector: {
                 matchLabels: { [DEPLOYMENT_LABEL]: name },
-                matchExpressions: [{ key: COMPONENT_LABEL, operator: 'In', values: REACHING }],
+                matchExpressions: [{ key: COMPONENT_LABEL, operator: 'In', values: components }],
               },
             },
           ],

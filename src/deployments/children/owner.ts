@@ -2,13 +2,7 @@
 
 import type { ObjectMeta, OwnerReference } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import {
-  API_VERSION,
-  ARGO_CD_TRACKING_LABEL,
-  type Component,
-  type ImageComponent,
-  NOT_PRUNED,
-} from '../../schema/meta.ts';
+import { API_VERSION, ARGO_CD_TRACKING_LABEL, type ImageComponent, NOT_PRUNED } from '../../schema/meta.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';
 import { commonLabels } from './labels.ts';
 
@@ -24,7 +18,7 @@ export function ownerReference(record: AppDeployment): OwnerReference {
 }
 
 /** Metadata of a child that the garbage collector deletes together with its record. */
-export function ownedMeta(record: AppDeployment, name: string, component?: Component | ImageComponent): ObjectMeta {
+export function ownedMeta(record: AppDeployment, name: string, component?: ImageComponent): ObjectMeta {
   const labels = commonLabels(record, component);
   return { name, namespace: namespaceOf(record), labels, ownerReferences: [ownerReference(record)] };
 }
@@ -35,7 +29,7 @@ export function ownedMeta(record: AppDeployment, name: string, component?: Compo
  * the label by which Argo CD finds the objects of the Application of that name, which it prunes unless something owns them; and
  * an annotation forbids the same to an Argo CD that finds them otherwise.
  */
-export function keptMeta(record: AppDeployment, name: string, component?: Component | ImageComponent): ObjectMeta {
+export function keptMeta(record: AppDeployment, name: string, component?: ImageComponent): ObjectMeta {
   const { [ARGO_CD_TRACKING_LABEL]: _tracking, ...labels } = commonLabels(record, component);
   return { name, namespace: namespaceOf(record), labels, annotations: { ...NOT_PRUNED } };
 }

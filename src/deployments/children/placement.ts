@@ -2,14 +2,15 @@
 
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { Resolved } from '../../schema/app-revision.ts';
-import type { Component } from '../../schema/meta.ts';
+import { COMPONENTS } from '../../schema/meta.ts';
 import { selectorLabels } from './labels.ts';
 
 type PodPlacement = Pick<IPodSpec, 'nodeSelector' | 'tolerations' | 'topologySpreadConstraints' | 'priorityClassName'>;
 
-/** Fields of a pod's spec; empty if the platform sets no placement for the part. */
-export function placementFor({ placement }: Resolved, part: Component, recordName: string): PodPlacement {
-  const { nodeSelector, tolerations, topologySpread, priorityClassName } = placement?.[part] ?? {};
+/** Fields of a pod's spec; empty if the platform sets no placement for the part. The platform places workers as queue workers. */
+export function placementFor({ placement }: Resolved, part: string, recordName: string): PodPlacement {
+  const { nodeSelector, tolerations, topologySpread, priorityClassName } =
+    placement?.[COMPONENTS.find((component) => component === part) ?? 'queue'] ?? {};
   const labelSelector = { matchLabels: selectorLabels(recordName, part) };
   return {
     ...(nodeSelector && { nodeSelector }),

@@ -1,10 +1,12 @@
-// The pods that run a record's image. All roles have the same template, except for variables.
+// The pods that run a record's image. All parts have the same template, except for variables.
 
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
+import { ownValue } from '../../lib/json-value.ts';
 import type { Sized } from '../../schema/app-revision.ts';
-import { REVISION_LABEL, type Role, SECRETS_ANNOTATION } from '../../schema/meta.ts';
+import { REVISION_LABEL, SECRETS_ANNOTATION } from '../../schema/meta.ts';
 import { drainingOf } from '../../schema/runtime-part.ts';
 import { healthOf } from '../record/health.ts';
+import { runtimeOf } from '../record/parts.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';
@@ -16,7 +18,7 @@ import { volumeMountsFor, volumesFor } from './volumes.ts';
 
 export function podTemplateFor(
   inputs: Inputs,
-  role: Role,
+  role: string,
   size: Readonly<Sized>,
   image: string,
   parts: PodParts,
@@ -24,13 +26,13 @@ export function podTemplateFor(
   const { record, revision, secretDigests } = inputs;
   const { resolved, requested } = revision.spec;
   const spec = requested.resourceSpec ?? {};
-  const digest = secretDigests?.[role]?.pods;
+  const digest = ownValue(secretDigests ?? {}, role)?.pods;
   const annotations = { ...spec.annotations, ...(digest !== undefined && { [SECRETS_ANNOTATION]: digest }) };
   const volumes = volumesFor(spec);
   const volumeMounts = volumeMountsFor(spec);
-  const { command, args } = requested.runtime?.[role] ?? {};
+  const { command, args } = runtimeOf(requested.runtime, role) ?? {};
   const initContainers = initContainersFor(inputs, parts.waitScripts);
-  const { terminationGracePeriodSeconds, preStop } = drainingOf(role, requested.runtime);
+  const { terminationGracePeriodSeconds, preStop } = drainingOf(role, runtimeOf(requested.runtime, role));
   return {
     metadata: {
       labels: { ...spec.labels, ...commonLabels(record, role), [REVISION_LABEL]: podsIdOf(revision, role) },

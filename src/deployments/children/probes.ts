@@ -3,7 +3,6 @@
 
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import type { Role } from '../../schema/meta.ts';
 import { type Health, healthOf } from '../record/health.ts';
 
 type Probes = Pick<IContainer, 'startupProbe' | 'readinessProbe' | 'livenessProbe'>;
@@ -31,8 +30,9 @@ function commandOf({ command, heartbeat }: Health): string[] | undefined {
  * before a slow pod is killed. A part with a health command or a heartbeat may have no port: its container ends when it fails,
  * or is restarted by them if the record asks for it.
  */
-export function probesFor(revision: AppRevision['spec'], role: Role): Probes {
+export function probesFor(revision: AppRevision['spec'], role: string): Probes {
   const health = healthOf(revision, role);
+  if (health.none) return {};
   const { periodSeconds, timeoutSeconds, failureThreshold } = health;
   const { progressDeadlineSeconds } = revision.resolved;
   const command = commandOf(health);

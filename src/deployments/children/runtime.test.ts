@@ -474,7 +474,10 @@ describe('draining', () => {
       { exec: { command: ['drain'] } },
     ],
   ])('%s', (_name, role, runtime, grace, hook) => {
-    expect(drainingOf(role, runtime)).toEqual({ terminationGracePeriodSeconds: grace, ...(hook && { preStop: hook }) });
+    expect(drainingOf(role, runtime?.[role])).toEqual({
+      terminationGracePeriodSeconds: grace,
+      ...(hook && { preStop: hook }),
+    });
     const pod = podOf(childrenOf(runtime), role);
     expect(pod.terminationGracePeriodSeconds).toBe(grace);
     expect(pod.containers[0]?.lifecycle).toEqual(hook && { preStop: hook });

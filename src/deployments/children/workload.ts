@@ -1,9 +1,13 @@
-// The Deployment of one role.
+// The workload of one part: a Deployment, or of a singleton a StatefulSet.
 
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
+import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import { ownValue } from '../../lib/json-value.ts';
 import type { Scaled, Sized } from '../../schema/app-revision.ts';
-import { AUTOSCALED_ANNOTATION, type Role, SECRETS_ANNOTATION } from '../../schema/meta.ts';
+import { AUTOSCALED_ANNOTATION, SECRETS_ANNOTATION } from '../../schema/meta.ts';
+import { healthOf } from '../record/health.ts';
 import { names } from '../record/names.ts';
+import { isSingleton } from '../record/parts.ts';
 import { followsDepth, scaleOf } from '../record/scale.ts';
 import type { PodParts } from './contracts/contract.ts';
 import type { Inputs } from './inputs.ts';
@@ -12,43 +16,69 @@ import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { podTemplateFor } from './pod-template.ts';
 
-/** `size`: the role's resolved values; `parts`: the parts of pods in the revision's version of the contract. */
+/** Time that a container of which nothing is asked has to run before its pod counts, in seconds: one that exits at once must not. */
+const UNASKED_SECONDS = 10;
+
+/** `size`: the part's resolved values; `parts`: the parts of pods in the revision's version of the contract. */
 export function makeWorkload(
   inputs: Inputs,
-  role: Role,
+  part: string,
   size: Readonly<Sized> | Readonly<Scaled>,
   image: string,
   parts: PodParts,
-): Manifest<IDeployment> {
-  const { record, revision, autoscaled, secretDigests } = inputs;
+): Manifest<IDeployment> | Manifest<IStatefulSet> {
+  const { record, revision, autoscaled, secretDigests = {} } = inputs;
+  const { resolved } = revision.spec;
   const { name } = record.metadata;
-  const isAutoscaled = autoscaled?.has(role) === true;
-  const digest = secretDigests?.[role]?.workload;
+  const isAutoscaled = autoscaled?.has(part) === true;
+  const digest = ownValue(secretDigests, part)?.workload;
   const annotations = {
     ...(isAutoscaled && { [AUTOSCALED_ANNOTATION]: 'true' }),
     ...(digest !== undefined && { [SECRETS_ANNOTATION]: digest }),
   };
+  const metadata = {
+    ...ownedMeta(record, names(name).part(part), part),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+  };
+  const selector = { matchLabels: selectorLabels(name, part) };
+  const template = podTemplateFor(inputs, part, size, image, parts);
+  const unasked = healthOf(revision.spec, part).none && { minReadySeconds: UNASKED_SECONDS };
+  if (isSingleton(resolved, part))
+    return {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata,
+      // The name of its pod is taken until the pod has ended, also where its node is lost: no other one starts before.
+      spec: {
+        replicas: replicasFor(inputs, part),
+        serviceName: metadata.name,
+        selector,
+        // A pod that does not become ready is replaced as well when the template is corrected.
+        podManagementPolicy: 'Parallel',
+        ...unasked,
+        revisionHistoryLimit: 2,
+        template,
+      },
+    };
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: {
-      ...ownedMeta(record, names(name)[role], role),
-      ...(Object.keys(annotations).length > 0 && { annotations }),
-    },
+    metadata,
     spec: {
-      ...(!isAutoscaled && { replicas: replicasFor(inputs, role) }),
-      selector: { matchLabels: selectorLabels(name, role) },
+      ...(!isAutoscaled && { replicas: replicasFor(inputs, part) }),
+      selector,
       // A pod is removed only after a new one is ready.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
-      progressDeadlineSeconds: revision.spec.resolved.progressDeadlineSeconds,
+      ...unasked,
+      progressDeadlineSeconds: resolved.progressDeadlineSeconds,
       revisionHistoryLimit: 2,
-      template: podTemplateFor(inputs, role, size, image, parts),
+      template,
     },
   };
 }
 
 /** A workload with an autoscaler is created with the minimum, because the API server's default is 1. */
-function replicasFor({ revision, keda }: Inputs, role: Role): number {
-  const scale = scaleOf(revision.spec.resolved, role, followsDepth(revision.spec, keda));
+function replicasFor({ revision, keda }: Inputs, part: string): number {
+  const scale = scaleOf(revision.spec.resolved, part, followsDepth(revision.spec, keda));
   return scale.kind === 'fixed' ? scale.replicas : scale.min;
 }

@@ -17,7 +17,15 @@ import { VariableName } from '../../schema/primitives.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import { SOURCES, type Source } from '../../schema/source-rules.ts';
 import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
-import { foreignRules, nameRule, plainVariableRule, podRules, sizeRule, variableRules } from './rules.ts';
+import {
+  foreignRules,
+  nameRule,
+  plainVariableRule,
+  podRules,
+  sizeRule,
+  variableRules,
+  workerContainerRule,
+} from './rules.ts';
 import { presentRuntime, runtimeRule } from './runtime.ts';
 import { presentTasks, tasksRule } from './tasks.ts';
 
@@ -77,6 +85,7 @@ const RULES: readonly Rule[] = [
   variableRules,
   plainVariableRule,
   runtimeRule,
+  workerContainerRule,
   tasksRule,
 ];
 

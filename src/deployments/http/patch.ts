@@ -34,6 +34,8 @@ import {
   reachFindings,
   sizeRule,
   TAG_IS_NEVER_PUSHED,
+  workerContainerRule,
+  workerLimitFindings,
 } from './rules.ts';
 import { mergedRuntime, presentRuntime, runtimeRule } from './runtime.ts';
 import { ASKS_NOTHING, sameSet } from './same-request.ts';
@@ -263,6 +265,7 @@ function* findBeyond(before: AppDeploymentSpec, after: AppDeploymentSpec, settin
     yield* apiTokenFindings(after.sourceConfig.listenerId !== undefined, settings);
   const changed = changedFields(before, after);
   yield* limitFindings(after.sourceConfig.resourceSpec ?? {}, limits, before.sourceConfig.resourceSpec);
+  yield* workerLimitFindings(after.sourceConfig, limits, before.sourceConfig);
   yield* reachFindings(changed, pods, before.sourceConfig.resourceSpec);
   yield* newFindings(policyRule(pods.policy), before, after);
   const namesIn = (spec: AppDeploymentSpec): string[] => referencesOf(spec).map(({ name }) => name);
@@ -294,11 +297,15 @@ function variableFindings(before: AppDeploymentSpec, after: AppDeploymentSpec): 
   const whole = ({ sourceConfig, secrets, secretReferences = [] }: AppDeploymentSpec): FieldError[] => {
     const { env, runtime } = sourceConfig;
     const draft = {
-      source_config: { runtime: presentRuntime(runtime), env },
+      source_config: {
+        runtime: presentRuntime(runtime),
+        env,
+        resource_spec: toSnake(ResourceSpec.shape, sourceConfig.resourceSpec ?? {}),
+      },
       secrets,
       secret_references: secretReferences,
     };
-    return [...runtimeRule(draft), ...plainVariableRule(draft)];
+    return [...runtimeRule(draft), ...workerContainerRule(draft), ...plainVariableRule(draft)];
   };
   const known = whole(before);
   return whole(after).filter((finding) => !known.some((one) => isDeepStrictEqual(one, finding)));

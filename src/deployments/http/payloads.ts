@@ -31,6 +31,7 @@ import {
   sizeRule,
   sourceRules,
   variableRules,
+  workerContainerRule,
 } from './rules.ts';
 import { RuntimePayload, RuntimeResponse, runtimeRule } from './runtime.ts';
 import { TaskPayloads, TaskResponses, tasksRule } from './tasks.ts';
@@ -149,6 +150,7 @@ export function createDeployment(
     reachRule(settings.pods),
     variableRules,
     runtimeRule,
+    workerContainerRule,
     plainVariableRule,
     tasksRule,
   ]);

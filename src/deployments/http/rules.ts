@@ -26,9 +26,11 @@ import {
   podBreaches,
   type SpecBreach,
   sizeBreaches,
+  workerContainerBreaches,
 } from '../../schema/spec-rules.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
-import { limitViolations, missingExternal } from '../record/limits.ts';
+import { limitViolations, missingExternal, workerViolations } from '../record/limits.ts';
+import { workersFromSnake } from './runtime.ts';
 
 export const TAG_IS_NEVER_PUSHED = 'build_on_push must be false for a tag';
 export const IN_BOTH_LISTS = 'a name may be in secrets or in secret_references, not in both';
@@ -144,7 +146,12 @@ export function platformRule(settings: Settings): Rule {
   return function* (draft) {
     const { resource_spec: spec, runtime, listener_id: listener } = asObject(draft['source_config']);
     if (asObject(runtime)['api_token'] === true) yield* apiTokenFindings(isSet(listener), settings);
-    yield* limitFindings(fromSnake(ResourceSpec.shape, asObject(spec)), limits);
+    const resourceSpec = fromSnake(ResourceSpec.shape, asObject(spec));
+    yield* limitFindings(resourceSpec, limits);
+    yield* workerLimitFindings(
+      { runtime: { workers: workersFromSnake(asObject(runtime)['workers']) }, resourceSpec },
+      limits,
+    );
     const variables = [...asArray(draft['secrets']), ...asArray(draft['secret_references'])];
     if (!database.own)
       yield* externalFindings(
@@ -166,6 +173,28 @@ export function* limitFindings(
       `${of === undefined ? '' : `${of} `}must be at most ${most} on this platform`,
       'less_than_equal',
     );
+}
+
+/** The same of the named workers. `asked` has the custom resource's names. */
+export function* workerLimitFindings(
+  asked: Parameters<typeof workerViolations>[0],
+  limits: Settings['limits'],
+  before: Parameters<typeof workerViolations>[2] = {},
+): Generator<FieldError> {
+  for (const { worker, field, of, most } of workerViolations(asked, limits, before))
+    yield wrong(
+      ['source_config', 'runtime', 'workers', worker, snake(field)],
+      `${of === undefined ? '' : `${of} `}must be at most ${most} on this platform`,
+      'less_than_equal',
+    );
+}
+
+/** A worker must not have the name of a container of the record. */
+export function* workerContainerRule(draft: Draft): Generator<FieldError> {
+  const { runtime, resource_spec: spec } = asObject(draft['source_config']);
+  const resourceSpec = fromSnake(ResourceSpec.shape, asObject(spec));
+  for (const { at, message } of workerContainerBreaches({ workers: asObject(runtime)['workers'] }, resourceSpec))
+    yield wrong(['source_config', 'runtime', ...at], message);
 }
 
 /** Rules of a platform that provides no databases. `names`: the names of all variables. */

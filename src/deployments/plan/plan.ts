@@ -4,15 +4,26 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import {
   APPLIED_ANNOTATION,
   COMPONENT_LABEL,
-  IMAGE_COMPONENTS,
+  MIGRATION,
   REVISION_LABEL,
+  ROLES,
   STORE_PARTS,
   TASK,
 } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
-import { type ActionFailure, childOf, isOurs, type ObservedChildren, refText, refTo } from '../assess/observed.ts';
+import { isWorker, workerNames } from '../../schema/worker-parts.ts';
+import {
+  type ActionFailure,
+  childOf,
+  isOfPart,
+  isOurs,
+  type ObservedChildren,
+  refText,
+  refTo,
+} from '../assess/observed.ts';
 import { isUnended } from '../assess/pod-failures.ts';
 import { mayStartPods } from '../assess/pod-starts.ts';
+import { isControlled } from '../assess/terminating-pods.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { hasDrifted } from './drift.ts';
 import { handOverFloor } from './replicas-handover.ts';
@@ -74,11 +85,13 @@ export function plan(desired: readonly KubeObject[], observed: ObservedChildren,
       actions.push({ do: 'delete', object: actual });
       continue;
     }
-    const before = wanted.kind === 'ScaledObject' ? autoscalerBefore(wanted, observed) : undefined;
+    const before =
+      wanted.kind === 'ScaledObject' ? autoscalerBefore(wanted, observed) : otherKindBefore(wanted, observed);
     if (before) {
       if (before.metadata.deletionTimestamp === undefined) actions.push({ do: 'delete', object: before });
       continue;
     }
+    if (actual === undefined && waitsForPods(wanted, observed)) continue;
     const isClaim = wanted.kind === 'PersistentVolumeClaim';
     // A default is no request to shrink: the volume has grown outside of Davit.
     const asksForSize = observed.record.spec.sourceConfig.resourceSpec?.dbStorageGi !== undefined;
@@ -96,7 +109,8 @@ export function plan(desired: readonly KubeObject[], observed: ObservedChildren,
   const replaced = new Set(actions.map(({ object }) => object));
   for (const child of observed.children) {
     if (replaced.has(child)) continue;
-    if (!prunes.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;
+    const kind = isOfPart(child) ? 'Deployment' : child.kind;
+    if (!prunes.has(kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;
     // KEDA's own autoscaler has the labels of the ScaledObject.
     if (child.metadata.ownerReferences?.some(({ kind }) => kind === 'ScaledObject')) continue;
     const wanted = desired.some((object) => object.kind === child.kind && object.metadata.name === child.metadata.name);
@@ -112,6 +126,24 @@ export function plan(desired: readonly KubeObject[], observed: ObservedChildren,
 function autoscalerBefore({ metadata: { name } }: KubeObject, observed: ObservedChildren): KubeObject | undefined {
   const found = childOf(observed, 'HorizontalPodAutoscaler', name);
   return found && isOurs(found, observed) ? found : undefined;
+}
+
+/**
+ * The workload of the other kind that a worker has while it becomes a singleton, or is one no longer. It is deleted first, because both
+ * have the same name and select the same pods.
+ */
+function otherKindBefore(wanted: KubeObject, observed: ObservedChildren): KubeObject | undefined {
+  const { name, labels } = wanted.metadata;
+  if (!isOfPart(wanted) || !isWorker(labels?.[COMPONENT_LABEL])) return undefined;
+  const found = childOf(observed, wanted.kind === 'Deployment' ? 'StatefulSet' : 'Deployment', name);
+  return found && isOurs(found, observed) ? found : undefined;
+}
+
+/** A new singleton waits until the last pod that its worker had before has ended. Pods that people made themselves do not count. */
+function waitsForPods({ kind, metadata }: KubeObject, { pods }: ObservedChildren): boolean {
+  const component = metadata.labels?.[COMPONENT_LABEL];
+  if (kind !== 'StatefulSet' || !isWorker(component)) return false;
+  return pods.some((pod) => pod.metadata.labels?.[COMPONENT_LABEL] === component && isControlled(pod));
 }
 
 /** Actions on objects with data, and the other actions, which follow. */
@@ -161,7 +193,10 @@ function isStillUsed({ metadata }: KubeObject, observed: ObservedChildren): bool
     having.flatMap((one) => [
       // The runs of tasks have the template of the server, and with it its id.
       `${TASK} ${podsIdOf(one, 'server')}`,
-      ...IMAGE_COMPONENTS.flatMap((part) => [`${part} ${one.spec.id}`, `${part} ${podsIdOf(one, part)}`]),
+      ...[...ROLES, MIGRATION, ...workerNames(one.spec.resolved)].flatMap((part) => [
+        `${part} ${one.spec.id}`,
+        `${part} ${podsIdOf(one, part)}`,
+      ]),
     ]),
   );
   return [...observed.pods.filter(isUnended), ...runTemplatesOf(observed)].some(({ metadata: { labels } }) =>

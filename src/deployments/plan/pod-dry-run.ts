@@ -6,6 +6,7 @@ import { quoted } from '../../schema/text.ts';
 import {
   type ActionFailure,
   failureAt,
+  isOfPart,
   isOurs,
   type ObservedChildren,
   refText,
@@ -59,7 +60,7 @@ export function podsToTry(
 function hasNewTemplate(wanted: Rendered, actual: Rendered | undefined): boolean {
   if (!WITH_PODS.has(wanted.kind) || wanted.spec?.replicas === 0) return false;
   // Davit writes the template of a new PostgreSQL or Redis, and its pod replaces none: a missing pod is detected later.
-  if (actual === undefined) return wanted.kind !== 'StatefulSet';
+  if (actual === undefined) return isOfPart(wanted);
   return hasDrifted(wanted.spec?.template, actual.spec?.template);
 }
 

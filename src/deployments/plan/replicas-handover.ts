@@ -4,9 +4,9 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { AUTOSCALED_ANNOTATION, type Role } from '../../schema/meta.ts';
-import { deploymentOf, isOurs, type Observed, type ObservedChildren, type Workload } from '../assess/observed.ts';
-import { autoscaledRoles, followsDepth } from '../record/scale.ts';
+import { AUTOSCALED_ANNOTATION } from '../../schema/meta.ts';
+import { isOurs, type Observed, type ObservedChildren, type Workload, workloadOf } from '../assess/observed.ts';
+import { autoscaledParts, followsDepth } from '../record/scale.ts';
 
 interface Autoscaler extends KubeObject {
   readonly spec?: { readonly minReplicas?: number; readonly minReplicaCount?: number };
@@ -15,16 +15,16 @@ interface Autoscaler extends KubeObject {
 const AUTOSCALERS: ReadonlySet<string> = new Set(['HorizontalPodAutoscaler', 'ScaledObject']);
 
 /**
- * The roles of `revision` whose `replicas` an autoscaler owns. New Deployments are not included: they are created with the
+ * The parts of `revision` whose `replicas` an autoscaler owns. New Deployments are not included: they are created with the
  * minimum and handed over in the next pass.
  */
 export function handedOver(
   observed: ObservedChildren & Pick<Observed, 'keda'>,
   revision: AppRevision,
-): ReadonlySet<Role> {
+): ReadonlySet<string> {
   return new Set(
-    autoscaledRoles(revision.spec.resolved, followsDepth(revision.spec, observed.keda)).filter((role) => {
-      const workload = deploymentOf(observed, role);
+    autoscaledParts(revision.spec.resolved, followsDepth(revision.spec, observed.keda)).filter((role) => {
+      const workload = workloadOf(observed, role);
       return workload !== undefined && isOurs(workload, observed);
     }),
   );

@@ -80,7 +80,7 @@ describe('the digests of a workload', () => {
     },
   ])('$name', ({ given, digests, waitMs }) => {
     const rotation = rotationOf(given, revision);
-    expect(rotation.digests.server).toEqual(digests);
+    expect(rotation.digests['server']).toEqual(digests);
     expect(rotation.waitMs).toBe(waitMs);
   });
 

@@ -2,28 +2,28 @@
 // the current digest with the same meaning, whose text may differ.
 
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { REVISION_LABEL, ROLES, type Role, SECRETS_ANNOTATION } from '../../schema/meta.ts';
-import { deploymentOf, type ObservedChildren, type ObservedSecrets, type Workload } from '../assess/observed.ts';
+import { REVISION_LABEL, ROLES, SECRETS_ANNOTATION } from '../../schema/meta.ts';
+import { workerNames } from '../../schema/worker-parts.ts';
+import { type ObservedChildren, type ObservedSecrets, type Workload, workloadOf } from '../assess/observed.ts';
 import { podsOf } from '../assess/pod-failures.ts';
-import type { SecretDigests } from '../children/inputs.ts';
+import type { PartDigests, SecretDigests } from '../children/inputs.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 
 /** Quiet time in milliseconds before pods are rolled, because several Secrets are often rotated together. */
 const QUIET_MS = 2000;
 
 export interface Rotation {
-  readonly digests: Readonly<Partial<Record<Role, SecretDigests>>>;
+  readonly digests: PartDigests;
   /** Milliseconds until a delayed rotation is due; undefined if there is none. */
   readonly waitMs: number | undefined;
 }
 
+type Revision = Parameters<typeof podsIdOf>[0];
+
 /** The wanted digests of the workloads of a revision. */
-export function rotationOf(
-  observed: ObservedChildren & ObservedSecrets,
-  revision: Parameters<typeof podsIdOf>[0],
-): Rotation {
-  const roles = ROLES.map(
-    (role) => [role, digestsOf(deploymentOf(observed, role), observed, podsIdOf(revision, role))] as const,
+export function rotationOf(observed: ObservedChildren & ObservedSecrets, revision: Revision): Rotation {
+  const roles = partsWithPods(revision).map(
+    (role) => [role, digestsOf(workloadOf(observed, role), observed, podsIdOf(revision, role))] as const,
   );
   const waits = roles.flatMap(([, { waitMs }]) => (waitMs === undefined ? [] : [waitMs]));
   return {
@@ -32,12 +32,17 @@ export function rotationOf(
   };
 }
 
+/** All roles, and the workers of a revision. */
+function partsWithPods({ spec }: Revision): readonly string[] {
+  return [...ROLES, ...workerNames(spec.resolved)];
+}
+
 /** The current digests of the pods of a revision, which roll nothing: of the workload, or of its pods if it has another template. */
 export function digestsThere(observed: ObservedChildren, revision: AppRevision): Rotation['digests'] {
   return Object.fromEntries(
-    ROLES.map((role) => {
+    partsWithPods(revision).map((role) => {
       const revisionId = podsIdOf(revision, role);
-      const workload = deploymentOf(observed, role);
+      const workload = workloadOf(observed, role);
       const there = asTheyAre(workload);
       const [pod] = podsOf(observed, role, revisionId);
       if (!pod || !rollsAnyway(workload, revisionId)) return [role, there];

@@ -1,36 +1,38 @@
 // Which running pods a new revision replaces: a part whose pods would be the same, but for their id, shares them.
 
+import { ownValue } from '../../lib/json-value.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
-import type { AppRevision } from '../../schema/app-revision.ts';
+import type { AppRevision, Resolved } from '../../schema/app-revision.ts';
 import {
   COMPONENT_LABEL,
-  type Component,
   REVISION_LABEL,
-  type Role,
   STORE_PARTS,
   STORE_REVISION_ANNOTATION,
   type StorePart,
 } from '../../schema/meta.ts';
+import { isWorker } from '../../schema/worker-parts.ts';
 import {
-  deploymentOf,
+  isOfPart,
   type Observed,
   type ObservedChildren,
   type ObservedRecord,
   statefulSetOf,
   type Workload,
+  workloadOf,
 } from '../assess/observed.ts';
 import { isReadyPod, podsOf } from '../assess/pod-failures.ts';
 import { isOwn } from '../assess/stores.ts';
 import { isRoleRolled } from '../assess/workloads.ts';
+import { partsOf } from '../record/parts.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { activeRevision } from '../record/revisions.ts';
-import { rolesOf } from '../record/scale.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { sameJson, sameRevision } from '../record/wanted-revision.ts';
 import { hasDrifted } from './drift.ts';
 import { type Action, NOTHING_PRUNED, plan } from './plan.ts';
 
-type Ids = Readonly<Partial<Record<Component, string>>>;
+/** By part, or by store. */
+type Ids = Readonly<Record<string, string>>;
 
 /**
  * `draft`, with the ids of the running pods that are its own too: under these ids the template of their part would not be changed for
@@ -47,8 +49,8 @@ export function sharingPods(
   const active = activeRevision(observed.revisions);
   if (!active || !isComparable(active, draft) || isAskedAgain(observed, draft) || !needsNoMigration(draft))
     return draft;
-  const replaced = (role: Role): boolean => isBeingReplaced(observed, active, role);
-  const roles = rolesOf(draft.spec.resolved).filter((role) => isRoleRolled(observed, active, role) || replaced(role));
+  const replaced = (role: string): boolean => isBeingReplaced(observed, active, role);
+  const roles = partsOf(draft.spec.resolved).filter((role) => isRoleRolled(observed, active, role) || replaced(role));
   const ready: Ids = Object.fromEntries(roles.map((role) => [role, podsIdOf(active, role)]));
   const children = render(withIds(draft, { ...ready, ...idsOfStores(observed) }));
   const { actions } = plan(children, observed, NOTHING_PRUNED);
@@ -56,10 +58,10 @@ export function sharingPods(
   const shared = roles.filter((role) => {
     const template = templateIn(children, observed, role);
     if (!sameJson(template, templateIn(before, observed, role))) return false;
-    return replaced(role) || !hasDrifted(template, deploymentOf(observed, role)?.spec?.template);
+    return replaced(role) || !hasDrifted(template, templateIn(observed.children, observed, role));
   });
   if (shared.length === 0) return draft;
-  return withShared(draft, Object.fromEntries(shared.map((role) => [role, ready[role]])), {
+  return withShared(draft, Object.fromEntries(shared.map((role) => [role, podsIdOf(active, role)])), {
     ...idsOfStores(observed),
     ...Object.fromEntries(changedStores(actions).map((part) => [part, draft.spec.id])),
   });
@@ -84,9 +86,9 @@ function needsNoMigration({ spec: { requested, resolved } }: AppRevision): boole
 }
 
 /** Whether the Deployment has the template of another revision, while pods of the active one are there and all of them ready. */
-function isBeingReplaced(observed: Observed, active: AppRevision, role: Role): boolean {
+function isBeingReplaced(observed: Observed, active: AppRevision, role: string): boolean {
   const id = podsIdOf(active, role);
-  const template = deploymentOf(observed, role)?.spec?.template;
+  const template = workloadOf(observed, role)?.spec?.template;
   const pods = podsOf(observed, role, id).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   return (
     template !== undefined &&
@@ -96,16 +98,18 @@ function isBeingReplaced(observed: Observed, active: AppRevision, role: Role): b
   );
 }
 
-function templateIn(children: readonly KubeObject[], { names }: ObservedChildren, role: Role): unknown {
-  const found = children.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === names[role]);
-  return (found as Workload | undefined)?.spec?.template;
+/** The template of a part, with the kind of its workload: pods of another kind are not kept. */
+function templateIn(children: readonly KubeObject[], { names }: ObservedChildren, part: string): object | undefined {
+  const found = children.find((child) => isOfPart(child) && child.metadata.name === names.part(part));
+  return found && { kind: found.kind, template: (found as Workload).spec?.template };
 }
 
 function idsOfStores(observed: ObservedChildren): Ids {
-  const named = STORE_PARTS.map(
-    (part) => [part, statefulSetOf(observed, part)?.metadata.annotations?.[STORE_REVISION_ANNOTATION]] as const,
-  );
-  return Object.fromEntries(named.filter(([, id]) => id !== undefined));
+  const named = STORE_PARTS.flatMap((part) => {
+    const id = statefulSetOf(observed, part)?.metadata.annotations?.[STORE_REVISION_ANNOTATION];
+    return id === undefined ? [] : [[part, id] as const];
+  });
+  return Object.fromEntries(named);
 }
 
 /** Stores whose settings or volume are changed. */
@@ -118,13 +122,21 @@ function changedStores(actions: readonly Action[]): readonly StorePart[] {
 
 /** In the form of earlier versions of Davit where they know it: the pods of all parts are of one revision. */
 function withShared(draft: AppRevision, shared: Ids, stores: Ids): AppRevision {
-  const ids = rolesOf(draft.spec.resolved).map((role) => shared[role]);
+  const ids = partsOf(draft.spec.resolved).map((part) => ownValue(shared, part));
   const [podsOf] = ids;
   const isOne = podsOf !== undefined && ids.every((id) => id === podsOf) && Object.keys(stores).length === 0;
   if (!isOne) return withIds(draft, { ...shared, ...stores });
   return { ...draft, spec: { ...draft.spec, resolved: { ...draft.spec.resolved, podsOf } } };
 }
 
-function withIds(draft: AppRevision, podsOfParts: Ids): AppRevision {
-  return { ...draft, spec: { ...draft.spec, resolved: { ...draft.spec.resolved, podsOfParts } } };
+function withIds(draft: AppRevision, ids: Ids): AppRevision {
+  const [parts, workers] = [false, true].map((isNamed) =>
+    Object.fromEntries(Object.entries(ids).filter(([part]) => isWorker(part) === isNamed)),
+  );
+  const resolved: Resolved = {
+    ...draft.spec.resolved,
+    podsOfParts: { ...parts },
+    ...(Object.keys(workers ?? {}).length > 0 && { podsOfWorkers: { ...workers } }),
+  };
+  return { ...draft, spec: { ...draft.spec, resolved } };
 }

@@ -3,7 +3,7 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { COMPONENT_LABEL, IMAGE_COMPONENTS, TASK, VARIABLES_LABEL } from '../../schema/meta.ts';
+import { COMPONENT_LABEL, STORE_PARTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
 import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
@@ -126,13 +126,7 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
   );
   return [
     ['its address', ours.filter((child) => ADDRESS_KINDS.has(child.kind))],
-    [
-      'its workloads',
-      [
-        ...ours.filter((child) => hasImage(componentOf(child))),
-        ...[...IMAGE_COMPONENTS, TASK].flatMap((component) => podsWith(observed, component)),
-      ],
-    ],
+    ['its workloads', [...ours.filter((child) => hasImage(componentOf(child))), ...podsWhere(observed, hasImage)]],
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
     ['PostgreSQL', database],
     ['the PostgreSQL volume and password', keepsDatabase ? [] : ours.filter(isData)],
@@ -148,9 +142,16 @@ function componentOf(child: KubeObject): string | undefined {
 }
 
 function hasImage(component: string | undefined): boolean {
-  return [...IMAGE_COMPONENTS, TASK].some((one) => one === component);
+  return component !== undefined && !STORE_PARTS.some((store) => store === component);
 }
 
-function podsWith({ pods }: Pick<ObservedChildren, 'pods'>, component: string): readonly KubeObject[] {
-  return pods.filter((pod) => componentOf(pod) === component && isControlled(pod));
+function podsWith(observed: Pick<ObservedChildren, 'pods'>, component: string): readonly KubeObject[] {
+  return podsWhere(observed, (one) => one === component);
+}
+
+function podsWhere(
+  { pods }: Pick<ObservedChildren, 'pods'>,
+  isMeant: (component: string | undefined) => boolean,
+): readonly KubeObject[] {
+  return pods.filter((pod) => isMeant(componentOf(pod)) && isControlled(pod));
 }

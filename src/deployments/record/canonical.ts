@@ -9,6 +9,7 @@ const MAPS: ReadonlySet<string> = new Set([
   'resourceSpec',
   'runtime',
   'envNames',
+  'workers',
   ...ROLES,
   'migrate',
   'labels',

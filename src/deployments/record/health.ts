@@ -2,7 +2,9 @@
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { type ImageComponent, runsOnce } from '../../schema/meta.ts';
-import { heartbeatAgeOf } from '../../schema/runtime-part.ts';
+import { heartbeatAgeOf, type RuntimePart } from '../../schema/runtime-part.ts';
+import { isWorker } from '../../schema/worker-parts.ts';
+import { runtimeOf } from './parts.ts';
 
 /** Either of `command` and `heartbeat` takes the place of a request for `path`. */
 export interface Health {
@@ -15,6 +17,8 @@ export interface Health {
   readonly periodSeconds: number;
   readonly timeoutSeconds: number;
   readonly failureThreshold: number;
+  /** Nothing is asked: a pod can work while its container runs. */
+  readonly none?: true;
   /** Whether failures restart the container. */
   readonly restarts: boolean;
 }
@@ -24,7 +28,7 @@ export interface Health {
  * of a file start a program each time, so they are run less often and have more time.
  */
 export function healthOf({ requested, resolved }: AppRevision['spec'], component: ImageComponent): Health {
-  const own = (!runsOnce(component) && requested.runtime?.[component]) || {};
+  const own = (!runsOnce(component) && runtimeOf(requested.runtime, component)) || {};
   const { port, healthPath, healthCommand, heartbeatFile: file } = own;
   const [periodSeconds, timeoutSeconds] = healthCommand || file !== undefined ? [10, 10] : [5, 3];
   return {
@@ -36,5 +40,12 @@ export function healthOf({ requested, resolved }: AppRevision['spec'], component
     timeoutSeconds: own.healthTimeoutSeconds ?? timeoutSeconds,
     failureThreshold: own.healthFailureThreshold ?? 3,
     restarts: own.healthRestart === true,
+    ...(asksNothing(component, own) && { none: true as const }),
   };
+}
+
+/** A worker that names neither a port nor a health has no port that could be asked. */
+function asksNothing(component: string, own: Readonly<RuntimePart>): boolean {
+  const { port, healthPath, healthCommand, heartbeatFile } = own;
+  return isWorker(component) && (port ?? healthPath ?? healthCommand ?? heartbeatFile) === undefined;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { aSpec } from '../../../test/support/builders.ts';
 import type { Container, ResourceSpec } from '../../schema/resource-spec.ts';
 import { Settings } from '../../schema/settings.ts';
-import { type Excess, limitViolations, missingExternal } from './limits.ts';
+import { type Excess, limitViolations, missingExternal, workerViolations } from './limits.ts';
 import { resolve } from './resolve.ts';
 
 const LIMITS = { cpu: 2, memoryMb: 1024, scale: 4, storageGi: 5 };
@@ -118,4 +118,24 @@ it('names the variables that are missing where the platform makes no databases',
   expect(missingExternal(['POSTGRES_URI_CUSTOM', 'REDIS_URI_CUSTOM'], undefined)).toEqual([]);
   expect(missingExternal([], { database: 'none' })).toEqual(['redis']);
   expect(missingExternal(['REDIS_URI_CUSTOM'], { database: 'none' })).toEqual([]);
+});
+
+describe('named workers', () => {
+  const limits = Settings.parse({ limits: { cpu: 2, memoryMb: 1024, scale: 4 } }).limits;
+  const sidecars = [{ name: 'a', resources: { requests: { cpu: '1.5' } } }];
+  it.each<{ name: string; worker: object; before?: object; spec?: object; want: string[] }>([
+    { name: 'at the limit', worker: { cpu: 2, memoryMb: 1024, maxScale: 4 }, want: [] },
+    { name: 'above it', worker: { cpu: 2.5, maxScale: 5 }, want: ['mailer.cpu 2', 'mailer.maxScale 4'] },
+    { name: 'above it, and so before', worker: { maxScale: 9 }, before: { maxScale: 9 }, want: [] },
+    { name: 'another value above it', worker: { maxScale: 8 }, before: { maxScale: 9 }, want: ['mailer.maxScale 4'] },
+    { name: 'with the sidecars', worker: { cpu: 1 }, spec: { sidecars }, want: ['mailer.cpu 2'] },
+    { name: 'less than they have', worker: { cpu: 0.5 }, spec: { sidecars }, want: [] },
+  ])('$name', ({ worker, before, spec = {}, want }) => {
+    const of = (mailer: object): Parameters<typeof workerViolations>[0] => ({
+      runtime: { workers: { mailer } },
+      resourceSpec: spec,
+    });
+    const found = workerViolations(of(worker), limits, before && of(before));
+    expect(found.map(({ worker: name, field, most }) => `${name}.${field} ${most}`)).toEqual(want);
+  });
 });

@@ -1,12 +1,13 @@
 // The platform's limits for records, in addition to the bounds of the schema. The chart's policy davit-limits has the same rules
 // for kubectl, by charts/davit/files/admission-rules.json.
 
-import { asArray, asObject } from '../../lib/json-value.ts';
+import { asArray, asObject, ownValue } from '../../lib/json-value.ts';
 import { EXTERNAL_VARIABLES, ROLES, STORE_PARTS, type StorePart } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
 import { NUMBER_FIELDS, numberField } from '../../schema/resource-spec.ts';
 import { doesWithout, type Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
+import { asWorkers } from '../../schema/workers.ts';
 
 type Limits = Settings['limits'];
 type Parts = Readonly<Record<string, unknown>>;
@@ -99,6 +100,52 @@ function* sumExcesses(spec: Parts, limits: Limits, before: Parts): Generator<Exc
     if (exceeds(sumOf(spec), most * UNITS[limit], sumOf(before))) yield { field, of: SUM_WITH_SIDECARS, most };
   }
 }
+
+/** The same of the named workers: their numbers, and the sums of their pods with the sidecars of the record. */
+export function workerViolations(
+  { runtime, resourceSpec }: Asked,
+  limits: Limits,
+  before: Asked = {},
+): (Excess & { readonly worker: string })[] {
+  const workersBefore = asWorkers(before.runtime);
+  return Object.entries(asWorkers(runtime)).flatMap(([worker, asked]) => {
+    const had = ownValue(workersBefore, worker) ?? {};
+    return WORKER_FIELDS.flatMap(({ field, limit, kind, resource }) => {
+      const most = limits[limit];
+      const value = asked[field];
+      if (most === undefined || typeof value !== 'number') return [];
+      if (value > most) return value === had[field] ? [] : [{ worker, field, most }];
+      if (kind === undefined) return [];
+      const sumOf = (numbers: Parts, pod: unknown): number =>
+        typeof numbers[field] === 'number'
+          ? Number(numbers[field]) * UNITS[resource === 'cpu' ? 'cpu' : 'memoryMb'] +
+            beside(asObject(pod), kind, resource)
+          : 0;
+      const isOver = exceeds(
+        sumOf(asked, resourceSpec),
+        most * UNITS[resource === 'cpu' ? 'cpu' : 'memoryMb'],
+        sumOf(had, before.resourceSpec),
+      );
+      return isOver ? [{ worker, field, of: SUM_WITH_SIDECARS, most }] : [];
+    });
+  });
+}
+
+/** `sourceConfig` of a record, or of a request, whose fields may have wrong types. */
+interface Asked {
+  readonly runtime?: unknown;
+  readonly resourceSpec?: unknown;
+}
+
+/** The limited numbers of a worker, and what its containers share of them. */
+export const WORKER_FIELDS = [
+  { field: 'cpu', limit: 'cpu', kind: 'requests', resource: 'cpu' },
+  { field: 'cpuLimit', limit: 'cpu', kind: 'limits', resource: 'cpu' },
+  { field: 'memoryMb', limit: 'memoryMb', kind: 'requests', resource: 'memory' },
+  { field: 'memoryLimitMb', limit: 'memoryMb', kind: 'limits', resource: 'memory' },
+  { field: 'minScale', limit: 'scale', kind: undefined, resource: undefined },
+  { field: 'maxScale', limit: 'scale', kind: undefined, resource: undefined },
+] as const;
 
 function exceeds(asked: number, most: number, before: number): boolean {
   return asked > most + ROUNDING && asked > before;

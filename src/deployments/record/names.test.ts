@@ -39,7 +39,7 @@ function everyName(record: string, revision: string, variables: string): string[
 }
 
 it('names every part of a record', () => {
-  const { revision, longRevision, migration, task, variables, ...fixed } = names('shop');
+  const { revision, longRevision, migration, part, task, variables, ...fixed } = names('shop');
   expect(fixed).toEqual({
     server: 'shop',
     service: 'shop',
@@ -53,7 +53,6 @@ it('names every part of a record', () => {
     postgresService: 'shop--postgres',
     postgresSecret: 'shop--postgres',
     postgresClaim: 'shop--postgres',
-    disruptionBudget: 'shop',
     networkPolicies: { server: 'shop--server', postgres: 'shop--postgres', redis: 'shop--redis' },
     address: 'shop',
     certificate: 'shop--tls',
@@ -63,6 +62,12 @@ it('names every part of a record', () => {
   expect(longRevision('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--0f8fad5bd9cb469f');
   expect(migration('0F8FAD5B-d9cb-469f-a165-70867728950e')).toBe('shop--migrate-0f8fad5b');
   expect(task('clean')).toBe('shop--clean');
+  expect(['server', 'queue', 'scheduler', 'constructor'].map(part)).toEqual([
+    'shop',
+    'shop--queue',
+    'shop--scheduler',
+    'shop--constructor',
+  ]);
   expect(variables('x7k2')).toBe('shop--vars-x7k2');
 });
 
@@ -75,6 +80,7 @@ it('makes DNS labels of at most 63 characters, for StatefulSets of at most 52', 
       }
       expect(names(record).redis.length).toBeLessThanOrEqual(52);
       expect(names(record).postgres.length).toBeLessThanOrEqual(52);
+      expect(names(record).part(`w${'x'.repeat(39)}`).length).toBeLessThanOrEqual(52);
     }),
   );
 });
@@ -103,7 +109,7 @@ it('keeps kinds of the same record apart: no Secret is named like another', () =
       expect(new Set([made.postgresSecret, made.redisSecret, made.certificate, made.variables(variables)]).size).toBe(
         4,
       );
-      const deployments = [made.server, made.queue, made.orchestrator, made.executor];
+      const deployments = [made.server, made.queue, made.orchestrator, made.executor, made.part('mailer')];
       expect(new Set(deployments).size).toBe(deployments.length);
     }),
   );

@@ -1,7 +1,10 @@
 // All names derived from a record's name. Children are named `<name>--<part>`. A record's name does not contain `--`, so no
 // two records have a child of the same name.
 
-const LONGEST_CRON_JOB = 52;
+import { isRole } from '../../schema/worker-parts.ts';
+
+/** Jobs of a CronJob have numbers after its name, and pods of a StatefulSet a label with its name and a hash. */
+const LONGEST_NAME = 52;
 
 export interface Names {
   /** Deployment of the main service. */
@@ -18,8 +21,6 @@ export interface Names {
   readonly postgresService: string;
   readonly postgresSecret: string;
   readonly postgresClaim: string;
-  /** PodDisruptionBudget of the main service. */
-  readonly disruptionBudget: string;
   readonly networkPolicies: { readonly server: string; readonly postgres: string; readonly redis: string };
   /** Ingress or HTTPRoute. */
   readonly address: string;
@@ -28,6 +29,8 @@ export interface Names {
   readonly tracingProject: string;
   /** Job that migrates for the revision of this id (a uuid). */
   migration(id: string): string;
+  /** Workload of a role, or of the worker of this name, at most 52 characters. */
+  part(part: string): string;
   /** CronJob of the task of this name, at most 52 characters. */
   task(name: string): string;
   /** Name of the AppRevision of this id (a uuid). */
@@ -41,13 +44,14 @@ export interface Names {
 /** The names of all children of the record `recordName` (1 to 40 characters, no `--`). Each is a DNS label. */
 export function names(recordName: string): Names {
   const redis = `${recordName}--redis`;
+  const queue = `${recordName}--queue`;
+  const orchestrator = `${recordName}--orchestrator`;
+  const executor = `${recordName}--executor`;
+  const ofRoles = { server: recordName, queue, orchestrator, executor };
   const postgres = `${recordName}--postgres`;
   return {
-    server: recordName,
+    ...ofRoles,
     service: recordName,
-    queue: `${recordName}--queue`,
-    orchestrator: `${recordName}--orchestrator`,
-    executor: `${recordName}--executor`,
     redis,
     redisService: redis,
     redisSecret: redis,
@@ -55,12 +59,12 @@ export function names(recordName: string): Names {
     postgresService: postgres,
     postgresSecret: postgres,
     postgresClaim: postgres,
-    disruptionBudget: recordName,
     networkPolicies: { server: `${recordName}--server`, postgres, redis },
     address: recordName,
     certificate: `${recordName}--tls`,
     tracingProject: recordName,
     migration: (id) => `${recordName}--migrate-${id.slice(0, 8).toLowerCase()}`,
+    part: (part) => (isRole(part) ? ofRoles[part] : shortened(`${recordName}--${part}`)),
     task: (name) => shortened(`${recordName}--${name}`),
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
     longRevision: (id) => `${recordName}--${id.replaceAll('-', '').slice(0, 16).toLowerCase()}`,
@@ -68,13 +72,13 @@ export function names(recordName: string): Names {
   };
 }
 
-/** A CronJob's name leaves room for the numbers of its Jobs. A checksum tells one that is cut from others. */
+/** A checksum tells a name that is cut from others. */
 function shortened(name: string): string {
-  if (name.length <= LONGEST_CRON_JOB) return name;
+  if (name.length <= LONGEST_NAME) return name;
   let sum = 0x811c9dc5;
   for (const letter of name) sum = Math.imul(sum ^ letter.charCodeAt(0), 0x01000193) >>> 0;
   const digits = sum.toString(16).padStart(8, '0');
-  return `${name.slice(0, LONGEST_CRON_JOB - 9)}-${digits}`;
+  return `${name.slice(0, LONGEST_NAME - 9)}-${digits}`;
 }
 
 /** The name that a revision gets. `isTaken`: whether another revision of the record has a name, to which the controller then adds digits. */

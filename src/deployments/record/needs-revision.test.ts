@@ -41,6 +41,23 @@ it.each<{ name: string; before?: Partial<AppDeploymentSpec>; after: Partial<AppD
     needed: true,
   },
   { name: 'no plain variables instead of none', after: { sourceConfig: { env: [] } }, needed: false },
+  {
+    name: 'a worker',
+    after: { sourceConfig: { runtime: { workers: { constructor: { command: ['work'] } } } } },
+    needed: true,
+  },
+  {
+    name: 'the scale of a worker',
+    before: { sourceConfig: { runtime: { workers: { mailer: { command: ['work'] } } } } },
+    after: { sourceConfig: { runtime: { workers: { mailer: { command: ['work'], minScale: 2, maxScale: 3 } } } } },
+    needed: false,
+  },
+  {
+    name: 'the size of a worker',
+    before: { sourceConfig: { runtime: { workers: { mailer: { command: ['work'] } } } } },
+    after: { sourceConfig: { runtime: { workers: { mailer: { command: ['work'], cpu: 2 } } } } },
+    needed: true,
+  },
   { name: 'the minimum', after: { sourceConfig: { resourceSpec: { minScale: 2 } } }, needed: false },
   { name: 'the maximum', after: { sourceConfig: { resourceSpec: { maxScale: 5 } } }, needed: false },
   { name: 'a scale of zero', after: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } }, needed: false },

@@ -4,6 +4,8 @@
 import type { Requested } from '../../schema/app-revision.ts';
 import type { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Runtime } from '../../schema/runtime.ts';
+import { workerIn, workerNames } from '../../schema/worker-parts.ts';
+import type { RuntimeWorker } from '../../schema/workers.ts';
 
 type Numbers = Readonly<Partial<ResourceSpec>>;
 type Requests = Readonly<Pick<Requested, 'resourceSpec' | 'runtime'>>;
@@ -55,7 +57,7 @@ export function withoutScale<T extends Requests>(requested: T): T & { readonly p
   return {
     ...(rest as T),
     ...(sizes.length > 0 && { resourceSpec: Object.fromEntries(sizes) }),
-    ...(runtime && { runtime: withPerPod(runtime, undefined) }),
+    ...(runtime && { runtime: withWorkers(withPerPod(runtime, undefined), withoutNumbers) }),
     parts: SCALED_PARTS.filter((part) => asksForPart(part, resourceSpec)),
   };
 }
@@ -73,7 +75,11 @@ export function withScaleOf(old: Requests, now: Requests): Requests {
   const [before, after] = [runtime?.queueDepth, now.runtime?.queueDepth];
   return {
     ...(fields.length > 0 && { resourceSpec: Object.fromEntries(fields) }),
-    ...(runtime && { runtime: before && after ? withPerPod(runtime, after.perPod) : runtime }),
+    ...(runtime && {
+      runtime: withWorkers(before && after ? withPerPod(runtime, after.perPod) : runtime, (worker, name) =>
+        scaledAs(worker, workerIn(now.runtime, name)),
+      ),
+    }),
   };
 }
 
@@ -81,4 +87,41 @@ function withPerPod(runtime: Runtime, perPod: number | undefined): Runtime {
   if (!runtime.queueDepth) return runtime;
   const { perPod: _before, ...queueDepth } = runtime.queueDepth;
   return { ...runtime, queueDepth: { ...queueDepth, ...(perPod !== undefined && { perPod }) } };
+}
+
+function withWorkers(
+  runtime: Runtime,
+  change: (worker: Readonly<RuntimeWorker>, name: string) => RuntimeWorker,
+): Runtime {
+  if (!runtime.workers) return runtime;
+  const workers = Object.entries(runtime.workers).map(([name, worker]) => [name, change(worker, name)] as const);
+  return { ...runtime, workers: Object.fromEntries(workers) };
+}
+
+function withoutNumbers({ minScale: _least, maxScale: _most, ...worker }: Readonly<RuntimeWorker>): RuntimeWorker {
+  return worker;
+}
+
+/** With the scale of another worker of the name. One that was, or becomes, a singleton has a scale of its own. */
+function scaledAs(worker: Readonly<RuntimeWorker>, now: Readonly<RuntimeWorker> | undefined): RuntimeWorker {
+  if (now === undefined || (now.singleton === true) !== (worker.singleton === true)) return worker;
+  const { minScale, maxScale } = now;
+  return {
+    ...withoutNumbers(worker),
+    ...(minScale !== undefined && { minScale }),
+    ...(maxScale !== undefined && { maxScale }),
+  };
+}
+
+/** Whether all workers that both have ask for the same scale. */
+export function sameWorkerScales(a: Readonly<Runtime> | undefined, b: Readonly<Runtime> | undefined): boolean {
+  return workerNames(a).every((name) => sameWorkerScale(workerIn(a, name), workerIn(b, name)));
+}
+
+export function sameWorkerScale(
+  one: Readonly<RuntimeWorker> | undefined,
+  other: Readonly<RuntimeWorker> | undefined,
+): boolean {
+  if (one === undefined || other === undefined) return true;
+  return one.minScale === other.minScale && one.maxScale === other.maxScale;
 }

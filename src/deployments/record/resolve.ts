@@ -5,8 +5,9 @@ import { type AppDeploymentSpec, deploymentTypeMeant, type SecretReference } fro
 import type { Resolved, Scaled, Sized } from '../../schema/app-revision.ts';
 import { type Component, EXTERNAL_VARIABLES, type StorePart } from '../../schema/meta.ts';
 import { type Measure, NUMBER_FIELDS, type ResourceSpec } from '../../schema/resource-spec.ts';
-import { doesWithout } from '../../schema/runtime.ts';
+import { doesWithout, type Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
+import { workerNames, workerScale } from '../../schema/worker-parts.ts';
 import { usesRegistry } from './build-source.ts';
 import { fromRegistry } from './image.ts';
 import { PULL_SECRET } from './names.ts';
@@ -62,6 +63,7 @@ export function resolve(
     ...(asksForPart('queue', given) && { queue: within(bent(queue, server), queue, limits) }),
     ...(asksForPart('orchestrator', given) && { orchestrator: scaledPart('orchestrator') }),
     ...(anySet(given, 'executor') && { executor: within(sized(executor, sizes.server), executor, limits) }),
+    ...(workerNames(runtime).length > 0 && { workers: resolvedWorkers(runtime, sizes.server, limits) }),
     ...(hasOwn('postgres') && {
       postgres: {
         ...within(sized(database, sizes.postgres), database, limits),
@@ -83,6 +85,23 @@ export function resolve(
 function withApi({ http: { podCaConfigMap: caConfigMap, ...http } }: Settings): Pick<Resolved, 'api'> {
   const url = http.podUrl ?? http.publicUrl;
   return url === undefined ? {} : { api: { url, ...(caConfigMap !== undefined && { caConfigMap }) } };
+}
+
+type Workers = NonNullable<Resolved['workers']>;
+
+/** A worker has the size that the main service has by default, and one pod. */
+function resolvedWorkers(
+  { workers = {} }: Readonly<Runtime> = {},
+  defaults: Readonly<Scaled>,
+  limits: Settings['limits'],
+): Workers {
+  const entries = Object.entries(workers).map(([name, worker]) => {
+    const { singleton, cpu, cpuLimit, memoryMb, memoryLimitMb, minScale, maxScale } = worker;
+    const asked = { cpu, cpuLimit, memoryMb, memoryLimitMb, minScale, maxScale };
+    const own = { ...sized(asked, defaults), ...workerScale(worker) };
+    return [name, { ...within(own, asked, limits), ...(singleton === true && { singleton }) }] as const;
+  });
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The Secret that Davit keeps in the namespace of every tenant whose images are in the platform's registry. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { aSpec, SETTINGS } from '../../../test/support/builders.ts';
 import type { ResourceSpec } from '../../schema/resource-spec.ts';
 import { resolve } from './resolve.ts';
-import { autoscaledRoles, raisedMinimums, scaleOf } from './scale.ts';
+import { autoscaledParts, raisedMinimums, scaleOf } from './scale.ts';
 
 function resolved(resourceSpec: ResourceSpec): ReturnType<typeof resolve> {
   return resolve(aSpec({ sourceConfig: { resourceSpec } }), SETTINGS);
@@ -73,13 +73,13 @@ describe('scaleOf', () => {
 });
 
 it('names the roles that are autoscaled', () => {
-  expect(autoscaledRoles(resolved({ maxScale: 3, queueCpu: 1, orchestratorMaxScale: 2, executorCpu: 1 }))).toEqual([
+  expect(autoscaledParts(resolved({ maxScale: 3, queueCpu: 1, orchestratorMaxScale: 2, executorCpu: 1 }))).toEqual([
     'server',
     'queue',
     'orchestrator',
   ]);
-  expect(autoscaledRoles(resolved({}))).toEqual([]);
-  expect(autoscaledRoles(resolved({ minScale: 0, maxScale: 0, queueMaxScale: 4 }))).toEqual([]);
+  expect(autoscaledParts(resolved({}))).toEqual([]);
+  expect(autoscaledParts(resolved({ minScale: 0, maxScale: 0, queueMaxScale: 4 }))).toEqual([]);
 });
 
 it.each([

@@ -1,14 +1,17 @@
 // Revisions that share pods: a part whose pods would be those that run already, but for their id, keeps them.
 
+import { ownValue } from '../../lib/json-value.ts';
 import type { AppRevision, Resolved } from '../../schema/app-revision.ts';
-import { type ImageComponent, runsOnce, type StorePart } from '../../schema/meta.ts';
+import type { ImageComponent, StorePart } from '../../schema/meta.ts';
+import { isRole } from '../../schema/worker-parts.ts';
 
 type Snapshot = { readonly spec: { readonly id: string; readonly resolved: Readonly<Resolved> } };
 
 /** The id on the pods of a part of a revision: that of the revision for which they were started. */
 export function podsIdOf({ spec }: Snapshot, part: ImageComponent): string {
-  const { podsOf, podsOfParts } = spec.resolved;
-  return (runsOnce(part) ? undefined : podsOfParts?.[part]) ?? podsOf ?? spec.id;
+  const { podsOf, podsOfParts = {}, podsOfWorkers = {} } = spec.resolved;
+  const own = isRole(part) ? podsOfParts[part] : ownValue(podsOfWorkers, part);
+  return own ?? podsOf ?? spec.id;
 }
 
 /** Whether the pods of a part were started for another revision, and are those of this one too. */

@@ -4,6 +4,7 @@
 import { ownValue } from '../../lib/json-value.ts';
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../../schema/app-revision.ts';
+import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { type Commit, commitOf, commitWordsOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
@@ -127,7 +128,7 @@ export function wantedRevision(
     { ...data, ...imageOfDatabase(own) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
   );
-  const { podsOf: _shared, podsOfParts: _ofParts, ...values } = resolved;
+  const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, ...values } = resolved;
   const runs = resolved.image ?? image;
   const requestedBy = isPush ? undefined : revisionRequesterOf(record, own);
   const branchCommit = runs !== undefined && commit !== undefined ? branchCommitOf(own) : undefined;
@@ -193,10 +194,18 @@ function specCommitOf(spec: AppRevisionSpec): Commit | undefined {
 function changesSizesAlone(requested: Requested, before: Requested): boolean {
   const valuesOf = ({ resourceSpec = {}, deploymentType: _preset, tasks: _tasks, ...rest }: Requested): unknown => {
     const others = Object.entries(resourceSpec).filter(([, value]) => typeof value !== 'number');
-    const { parts: _parts, ...values } = withoutScale({ ...rest, resourceSpec: Object.fromEntries(others) });
-    return values;
+    const { parts: _parts, runtime, ...values } = withoutScale({ ...rest, resourceSpec: Object.fromEntries(others) });
+    return { ...values, runtime: withoutWorkerSizes(runtime) };
   };
   return !sameRequested(requested, before) && sameJson(valuesOf(canonical(requested)), valuesOf(canonical(before)));
+}
+
+function withoutWorkerSizes({ workers = {}, ...runtime }: Readonly<Runtime> = {}): Runtime {
+  const unsized = Object.entries(workers).map(
+    ([name, { cpu: _cpu, cpuLimit: _cpuLimit, memoryMb: _memory, memoryLimitMb: _memoryLimit, ...worker }]) =>
+      [name, worker] as const,
+  );
+  return { ...runtime, workers: Object.fromEntries(unsized) };
 }
 
 /** A commit that nobody has asked for yet, and its number among the pushes of this generation. */

@@ -98,10 +98,14 @@ const MERGED: ReadonlySet<string> = new Set([
   ...Object.keys(RUNTIME_PARTS).map((part) => `body.source_config.runtime.${snake(part)}`),
 ]);
 
+const WORKERS = 'body.source_config.runtime.workers';
+
 function isMerged(loc: readonly (string | number)[]): boolean {
   // A variable of a list: null as its value removes it (secrets_mode merge), or is an error.
   const isVariable = loc.length === 3 && loc[1] === 'secrets';
-  return isVariable || (loc.length <= 4 && MERGED.has(loc.join('.')));
+  // A map of workers, and each of them.
+  const isOfWorkers = loc.length <= 5 && loc.slice(0, 4).join('.') === WORKERS;
+  return isVariable || isOfWorkers || (loc.length <= 4 && MERGED.has(loc.join('.')));
 }
 
 /**

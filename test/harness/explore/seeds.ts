@@ -12,14 +12,14 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'READY asks for no ready pod': bug(
     'rollouts',
     'src/deployments/assess/workloads.ts',
-    "return (deploymentOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;",
+    "return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;",
     'return true;',
   ),
 
   'a revision without an image rolls': bug(
     'builds',
     'src/deployments/plan-children.ts',
-    "const isWaiting = !isBuilt && (running ?? deploymentOf(observed, 'server')) !== undefined;",
+    "const isWaiting = !isBuilt && (running ?? workloadOf(observed, 'server')) !== undefined;",
     'const isWaiting = false; if (!isBuilt) return { ...plan(render(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)), observed), lost: [] };',
   ),
   'volumes are pruned': bug(
@@ -106,8 +106,8 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'autoscalers are never pruned': bug(
     'autoscaling',
     'src/deployments/plan/plan.ts',
-    'if (!prunes.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
-    "if (child.kind === 'HorizontalPodAutoscaler' || child.kind === 'ScaledObject' || !prunes.has(child.kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;",
+    'if (!prunes.has(kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
+    "if (child.kind === 'HorizontalPodAutoscaler' || child.kind === 'ScaledObject' || !prunes.has(kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;",
   ),
 };
 

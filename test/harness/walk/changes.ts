@@ -82,6 +82,12 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
     [{ name: 'clean', schedule: '@hourly', timeZone: 'Etc/UTC', command: ['clean'], concurrency: 'replace' }],
     [{ name: 'ask', command: ['ask'], timeoutSeconds: 60 }],
   ],
+  workers: [
+    { mailer: { command: ['mail'] } },
+    { mailer: { command: ['mail'], singleton: true } },
+    { mailer: { command: ['mail', '--fast'], heartbeatFile: '/tmp/alive', maxScale: 0 } },
+    { scheduler: { command: ['tick'], singleton: true }, constructor: { args: ['build'], minScale: 2, maxScale: 5 } },
+  ],
   queueDepth: [{ query: 'SELECT 1' }, { query: 'SELECT 2', perPod: 5 }],
   migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],
   preStop: [{ sleep: { seconds: 1 } }, { sleep: { seconds: 60 } }, { exec: { command: ['drain'] } }],
@@ -205,6 +211,7 @@ export const FIELDS = changedFields(structuralSchema(AppDeploymentSpec), []);
 /** Fields that decide which kinds of children there are. Each new field of a schema would otherwise make them rarer. */
 const DECISIVE: ReadonlySet<string> = new Set([
   'sourceConfig.runtime.queueDepth',
+  'sourceConfig.runtime.workers',
   'sourceConfig.resourceSpec.maxScale',
   'sourceConfig.resourceSpec.queueMaxScale',
   'sourceConfig.tasks',

@@ -102,7 +102,7 @@ it('the walk changes every field of a spec but those that it says it leaves alon
   expect(FIELDS.length).toBeGreaterThan(40);
 });
 
-const SEED = Number(process.env['DAVIT_WALK_SEED'] ?? 20_260_219);
+const SEED = Number(process.env['DAVIT_WALK_SEED'] ?? 20_260_235);
 const CHANGES = fc.sample(aChange(), { numRuns: WALKS * STEPS, seed: SEED });
 
 // Each walk is a test of its own: what it has started is let go at its end.

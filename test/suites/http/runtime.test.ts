@@ -19,6 +19,7 @@ const RUNTIME = {
   queue: { args: ['worker'], port: 2027, health_path: '/live', pre_stop: { exec: { command: ['drain'] } } },
   migrate: { command: ['migrate'], timeout_seconds: 60 },
   queue_depth: { query: 'SELECT 1', per_pod: 5 },
+  workers: { mailer: { command: ['mail'], max_scale: 2 }, 'scheduler-1': { args: ['tick'], singleton: true } },
   env_names: { DATABASE_URL: 'postgres_uri', WORKER_COUNT: 'jobs' },
   without: ['N_JOBS_PER_WORKER'],
 };
@@ -29,6 +30,7 @@ const STORED = {
   queue: { args: ['worker'], port: 2027, healthPath: '/live', preStop: { exec: { command: ['drain'] } } },
   migrate: { command: ['migrate'], timeoutSeconds: 60 },
   queueDepth: { query: 'SELECT 1', perPod: 5 },
+  workers: { mailer: { command: ['mail'], maxScale: 2 }, 'scheduler-1': { args: ['tick'], singleton: true } },
   envNames: { DATABASE_URL: 'postgres_uri', WORKER_COUNT: 'jobs' },
   without: ['N_JOBS_PER_WORKER'],
 };
@@ -41,6 +43,22 @@ const NO_HEALTH = {
   health_failure_threshold: null,
   health_restart: null,
 };
+const NO_WORKER = {
+  command: null,
+  args: null,
+  port: null,
+  health_path: null,
+  ...NO_HEALTH,
+  termination_grace_period_seconds: null,
+  pre_stop: null,
+  min_scale: null,
+  max_scale: null,
+  singleton: null,
+  cpu: null,
+  cpu_limit: null,
+  memory_mb: null,
+  memory_limit_mb: null,
+};
 const SHOWN = {
   api_token: null,
   postgres_uri_scheme: null,
@@ -52,6 +70,10 @@ const SHOWN = {
   migrate: { ...RUNTIME.migrate, args: null },
   orchestrator: null,
   executor: null,
+  workers: {
+    mailer: { ...NO_WORKER, ...RUNTIME.workers.mailer },
+    'scheduler-1': { ...NO_WORKER, ...RUNTIME.workers['scheduler-1'] },
+  },
 };
 
 async function made(runtime?: object, more: object = {}): Promise<Answer> {
@@ -148,6 +170,27 @@ describe('a change', () => {
       without('queue'),
     ],
     ['an empty part', { queue: {} }, STORED],
+    [
+      'a field of a worker',
+      { workers: { mailer: { cpu: 2 } } },
+      { ...STORED, workers: { ...STORED.workers, mailer: { ...STORED.workers.mailer, cpu: 2 } } },
+    ],
+    [
+      'null in a worker',
+      { workers: { 'scheduler-1': { singleton: null, min_scale: 2 } } },
+      { ...STORED, workers: { ...STORED.workers, 'scheduler-1': { args: ['tick'], minScale: 2 } } },
+    ],
+    [
+      'null for a worker, and a new one that is called what every object inherits',
+      { workers: { mailer: null, constructor: { command: ['build'] } } },
+      {
+        ...STORED,
+        workers: { 'scheduler-1': STORED.workers['scheduler-1'], constructor: { command: ['build'] } },
+      },
+    ],
+    ['null for all workers', { workers: null }, without('workers')],
+    ['null for each of them', { workers: { mailer: null, 'scheduler-1': null } }, without('workers')],
+    ['no workers', { workers: {} }, STORED],
     ['another map', { env_names: { A: 'role' } }, { ...STORED, envNames: { A: 'role' } }],
     ['an empty map', { env_names: {} }, without('envNames')],
     ['another list', { without: ['PORT'] }, { ...STORED, without: ['PORT'] }],
@@ -158,6 +201,7 @@ describe('a change', () => {
         health_path: null,
         server: null,
         queue: null,
+        workers: null,
         migrate: null,
         queue_depth: null,
         env_names: null,
@@ -205,6 +249,31 @@ describe('a change', () => {
         {
           loc: ['body', 'source_config', 'runtime', 'server', 'pre_stop'],
           msg: 'the sleep of preStop must be shorter than terminationGracePeriodSeconds',
+          type: 'value_error',
+        },
+      ],
+    ]);
+  });
+
+  it('another scale of a worker asks for no revision', async () => {
+    const { body } = await made(RUNTIME);
+    const { status } = await patch(body.id, { workers: { mailer: { min_scale: 2, max_scale: 4 } } });
+    expect([status, stored().revisionSerial]).toEqual([200, 1]);
+    expect(stored().sourceConfig.runtime?.workers?.['mailer']).toMatchObject({ minScale: 2, maxScale: 4 });
+  });
+
+  it('a worker and a sidecar of one name are refused, whichever comes later', async () => {
+    const { body } = await made(RUNTIME);
+    const sidecars = [{ name: 'mailer', image: 'helper:1' }];
+    const answer = await facade.call('PATCH', `/v2/deployments/${body.id}`, {
+      source_config: { resource_spec: { sidecars } },
+    });
+    expect([answer.status, answer.body.detail]).toEqual([
+      422,
+      [
+        {
+          loc: ['body', 'source_config', 'runtime', 'workers', 'mailer'],
+          msg: 'a sidecar or init container has the name of this worker: rename one of them',
           type: 'value_error',
         },
       ],

@@ -8,11 +8,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { loadConfig } from '../../../src/app/config.ts';
 import { OLDEST_KUBERNETES } from '../../../src/app/preflight/preflight-checks.ts';
-import { limitViolations } from '../../../src/deployments/record/limits.ts';
+import { limitViolations, workerViolations } from '../../../src/deployments/record/limits.ts';
 import { withDefaults } from '../../../src/generate/crd-defaults.ts';
 import { customResourceDefinitions } from '../../../src/schema/crd.ts';
 import { ResourceSpec } from '../../../src/schema/resource-spec.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
+import { RuntimeWorker } from '../../../src/schema/workers.ts';
 import {
   type ChartRenderer,
   type Manifest,
@@ -206,7 +207,15 @@ describe('with other values', () => {
     const { validations } = named(manifests, 'ValidatingAdmissionPolicy', 'davit-limits')['spec'];
     const numbers = Object.keys(ResourceSpec.shape).map((field) => [field, 1e9]);
     const excesses = limitViolations(Object.fromEntries(numbers) as ResourceSpec, limits);
-    const messages = validations.map(({ message }: { message: string }) => message);
+    const all: string[] = validations.map(({ message }: { message: string }) => message);
+    const messages = all.filter((message) => !message.includes('of a worker'));
+    const worker = Object.fromEntries(Object.keys(RuntimeWorker.shape).map((field) => [field, 1e9]));
+    const ofWorkers = workerViolations({ runtime: { workers: { mailer: worker } } }, limits);
+    expect(all.filter((message) => message.includes('of a worker must')).toSorted()).toEqual(
+      ofWorkers.map(({ field, most }) => `${field} of a worker must be at most ${most} on this platform`).toSorted(),
+    );
+    // The request and the limit of each of two resources, with the sidecars.
+    expect(all.filter((message) => message.includes('of a worker:'))).toHaveLength(4);
     const isOfContainers = (message: string): boolean =>
       message.includes('with the sidecars') || message.includes('of a pod');
     expect(messages.filter((message: string) => !isOfContainers(message)).toSorted()).toEqual(

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { desiredChildren } from '../../../src/deployments/children/desired.ts';
-import { autoscaledRoles } from '../../../src/deployments/record/scale.ts';
+import { autoscaledParts } from '../../../src/deployments/record/scale.ts';
 import { scaledBy } from '../../../src/deployments/record/scaled.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
@@ -139,7 +139,7 @@ function withoutDigest(content: object): unknown {
 async function freshChildren(record: AppDeployment, made: AppRevision): Promise<Map<string, unknown>> {
   const settings = Settings.parse({});
   const revision = scaledBy(record.spec, made, settings);
-  const autoscaled = new Set(autoscaledRoles(revision.spec.resolved));
+  const autoscaled = new Set(autoscaledParts(revision.spec.resolved));
   const children = desiredChildren({ record, revision, tenantId: tenant.id, settings, autoscaled });
   const answers = await Promise.all(
     children.map(async (child) => {

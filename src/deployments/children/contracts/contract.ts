@@ -7,7 +7,7 @@ import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { AppRevision, Resolved, Scaled, Sized } from '../../../schema/app-revision.ts';
-import type { ImageComponent, Role } from '../../../schema/meta.ts';
+import type { ImageComponent } from '../../../schema/meta.ts';
 import type { Migrate } from '../../../schema/migrate.ts';
 import type { Task } from '../../../schema/tasks.ts';
 import type { Inputs } from '../inputs.ts';
@@ -16,10 +16,10 @@ import type { Manifest } from '../manifest.ts';
 export interface PodContract {
   readonly workload: (
     inputs: Inputs,
-    role: Role,
+    part: string,
     size: Readonly<Sized> | Readonly<Scaled>,
     image: string,
-  ) => Manifest<IDeployment>;
+  ) => Manifest<IDeployment> | Manifest<IStatefulSet>;
   readonly migration: (inputs: Inputs, migrate: Migrate, image: string) => Manifest<IJob>;
   readonly task: (inputs: Inputs, task: Task, schedule: string, image: string) => Manifest<ICronJob>;
   readonly postgres: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => Manifest<IStatefulSet>;
@@ -33,7 +33,7 @@ export interface PodParts {
   readonly env: (inputs: Inputs, component: ImageComponent) => IEnvVar[];
   readonly probes: (
     revision: AppRevision['spec'],
-    role: Role,
+    part: string,
   ) => Pick<IContainer, 'startupProbe' | 'readinessProbe' | 'livenessProbe'>;
 }
 

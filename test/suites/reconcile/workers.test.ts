@@ -1,0 +1,198 @@
+// Named workers: each is rolled alone, scaled without a revision, and removed with the last pod of its revision.
+
+import { expect, it } from 'vitest';
+import type { Workload } from '../../../src/deployments/assess/observed.ts';
+import { DEPLOYMENTS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/schema/meta.ts';
+import type { RuntimeWorker } from '../../../src/schema/workers.ts';
+import { aController } from '../../kit/memory/controller.ts';
+import { deleteRecord, edit, newestRevision, record, says } from '../../kit/memory/record.ts';
+import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aConverged, converge, takeDown } from './harness.ts';
+
+const SCHEDULER: RuntimeWorker = { command: ['scheduler'], singleton: true };
+const MAILER: RuntimeWorker = { command: ['mailer'] };
+const SPEC = { sourceConfig: { runtime: { workers: { scheduler: SCHEDULER, mailer: MAILER } } } };
+
+async function change(kube: FakeKube, workers: Record<string, object | null>, revises = true): Promise<void> {
+  const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + (revises ? 1 : 0);
+  await edit(kube, { spec: { sourceConfig: { runtime: { workers } }, revisionSerial } });
+}
+function workloads(kube: FakeKube): Workload[] {
+  return [...kube.objects<Workload>(DEPLOYMENTS), ...kube.objects<Workload>(STATEFUL_SETS)].filter(
+    ({ metadata }) => !/--(postgres|redis)$/.test(metadata.name),
+  );
+}
+/** The number of the revision whose id the template of each workload has. */
+function running(kube: FakeKube): Record<string, number> {
+  const ids = kube
+    .objects<AppRevision>(APP_REVISIONS)
+    .toSorted((a, b) => a.spec.deploymentGeneration - b.spec.deploymentGeneration)
+    .map(({ spec }) => spec.id);
+  return Object.fromEntries(
+    workloads(kube).map(({ kind, metadata, spec }) => [
+      `${kind} ${metadata.name}`,
+      ids.indexOf(spec?.template?.metadata?.labels?.[REVISION_LABEL] ?? '') + 1,
+    ]),
+  );
+}
+
+it('comes to rest with a workload for each, which the status shows, and another controller has nothing to do', async () => {
+  const { kube } = await aConverged(SPEC);
+  expect(running(kube)).toEqual({
+    'Deployment shop': 1,
+    'Deployment shop--mailer': 1,
+    'StatefulSet shop--scheduler': 1,
+  });
+  expect([says(kube, 'Ready'), record(kube).status?.workers]).toEqual([
+    'True Serving',
+    {
+      mailer: { minScale: 1, maxScale: 1, replicas: '1/1' },
+      scheduler: { minScale: 1, maxScale: 1, replicas: '1/1' },
+    },
+  ]);
+  const again = await aController(kube);
+  await again.reconcile();
+  expect(again.writes()).toEqual([]);
+});
+
+it('a changed worker is rolled alone', async () => {
+  const controller = await aConverged(SPEC);
+  await change(controller.kube, { mailer: { command: ['mailer', '--fast'] } });
+  await converge(controller);
+  expect(running(controller.kube)).toEqual({
+    'Deployment shop': 1,
+    'Deployment shop--mailer': 2,
+    'StatefulSet shop--scheduler': 1,
+  });
+  const { status } = record(controller.kube);
+  expect([says(controller.kube, 'Ready'), status?.latestRevisionId === status?.activeRevisionId]).toEqual([
+    'True Serving',
+    true,
+  ]);
+});
+
+it('a new worker starts alone, and a renamed one replaces the old one', async () => {
+  const controller = await aConverged(SPEC);
+  await change(controller.kube, { mailer: null, poster: MAILER });
+  await converge(controller);
+  expect(running(controller.kube)).toEqual({
+    'Deployment shop': 1,
+    'Deployment shop--poster': 2,
+    'StatefulSet shop--scheduler': 1,
+  });
+  expect(Object.keys(record(controller.kube).status?.workers ?? {}).toSorted()).toEqual(['poster', 'scheduler']);
+});
+
+it('the last worker goes when the revision without it is rolled out', async () => {
+  const controller = await aConverged({ sourceConfig: { runtime: { workers: { mailer: MAILER } } } });
+  await change(controller.kube, { mailer: null });
+  await converge(controller);
+  expect(Object.keys(running(controller.kube))).toEqual(['Deployment shop']);
+  expect(record(controller.kube).status).not.toHaveProperty('workers');
+});
+
+it('another scale takes effect at once, without a revision', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube } = controller;
+  await change(kube, { mailer: { minScale: 3 }, scheduler: { maxScale: 0 } }, false);
+  await converge(controller);
+  expect(kube.objects(APP_REVISIONS)).toHaveLength(1);
+  expect(Object.fromEntries(workloads(kube).map(({ metadata, spec }) => [metadata.name, spec?.replicas]))).toEqual({
+    shop: 1,
+    'shop--mailer': 3,
+    'shop--scheduler': 0,
+  });
+  expect(record(kube).status?.workers).toEqual({
+    mailer: { minScale: 3, maxScale: 3, replicas: '3/3' },
+    scheduler: { minScale: 0, maxScale: 0, replicas: '0/0' },
+  });
+});
+
+it('a scale that is asked for in a pause is not in force before its end', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube } = controller;
+  await edit(kube, { metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } });
+  await change(kube, { mailer: { minScale: 3 } }, false);
+  await controller.reconcile();
+  expect(record(kube).status?.workers?.['mailer']).toMatchObject({ minScale: 1, replicas: '1/1' });
+  await edit(kube, { metadata: { annotations: { [PAUSED_ANNOTATION]: null } } });
+  await converge(controller);
+  expect(record(kube).status?.workers?.['mailer']).toMatchObject({ minScale: 3, replicas: '3/3' });
+});
+
+it('a worker that becomes a singleton starts only after its last pod has ended', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube, reconcile } = controller;
+  const { id } = newestRevision(kube).spec;
+  await change(kube, { mailer: { singleton: true } });
+  await reconcile();
+  kube.collectGarbage();
+  putPod(kube, 'mailer', id, { ready: true, state: { running: {} } }, true);
+  const passes = async (): Promise<void> => {
+    for (let pass = 0; pass < 4; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+      await reconcile();
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await makeReady(kube);
+    }
+  };
+  await passes();
+  expect(Object.keys(running(kube))).toEqual(['Deployment shop', 'StatefulSet shop--scheduler']);
+  expect(says(kube, 'Ready')).not.toBe('True Serving');
+  removePod(kube, 'mailer');
+  await passes();
+  expect(running(kube)['StatefulSet shop--mailer']).toBe(2);
+  expect(says(kube, 'Ready')).toBe('True Serving');
+});
+
+it('one that is a singleton no longer has its StatefulSet deleted first', async () => {
+  const controller = await aConverged(SPEC);
+  await change(controller.kube, { scheduler: { singleton: false } });
+  controller.writes();
+  await controller.reconcile();
+  expect(controller.writes().filter((write) => write.endsWith('--scheduler'))).toEqual([
+    'delete StatefulSet shop--scheduler',
+  ]);
+  controller.kube.collectGarbage();
+  await converge(controller);
+  expect(running(controller.kube)).toEqual({
+    'Deployment shop': 1,
+    'Deployment shop--mailer': 1,
+    'Deployment shop--scheduler': 2,
+  });
+});
+
+it('a revision that fails gives way, and its new worker goes with it', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube } = controller;
+  await change(kube, { poster: MAILER, mailer: { command: ['broken'] } });
+  await controller.reconcile();
+  putPod(kube, 'mailer', newestRevision(kube).spec.id, crashing(9, 'no such module'));
+  const { metadata } = kube.objects(DEPLOYMENTS).find((one) => one.metadata.name === 'shop--mailer') ?? {};
+  const counts = { replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
+  const status = { observedGeneration: metadata?.generation, ...counts };
+  const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+  await kube.mergePatch(DEPLOYMENTS, { namespace: 'team', name: 'shop--mailer' }, { status }, writing);
+  for (let pass = 0; pass < 6; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    await controller.reconcile();
+    kube.collectGarbage();
+  }
+  expect(running(kube)).toEqual({
+    'Deployment shop': 1,
+    'Deployment shop--mailer': 1,
+    'StatefulSet shop--scheduler': 1,
+  });
+  expect(says(kube, 'Stalled')).toBe('True ContainerCrashed');
+});
+
+it('is deleted with the deployment', async () => {
+  const controller = await aConverged(SPEC);
+  await deleteRecord(controller.kube);
+  await takeDown(controller);
+  expect([workloads(controller.kube), controller.kube.objects(APP_DEPLOYMENTS)]).toEqual([[], []]);
+});
