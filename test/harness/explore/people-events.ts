@@ -6,6 +6,7 @@ import { askingForRevision, rollingBack } from '../../../src/deployments/record/
 import { revisionsOf as inOrder } from '../../../src/deployments/record/revisions.ts';
 import { requestedOf, sameRequested } from '../../../src/deployments/record/wanted-revision.ts';
 import { patchTo } from '../../../src/lib/http/merge-patch.ts';
+import { canonicalJson } from '../../../src/lib/json-value.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -98,6 +99,18 @@ export const runtime = (name: string, wanted: Readonly<Record<string, unknown>>)
     );
     return is ? undefined : { sourceConfig: { runtime: wanted } };
   });
+
+/** One field after another of a worker; null takes it away. */
+export const worker = (said: string, name: string, wanted: object | null): Event =>
+  specChange(said, ({ sourceConfig }) => {
+    const before = sourceConfig.runtime?.workers?.[name];
+    if (before === undefined && (wanted === null || !('command' in wanted))) return undefined;
+    const after = wanted === null ? undefined : { ...before, ...wanted };
+    return sortedJson(before) === sortedJson(after)
+      ? undefined
+      : { sourceConfig: { runtime: { workers: { [name]: wanted } } } };
+  });
+const sortedJson = (value: unknown): string => (value === undefined ? '' : canonicalJson(value));
 
 /** The database moves to an external one whose address is in Secret `external`, and back. */
 export const externalDatabase: Event = specChange('an external database', ({ secrets }) =>

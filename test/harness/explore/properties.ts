@@ -3,6 +3,7 @@
 import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
 import { hostOf, wantedHost } from '../../../src/deployments/record/hostnames.ts';
 import { names } from '../../../src/deployments/record/names.ts';
+import { isSingleton, partsOf as runPartsOf, sizeOf } from '../../../src/deployments/record/parts.ts';
 import { resolve } from '../../../src/deployments/record/resolve.ts';
 import { podsIdOf } from '../../../src/deployments/record/shared-pods.ts';
 import { hasMigrated, sameRevision } from '../../../src/deployments/record/wanted-revision.ts';
@@ -24,7 +25,7 @@ import {
 } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import type { AppRevision } from '../../../src/schema/app-revision.ts';
+import type { AppRevision, Resolved } from '../../../src/schema/app-revision.ts';
 import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
 import { FINAL_PHASES } from '../../../src/schema/build.ts';
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
@@ -37,10 +38,10 @@ import {
   EMPTY_DATABASE_ANNOTATION,
   PAUSED_ANNOTATION,
   REVISION_LABEL,
-  ROLES,
   TENANT_LABEL,
 } from '../../../src/schema/meta.ts';
 import type { Settings } from '../../../src/schema/settings.ts';
+import { isWorker } from '../../../src/schema/worker-parts.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import type { Broken, PassSeen } from './machine.ts';
@@ -62,11 +63,23 @@ const RESOURCES = { Deployment: DEPLOYMENTS, StatefulSet: STATEFUL_SETS, Service
 
 /** The parts that a record asks for. */
 function partsOf({ spec }: AppDeployment, settings: Settings): Set<string> {
-  const resolved = resolve(spec, settings) as unknown as Record<string, { maxScale?: number } | undefined>;
-  return new Set(
-    ['server', 'queue', 'orchestrator', 'executor', 'postgres', 'redis'].filter(
-      (part) => resolved[part] !== undefined && resolved[part].maxScale !== 0,
-    ),
+  const resolved = resolve(spec, settings);
+  const { postgres, redis } = resolved;
+  const stores = Object.entries({ postgres, redis }).flatMap(([part, store]) => (store ? [part] : []));
+  return new Set([...runPartsOf(resolved).filter((part) => mostOf(resolved, part) !== 0), ...stores]);
+}
+/** The most pods that a part may have; undefined if its number is fixed. */
+function mostOf(resolved: Resolved, part: string): number | undefined {
+  return (sizeOf(resolved, part) as { maxScale?: number } | undefined)?.maxScale;
+}
+/** Whether revisions of a record disagree about whether a worker is a singleton. One kind of workload then goes for the other. */
+function changesKind(scene: Scene, record: AppDeployment, part: string): boolean {
+  const kinds = revisionsOf(scene, record).flatMap(({ spec: { resolved } }) =>
+    sizeOf(resolved, part) === undefined ? [] : [isSingleton(resolved, part)],
+  );
+  return (
+    isWorker(part) &&
+    new Set([...kinds, record.spec.sourceConfig.runtime?.workers?.[part]?.singleton === true]).size > 1
   );
 }
 const recordOfPass = ({ before, key }: PassSeen): AppDeployment | undefined => {
@@ -90,7 +103,28 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
         if (verb !== 'delete' || error !== undefined || resource === undefined || kind === 'Pod') continue;
         const object = seen.before.get(resource, ref.namespace ?? '', ref.name);
         const part = object?.metadata.labels?.[COMPONENT_LABEL] ?? '';
-        if (asked.has(part)) return `The pass deletes ${kind} ${ref.name}, and the record asks for its ${part}.`;
+        if (asked.has(part) && !changesKind(seen.before, record, part))
+          return `The pass deletes ${kind} ${ref.name}, and the record asks for its ${part}.`;
+      }
+      return undefined;
+    },
+  },
+  {
+    name: 'a singleton does not start beside another pod of its worker',
+    broken(seen) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      if (!record || seen.before.mark(record.metadata.namespace ?? '', 'behind') !== undefined) return undefined;
+      const { namespace = '' } = record.metadata;
+      for (const set of seen.after.all<WithTemplate>(STATEFUL_SETS, namespace)) {
+        const part = set.metadata.labels?.[COMPONENT_LABEL] ?? '';
+        if (!isWorker(part)) continue;
+        if (seen.after.get(DEPLOYMENTS, namespace, set.metadata.name))
+          return `${set.metadata.name} is a Deployment and a StatefulSet.`;
+        const isNew = seen.before.get(STATEFUL_SETS, namespace, set.metadata.name) === undefined;
+        const before = seen.before
+          .all<Pod>(PODS, namespace)
+          .find(({ metadata }) => metadata.labels?.[COMPONENT_LABEL] === part);
+        if (isNew && before) return `StatefulSet ${set.metadata.name} is made, and ${before.metadata.name} is there.`;
       }
       return undefined;
     },
@@ -183,7 +217,7 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       if (newest.spec.rollbackTo === undefined && sameRevision(newest.spec.requested, previous.spec.requested))
         return undefined;
       const active = known.find(({ status }) => status?.state === 'DEPLOYED');
-      const replaced = ROLES.find((role) => {
+      const replaced = runPartsOf(newest.spec.resolved).find((role) => {
         const [before, after] = [deployment(seen.before, record, role), deployment(seen.after, record, role)];
         if (!active || !before || !after || !isWhole(before)) return false;
         const [old, id] = [revisionIdOf(before), revisionIdOf(after)];
@@ -240,12 +274,13 @@ export const namesWhere = (scene: Scene, namespace: string, type: string): reado
     .map(({ metadata }) => metadata.name);
 const revisionIdOf = ({ spec }: WithTemplate): string | undefined =>
   (spec.template.metadata as { labels?: Record<string, string> }).labels?.[REVISION_LABEL];
-const deployment = (scene: Scene, { metadata }: AppDeployment, part: string): WithTemplate | undefined =>
-  scene.get<WithTemplate>(
-    DEPLOYMENTS,
-    metadata.namespace ?? '',
-    (names(metadata.name) as unknown as Record<string, string>)[part] ?? '',
-  );
+/** The workload of a part: a Deployment, or a singleton's StatefulSet. */
+const deployment = (scene: Scene, { metadata }: AppDeployment, part: string): WithTemplate | undefined => {
+  const name = names(metadata.name).part(part);
+  const { namespace = '' } = metadata;
+  const set = isWorker(part) ? scene.get<WithTemplate>(STATEFUL_SETS, namespace, name) : undefined;
+  return scene.get<WithTemplate>(DEPLOYMENTS, namespace, name) ?? set;
+};
 const hostsIn = (scene: Scene, namespace: string, name: string): string[] => {
   const one = scene.get<KubeObject & { spec: { rules?: readonly { host?: string }[] } }>(
     INGRESSES,
@@ -254,7 +289,6 @@ const hostsIn = (scene: Scene, namespace: string, name: string): string[] => {
   );
   return (one?.spec.rules ?? []).flatMap(({ host }) => host ?? []);
 };
-const RUN_PARTS = ['server', 'queue', 'orchestrator', 'executor'];
 /** No pod starts while its data would be lost: a person has to act. */
 export function hasLostData({ status }: AppDeployment): boolean {
   const stalled = conditionOf(status?.conditions, 'Stalled');
@@ -273,10 +307,8 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       if (scene.mark(record.metadata.namespace ?? '', 'quota') === 'full') return undefined;
       const asked = partsOf(record, settings);
       const active = revisionsOf(scene, record).find(({ spec }) => spec.id === record.status?.activeRevisionId);
-      const had = active?.spec.resolved as unknown as Record<string, unknown> | undefined;
-      const lost = RUN_PARTS.find(
-        (part) => asked.has(part) && had?.[part] !== undefined && !deployment(scene, record, part),
-      );
+      const had = active ? runPartsOf(active.spec.resolved) : [];
+      const lost = had.find((part) => asked.has(part) && !deployment(scene, record, part));
       return lost && `The ${lost} of ${record.metadata.name} has no Deployment, and nothing brings it back.`;
     },
   },
@@ -284,9 +316,9 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
     name: 'no part has more pods than its record allows',
     broken(scene, record, settings) {
       if (isLeft(record, scene) || hasLostData(record)) return undefined;
-      const resolved = resolve(record.spec, settings) as unknown as Record<string, { maxScale?: number } | undefined>;
-      for (const part of RUN_PARTS) {
-        const most = resolved[part]?.maxScale;
+      const resolved = resolve(record.spec, settings);
+      for (const part of runPartsOf(resolved)) {
+        const most = mostOf(resolved, part);
         const there = deployment(scene, record, part)?.spec.replicas;
         if (most !== undefined && there !== undefined && there > most)
           return `The ${part} of ${record.metadata.name} keeps ${there} pods, and its record allows ${most}.`;
@@ -319,7 +351,7 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
     broken(scene, record, settings) {
       if (condition(record, 'Ready') !== 'True' || isLeft(record, scene)) return undefined;
       for (const part of partsOf(record, settings)) {
-        if (!RUN_PARTS.includes(part)) continue;
+        if (part === 'postgres' || part === 'redis') continue;
         const one = deployment(scene, record, part);
         if (!one) return `Ready is True, and the ${part} has no Deployment.`;
         const pods = podsOf(scene, one);
@@ -362,6 +394,24 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       return record.status?.replicas === counted
         ? undefined
         : `status.replicas is ${record.status?.replicas}, and there are ${counted}.`;
+    },
+  },
+  {
+    name: 'the workers are counted',
+    broken(scene, record) {
+      if (record.metadata.deletionTimestamp !== undefined || isLeft(record, scene)) return undefined;
+      const [newest] = revisionsOf(scene, record);
+      const counted = Object.keys(newest?.spec.resolved.workers ?? {}).map((name) => {
+        const one = deployment(scene, record, name) as Workload | undefined;
+        const replicas = one && `${one.status?.readyReplicas ?? 0}/${one.spec?.replicas ?? 1}`;
+        return `${name} ${replicas ?? 'none'}`;
+      });
+      const reported = Object.entries(record.status?.workers ?? {}).map(
+        ([name, { replicas }]) => `${name} ${replicas ?? 'none'}`,
+      );
+      return counted.toSorted().join() === reported.toSorted().join()
+        ? undefined
+        : `status.workers is ${reported.join()}, and there are ${counted.join()}.`;
     },
   },
   {

@@ -103,6 +103,25 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     "return stalled('Progressing', `${what} is starting.`);",
   ),
 
+  'a singleton starts beside the last pod that its worker had': bug(
+    'workers',
+    'src/deployments/plan/plan.ts',
+    'if (actual === undefined && waitsForPods(wanted, observed)) continue;',
+    '',
+  ),
+  'a worker that is gone keeps its workload': bug(
+    'workers',
+    'src/deployments/plan/plan.ts',
+    'if (!prunes.has(kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
+    'if (!prunes.has(kind) || isOfPart(child) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
+  ),
+  'the rollout of a singleton has no deadline': bug(
+    'workers',
+    'src/deployments/assess/workloads.ts',
+    "observed.patience?.overdue.has('WorkloadsReady')",
+    'false',
+  ),
+
   'autoscalers are never pruned': bug(
     'autoscaling',
     'src/deployments/plan/plan.ts',
