@@ -4,9 +4,22 @@ import { expect, it } from 'vitest';
 import { SEEN_RECORDS } from '../../test/support/status-samples.ts';
 import { presentDeployment } from '../deployments/http/presenter.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
+import { presentRuntime } from '../deployments/http/runtime.ts';
 import { REVISION_STATES } from '../schema/revision-states.ts';
 import { defaultSettings } from '../schema/settings.ts';
-import { advice, aspectsOf, canRollBackTo, partsOf, phaseOf, scaleOf, type Tone, toneOf, wordOf } from './health.ts';
+import {
+  advice,
+  aspectsOf,
+  canRollBackTo,
+  numbersOf,
+  partsOf,
+  patchOf,
+  phaseOf,
+  scaleOf,
+  type Tone,
+  toneOf,
+  wordOf,
+} from './health.ts';
 
 const TONES: Readonly<Record<string, Tone>> = {
   'not observed yet': 'busy',
@@ -71,6 +84,31 @@ it('a plain deployment has three parts with their sizes', () => {
   ]);
   expect(aspectsOf(healthy).map(({ name }) => name)).toContain('platform rules');
   expect(scaleOf(healthy)).toBe('1');
+});
+
+it('workers stand between the other parts and the stores, with what the record asks for', () => {
+  const healthy = shown.find(({ name }) => name === 'healthy')?.deployment;
+  if (healthy === undefined) throw new Error('no sample');
+  const workers = { constructor: { command: ['build'], singleton: true }, mailer: { command: ['mail'], maxScale: 4 } };
+  const runtime = presentRuntime({ workers });
+  const deployment = { ...healthy, source_config: { ...healthy.source_config, runtime } };
+  expect(partsOf(deployment).map(({ name, prefix, sizes }) => [name, prefix, sizes.join(', ')])).toEqual([
+    ['server', '', '1 pod, 0.25–1 CPU, 512–1024 MB'],
+    ['constructor', 'constructor.', '1 pod'],
+    ['mailer', 'mailer.', '1–4 pods'],
+    ['PostgreSQL', 'db_', '0.1–1 CPU, 256–1024 MB, 10 GiB volume'],
+    ['Redis', 'redis_', '0.05–0.5 CPU, 128 MB'],
+  ]);
+  expect(numbersOf(deployment)['constructor.max_scale']).toBe(1);
+});
+
+it('changed numbers are a patch of sizes and of workers', () => {
+  expect(patchOf({ min_scale: 2 })).toEqual({ resource_spec: { min_scale: 2 } });
+  const changes = { cpu: null, 'constructor.max_scale': 0, 'mailer.min_scale': 1, 'mailer.max_scale': 3 };
+  expect(patchOf(changes)).toEqual({
+    resource_spec: { cpu: null },
+    runtime: { workers: { constructor: { max_scale: 0 }, mailer: { min_scale: 1, max_scale: 3 } } },
+  });
 });
 
 it.each([

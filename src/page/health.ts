@@ -120,7 +120,11 @@ const PARTS = [
 export function partsOf(deployment: Deployment): (Part & { readonly prefix: string })[] {
   const numbers = numbersOf(deployment);
   const made = PARTS.filter(({ prefix }) => typeof numbers[`${prefix}cpu`] === 'number');
-  return made.map(({ name, prefix, type }) => ({
+  const workers = Object.keys(deployment.source_config.runtime?.workers ?? {}).map(
+    (name) => ({ name, prefix: `${name}.`, type: 'WorkloadsReady' }) as const,
+  );
+  const stores = made.filter(({ type }) => type !== 'WorkloadsReady');
+  return [...made.filter((part) => !stores.includes(part)), ...workers, ...stores].map(({ name, prefix, type }) => ({
     name,
     prefix,
     condition: conditionOf(deployment, type),
@@ -128,9 +132,34 @@ export function partsOf(deployment: Deployment): (Part & { readonly prefix: stri
   }));
 }
 
-/** Scale and sizes in force by field of resource_spec. */
-export function numbersOf({ source_config: config }: Deployment): Readonly<Record<string, number | null | undefined>> {
-  return config.resource_spec as unknown as Readonly<Record<string, number | null | undefined>>;
+type Numbers = Readonly<Record<string, number | null | undefined>>;
+
+/** Scale and sizes in force by field of resource_spec, and those that workers ask for as `NAME.field`. */
+export function numbersOf({ source_config: config }: Deployment): Numbers {
+  const workers = Object.entries(config.runtime?.workers ?? {}).flatMap(([name, worker]) => {
+    const { min_scale: least, max_scale: most } = worker;
+    const scale = { min_scale: least ?? Math.min(1, most ?? 1), max_scale: most ?? Math.max(1, least ?? 1) };
+    return Object.entries({ ...worker, ...scale }).map(([field, value]) => [`${name}.${field}`, value] as const);
+  });
+  return { ...(config.resource_spec as unknown as Numbers), ...(Object.fromEntries(workers) as Numbers) };
+}
+
+/** The patch of source_config for numbers by their names in `numbersOf`. */
+export function patchOf(changed: Readonly<Record<string, number | null>>): object {
+  const own: Record<string, number | null> = {};
+  const workers: Record<string, Record<string, number | null>> = {};
+  for (const [field, value] of Object.entries(changed)) {
+    const [name = '', measure] = field.split('.');
+    if (measure === undefined) own[field] = value;
+    else {
+      const numbers = Object.hasOwn(workers, name) ? workers[name] : undefined;
+      workers[name] = { ...numbers, [measure]: value };
+    }
+  }
+  return {
+    ...(Object.keys(own).length > 0 && { resource_spec: own }),
+    ...(Object.keys(workers).length > 0 && { runtime: { workers } }),
+  };
 }
 
 /** Conditions that no part stands for and that are worth a line. */
@@ -149,7 +178,7 @@ export function aspectsOf(deployment: Deployment): Part[] {
   });
 }
 
-function sizesOf(numbers: Readonly<Record<string, number | null | undefined>>, prefix: string): string[] {
+function sizesOf(numbers: Numbers, prefix: string): string[] {
   const of = (measure: string): number | null => numbers[`${prefix}${measure}`] ?? null;
   const pods = range(of('max_scale') === 0 ? 0 : of('min_scale'), of('max_scale'));
   return [

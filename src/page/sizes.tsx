@@ -2,7 +2,7 @@
 
 import type { VNode } from 'preact';
 import type { Deployment } from '../deployments/http/payloads.ts';
-import { numbersOf, partsOf } from './health.ts';
+import { numbersOf, partsOf, patchOf } from './health.ts';
 import { type ActionProps, Dialog, fieldOf } from './parts.tsx';
 
 interface NumberField {
@@ -81,7 +81,7 @@ export function Scale({ api, deployment, onDone, onClose }: ActionProps): VNode 
       onClose={onClose}
       onConfirm={async (form) => {
         await api.patch(deployment.id, {
-          source_config: { resource_spec: changedNumbers(deployment, fields, form) },
+          source_config: patchOf(changedNumbers(deployment, fields, form)),
         });
         return `${deployment.name} is to run on ${fieldOf(form, 'min_scale')} to ${fieldOf(form, 'max_scale')} pods.`;
       }}
@@ -117,7 +117,7 @@ export function Sizes({ api, deployment, onDone, onClose }: ActionProps): VNode 
       onClose={onClose}
       onConfirm={async (form) => {
         const all = parts.flatMap(({ fields }) => fields);
-        await api.patch(deployment.id, { source_config: { resource_spec: changedNumbers(deployment, all, form) } });
+        await api.patch(deployment.id, { source_config: patchOf(changedNumbers(deployment, all, form)) });
         return `The sizes of ${deployment.name} are changed.`;
       }}
     >

@@ -327,10 +327,19 @@ export const BOUNDS: readonly Bound[] = [
       people.worker('a scheduler that is no singleton', 'scheduler', { singleton: false }),
       people.worker('two mailers', 'mailer', { minScale: 2, maxScale: 2, singleton: false }),
       people.worker('no pods of the scheduler', 'scheduler', { minScale: 0, maxScale: 0 }),
-      people.worker('no mailer', 'mailer', null),
+      // A worker that goes stays while the revision without it does not come up, which no image that is bad does.
+      people.specChange('no mailer', ({ sourceConfig, sourceRevisionConfig: { imageUri } }) =>
+        sourceConfig.runtime?.workers?.['mailer'] && imageUri?.endsWith(':bad') !== true
+          ? { sourceConfig: { runtime: { workers: { mailer: null } } } }
+          : undefined,
+      ),
       people.worker('a poster', 'poster', { command: ['mail'] }),
       people.image('2'),
-      people.image('bad'),
+      people.specChange('image bad', ({ sourceConfig, sourceRevisionConfig: { imageUri } }) =>
+        sourceConfig.runtime?.workers?.['mailer'] && imageUri?.endsWith(':bad') !== true
+          ? { sourceRevisionConfig: { imageUri: 'registry.example/shop:bad' } }
+          : undefined,
+      ),
       people.rollback,
       people.pause,
       people.resume,

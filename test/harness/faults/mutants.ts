@@ -579,6 +579,18 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     '...(true && { replicas:',
     'autoscaled',
   ),
+  'a worker of the other kind is not deleted first': bug(
+    'src/deployments/plan/plan.ts',
+    'autoscalerBefore(wanted, observed) : otherKindBefore(wanted, observed);',
+    'autoscalerBefore(wanted, observed) : undefined;',
+    'workers',
+  ),
+  'a worker that is gone keeps its workload': bug(
+    'src/deployments/plan/plan.ts',
+    'if (!prunes.has(kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
+    'if (!prunes.has(kind) || isOfPart(child) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
+    'workers',
+  ),
   'an existing wait script is changed': bug(
     'src/deployments/children/wait-scripts.ts',
     'sleep 2 &',

@@ -97,6 +97,7 @@ export const WORKLOADS = [
   'unmounted',
   'held',
   'migrated',
+  'workers',
   ...BUILD_WORKLOADS,
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
@@ -301,6 +302,7 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   unmounted: 'unmounted',
   held: 'held',
   migrated: 'migrated',
+  workers: 'workers',
   ...Object.fromEntries(BUILD_WORKLOADS.map((workload) => [workload, workload])),
 };
 

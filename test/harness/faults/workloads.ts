@@ -357,6 +357,22 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       await api.call('PATCH', `${pods}/${migratingPod(stage)?.metadata.name}/status`, { status }, MERGE);
       break;
     }
+    case 'workers':
+      await change(workersOf({ mailer: { command: ['mail', '--fast'], minScale: 2 } }));
+      await untilReady('workers: two of another');
+      // No pod of its Deployment may be left when its StatefulSet begins.
+      await change(workersOf({ mailer: { singleton: true, minScale: null } }));
+      await untilReady('workers: a singleton');
+      findNoneBeside(stage, 'mailer');
+      await change(workersOf({ mailer: null, poster: { command: ['mail'] } }));
+      await untilReady('workers: renamed');
+      await until(
+        stage,
+        'workers: the old name is gone',
+        () => childIn(stage, 'StatefulSet', `${RECORD}--mailer`) === undefined,
+      );
+      await change(workersOf({ poster: { maxScale: 0 } }));
+      break;
     case 'reformed':
     case 'upgraded': {
       const before = whatRuns(stage);
@@ -545,6 +561,11 @@ const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
   pair: { secrets: referencesTo(1, SHARED) },
   referenced: { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] },
   autoscaled: { sourceConfig: { resourceSpec: { minScale: 1, maxScale: 3 } } },
+  workers: {
+    sourceConfig: {
+      runtime: { workers: { mailer: { command: ['mail'] }, scheduler: { command: ['tick'], singleton: true } } },
+    },
+  },
   migrated: {
     sourceConfig: {
       runtime: {
@@ -554,6 +575,27 @@ const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
     },
   },
 };
+
+function workersOf(workers: object): object {
+  return { sourceConfig: { runtime: { workers } } };
+}
+
+/** Throws NotConverged if a StatefulSet of this worker was made before the last pod of its Deployment had gone. */
+function findNoneBeside({ census, namespace }: Scene, worker: string): void {
+  const history = census.history(namespace);
+  const made = history.find(
+    ({ kind, object }) => kind === 'StatefulSet' && object.metadata.name.endsWith(`--${worker}`),
+  );
+  const beside = history.findLast(
+    ({ kind, object }) =>
+      kind === 'Pod' &&
+      object.metadata.labels?.['davit.dev/component'] === worker &&
+      object.metadata.ownerReferences?.[0]?.kind === 'ReplicaSet',
+  );
+  if (!made || !beside) throw new NotConverged(`workers: no StatefulSet, or no pod, of ${worker} was seen`);
+  if (!beside.gone || beside.version > made.version)
+    throw new NotConverged(`workers: ${worker} became a singleton while ${beside.object.metadata.name} was there`);
+}
 
 /** The same as nothing, in every way that there is to say it. */
 const REFORMED = {
