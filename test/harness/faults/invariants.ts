@@ -428,6 +428,8 @@ function tornDownTooEarly(run: Run): string | undefined {
     const { deletionTimestamp, name, labels } = object.metadata;
     if (deletionTimestamp === undefined || !name.startsWith(`${RECORD}--`)) continue;
     if (kind !== 'PersistentVolumeClaim' && kind !== 'StatefulSet') continue;
+    // A worker that is a singleton has no data.
+    if (!['postgres', 'redis'].includes(labels?.['davit.dev/component'] ?? '')) continue;
     // A workload that a person has recreated with another selector must be deleted.
     if (meddlerOf(run.plan.fault).remade === `${kind} ${name}`) continue;
     const before = run.history.slice(0, index);
