@@ -144,7 +144,16 @@ describe('safely', () => {
   it('pods are ended by a scale of zero, whatever is refused', () => {
     const zero: Action = { do: 'apply', object: thing('Deployment', { replicas: 0 }), observed: undefined };
     const one: Action = { do: 'apply', object: thing('Deployment', { replicas: 1 }), observed: undefined };
-    expect(withoutUnsafe([zero, one], [refusal('PasswordMissing', 'Secret', 'shop--postgres')])).toEqual([zero]);
+    const set = thing('StatefulSet', { replicas: 0 });
+    const labels = { ...set.metadata.labels, 'davit.dev/component': 'scheduler' };
+    const singleton: Action = {
+      do: 'apply',
+      object: { ...set, metadata: { ...set.metadata, labels } },
+      observed: undefined,
+    };
+    const store: Action = { do: 'apply', object: set, observed: undefined };
+    const refusals = [refusal('PasswordMissing', 'Secret', 'shop--postgres')];
+    expect(withoutUnsafe([zero, one, singleton, store], refusals)).toEqual([zero, singleton]);
   });
 
   const actions: Action[] = [apply('Service'), apply('StatefulSet'), { do: 'delete', object: thing('Deployment', {}) }];

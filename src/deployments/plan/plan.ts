@@ -171,7 +171,7 @@ export function withoutUnsafe(actions: readonly Action[], refusals: readonly Act
 const STARTS_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 
 function isScaledToZero(object: KubeObject & { readonly spec?: { readonly replicas?: number } }): boolean {
-  return object.kind === 'Deployment' && object.spec?.replicas === 0;
+  return isOfPart(object) && object.spec?.replicas === 0;
 }
 
 export function nameConflict(wanted: KubeObject): ActionFailure {
