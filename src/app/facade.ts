@@ -25,6 +25,7 @@ import { registerDocs } from '../organization/facade/openapi.ts';
 import { makeOrganizationSecrets } from '../organization/facade/organization-secrets.ts';
 import { registerProbes } from '../organization/facade/probes.ts';
 import { type OrganizationNeeds, registerOrganization } from '../organization/http/routes.ts';
+import { signInSetup } from '../schema/sign-in.ts';
 import { type PageFiles, registerPage } from './page-routes.ts';
 
 /** The collections in the order of the OpenAPI document. */
@@ -63,6 +64,7 @@ export interface AppDeps extends HookOptions, Omit<FacadeContext, keyof Hooks | 
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const { kube, caches, settings, log, now, page } = deps;
   const { basePath } = settings.http;
+  const signIn = signInSetup(settings.http);
   const app = makeApp(log, settings.http);
   const hooks = await registerHooks(app, deps);
   const sleep = deps.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
@@ -95,7 +97,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
         registerProbes(scope, caches, answers);
         await registerDocs(scope);
         registerFileSchema(scope);
-        registerPage(scope, page, prefix);
+        registerPage(scope, page, prefix, signIn);
         for (const register of COLLECTIONS) register(scope, context, prefix);
       },
       { prefix },

@@ -1,25 +1,28 @@
 // The page at `/`, for browsers. Its files are in memory, and it is static: what it shows it asks the HTTP API for, with a
-// token that is typed into it.
+// token that is typed into it, or that the browser gets from the cluster's issuer.
 
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { SignInSetup } from '../schema/sign-in.ts';
 
 /** The page's files by name, as src/generate/page.ts makes them. */
 export type PageFiles = ReadonlyMap<string, string>;
 
-/** The page's files come from this host, which its script may ask; nothing is inline, and no text becomes markup. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ');
+/** The page's files come from this host, which its script may ask, and the issuer; nothing is inline, and no text becomes markup. */
+function policyOf(signIn: SignInSetup | undefined): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    ['connect-src', "'self'", ...(signIn?.origins ?? [])].join(' '),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ');
+}
 
 const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
@@ -28,10 +31,16 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** `GET /` under `prefix`, which `app` has: the page for who prefers HTML, otherwise where things are; and the page's files. */
-export function registerPage(app: FastifyInstance, files: PageFiles | undefined, prefix: string): void {
+export function registerPage(
+  app: FastifyInstance,
+  files: PageFiles | undefined,
+  prefix: string,
+  signIn: SignInSetup | undefined,
+): void {
   const hidden = { schema: { hide: true } };
   const assets = [...(files ?? [])].map(([name, text]) => ({ name, bytes: Buffer.from(text), hash: hashOf(text) }));
-  const page = files && documentOf(prefix, files);
+  const policy = policyOf(signIn);
+  const page = files && documentOf(prefix, files, signIn);
   const tag = page && `"${hashOf(page)}"`;
   const links = {
     service: 'Davit: deployments on a Kubernetes cluster of your own.',
@@ -44,7 +53,7 @@ export function registerPage(app: FastifyInstance, files: PageFiles | undefined,
   app.get('/', hidden, async (request, reply) => {
     reply.header('vary', 'accept');
     if (page === undefined || tag === undefined || !prefersHtml(request)) return links;
-    reply.headers({ 'content-security-policy': POLICY, 'cache-control': 'no-cache', etag: tag });
+    reply.headers({ 'content-security-policy': policy, 'cache-control': 'no-cache', etag: tag });
     if (request.headers['if-none-match'] === tag) return reply.code(304).send();
     return reply.type('text/html; charset=utf-8').send(page);
   });
@@ -90,8 +99,9 @@ function qualityOf(type: string, ranges: readonly string[]): number {
   return Number(/^q=([\d.]+)$/.exec(parameters.at(-1)?.trim() ?? '')?.[1] ?? 1);
 }
 
-function documentOf(prefix: string, files: PageFiles): string {
+function documentOf(prefix: string, files: PageFiles, signIn: SignInSetup | undefined): string {
   const urlOf = (name: string): string => `${prefix}/assets/${name}?${hashOf(files.get(name) ?? '')}`;
+  const oidc = signIn && ` data-oidc="${attribute(JSON.stringify({ ...signIn, script: urlOf('oidc.js') }))}"`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -104,8 +114,12 @@ function documentOf(prefix: string, files: PageFiles): string {
 <script type="module" src="${urlOf('page.js')}"></script>
 </head>
 <body>
-<div id="page"><noscript>This page needs JavaScript. <a href="${prefix}/docs">The HTTP API</a> does not.</noscript></div>
+<div id="page"${oidc ?? ''}><noscript>This page needs JavaScript. <a href="${prefix}/docs">The HTTP API</a> does not.</noscript></div>
 </body>
 </html>
 `;
+}
+
+function attribute(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
 }

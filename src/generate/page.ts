@@ -7,10 +7,10 @@ import { rolldown } from 'rolldown';
 
 const source = join(import.meta.dirname, '../page');
 
-/** The page's files by name. */
-export async function bundlePage(): Promise<ReadonlyMap<string, string>> {
+/** One script, which shares no module with another: the browser would load it a second time, under a URL without its hash. */
+async function bundled(entry: string): Promise<string> {
   const bundle = await rolldown({
-    input: join(source, 'main.tsx'),
+    input: join(source, entry),
     platform: 'browser',
     tsconfig: join(source, 'tsconfig.json'),
     logLevel: 'silent',
@@ -21,10 +21,15 @@ export async function bundlePage(): Promise<ReadonlyMap<string, string>> {
     comments: { annotation: false, jsdoc: false },
   });
   await bundle.close();
+  return output[0].code;
+}
+
+/** The page's files by name. */
+export async function bundlePage(): Promise<ReadonlyMap<string, string>> {
   const assets = await Promise.all(
     ['page.css', 'icon.svg'].map(async (name) => [name, await readFile(join(source, name), 'utf8')] as const),
   );
-  return new Map([['page.js', output[0].code], ...assets]);
+  return new Map([['page.js', await bundled('main.tsx')], ['oidc.js', await bundled('oidc.ts')], ...assets]);
 }
 
 if (import.meta.main) {

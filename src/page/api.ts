@@ -4,12 +4,14 @@ import type { DeploymentEvents } from '../deployments/http/events/payloads.ts';
 import type { CreateDeployment, Deployment, PatchDeployment } from '../deployments/http/payloads.ts';
 import type { RevisionDiff } from '../deployments/http/revisions/payloads.ts';
 import type { DeployLogsQuery } from '../logs/payloads.ts';
+import type { Credentials } from './credentials.ts';
 import { makeEventParser, type ServerEvent } from './events.ts';
 import type { ListState } from './route.ts';
 
 /** Kept in memory alone: no storage, no cookie, no URL. */
 export interface Session {
-  readonly token: string;
+  /** Others after the person has signed in again. */
+  credentials: Credentials;
   /** Id or namespace; empty for a caller who may use only one. */
   readonly tenant: string;
 }
@@ -92,6 +94,13 @@ interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Data of the last event of a stream. */
+interface StreamEnd {
+  readonly reason: string;
+  readonly detail: string;
+  readonly status?: number;
+}
+
 /** The API answers within 60 s. */
 const LONGEST_MS = 75_000;
 /** A stream has a comment every 15 s. */
@@ -103,15 +112,42 @@ const BASE = new URL('../', import.meta.url);
 /** Where the API is, for examples. */
 export const API_URL = BASE.href.replace(/\/$/, '');
 
-/** `onRefused` hears the sentence of every 401. */
+/** `onRefused` hears the sentence of every 401 of the session's present token. */
 export function makeApi(session: Session, onRefused: (sentence: string) => void): Api {
-  async function send(method: string, path: string, { body, signal, headers }: RequestOptions): Promise<Response> {
+  async function send(method: string, path: string, options: RequestOptions): Promise<Response> {
+    const { credentials } = session;
+    const token = await credentials.token();
+    const response = await sendWith(token, method, path, options);
+    if (response.status !== 401) return response;
+    // A refusal changes nothing, so that the request can be sent once more.
+    const now = await session.credentials.token();
+    const last = now === token ? response : await sendWith(now, method, path, options);
+    // The answer to HEAD has no sentence; that of the change has.
+    if (last.status === 401 && method !== 'HEAD') {
+      const { sentence } = refusalOf(
+        401,
+        await last
+          .clone()
+          .text()
+          .catch(() => ''),
+      );
+      if (session.credentials === credentials) onRefused(sentence);
+    }
+    return last;
+  }
+
+  async function sendWith(
+    token: string,
+    method: string,
+    path: string,
+    { body, signal, headers }: RequestOptions,
+  ): Promise<Response> {
     try {
       return await fetch(new URL(path, BASE), {
         method,
         headers: {
           accept: 'application/json',
-          authorization: `Bearer ${session.token}`,
+          authorization: `Bearer ${token}`,
           ...(session.tenant !== '' && { 'x-tenant-id': session.tenant }),
           ...(body !== undefined && { 'content-type': 'application/json' }),
           ...headers,
@@ -142,7 +178,6 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
 
   async function refused(response: Response): Promise<ApiError> {
     const { sentence, findings } = refusalOf(response.status, await response.text().catch(() => ''));
-    if (response.status === 401) onRefused(sentence);
     const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
     return new ApiError(response.status, sentence, Number.isFinite(seconds) ? seconds : undefined, findings);
   }
@@ -151,7 +186,6 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
   async function change(method: string, id: string, rest = '', body?: unknown): Promise<void> {
     const path = `v2/deployments/${id}`;
     const head = await send('HEAD', `${path}?secrets=names`, {});
-    // The answer to HEAD has no sentence; that of the change has.
     const etag = head.headers.get('etag');
     const query = method === 'DELETE' && rest === '' ? '' : '?secrets=names';
     await request(method, `${path}${rest}${query}`, { body, ...(etag !== null && { headers: { 'if-match': etag } }) });
@@ -168,6 +202,8 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     const silent = (ms: number): ReturnType<typeof setTimeout> =>
       setTimeout(() => silence.abort(new DOMException('Silent', 'TimeoutError')), ms);
     let timer = silent(LONGEST_MS);
+    const { credentials } = session;
+    const token = await credentials.token();
     try {
       const headers = {
         accept: 'text/event-stream',
@@ -188,9 +224,14 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
         clearTimeout(timer);
         timer = silent(SILENCE_MS);
-        const events = parser.push(text).map(read);
+        const came = parser.push(text);
+        const last = came.find(({ event }) => event === 'end')?.data as StreamEnd | undefined;
+        // The stream's token has ended, and there is another one.
+        if (last?.status === 401 && (await session.credentials.token()) !== token) return { retryMs: 0 };
+        if (last?.status === 401 && session.credentials === credentials) onRefused(last.detail);
+        const events = came.map(read);
         if (events.length > 0) yield events;
-        if (events.some(({ event }) => event === 'end')) break;
+        if (last !== undefined) break;
       }
       return { retryMs: parser.retryMs };
     } catch (error) {
@@ -205,8 +246,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
   /** The end of a stream that is a refusal is thrown, and one that is for good has a name of its own. */
   function read(one: ServerEvent): ServerEvent {
     if (one.event !== 'end') return one;
-    const { reason, detail, status } = one.data as { reason: string; detail: string; status?: number };
-    if (status === 401) onRefused(detail);
+    const { reason, detail, status } = one.data as StreamEnd;
     if (reason === 'refused' || reason === 'failed') throw new ApiError(status ?? 500, detail);
     return reason === 'complete' ? { ...one, event: 'complete' } : one;
   }

@@ -2,12 +2,15 @@
 
 import type { VNode } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { makeApi, type Session } from './api.ts';
+import type { Session } from './api.ts';
 import { Detail } from './detail.tsx';
 import { List } from './list.tsx';
 import { New } from './new.tsx';
 import { LIST, linkOfList, type View, viewIn } from './route.ts';
-import { SignIn } from './sign-in.tsx';
+import { useSession } from './session.ts';
+import { Relayed, SignIn } from './sign-in.tsx';
+import { SignInAgain } from './sign-in-again.tsx';
+import { plain } from './text.ts';
 
 interface Shown {
   readonly shown: View;
@@ -44,10 +47,9 @@ function useClock(): void {
   }, []);
 }
 
-export function App(): VNode {
-  const [session, setSession] = useState<Session>();
-  const [refused, setRefused] = useState<string>();
-  const [tenant, setTenant] = useState('');
+export function App({ root }: { readonly root: HTMLElement }): VNode {
+  const using = useSession(root);
+  const { begun, issuer, session, refused, tenant, api, leave } = using;
   const [notice, setNotice] = useState('');
   const { shown, go } = useShown();
   const id = shown.view === 'deployment' ? shown.id : undefined;
@@ -60,18 +62,7 @@ export function App(): VNode {
   /** The list as it was shown last. */
   const list = useRef(LIST);
   if (shown.view === 'list') list.current = linkOfList(shown.state);
-
-  const leave = useCallback((why?: string) => {
-    setSession(undefined);
-    setRefused(why);
-    setNotice('');
-  }, []);
-  const api = useMemo(() => session && makeApi(session, leave), [session]);
-  const enter = useCallback((entered: Session) => {
-    setTenant(entered.tenant);
-    setRefused(undefined);
-    setSession(entered);
-  }, []);
+  useEffect(() => setNotice(''), [session]);
   const onGone = useCallback((name: string) => {
     setNotice(`${name} is deleted.`);
     go(list.current);
@@ -79,19 +70,7 @@ export function App(): VNode {
 
   return (
     <>
-      <header class="bar">
-        <a class="brand" href={LIST}>
-          Davit
-        </a>
-        {session && (
-          <div class="who">
-            {session.tenant !== '' && <span>Tenant {session.tenant}</span>}
-            <button type="button" onClick={() => leave()}>
-              Sign out
-            </button>
-          </div>
-        )}
-      </header>
+      <Bar session={session} onLeave={leave} />
       <main id="content">
         <div class="notice" role="status">
           {notice !== '' && (
@@ -103,8 +82,20 @@ export function App(): VNode {
             </>
           )}
         </div>
-        {api === undefined ? (
-          <SignIn tenant={tenant} refused={refused} onEnter={enter} />
+        {begun === undefined ? (
+          <p class="asking">Signing in …</p>
+        ) : begun.how === 'relayed' ? (
+          <Relayed />
+        ) : api === undefined ? (
+          <SignIn
+            key={JSON.stringify(begun)}
+            issuer={issuer}
+            elsewhere={using.elsewhere}
+            tenant={tenant}
+            begun={begun}
+            onEnter={using.enter}
+            onLeave={leave}
+          />
         ) : shown.view === 'list' ? (
           <List
             api={api}
@@ -119,6 +110,28 @@ export function App(): VNode {
           <Detail key={shown.id} api={api} id={shown.id} say={setNotice} onGone={onGone} list={list.current} />
         )}
       </main>
+      {session && refused !== undefined && (
+        <SignInAgain issuer={issuer} session={session} refused={refused} onRenewed={using.renew} onLeave={leave} />
+      )}
     </>
+  );
+}
+
+function Bar({ session, onLeave }: { readonly session: Session | undefined; readonly onLeave: () => void }): VNode {
+  return (
+    <header class="bar">
+      <a class="brand" href={LIST}>
+        Davit
+      </a>
+      {session && (
+        <div class="who">
+          {session.credentials.person !== undefined && <span>{plain(session.credentials.person)}</span>}
+          {session.tenant !== '' && <span>Tenant {session.tenant}</span>}
+          <button type="button" onClick={onLeave}>
+            Sign out
+          </button>
+        </div>
+      )}
+    </header>
   );
 }

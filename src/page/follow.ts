@@ -20,6 +20,9 @@ export interface Following {
 const RETRY_MS = 2500;
 const LONGEST_WAIT_MS = 60_000;
 
+/** An event of the document: the person has signed in again. */
+export const RENEWED = 'davit-renewed';
+
 /** Events after which nothing comes. */
 const LAST: readonly string[] = ['gone', 'complete'];
 
@@ -82,6 +85,7 @@ export function follow({ open, onEvents, onFailure }: FollowOptions): Following 
   }
 
   document.addEventListener('visibilitychange', onVisibility, { signal: ended.signal });
+  document.addEventListener(RENEWED, again, { signal: ended.signal });
   again();
   return {
     again,

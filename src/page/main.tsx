@@ -6,5 +6,5 @@ import { App } from './app.tsx';
 const root = document.getElementById('page');
 if (root !== null) {
   root.replaceChildren();
-  render(<App />, root);
+  render(<App root={root} />, root);
 }

@@ -17,6 +17,47 @@ describe('http.trustedProxies', () => {
   });
 });
 
+describe('http.oidc', () => {
+  const publicUrl = 'https://davit.example.com';
+  const oidc = { issuer: 'https://id.example.com', clientId: 'davit' };
+
+  it.each(['https://id.example.com', 'https://id.example.com:8443/realms/a', 'https://id.example.com/'])(
+    'takes the issuer %s as it is, with scopes for names and groups',
+    (issuer) => {
+      expect(Settings.parse({ http: { publicUrl, oidc: { ...oidc, issuer } } }).http.oidc).toEqual({
+        issuer,
+        clientId: 'davit',
+        scopes: ['openid', 'profile', 'email'],
+        origins: [],
+      });
+    },
+  );
+
+  it.each([
+    [{ issuer: 'http://id.example.com' }, 'issuer: must be the https URL of the issuer'],
+    [{ issuer: 'id.example.com' }, 'issuer: must be the https URL of the issuer'],
+    [{ issuer: 'https://id.example.com?realm=a' }, 'issuer: must be the https URL of the issuer'],
+    [{ issuer: 'https://id.example.com; script-src *' }, 'issuer: must be the https URL of the issuer'],
+    [{ clientId: '' }, 'clientId: '],
+    [{ clientId: 'two words' }, 'clientId: '],
+    [{ scopes: ['email'] }, 'scopes: must contain openid, without which an issuer gives no ID token'],
+    [{ scopes: ['openid', 'a b'] }, 'scopes.1: '],
+    [{ origins: ['https://tokens.example.com/path'] }, 'origins.0: must be https://HOST or https://HOST:PORT'],
+    [{ origins: ['*'] }, 'origins.0: must be https://HOST or https://HOST:PORT'],
+    [{ clientSecret: 'canary' }, ': Unrecognized key: "clientSecret"'],
+  ])('says in words what is wrong with %j', (wrong, says) => {
+    const found = findings({ http: { publicUrl, oidc: { ...oidc, ...wrong } } });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(`http.oidc${says.startsWith(':') ? '' : '.'}${says}`);
+  });
+
+  it('needs the address to which the issuer leads back', () => {
+    expect(findings({ http: { oidc } })).toEqual([
+      'http.oidc: needs publicUrl: the issuer leads browsers back to PUBLICURL/',
+    ]);
+  });
+});
+
 it('an address is whole or refused', () => {
   expect(findings({ address: { kind: 'gateway' } })).toEqual([
     'address.gateway: kind gateway needs the name and namespace of a Gateway',

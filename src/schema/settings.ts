@@ -7,6 +7,7 @@ import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach, RefusedReach } from './pod-reach.ts';
 import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference, SecretName } from './primitives.ts';
+import { Oidc } from './sign-in.ts';
 import { Sizes } from './sizes.ts';
 import { HOSTINGS } from './source-rules.ts';
 
@@ -619,6 +620,7 @@ export const Settings = z.strictObject({
         .describe(
           "ConfigMap in every tenant's namespace whose key ca.crt has the authority of the API's certificate, such as trust-manager keeps it. Such pods get it as a file. Absent: their images trust that authority already. Applies to new revisions.",
         ),
+      oidc: Oidc.optional(),
       insecure: z
         .boolean()
         .default(false)
@@ -638,6 +640,10 @@ export const Settings = z.strictObject({
         .describe(
           'Addresses and ranges of proxies whose X-Forwarded-For is trusted. Requests with unknown tokens are limited by this address.',
         ),
+    })
+    .refine(({ oidc, publicUrl }) => oidc === undefined || publicUrl !== undefined, {
+      path: ['oidc'],
+      message: 'needs publicUrl: the issuer leads browsers back to PUBLICURL/',
     })
     .prefault({}),
 });

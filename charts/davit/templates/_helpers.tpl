@@ -299,6 +299,9 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- if and .Values.workloads.enabled .Values.settings.oauth.hosts (not $settings.http.podUrl) -}}
 {{- $_ := set $settings.http "podUrl" (include "davit.apiUrl" .) -}}
 {{- end -}}
+{{- if and $settings.http.oidc (not $settings.http.publicUrl) -}}
+{{- fail "settings.http.oidc needs settings.http.publicUrl or api.ingress: the issuer leads browsers back to that address." -}}
+{{- end -}}
 {{- $hosts := $settings.address.reservedHosts | default list -}}
 {{- if .Values.api.ingress.enabled -}}
 {{- $hosts = append $hosts .Values.api.ingress.host -}}

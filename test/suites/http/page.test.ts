@@ -67,6 +67,38 @@ describe('GET /', () => {
     expect(body).not.toMatch(/<style|style=|<script(?! type="module" src=)|\son\w+=|https?:/);
   });
 
+  it('tells of the issuer what is public, and lets the page ask it', async () => {
+    const oidc = {
+      issuer: 'https://id.example.com/realms/<b>"a"&',
+      clientId: 'davit',
+      scopes: ['openid'],
+      origins: ['https://tokens.example.com'],
+    };
+    const signing = await makeFacade(
+      { http: { ...defaultSettings().http, publicUrl: 'https://davit.example.com', oidc } },
+      {},
+      { page: await bundlePage() },
+    );
+    const { headers, body } = await signing.app.inject({ method: 'GET', url: '/', headers: { accept: BROWSER } });
+    expect(String(headers['content-security-policy']).split('; ')).toContain(
+      "connect-src 'self' https://id.example.com https://tokens.example.com",
+    );
+    const [, attribute = ''] = / data-oidc="([^"<]*)"/.exec(body) ?? [];
+    const told = JSON.parse(attribute.replaceAll('&lt;', '<').replaceAll('&quot;', '"').replaceAll('&amp;', '&'));
+    expect(told).toEqual({
+      issuer: oidc.issuer,
+      name: 'id.example.com',
+      clientId: 'davit',
+      scopes: ['openid'],
+      origins: ['https://id.example.com', 'https://tokens.example.com'],
+      redirectUri: 'https://davit.example.com/',
+      script: expect.stringMatching(/^\/assets\/oidc\.js\?[0-9a-f]{16}$/),
+    });
+    const script = await signing.app.inject({ method: 'GET', url: told.script });
+    expect([script.statusCode, script.headers['cache-control']]).toEqual([200, 'public, max-age=31536000, immutable']);
+    await signing.app.close();
+  });
+
   it('is 304 for who has it', async () => {
     const { etag } = (await get('/', { accept: BROWSER })).headers;
     const again = await get('/', { accept: BROWSER, 'if-none-match': String(etag) });
@@ -101,7 +133,7 @@ describe('the files of the page', () => {
     expect([statusCode, headers['cache-control']]).toEqual([200, 'no-cache']);
   });
 
-  it('load nothing from elsewhere, evaluate nothing, make markup of nothing and store nothing', async () => {
+  it('load nothing from elsewhere, evaluate nothing, make markup of nothing and store nothing but the way to the issuer', async () => {
     const folder = join(import.meta.dirname, '../../../src/page');
     const texts = globSync('*.{ts,tsx,css}', { cwd: folder }).map(
       (file) => [file, readFileSync(join(folder, file), 'utf8')] as const,
@@ -110,12 +142,13 @@ describe('the files of the page', () => {
       /\beval\(|new Function\(|innerHTML|insertAdjacentHTML|document\.write|localStorage|sessionStorage|\.cookie|@import|url\(/;
     expect(texts.length).toBeGreaterThan(8);
     expect(texts.filter(([file, text]) => !file.endsWith('.test.ts') && kept.test(text)).map(([file]) => file)).toEqual(
-      [],
+      ['oidc.ts'],
     );
   });
 
   it('are few bytes', async () => {
     expect((await get('/assets/page.js')).body.length).toBeLessThan(80_000);
+    expect((await get('/assets/oidc.js')).body.length).toBeLessThan(30_000);
   });
 
   it('are counted with the pages, apart from the requests of callers', async () => {

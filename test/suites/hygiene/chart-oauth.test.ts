@@ -53,6 +53,17 @@ it("takes the address of people's pages from the Ingress of the API, unless it i
   expect(await urlOf(`${ingress},settings.http.publicUrl=https://other.example.com`)).toBe('https://other.example.com');
 });
 
+it('signs in on the page only where the issuer knows the way back', async () => {
+  const oidc = 'settings.http.oidc.issuer=https://id.example.com,settings.http.oidc.clientId=davit';
+  const ingress = 'api.ingress.enabled=true,api.ingress.host=davit.example.com';
+  expect(settingsOf(await chart.render('--set', `${ingress},${oidc}`)).http.oidc?.issuer).toBe(
+    'https://id.example.com',
+  );
+  await expect(chart.render('--set', oidc)).rejects.toThrow(
+    'settings.http.oidc needs settings.http.publicUrl or api.ingress',
+  );
+});
+
 it('gives the right to tokens by one role, which no other role contains', async () => {
   const roles = (await chart.render('--set', ON)).filter(({ kind }) => kind === 'ClusterRole' || kind === 'Role');
   const giving = roles.filter((role) => JSON.stringify(role['rules']).includes('authenticate'));

@@ -129,14 +129,58 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
     });
 
-    it('that ends while the page is open leads back to the form, without the tenant lost', async ({ world, enter }) => {
+    it('that ends while the page is open is asked for above it, and what was typed stays', async ({ world, enter }) => {
+      const page = await enter();
+      await page.getByRole('link', { name: 'New deployment' }).click();
+      await page.getByLabel('Name').fill('shop');
+      await page.getByLabel('Image').fill('images.example.com/team/shop:1');
+      const refuse = '**/v2/deployments?*';
+      await page.route(refuse, (route) =>
+        route.fulfill({ status: 401, json: { detail: 'The token has expired. Send another one.' } }),
+      );
+      await page.getByRole('button', { name: 'Create' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Sign in again' });
+      await dialog.getByText('The token was refused. The token has expired.').waitFor();
+      expect(await accessibilityFindings(page)).toEqual([]);
+      // It is not left by accident.
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Escape');
+      await dialog.getByLabel('Token').fill('nobody-knows-it');
+      await dialog.getByRole('button', { name: 'Sign in' }).click();
+      await dialog.getByRole('alert').getByText('The token was refused.').waitFor();
+      await page.unroute(refuse);
+      await dialog.getByLabel('Token').fill(TOKEN);
+      await dialog.getByRole('button', { name: 'Sign in' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(await page.getByLabel('Name').inputValue()).toBe('shop');
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
+      expect(world.facade.records.list()).toHaveLength(1);
+    });
+
+    it('that ends is asked for once, and what is followed goes on with the next', async ({ world, enter }) => {
       world.deploy('shop');
       const page = await enter();
-      await page.route('**/v2/deployments?*', (route) =>
+      const streams = '**/v2/deployments?*';
+      await page.route(streams, (route) =>
         route.fulfill({ status: 401, json: { detail: 'The token has expired. Send another one.' } }),
       );
       await reconnect(page);
-      await page.getByText('The token was refused. The token has expired.').waitFor();
+      const dialog = page.getByRole('dialog', { name: 'Sign in again' });
+      await dialog.waitFor();
+      await page.unroute(streams);
+      world.deploy('cart');
+      await dialog.getByLabel('Token').fill(TOKEN);
+      await dialog.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('link', { name: 'cart' }).waitFor();
+      expect(await page.getByText('This is not up to date.').count()).toBe(0);
+    });
+
+    it('that ends can be given up, and the tenant is kept', async ({ enter }) => {
+      const page = await enter();
+      await page.route('**/v2/deployments?*', (route) => route.fulfill({ status: 401, json: { detail: 'Expired.' } }));
+      await reconnect(page);
+      await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();
       expect(await page.getByLabel('Tenant').inputValue()).toBe('team-a');
     });
 

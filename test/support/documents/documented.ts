@@ -25,6 +25,7 @@ const DOCUMENTS = [
   'docs/plugin.md',
   'docs/tasks.md',
   'docs/oauth.md',
+  'docs/sign-in.md',
 ] as const;
 
 /** Sections that are scripts: a test types each as a whole, in its order. */

@@ -1,0 +1,87 @@
+// The token has ended while the page is open: a dialog above everything, so that what was typed stays. With the issuer a person signs in in
+// another tab.
+
+import type { VNode } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Session } from './api.ts';
+import type { Credentials, Issuer } from './credentials.ts';
+import { Failure } from './parts.tsx';
+import { refusalBy, TokenForm } from './sign-in.tsx';
+
+export interface SignInAgainProps {
+  readonly issuer: Issuer | undefined;
+  readonly session: Session;
+  /** Why, as the API says it. */
+  readonly refused: string;
+  readonly onRenewed: (credentials: Credentials) => void;
+  readonly onLeave: () => void;
+}
+
+export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: SignInAgainProps): VNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [failure, setFailure] = useState<string>();
+  const [isAsking, setIsAsking] = useState(false);
+  const [url, setUrl] = useState<string>();
+  const { person, subject } = session.credentials;
+
+  useLayoutEffect(() => {
+    dialog.current?.showModal();
+    if (!issuer) document.getElementById('token')?.focus();
+  }, []);
+  useEffect(() => issuer?.again(setUrl, (given) => void take(given)), []);
+
+  async function take(given: Credentials | Promise<Credentials | undefined>): Promise<void> {
+    setIsAsking(true);
+    setFailure(undefined);
+    try {
+      const credentials = await given;
+      if (credentials !== undefined) setFailure(await whyNot(credentials));
+    } catch (error) {
+      setFailure(error instanceof Error ? error.message : String(error));
+    }
+    setIsAsking(false);
+  }
+
+  async function whyNot(credentials: Credentials): Promise<string | undefined> {
+    // What is typed here is somebody else's.
+    if (subject !== undefined && credentials.subject !== undefined && credentials.subject !== subject)
+      return `You signed in as ${credentials.person}, and this page is ${person}'s. Sign out first to go on as ${credentials.person}.`;
+    const refusal = await refusalBy({ credentials, tenant: session.tenant }, issuer);
+    if (refusal === undefined) onRenewed(credentials);
+    return refusal;
+  }
+
+  return (
+    // Escape would leave a page that can do nothing.
+    <dialog class="sign-in again" ref={dialog} aria-labelledby="again" onClose={() => dialog.current?.showModal()}>
+      <h2 id="again">Sign in again</h2>
+      <p>The token was refused. {refused} What you have typed stays.</p>
+      {issuer && (
+        <p class="actions">
+          <a
+            class="button main"
+            {...(url !== undefined && { href: url })}
+            target="_blank"
+            rel="noopener noreferrer"
+            aria-disabled={url === undefined}
+          >
+            {isAsking ? 'Asking the API …' : `Sign in with ${issuer.setup.name}`}
+          </a>{' '}
+          <span class="sub">in another tab</span>
+        </p>
+      )}
+      <Failure id="token-failure" sentence={failure} />
+      <TokenForm
+        isFolded={issuer !== undefined}
+        isAsking={isAsking}
+        onToken={(given) => void take(given)}
+        onFailure={setFailure}
+      />
+      <div class="actions">
+        <button type="button" onClick={onLeave}>
+          Sign out
+        </button>
+      </div>
+    </dialog>
+  );
+}

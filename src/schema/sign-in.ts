@@ -1,0 +1,91 @@
+// Sign-in on the page against the cluster's OpenID Connect issuer: its setting, and what the page is told of it.
+
+import { z } from 'zod';
+
+/** https://HOST[:PORT], without a path. */
+const ORIGIN_PATTERN = /^https:\/\/[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/;
+
+export const Oidc = z
+  .strictObject({
+    issuer: z
+      .string()
+      .max(512)
+      .regex(/^https:\/\/[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?$/, {
+        error: 'must be the https URL of the issuer, as its metadata and the API server have it, without ? and #',
+      })
+      .describe(
+        'The issuer whose ID tokens the API server accepts: issuer.url of its AuthenticationConfiguration, character for character.',
+      ),
+    clientId: z
+      .string()
+      .max(255)
+      .regex(/^[\x21-\x7e]+$/)
+      .describe(
+        'Client id of the page at the issuer, where it is a public client. The API server must list it among its audiences.',
+      ),
+    scopes: z
+      .array(
+        z
+          .string()
+          .max(100)
+          .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/),
+      )
+      .max(20)
+      .refine((scopes) => scopes.includes('openid'), {
+        error: 'must contain openid, without which an issuer gives no ID token',
+      })
+      .default(['openid', 'profile', 'email'])
+      .describe(
+        'Scopes that the page asks for: those whose claims the API server takes user name and groups from. Some issuers give a refresh token only for offline_access.',
+      ),
+    name: z
+      .string()
+      .min(1)
+      .max(40)
+      .regex(/^[^\p{C}\p{Zl}\p{Zp}]+$/u)
+      .optional()
+      .describe('Name of the issuer, as the button of the page says it. If absent, its host.'),
+    origins: z
+      .array(z.string().max(300).regex(ORIGIN_PATTERN, { error: 'must be https://HOST or https://HOST:PORT' }))
+      .max(5)
+      .default([])
+      .describe(
+        "Origins that the page may ask besides the issuer's own, where the metadata of the issuer names endpoints for tokens on another host.",
+      ),
+  })
+  .describe(
+    "Sign-in on the page with the cluster's OpenID Connect issuer (docs/sign-in.md). Absent: people paste a token.",
+  );
+type Oidc = z.infer<typeof Oidc>;
+
+/** All that the page is told of the issuer. Nothing of it is secret. */
+export interface SignInSetup {
+  readonly issuer: string;
+  /** As the button says it. */
+  readonly name: string;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  /** What the page may ask besides its own host; the issuer's origin is the first. */
+  readonly origins: readonly string[];
+  /** The page itself, at the address by which people reach it. */
+  readonly redirectUri: string;
+}
+
+/** Undefined without an issuer. Settings with an issuer have a publicUrl. */
+export function signInSetup(http: {
+  readonly oidc?: Oidc | undefined;
+  readonly publicUrl?: string | undefined;
+}): SignInSetup | undefined {
+  const { oidc, publicUrl } = http;
+  if (oidc === undefined || publicUrl === undefined) return undefined;
+  const { issuer, clientId, scopes, origins, name } = oidc;
+  const { origin, host } = new URL(issuer);
+  return {
+    issuer,
+    name: name ?? host,
+    clientId,
+    scopes,
+    origins: [...new Set([origin, ...origins])],
+    redirectUri: `${publicUrl}/`,
+  };
+}
