@@ -45,7 +45,7 @@ export interface Issuer {
   remember(tenant: string | undefined): void;
   /** Where the browser goes to sign out at the issuer; undefined if it has no such place. */
   leaving(): Promise<string | undefined>;
-  /** Of an ID token that the API does not take. */
+  /** The sentence about an ID token that the API does not take. */
   refused(sentence: string): string;
 }
 
