@@ -39,8 +39,11 @@ export function makeIssuer(setup: SignInSetup): Issuer {
     // An answer counts once, and a reload goes to the issuer once.
     sessionStorage.removeItem(FLOW_KEY);
     remember(undefined);
-    if (now.next === 'relay' || now.next === 'finish')
+    if (now.next === 'relay' || now.next === 'finish') {
       history.replaceState(null, '', `${location.pathname}${kept?.fragment ?? ''}`);
+      // replaceState tells nobody.
+      dispatchEvent(new Event('popstate'));
+    }
     const tenant = kept?.tenant ?? tab ?? '';
     try {
       if (now.next === 'go silently') return await go(tenant, true);
