@@ -2,11 +2,12 @@
 
 import type { VNode } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Session } from './api.ts';
+import type { Api, Session } from './api.ts';
 import { Detail } from './detail.tsx';
 import { List } from './list.tsx';
 import { New } from './new.tsx';
-import { LIST, linkOfList, type View, viewIn } from './route.ts';
+import { Dialog, fieldOf, Word } from './parts.tsx';
+import { LIST, linkOf, linkOfList, type View, viewIn } from './route.ts';
 import { useSession } from './session.ts';
 import { Relayed, SignIn } from './sign-in.tsx';
 import { SignInAgain } from './sign-in-again.tsx';
@@ -52,25 +53,19 @@ export function App({ root }: { readonly root: HTMLElement }): VNode {
   const { begun, issuer, session, refused, tenant, api, leave } = using;
   const [notice, setNotice] = useState('');
   const { shown, go } = useShown();
-  const id = shown.view === 'deployment' ? shown.id : undefined;
   useClock();
-  /** The deployment that was shown last, whose row the focus returns to. */
-  const left = useRef<string | undefined>(undefined);
-  useEffect(() => {
-    if (id !== undefined) left.current = id;
-  }, [id]);
-  /** The list as it was shown last. */
-  const list = useRef(LIST);
-  if (shown.view === 'list') list.current = linkOfList(shown.state);
   useEffect(() => setNotice(''), [session]);
-  const onGone = useCallback((name: string) => {
-    setNotice(`${name} is deleted.`);
-    go(list.current);
-  }, []);
 
   return (
     <>
-      <Bar session={session} onLeave={leave} />
+      <Bar
+        session={session}
+        onLeave={leave}
+        onTenant={async (wanted) => {
+          await using.change(wanted);
+          go(LIST);
+        }}
+      />
       <main id="content">
         <div class="notice" role="status">
           {notice !== '' && (
@@ -96,18 +91,8 @@ export function App({ root }: { readonly root: HTMLElement }): VNode {
             onEnter={using.enter}
             onLeave={leave}
           />
-        ) : shown.view === 'list' ? (
-          <List
-            api={api}
-            tenant={tenant}
-            state={shown.state}
-            onState={(state, replacing) => go(linkOfList(state), replacing)}
-            focusOn={left.current}
-          />
-        ) : shown.view === 'new' ? (
-          <New api={api} say={setNotice} go={go} list={list.current} />
         ) : (
-          <Detail key={shown.id} api={api} id={shown.id} say={setNotice} onGone={onGone} list={list.current} />
+          <Views key={tenant} api={api} tenant={tenant} shown={shown} go={go} say={setNotice} />
         )}
       </main>
       {session && refused !== undefined && (
@@ -117,7 +102,67 @@ export function App({ root }: { readonly root: HTMLElement }): VNode {
   );
 }
 
-function Bar({ session, onLeave }: { readonly session: Session | undefined; readonly onLeave: () => void }): VNode {
+interface ViewsProps extends Shown {
+  readonly api: Api;
+  readonly tenant: string;
+  /** Shows and announces a sentence. */
+  readonly say: (sentence: string) => void;
+}
+
+/** What a tenant has: one of the views, and what they remember of one another. */
+function Views({ api, tenant, shown, go, say }: ViewsProps): VNode {
+  const id = shown.view === 'deployment' ? shown.id : undefined;
+  /** The deployment that was shown last, whose row the focus returns to. */
+  const left = useRef<string | undefined>(undefined);
+  useEffect(() => {
+    if (id !== undefined) left.current = id;
+  }, [id]);
+  /** The list as it was shown last. */
+  const list = useRef(LIST);
+  if (shown.view === 'list') list.current = linkOfList(shown.state);
+  const onGone = useCallback((name: string) => {
+    say(`${name} is deleted.`);
+    go(list.current);
+  }, []);
+
+  switch (shown.view) {
+    case 'list':
+      return (
+        <List
+          api={api}
+          tenant={tenant}
+          state={shown.state}
+          onState={(state, replacing) => go(linkOfList(state), replacing)}
+          focusOn={left.current}
+        />
+      );
+    case 'new':
+      return <New api={api} say={say} go={go} list={list.current} />;
+    case 'deployment':
+      return (
+        <Detail
+          key={shown.id}
+          api={api}
+          id={shown.id}
+          say={say}
+          onGone={onGone}
+          list={list.current}
+          log={shown.log}
+          onLog={(log) => go(linkOf(shown.id, log), true)}
+        />
+      );
+  }
+}
+
+interface BarProps {
+  readonly session: Session | undefined;
+  readonly onLeave: () => void;
+  /** Rejects with the sentence that says why not. */
+  readonly onTenant: (tenant: string) => Promise<void>;
+}
+
+function Bar({ session, onLeave, onTenant }: BarProps): VNode {
+  const [isChanging, setIsChanging] = useState(false);
   return (
     <header class="bar">
       <a class="brand" href={LIST}>
@@ -127,10 +172,30 @@ function Bar({ session, onLeave }: { readonly session: Session | undefined; read
         <div class="who">
           {session.credentials.person !== undefined && <span>{plain(session.credentials.person)}</span>}
           {session.tenant !== '' && <span>Tenant {session.tenant}</span>}
+          <button type="button" onClick={() => setIsChanging(true)}>
+            Change tenant
+          </button>
           <button type="button" onClick={onLeave}>
             Sign out
           </button>
         </div>
+      )}
+      {session && isChanging && (
+        <Dialog
+          title="Another tenant"
+          action="Show its deployments"
+          onClose={() => setIsChanging(false)}
+          onDone={() => undefined}
+          onConfirm={async (form) => {
+            await onTenant(fieldOf(form, 'tenant'));
+            return '';
+          }}
+        >
+          <div class="fields">
+            <label for="tenant">Tenant</label>
+            <Word id="tenant" name="tenant" defaultValue={session.tenant} />
+          </div>
+        </Dialog>
       )}
     </header>
   );

@@ -30,6 +30,7 @@ import {
 import { Logs } from './logs.tsx';
 import { Address, Age, Asking, Breakable, Mark, Status } from './parts.tsx';
 import { Reported } from './reported.tsx';
+import type { LogState } from './route.ts';
 import { plain, short } from './text.ts';
 
 interface RevisionList {
@@ -45,9 +46,11 @@ export interface DetailProps {
   readonly onGone: (name: string) => void;
   /** The list as it was left. */
   readonly list: string;
+  readonly log: LogState;
+  readonly onLog: (log: LogState) => void;
 }
 
-export function Detail({ api, id, say, onGone, list }: DetailProps): VNode {
+export function Detail({ api, id, say, onGone, list, log, onLog }: DetailProps): VNode {
   const deployment = useFollowed<{ readonly found: Deployment; readonly isGone: boolean }>(
     id,
     api.deployment(id),
@@ -127,7 +130,7 @@ export function Detail({ api, id, say, onGone, list }: DetailProps): VNode {
       <Variables deployment={found} onAsk={isLeaving ? undefined : setAsked} />
       <Revisions deployment={found} followed={revisions} onAsk={isLeaving ? undefined : setAsked} />
       <Reported api={api} id={id} />
-      <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} />
+      <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} state={log} onState={onLog} />
       {asked !== undefined && (
         <Action
           key={JSON.stringify(asked)}

@@ -1,7 +1,7 @@
 // What the pods or a build of a deployment wrote: the newest lines, and those that come.
 
 import type { VNode } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import type { DeployLogsQuery, LogLine } from '../logs/payloads.ts';
 import type { Api, LogSource } from './api.ts';
@@ -9,30 +9,27 @@ import type { ServerEvent } from './events.ts';
 import { useFollowed } from './follow.ts';
 import { IN_BUILD } from './health.ts';
 import { Asking } from './parts.tsx';
+import { LEVELS, type LogState } from './route.ts';
 import { isHealthCheck, plain, short } from './text.ts';
 
 const NEWEST = 300;
 /** More would make the page slow. */
 const MOST_SHOWN = 3000;
-const LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
 
 export interface LogsProps {
   readonly api: Api;
   readonly id: string;
   /** Newest first. */
   readonly revisions: readonly Revision[];
+  readonly state: LogState;
+  readonly onState: (state: LogState) => void;
 }
 
 const BUILT: readonly Revision['source'][] = ['codehost', 'internal_source', 'internal_template'];
 
-export function Logs({ api, id, revisions }: LogsProps): VNode {
-  const [chosen, setChosen] = useState<string>();
-  const [level, setLevel] = useState('');
-  const [text, setText] = useState('');
-  const [hasChecks, setHasChecks] = useState(false);
-  const [latest] = revisions;
-  const isAboutBuild = latest !== undefined && (IN_BUILD.includes(latest.status) || latest.status === 'BUILD_FAILED');
-  const source = chosen ?? (isAboutBuild && BUILT.includes(latest.source) ? `build ${latest.id}` : 'pods');
+export function Logs({ api, id, revisions, state, onState }: LogsProps): VNode {
+  const { level, text, hasChecks } = state;
+  const source = chosenIn(state, revisions[0]);
 
   return (
     <section aria-labelledby="logs">
@@ -41,13 +38,22 @@ export function Logs({ api, id, revisions }: LogsProps): VNode {
       </h2>
       <search class="filters" aria-label="Logs">
         <label for="log-source">Of</label>
-        <select id="log-source" value={source} onChange={(event) => setChosen(event.currentTarget.value)}>
+        <select
+          id="log-source"
+          value={source}
+          onChange={(event) => onState({ ...state, ...choiceOf(event.currentTarget.value) })}
+        >
           <option value="pods">all pods</option>
           {revisions.map((revision) => (
             <option key={revision.id} value={`pods ${revision.id}`}>
               pods of {short(revision.id)}
             </option>
           ))}
+          {!revisions.some((revision) => revision.id === state.revisionId) && state.revisionId !== '' && (
+            <option value={source}>
+              {state.kind} of {short(state.revisionId)}
+            </option>
+          )}
           {revisions
             .filter((revision) => BUILT.includes(revision.source))
             .map((revision) => (
@@ -57,7 +63,11 @@ export function Logs({ api, id, revisions }: LogsProps): VNode {
             ))}
         </select>
         <label for="log-level">Level</label>
-        <select id="log-level" value={level} onChange={(event) => setLevel(event.currentTarget.value)}>
+        <select
+          id="log-level"
+          value={level}
+          onChange={(event) => onState({ ...state, level: event.currentTarget.value as LogState['level'] })}
+        >
           <option value="">all</option>
           {LEVELS.map((one) => (
             <option key={one}>{one}</option>
@@ -70,10 +80,14 @@ export function Logs({ api, id, revisions }: LogsProps): VNode {
           autocomplete="off"
           spellcheck={false}
           value={text}
-          onChange={(event) => setText(event.currentTarget.value)}
+          onChange={(event) => onState({ ...state, text: event.currentTarget.value })}
         />
         <label>
-          <input type="checkbox" checked={hasChecks} onChange={(event) => setHasChecks(event.currentTarget.checked)} />{' '}
+          <input
+            type="checkbox"
+            checked={hasChecks}
+            onChange={(event) => onState({ ...state, hasChecks: event.currentTarget.checked })}
+          />{' '}
           Health checks
         </label>
       </search>
@@ -84,12 +98,24 @@ export function Logs({ api, id, revisions }: LogsProps): VNode {
         id={id}
         source={sourceOf(source)}
         filter={{
-          ...(level !== '' && { level: level as (typeof LEVELS)[number] }),
+          ...(level !== '' && { level }),
           ...(text !== '' && { query: text }),
         }}
       />
     </section>
   );
+}
+
+/** The value of the choice: what is in the URL, or the build where that is what the deployment waits for. */
+function chosenIn({ kind, revisionId }: LogState, latest: Revision | undefined): string {
+  if (kind !== '') return revisionId === '' ? kind : `${kind} ${revisionId}`;
+  const isAboutBuild = latest !== undefined && (IN_BUILD.includes(latest.status) || latest.status === 'BUILD_FAILED');
+  return isAboutBuild && BUILT.includes(latest.source) ? `build ${latest.id}` : 'pods';
+}
+
+function choiceOf(chosen: string): Pick<LogState, 'kind' | 'revisionId'> {
+  const { kind, revisionId = '' } = sourceOf(chosen);
+  return { kind, revisionId };
 }
 
 function sourceOf(chosen: string): LogSource {

@@ -1,9 +1,11 @@
 // What the fragment of the page's URL says, and that a link leads back to the same.
 
 import { describe, expect, it } from 'vitest';
-import { FIRST_PAGE, LIST, linkOf, linkOfList, NEW, viewIn } from './route.ts';
+import { FIRST_PAGE, LIST, type LogState, linkOf, linkOfList, NEW, viewIn } from './route.ts';
 
 const id = '99999999-0000-4000-8000-000000000009';
+const revisionId = '88888888-0000-4000-8000-000000000008';
+const LOG: LogState = { kind: '', revisionId: '', level: '', text: '', hasChecks: false };
 
 describe('a fragment', () => {
   it.each([
@@ -23,8 +25,30 @@ describe('a fragment', () => {
   });
 
   it('names a deployment, or the form for a new one', () => {
-    expect(viewIn(linkOf(id))).toEqual({ view: 'deployment', id });
+    expect(linkOf(id)).toBe(`#/deployments/${id}`);
+    expect(viewIn(linkOf(id))).toEqual({ view: 'deployment', id, log: LOG });
     expect(viewIn(NEW)).toEqual({ view: 'new' });
+  });
+
+  it.each<LogState>([
+    LOG,
+    { ...LOG, kind: 'pods' },
+    { ...LOG, kind: 'build', revisionId },
+    { kind: 'pods', revisionId, level: 'ERROR', text: 'a&b=c #%?', hasChecks: true },
+  ])('of a deployment whose log shows %j leads to it', (log) => {
+    expect(viewIn(linkOf(id, log))).toEqual({ view: 'deployment', id, log });
+  });
+
+  it.each([
+    'log=elsewhere&revision=x',
+    'log=build',
+    `revision=${revisionId}`,
+    'level=LOUD',
+    'level=error',
+    'checks=1',
+    '%',
+  ])('with what a log cannot show, %j, shows what it would without', (query) => {
+    expect(viewIn(`#/deployments/${id}?${query}`)).toEqual({ view: 'deployment', id, log: LOG });
   });
 
   it.each([FIRST_PAGE, { nameContains: 'a&b=c #%', status: 'UNUSED', offset: 100 }])('of %j leads to it', (state) => {

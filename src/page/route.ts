@@ -1,5 +1,5 @@
-// The state that a URL holds, in its fragment: the list with its filters, `#/?status=READY`, one deployment, `#/deployments/ID`, or the
-// form for a new one, `#/new`. Pure.
+// The state that a URL holds, in its fragment: the list with its filters, `#/?status=READY`, one deployment with what its log shows,
+// `#/deployments/ID?log=build&level=ERROR`, or the form for a new one, `#/new`. Pure.
 
 import { STATUSES } from './health.ts';
 
@@ -12,17 +12,39 @@ export interface ListState {
   readonly offset: number;
 }
 
+export const LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
+
+/** What the log of a deployment shows. */
+export interface LogState {
+  /** Empty where nobody has chosen: what is most likely wanted. */
+  readonly kind: 'pods' | 'build' | '';
+  /** Empty for the pods of all revisions. */
+  readonly revisionId: string;
+  /** Empty for all. */
+  readonly level: (typeof LEVELS)[number] | '';
+  readonly text: string;
+  /** Whether health checks that succeeded are shown. */
+  readonly hasChecks: boolean;
+}
+
 export type View =
   | { readonly view: 'list'; readonly state: ListState }
-  | { readonly view: 'deployment'; readonly id: string }
+  | { readonly view: 'deployment'; readonly id: string; readonly log: LogState }
   | { readonly view: 'new' };
 
 export const FIRST_PAGE: ListState = { nameContains: '', status: '', offset: 0 };
 export const LIST = '#/';
 export const NEW = '#/new';
 
-export function linkOf(id: string): string {
-  return `#/deployments/${id}`;
+export function linkOf(id: string, log?: LogState): string {
+  const query = new URLSearchParams({
+    ...(log?.kind && { log: log.kind }),
+    ...(log?.revisionId && { revision: log.revisionId }),
+    ...(log?.level && { level: log.level }),
+    ...(log?.text && { text: log.text }),
+    ...(log?.hasChecks && { checks: 'shown' }),
+  }).toString();
+  return `#/deployments/${id}${query === '' ? '' : `?${query}`}`;
 }
 
 export function linkOfList({ nameContains, status, offset }: ListState): string {
@@ -37,8 +59,8 @@ export function linkOfList({ nameContains, status, offset }: ListState): string 
 /** What a URL's fragment names. The list, if it names nothing that there is. */
 export function viewIn(fragment: string): View {
   if (fragment === NEW) return { view: 'new' };
-  const id = /^#\/deployments\/(.+)$/.exec(fragment)?.[1];
-  if (id !== undefined && UUID.test(id)) return { view: 'deployment', id };
+  const [, id = '', wanted] = /^#\/deployments\/([^?]+)(?:\?(.*))?$/s.exec(fragment) ?? [];
+  if (UUID.test(id)) return { view: 'deployment', id, log: logIn(new URLSearchParams(wanted)) };
   const query = new URLSearchParams(/^#\/\?(.*)$/s.exec(fragment)?.[1]);
   const status = query.get('status') ?? '';
   const offset = query.get('offset') ?? '';
@@ -49,5 +71,18 @@ export function viewIn(fragment: string): View {
       status: Object.hasOwn(STATUSES, status) ? status : '',
       offset: /^\d{1,9}$/.test(offset) ? Number(offset) : 0,
     },
+  };
+}
+
+function logIn(query: URLSearchParams): LogState {
+  const [kind, revision] = [query.get('log'), query.get('revision') ?? ''];
+  const revisionId = UUID.test(revision) ? revision : '';
+  return {
+    // A build is one revision's.
+    kind: kind === 'pods' || (kind === 'build' && revisionId !== '') ? kind : '',
+    revisionId: kind === 'pods' || kind === 'build' ? revisionId : '',
+    level: LEVELS.find((level) => level === query.get('level')) ?? '',
+    text: query.get('text') ?? '',
+    hasChecks: query.get('checks') === 'shown',
   };
 }

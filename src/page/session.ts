@@ -20,6 +20,8 @@ interface Using {
   readonly enter: (session: Session) => void;
   readonly renew: (credentials: Credentials) => void;
   readonly leave: () => void;
+  /** Goes on for another tenant. Rejects with the sentence that says why not. */
+  readonly change: (tenant: string) => Promise<void>;
 }
 
 /** Who uses the page: nobody yet, somebody whom the API has still to accept, or a session. */
@@ -65,6 +67,12 @@ export function useSession(root: HTMLElement): Using {
     setRefused(undefined);
     document.dispatchEvent(new Event(RENEWED));
   }
+  async function change(wanted: string): Promise<void> {
+    if (session === undefined) return;
+    const other = { ...session, tenant: wanted };
+    await makeApi(other, setRefused).check();
+    enter(other);
+  }
   const api = useMemo(() => session && makeApi(session, setRefused), [session]);
-  return { begun, issuer, elsewhere, session, refused, tenant, api, leave, enter, renew };
+  return { begun, issuer, elsewhere, session, refused, tenant, api, leave, enter, renew, change };
 }

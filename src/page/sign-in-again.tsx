@@ -19,6 +19,7 @@ export interface SignInAgainProps {
 
 export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: SignInAgainProps): VNode {
   const dialog = useRef<HTMLDialogElement>(null);
+  const link = useRef<HTMLAnchorElement>(null);
   const [failure, setFailure] = useState<string>();
   const [isAsking, setIsAsking] = useState(false);
   const [url, setUrl] = useState<string>();
@@ -28,6 +29,9 @@ export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: Si
     dialog.current?.showModal();
     if (!issuer) document.getElementById('token')?.focus();
   }, []);
+  useEffect(() => {
+    if (url !== undefined && document.activeElement?.id !== 'token') link.current?.focus();
+  }, [url]);
   useEffect(() => issuer?.again(setUrl, (given) => void take(given)), []);
 
   async function take(given: Credentials | Promise<Credentials | undefined>): Promise<void> {
@@ -55,21 +59,10 @@ export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: Si
     // Escape would leave a page that can do nothing.
     <dialog class="sign-in again" ref={dialog} aria-labelledby="again" onClose={() => dialog.current?.showModal()}>
       <h2 id="again">Sign in again</h2>
-      <p>The token was refused. {refused} What you have typed stays.</p>
-      {issuer && (
-        <p class="actions">
-          <a
-            class="button main"
-            {...(url !== undefined && { href: url })}
-            target="_blank"
-            rel="noopener noreferrer"
-            aria-disabled={url === undefined}
-          >
-            {isAsking ? 'Asking the API …' : `Sign in with ${issuer.setup.name}`}
-          </a>{' '}
-          <span class="sub">in another tab</span>
-        </p>
-      )}
+      <p>
+        The token was refused. {refused} What you have typed stays.
+        {issuer && ` ${issuer.setup.name} opens in another tab.`}
+      </p>
       <Failure id="token-failure" sentence={failure} />
       <TokenForm
         isFolded={issuer !== undefined}
@@ -81,6 +74,18 @@ export function SignInAgain({ issuer, session, refused, onRenewed, onLeave }: Si
         <button type="button" onClick={onLeave}>
           Sign out
         </button>
+        {issuer && (
+          <a
+            ref={link}
+            class="button main"
+            {...(url !== undefined && { href: url })}
+            target="_blank"
+            rel="noopener noreferrer"
+            aria-disabled={url === undefined}
+          >
+            {isAsking ? 'Asking the API …' : `Sign in with ${issuer.setup.name}`}
+          </a>
+        )}
       </div>
     </dialog>
   );

@@ -89,7 +89,7 @@ const pods = [machine, containerd, images];
 export const needs = {
   unit: [helm, lua],
   published: [langgraph],
-  page: [chromium],
+  page: [kubernetes, helm, chromium],
   integration: [kubernetes, helm],
   clusters: [kubernetes, helm, ...pods, gateway],
   long: [kubernetes, helm, landed],

@@ -184,6 +184,28 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       expect(await page.getByLabel('Tenant').inputValue()).toBe('team-a');
     });
 
+    it('is used for another tenant without a new one', async ({ world, enter }) => {
+      const shop = world.deploy('shop');
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByRole('button', { name: 'Change tenant' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Another tenant' });
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await dialog.getByLabel('Tenant').fill('nowhere');
+      await dialog.getByRole('button', { name: 'Show its deployments' }).click();
+      await dialog.getByRole('alert').getByText(/./).first().waitFor();
+      expect(await page.getByText('Tenant team-a').count()).toBe(1);
+      await dialog.getByLabel('Tenant').fill('team-b');
+      await dialog.getByRole('button', { name: 'Show its deployments' }).click();
+      await page.getByRole('heading', { name: 'There is no deployment yet' }).waitFor();
+      expect(await page.getByText('Tenant team-b').count()).toBe(1);
+      // What is of the tenant before is shown no more.
+      await page.goto(`${world.url}/#/deployments/${shop.metadata.uid}`);
+      await page
+        .getByRole('heading', { name: 'There is no such deployment, or not for this token and tenant' })
+        .waitFor();
+    });
+
     it('is asked of nobody for a value of a secret', async ({ world, enter, visits }) => {
       world.deploy('shop', {
         spec: { secrets: [{ name: 'API_KEY', secretName: 'shop--vars-1', secretKey: 'API_KEY' }] },
@@ -282,6 +304,31 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.reload();
       await signIn(page);
       await heading(page, 'New deployment');
+    });
+
+    it('holds what the log shows, which a reload keeps, and no step back for each choice', async ({ world, enter }) => {
+      const { checkout } = deployTeam(world);
+      const page = await enter();
+      await open(page, 'checkout');
+      await page.getByLabel('Level').selectOption('ERROR');
+      await page.getByLabel('Text').fill('redis');
+      await page.keyboard.press('Enter');
+      await page.getByLabel('Health checks').check();
+      const revision = serialRevisionId(checkout.metadata.uid ?? '', 1);
+      await page.getByLabel('Of', { exact: true }).selectOption(`pods ${revision}`);
+      const hash = `#/deployments/${checkout.metadata.uid}?log=pods&revision=${revision}&level=ERROR&text=redis&checks=shown`;
+      expect(new URL(page.url()).hash).toBe(hash);
+      await page.reload();
+      await signIn(page);
+      await heading(page, 'checkout');
+      expect([
+        await page.getByLabel('Of', { exact: true }).inputValue(),
+        await page.getByLabel('Level').inputValue(),
+        await page.getByLabel('Text').inputValue(),
+        await page.getByLabel('Health checks').isChecked(),
+      ]).toEqual([`pods ${revision}`, 'ERROR', 'redis', true]);
+      await page.goBack();
+      await heading(page, 'Deployments');
     });
 
     it('has no step back for each letter of a filter', async ({ world, enter }) => {
