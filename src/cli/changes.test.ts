@@ -32,7 +32,7 @@ describe('scale', () => {
       { minScale: 2, maxScale: 2, orchestratorMinScale: 2, orchestratorMaxScale: 2 },
       'scaled: server to 2 pods; orchestrator to 2 pods.',
     ],
-    [['server=0'], { minScale: 0, maxScale: 0 }, 'shop runs no pods now'],
+    [['server=0'], { minScale: 0, maxScale: 0 }, 'shop is being scaled to no pods'],
   ])('%j is one patch', async (args, patch, words) => {
     expect(await scaled(args)).toMatchObject({ code: 0, patch: [patch], out: expect.stringContaining(words) });
   });

@@ -322,7 +322,7 @@ describe('scale', () => {
   it.each([
     [3, 3, { minScale: 3, maxScale: 3 }, 'shop is being scaled to 3 pods'],
     [1, 4, { minScale: 1, maxScale: 4 }, 'shop is being scaled to 1 to 4 pods, as its load asks for'],
-    [0, 0, { minScale: 0, maxScale: 0 }, 'shop runs no pods now'],
+    [0, 0, { minScale: 0, maxScale: 0 }, 'shop is being scaled to no pods'],
   ])('%d to %d sets both numbers in one patch', async (min, max, resourceSpec, said) => {
     const asked: (readonly string[])[] = [];
     const kubectl: Kubectl = (args) => {

@@ -105,7 +105,8 @@ export async function scaleTo(kubectl: Kubectl, name: string, scales: Scales): P
   const patch = JSON.stringify({ spec: { sourceConfig: configOf(scales) } });
   await kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', patch]);
   const server = scales.get('server');
-  if (server?.max === 0) return `${name} runs no pods now; its database and Redis stay.`;
+  if (server?.max === 0)
+    return `${name} is being scaled to no pods; an own database and Redis stay. To see it: ${PROGRAM} status ${name}`;
   const follow = `To follow it: ${PROGRAM} wait ${name}`;
   const alone = scales.size === 1 ? server : undefined;
   if (alone) return `${name} is being scaled to ${podsOf(alone)}; no running pod is replaced. ${follow}`;

@@ -90,8 +90,14 @@ export const AGENT_VERSION_ANNOTATION = 'davit.dev/agent-version';
 /** Prefix of tag labels on a record: `tag.davit.dev/<uuid>: ""`. */
 export const TAG_LABEL_PREFIX = 'tag.davit.dev/';
 
-/** On a record: Davit changes nothing and still reports the status. */
+/** On a record: Davit changes nothing and still reports the status. Every value pauses but `false`. */
 export const PAUSED_ANNOTATION = 'davit.dev/paused';
+
+/** Whether an object's annotations pause it. People write `true`, `1`, `yes` or nothing. */
+export function isPaused(annotations: Readonly<Record<string, string>> | undefined): boolean {
+  const value = annotations?.[PAUSED_ANNOTATION];
+  return value !== undefined && value.trim().toLowerCase() !== 'false';
+}
 /** On a tenant's namespace: the hosts that it may claim (`shop.example.com`, `*.example.com`), separated by commas. */
 export const HOSTS_ANNOTATION = 'davit.dev/hosts';
 /** On a record: uid of the earlier deployment of its name whose retained PostgreSQL volume and password it adopts. */

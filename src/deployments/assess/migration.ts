@@ -21,7 +21,7 @@ import {
   type Pod,
   workloadOf,
 } from './observed.ts';
-import { podFailure, podsOf } from './pod-failures.ts';
+import { isUnended, podFailure, podsOf } from './pod-failures.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
 
 /** The used part of batch/v1 Job. */
@@ -70,10 +70,17 @@ export function migrationStatusOf(observed: ObservedChildren, revision: AppRevis
     : { phase: 'Running', job: job.metadata.name };
 }
 
-/** Another revision whose migration is still running: half of a migration is worse than a late rollout, so it is let finish. */
+/**
+ * Another revision whose migration is still running: half of a migration is worse than a late rollout, so it is let finish. After its
+ * Job was deleted, its pod goes on until it has ended.
+ */
 export function migratingBefore(observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
-  const jobs = migrationJobs(observed).filter((job) => endOf(observed, job) === undefined);
-  const running = new Set(jobs.map(revisionIdOf));
+  const jobs = migrationJobs(observed);
+  const ids = new Set(jobs.map(revisionIdOf));
+  const pods = podsOf(observed, MIGRATION).filter(
+    (pod) => !ids.has(revisionIdOf(pod)) && isUnended(pod) && exitCodeOf(pod) === undefined,
+  );
+  const running = new Set([...jobs.filter((job) => endOf(observed, job) === undefined), ...pods].map(revisionIdOf));
   return observed.revisions.find(({ spec }) => spec.id !== latest.spec.id && running.has(spec.id));
 }
 
@@ -139,7 +146,7 @@ export function checkMigration(
   if (earlier)
     return fail(
       'Migrating',
-      `The migration of revision ${earlier.spec.id} is still running and is let finish: ${follow(observed, earlier)}. The latest revision follows.`,
+      `The migration of revision ${earlier.spec.id} is still running and is let finish: ${follow(observed, earlier)}. The latest revision follows. To end it: kubectl delete job ${observed.names.migration(earlier.spec.id)} -n ${observed.record.metadata.namespace}; the latest revision then waits until its pod has ended.`,
     );
   if (migration.is === 'done' || migration.is === 'asleep') return undefined;
   const refused =

@@ -5,7 +5,13 @@ import { pausedBy } from './pause.ts';
 const ALL = { ...SETTINGS, paused: true };
 it.each([
   { reason: 'nobody', annotations: {}, settings: SETTINGS, want: undefined },
-  { reason: 'another value', annotations: { 'davit.dev/paused': 'false' }, settings: SETTINGS, want: undefined },
+  { reason: 'false', annotations: { 'davit.dev/paused': 'False' }, settings: SETTINGS, want: undefined },
+  ...['true', '1', 'yes', 'True', ''].map((value) => ({
+    reason: `the value "${value}"`,
+    annotations: { 'davit.dev/paused': value },
+    settings: SETTINGS,
+    want: 'To continue',
+  })),
   {
     reason: 'the record',
     annotations: { 'davit.dev/paused': 'true' },

@@ -70,3 +70,15 @@ it.each<{ name: string; seen: Partial<Observed>; want: string; says: string }>([
   expect(`${is} ${reason}`).toBe(want);
   expect(message).toContain(says);
 });
+
+it('a Secret that Davit made of values is made again by setting them', () => {
+  const own = aRecord({
+    secretReferences: [
+      { name: 'B', secretName: 'shop--vars-1a', secretKey: 'b' },
+      { name: 'A', secretName: 'shop--vars-1a', secretKey: 'a' },
+    ],
+  });
+  const { message } = checkReferences(anObserved(own, { secretKeys: { 'shop--vars-1a': null } }));
+  expect(message).toContain('kubectl davit secrets shop set A -n team');
+  expect(message).not.toContain('Create it');
+});

@@ -24,25 +24,37 @@ function somethingMissing({ record, ...secrets }: Seen): Entry | undefined {
   const list = listed([...new Set(missing.map(({ what }) => what))].toSorted());
   return stalled(
     missing.some(({ isSecret }) => isSecret) ? 'SecretMissing' : 'SecretKeyMissing',
-    `Missing: ${list}. Create it in the deployment's namespace; the deployment then continues automatically.`,
+    `Missing: ${list}. ${todoOf(missing, record)}`,
   );
+}
+
+/** Nobody but Davit gives a Secret a name that begins like this, and it keeps the values nowhere else. */
+function todoOf(missing: readonly Missing[], { metadata: { name, namespace } }: AppDeployment): string {
+  const own = missing.filter(({ what }) => what.includes(`Secret ${name}--vars-`)).map(({ variable }) => variable);
+  if (own.length === 0) return "Create it in the deployment's namespace; the deployment then continues automatically.";
+  const commands = listed(own.toSorted().map((key) => `kubectl davit secrets ${name} set ${key} -n ${namespace}`));
+  return `Davit made ${name}--vars-… of values that it keeps nowhere else. Set them again: ${commands}. The rest has to be created in the deployment's namespace.`;
 }
 
 interface Missing {
   readonly what: string;
+  /** Environment variable that it is the value of. */
+  readonly variable: string;
   /** The whole Secret, not a key of it. */
   readonly isSecret: boolean;
 }
 
 /** Undefined also where it is not known: the Secret could not be read. */
 function missingOf(
-  { secretName, secretKey }: SecretReference,
+  { name: variable, secretName, secretKey }: SecretReference,
   { secretKeys, unread = [] }: ObservedSecrets,
 ): Missing | undefined {
   if (failureAt({ kind: 'Secret', name: secretName }, unread)) return undefined;
   const keys = Object.hasOwn(secretKeys, secretName) ? secretKeys[secretName] : undefined;
-  if (keys === null || keys === undefined) return { what: `Secret ${secretName}`, isSecret: true };
-  return keys.includes(secretKey) ? undefined : { what: `key ${secretKey} in Secret ${secretName}`, isSecret: false };
+  if (keys === null || keys === undefined) return { what: `Secret ${secretName}`, variable, isSecret: true };
+  return keys.includes(secretKey)
+    ? undefined
+    : { what: `key ${secretKey} in Secret ${secretName}`, variable, isSecret: false };
 }
 
 function notRead({ unread: [first] = [] }: ObservedSecrets): Entry | undefined {

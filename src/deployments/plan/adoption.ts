@@ -80,7 +80,7 @@ function refused(object: KubeObject, message: string): KeptData {
 function howToTakeUp(kept: readonly KubeObject[], { record }: ObservedChildren, from: string | undefined): string {
   const { name, namespace } = record.metadata;
   const what = kept.map(refTo).map(refText).join(' and ');
-  return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} ${ADOPT_DATABASE_ANNOTATION}=${from}. To start with an empty database, delete these objects.`;
+  return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} --overwrite ${ADOPT_DATABASE_ANNOTATION}=${from}. To start with an empty database, delete these objects.`;
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {

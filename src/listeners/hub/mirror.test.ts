@@ -218,7 +218,7 @@ describe('mirroredStatus', () => {
     const record = theRecord(BEFORE, { deletionTimestamp: '2026-01-01T11:30:00Z' });
     const { conditions } = mirroredStatus(seen({ record, listener: aListener(false) }), NOW);
     expect(conditionOf(conditions, 'Ready')?.message).toContain(
-      `kubectl annotate appd ${record.metadata.name} davit.dev/abandon-remote=${record.metadata.uid}`,
+      `kubectl annotate appd ${record.metadata.name} --overwrite davit.dev/abandon-remote=${record.metadata.uid}`,
     );
   });
 });

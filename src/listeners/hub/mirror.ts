@@ -137,7 +137,7 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
     if (!isLeaving) return unknown('ListenerSilent', base);
     return unknown(
       'ListenerSilent',
-      `${base} The deletion continues when it reports. If it never will, release the name: kubectl annotate appd ${record.metadata.name} ${ABANDON_ANNOTATION}=${record.metadata.uid}.`,
+      `${base} The deletion continues when it reports. If it never will, release the name: kubectl annotate appd ${record.metadata.name} --overwrite ${ABANDON_ANNOTATION}=${record.metadata.uid}.`,
     );
   }
   if (isLeaving)

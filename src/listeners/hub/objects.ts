@@ -7,13 +7,7 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { Listener } from '../../schema/listener.ts';
 import { copyName, hubNamespace, LISTENER_AGENT } from '../../schema/listener-names.ts';
 import type { ListenerWork } from '../../schema/listener-work.ts';
-import {
-  API_VERSION,
-  LISTENER_COPY_LABEL,
-  LISTENER_LABEL,
-  PAUSED_ANNOTATION,
-  REMOTE_FINALIZER,
-} from '../../schema/meta.ts';
+import { API_VERSION, isPaused, LISTENER_COPY_LABEL, LISTENER_LABEL, REMOTE_FINALIZER } from '../../schema/meta.ts';
 
 const MANAGED = { 'app.kubernetes.io/part-of': 'davit', 'app.kubernetes.io/managed-by': 'davit' } as const;
 
@@ -113,7 +107,7 @@ export function makeWork(record: AppDeployment, inputs: WorkInputs): ListenerWor
       name: record.metadata.name,
       namespace: listenerConfig?.k8sNamespace ?? '',
       generation: record.metadata.generation ?? 0,
-      ...(record.metadata.annotations?.[PAUSED_ANNOTATION] === 'true' && { paused: true }),
+      ...(isPaused(record.metadata.annotations) && { paused: true }),
       deployment: { ...record.spec, sourceConfig },
       ...(secrets.length > 0 && { secrets }),
     },

@@ -154,7 +154,7 @@ describe('the volume of a PostgreSQL', () => {
         status: 'True',
         reason: 'DatabaseKept',
         message: expect.stringContaining(
-          `kubectl annotate appd phoenix -n ${tenant.namespace} davit.dev/adopt-database=${earlier}`,
+          `kubectl annotate appd phoenix -n ${tenant.namespace} --overwrite davit.dev/adopt-database=${earlier}`,
         ) as string,
       }),
     );

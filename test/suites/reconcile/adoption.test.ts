@@ -52,7 +52,7 @@ it('is not taken up unasked: nothing that would use it is made, and the record s
     status: 'True',
     reason: 'DatabaseKept',
     message: expect.stringContaining(
-      `kubectl annotate appd shop -n team davit.dev/adopt-database=${EARLIER}`,
+      `kubectl annotate appd shop -n team --overwrite davit.dev/adopt-database=${EARLIER}`,
     ) as string,
   });
   await edit(kube, { metadata: { annotations: { 'davit.dev/adopt-database': EARLIER } } });

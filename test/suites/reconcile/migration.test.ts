@@ -12,6 +12,7 @@ import { REVISION_LABEL } from '../../../src/schema/meta.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
 import { aServer, putRecord, record, says } from '../../kit/memory/record.ts';
 import { endJobs, makeReady } from '../../kit/memory/workloads.ts';
+import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, crashed } from './harness.ts';
 
@@ -425,6 +426,31 @@ describe('the next revision', () => {
     expect([running(kube), states(kube)]).toEqual([3, ['DEPLOYED', 'SKIPPED', 'DEPLOYED']]);
     expect(jobs(kube).map(({ metadata }) => metadata.name)).toEqual([jobOf(kube, 3)]);
     expect(revisions(kube)[1]?.status?.migration?.phase).toBe('Succeeded');
+  });
+
+  it('waits for the pod of a migration whose Job was deleted: two never run at once', async () => {
+    const controller = await aConverged(MIGRATING);
+    const { kube } = controller;
+    await change(kube, 'registry.example/shop:2');
+    await passes(controller);
+    const labels = { ...jobs(kube)[0]?.metadata.labels };
+    const pod = { namespace: 'team', name: 'shop--migrate-pod' };
+    kube.seed(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...pod, labels, ownerReferences: [CONTROLLER] },
+      status: { phase: 'Running', containerStatuses: [{ name: 'migrate', state: { running: {} } }] },
+    } as KubeObject);
+    await removeJob(kube);
+    await change(kube, 'registry.example/shop:3');
+    await passes(controller);
+    expect([jobs(kube), running(kube), says(kube, 'Ready')]).toEqual([[], 1, 'False Migrating']);
+    expect(message(kube)).toContain('waits until its pod has ended');
+    kube.erase(PODS, pod);
+    await passes(controller);
+    expect(jobs(kube).map(({ metadata }) => metadata.name)).toEqual([jobOf(kube, 3)]);
+    await converge(controller);
+    expect([running(kube), says(kube, 'Ready')]).toEqual([3, 'True Serving']);
   });
 
   it('without a migration waits for a running one, too', async () => {
