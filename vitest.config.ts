@@ -14,6 +14,8 @@ const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/publi
 const PREPARE = 'test/support/prepare-project.ts';
 
 const TWO_WITH_PODS = ['test/suites/e2e/listener.test.ts'];
+/** With real pods, on a cluster whose API they reach. */
+const OWN_WITH_PODS = ['test/suites/e2e/agent.test.ts'];
 
 export default defineConfig({
   test: {
@@ -76,6 +78,7 @@ export default defineConfig({
           name: 'clusters',
           include: [
             ...OWN_CLUSTERS,
+            ...OWN_WITH_PODS,
             'test/{cluster,demo}/**/*.test.ts',
             'test/suites/integration/api-server/*.test.ts',
           ],
@@ -90,7 +93,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/suites/e2e/*.test.ts', 'test/suites/e2e/sample/*.test.ts'],
-          exclude: [...TWO_WITH_PODS, ...BROKEN, ...UNDER_LOAD],
+          exclude: [...TWO_WITH_PODS, ...OWN_WITH_PODS, ...BROKEN, ...UNDER_LOAD],
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           fileParallelism: false,
           testTimeout: 180_000,

@@ -62,6 +62,7 @@ export async function runApi(options: ApiOptions): Promise<RunningApi> {
   if (registry !== undefined && builds.registry?.tokens === true)
     watches.push(publishKeys(registry.keyRing, { clock: systemClock, log, signal }));
   const oauth = makeOAuth({ kube: client, settings: config.settings, caches, namespace, now, log });
+  if (oauth) watches.push(oauth.collector.run(signal));
   const page = await readPage();
   if (page === undefined) log.info('The page at / is not served: npm run bundle:page writes it');
   metrics.startAtZero({ streamLimits: LIMITED_BY });

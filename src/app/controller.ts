@@ -24,7 +24,7 @@ import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../lib/kube/api-resour
 import type { KubeClient } from '../lib/kube/client.ts';
 import { type ListenerContext, listeners, onAllClusters } from '../listeners/hub/controller.ts';
 import { followStatuses } from '../monitoring/statuses.ts';
-import { organization } from '../organization/controller.ts';
+import { type OrganizationContext, organization } from '../organization/controller.ts';
 import { ownResources } from '../schema/kinds.ts';
 import type { Settings } from '../schema/settings.ts';
 import { type ControllerCaches, makeControllerCaches } from './caches.ts';
@@ -57,6 +57,7 @@ export interface ControllerOptions extends RunOptions {
   readonly signal: AbortSignal;
   /** The code hosts of builds. Absent if the platform does not build. */
   readonly codeHosts?: Pick<CodeHosts, 'commit' | 'token'>;
+  readonly askIssuer?: OrganizationContext['askIssuer'];
   /** CA certificates (PEM) that builds trust besides those of their images. */
   readonly authorities: string | undefined;
   /** Called when the API server's state was reset to an earlier one, such as by a restore: the caches are then wrong. */

@@ -87,9 +87,11 @@ async function codeHostsFor({ config, metrics }: Context): Promise<CodeHosts> {
 async function startController(context: Context): Promise<Part> {
   const { runController } = await import('./controller.ts');
   const { config, log, metrics, signal, tracer } = context;
+  const issuers = (await import('../organization/oauth/issuer.ts')).issuersOf(config.settings);
   const codeHosts = canBuild(config.settings) ? await codeHostsFor(context) : undefined;
   const controller = runController({
     ...(codeHosts && { codeHosts }),
+    askIssuer: issuers?.askIssuer,
     client: clientFor(context, 'davit-controller'),
     leaseClient: clientFor(context, 'davit-controller-lease', 5000),
     settings: config.settings,
@@ -105,7 +107,10 @@ async function startController(context: Context): Promise<Part> {
     signal,
     onRewound: context.onRewound,
   });
-  return { ready: controller.ready, done: controller.done.finally(() => codeHosts?.close()) };
+  return {
+    ready: controller.ready,
+    done: controller.done.finally(() => Promise.all([codeHosts?.close(), issuers?.close()])),
+  };
 }
 
 async function startApi(context: Context): Promise<Part> {

@@ -4,18 +4,20 @@ import type { Cluster } from '../lib/controller/cluster.ts';
 import type { ControllerDefinition } from '../lib/controller/definition.ts';
 import type { Settings } from '../schema/settings.ts';
 import type { OrganizationCaches } from './caches.ts';
-import { makeOrganizationReconciler, wakeOrganization } from './reconciler.ts';
+import { type AskIssuer, makeOrganizationReconciler, wakeOrganization } from './reconciler.ts';
 
 export interface OrganizationContext {
   readonly home: Cluster<OrganizationCaches>;
   readonly settings: Settings;
   readonly now: () => Date;
+  /** Absent where the settings list no host of an OAuth server. */
+  readonly askIssuer?: AskIssuer | undefined;
 }
 
 export const organization: ControllerDefinition<OrganizationContext> = {
   name: 'organization',
-  begin: ({ home, settings, now }, queue) => ({
-    reconcile: makeOrganizationReconciler(home, settings, now),
+  begin: ({ home, settings, now, askIssuer }, queue) => ({
+    reconcile: makeOrganizationReconciler(home, settings, now, askIssuer),
     wake: () => wakeOrganization(home.caches, queue),
   }),
 };

@@ -9,7 +9,7 @@ import type { WorkQueue } from '../lib/controller/work-queue.ts';
 import { NotFound } from '../lib/errors.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
-import { mergeConditions } from '../schema/conditions.ts';
+import { type ConditionInput, mergeConditions } from '../schema/conditions.ts';
 import { FIELD_MANAGER } from '../schema/meta.ts';
 import type { OAuthProvider } from '../schema/oauth-provider.ts';
 import type { Settings } from '../schema/settings.ts';
@@ -26,11 +26,19 @@ function keyOf({ kind, metadata }: Pick<Judged, 'kind' | 'metadata'>): string {
   return `${kind}/${metadata.name}`;
 }
 
+/** The condition IssuerKnown. Undefined for a provider without an issuer. */
+export type AskIssuer = (provider: OAuthProvider) => Promise<ConditionInput | undefined>;
+
+/** Metadata of an OAuth server rarely changes; one that is down comes back. */
+const ISSUER_ASKED_MS = 6 * 3_600_000;
+const ISSUER_ASKED_AGAIN_MS = 300_000;
+
 /** Reconciles one of them, by kind and name. */
 export function makeOrganizationReconciler(
   cluster: Cluster<OrganizationCaches>,
   { codeHosts }: Pick<Settings, 'codeHosts'>,
   now: () => Date,
+  askIssuer?: AskIssuer,
 ): Reconcile {
   const { caches } = cluster;
   const namespace = caches.organizationNamespace;
@@ -42,8 +50,14 @@ export function makeOrganizationReconciler(
     if (!object || object.metadata.deletionTimestamp !== undefined) return {};
     const secret = (named: string): KubeObject | undefined => caches.clientSecrets.get({ namespace, name: named });
     const ready = organizationVerdict(object, { secret, codeHosts });
+    const issuer = object.kind === 'OAuthProvider' ? await askIssuer?.(object) : undefined;
     const generation = object.metadata.generation ?? 1;
-    const conditions = mergeConditions(object.status?.conditions, [ready], generation, now());
+    const conditions = mergeConditions(
+      object.status?.conditions,
+      [ready, ...(issuer ? [issuer] : [])],
+      generation,
+      now(),
+    );
     try {
       await reportStatus(object, { observedGeneration: generation, conditions }, until(cluster, signal), {
         fieldManager: FIELD_MANAGER,
@@ -53,7 +67,7 @@ export function makeOrganizationReconciler(
       // Deleted during the reconcile.
       if (!(error instanceof NotFound)) throw error;
     }
-    return {};
+    return issuer ? { requeueAfterMs: issuer.status === 'True' ? ISSUER_ASKED_MS : ISSUER_ASKED_AGAIN_MS } : {};
   };
 }
 

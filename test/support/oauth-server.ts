@@ -67,6 +67,7 @@ export async function startOAuthServer(redirectUris: readonly string[]): Promise
       devInteractions: { enabled: false },
       revocation: { enabled: true },
       registration: { enabled: true },
+      registrationManagement: { enabled: true },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => undefined,

@@ -13,9 +13,9 @@ export interface FacadeCaches {
   readonly revisions: WatchedStore<AppRevision>;
   readonly templates: Store<AppTemplate>;
   /** Namespaces, of which only the metadata is cached. */
-  readonly tenants: Store;
+  readonly tenants: WatchedStore;
   readonly listeners: Store<Listener>;
-  readonly providers: Store<OAuthProvider>;
+  readonly providers: WatchedStore<OAuthProvider>;
   readonly integrations: Store<CodeHostIntegration>;
 }
 

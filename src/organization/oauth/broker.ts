@@ -106,8 +106,16 @@ export function makeBroker({ vault, keys, flows, tokens, connections, now }: Bro
     async keep(asked, provider, { scopes, agentId, requester, isDefault }, grant) {
       const subject = isDefault ? asked : { ...asked, slot: ownSlot(randomValue()) };
       const time = now().toISOString();
-      const given = { scopes, createdAt: time, updatedAt: time, isDefault, metadata: {} };
-      const about = agentId === undefined ? given : { ...given, agentId };
+      const { uid: providerUid } = provider.metadata;
+      const about = {
+        scopes,
+        createdAt: time,
+        updatedAt: time,
+        isDefault,
+        ...(agentId !== undefined && { agentId }),
+        ...(providerUid !== undefined && { providerUid }),
+        metadata: {},
+      };
       const kept = await tokens.keep({ id: idOf(await keys(), 'token', subject), subject, about }, provider, grant);
       if (agentId !== undefined) {
         const person = { tenant: { id: subject.tenantId, namespace: subject.tenant }, user: subject.user };

@@ -3,6 +3,7 @@
 
 import * as oauth from 'oauth4webapi';
 import type { OAuthProviderSpec } from '../../schema/oauth-provider.ts';
+import type { Registration } from './clients.ts';
 import { asFailure, GrantFailed, type RequestOptions } from './server.ts';
 
 /** A client that was registered, and the server that knows it. */
@@ -12,6 +13,8 @@ export interface Discovered
     'clientId' | 'authUrl' | 'tokenUrl' | 'issuer' | 'revocationUrl' | 'tokenEndpointAuthMethod'
   > {
   readonly secret: string | undefined;
+  /** How the client is deleted. Undefined where the server does not say it. */
+  readonly registration: Registration | undefined;
 }
 
 export interface DiscoveryRequest {
@@ -45,12 +48,14 @@ export async function discoverMcp(
       'refused',
       'The OAuth server has no endpoint, or no method of authentication, for this flow.',
     );
-  const { client_id: clientId, client_secret: secret } = await registered(
-    as,
-    { method, redirectUri, clientName },
-    options,
-  );
+  const {
+    client_id: clientId,
+    client_secret: secret,
+    ...client
+  } = await registered(as, { method, redirectUri, clientName }, options);
+  const { registration_client_uri: uri, registration_access_token: token } = client;
   return {
+    registration: typeof uri === 'string' && typeof token === 'string' ? { uri, token } : undefined,
     clientId,
     secret: typeof secret === 'string' ? secret : undefined,
     authUrl,
@@ -70,11 +75,16 @@ async function authorizationServer(resource: URL, options: () => RequestOptions)
   );
   const issuer = URL.parse(servers[0] ?? '');
   if (issuer === null) throw new GrantFailed('refused', 'The MCP server names no OAuth server.');
+  return serverMetadata(issuer, options);
+}
+
+/** The metadata of an OAuth server, which must name this issuer. Throws GrantFailed, or CodeHostFailed. */
+export function serverMetadata(issuer: URL, options: () => RequestOptions): Promise<oauth.AuthorizationServer> {
   const metadata = (algorithm: 'oauth2' | 'oidc'): Promise<oauth.AuthorizationServer> =>
     asFailure(
       async () =>
         oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { ...options(), algorithm })),
-      'The OAuth server of the MCP server has no valid metadata (RFC 8414, OpenID Connect Discovery).',
+      'The OAuth server has no valid metadata (RFC 8414, OpenID Connect Discovery).',
     );
   return metadata('oauth2').catch((error: unknown) => {
     if (error instanceof GrantFailed) return metadata('oidc');
@@ -82,7 +92,7 @@ async function authorizationServer(resource: URL, options: () => RequestOptions)
   });
 }
 
-interface Registration {
+interface ClientMetadata {
   readonly method: string;
   readonly redirectUri: string;
   readonly clientName: string;
@@ -90,7 +100,7 @@ interface Registration {
 
 function registered(
   as: oauth.AuthorizationServer,
-  { method, redirectUri, clientName }: Registration,
+  { method, redirectUri, clientName }: ClientMetadata,
   options: () => RequestOptions,
 ): Promise<oauth.OmitSymbolProperties<oauth.Client>> {
   const client = {

@@ -5,7 +5,7 @@ import type { KeyRing } from './key-ring.ts';
 import type { Requester } from './people.ts';
 
 /** What a Secret of the namespace is. */
-export type EntryKind = 'token' | 'connection' | 'flow' | 'state';
+export type EntryKind = 'token' | 'connection' | 'flow' | 'state' | 'client';
 
 /** Whose token it is. */
 export interface Subject {

@@ -4,19 +4,21 @@ import { randomUUID } from 'node:crypto';
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { KubeClient } from '../../lib/kube/client.ts';
 import type { Logger } from '../../lib/logger.ts';
-import { makeGuardedFetch } from '../../lib/outbound/guarded-fetch.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { providerVerdict } from '../conditions.ts';
 import { type FacadeCaches, synced } from '../facade/caches.ts';
 import { makeOrganizationSecrets, textOf } from '../facade/organization-secrets.ts';
 import { type Broker, makeBroker } from './broker.ts';
+import { type Clients, makeClients } from './clients.ts';
+import { type Collector, makeCollector } from './collector.ts';
 import { type Connections, makeConnections } from './connections.ts';
 import { type Discovered, type DiscoveryRequest, discoverMcp } from './discovery.ts';
 import { type Flows, makeFlows, type OpenFlow } from './flow.ts';
+import { guardedFetch } from './guarded.ts';
 import { makeKeys } from './keys.ts';
 import type { Subject } from './names.ts';
-import { type Client, DEADLINE_MS, makeServer, type OAuthServer, requestsOver } from './server.ts';
+import { type Client, makeServer, type OAuthServer, requestsOver } from './server.ts';
 import { makeTokenStore, type TokenEntry } from './token-store.ts';
 import { makeTokens, type Tokens } from './tokens.ts';
 import { makeVault } from './vault.ts';
@@ -38,6 +40,8 @@ export interface OAuth extends Broker, Connections {
   clientOf(provider: OAuthProvider): Promise<Client>;
   /** Finds the OAuth server of an MCP server, and registers a client. Throws GrantFailed or CodeHostFailed. */
   discover(request: DiscoveryRequest): Promise<Discovered>;
+  readonly clients: Pick<Clients, 'keep'>;
+  readonly collector: Collector;
   /** Ends all requests that wait, because the process stops. */
   endWaits(): void;
   close(): Promise<void>;
@@ -46,28 +50,20 @@ export interface OAuth extends Broker, Connections {
 export interface OAuthOptions {
   readonly kube: KubeClient;
   readonly settings: Settings;
-  readonly caches: Pick<FacadeCaches, 'providers' | 'tenants'>;
+  readonly caches: Pick<FacadeCaches, 'providers' | 'tenants' | 'records'>;
   /** Davit's own namespace. */
   readonly namespace: string;
   readonly now: () => Date;
   readonly log: Logger;
 }
 
-const MAX_BYTES = 1024 * 1024;
-
 /** Undefined where the settings list no host: then nothing can be asked of an OAuth server. */
 export function makeOAuth(options: OAuthOptions): OAuth | undefined {
   const { kube, settings, caches, namespace, now, log } = options;
+  const { organizationNamespace } = settings;
   const { hosts, namespace: vaultNamespace } = settings.oauth;
   if (hosts.length === 0) return undefined;
-  const guarded = makeGuardedFetch({
-    hosts,
-    proxies: settings.proxy,
-    peer: { name: 'OAuth server', setting: 'oauth.hosts' },
-    connectTimeoutMs: DEADLINE_MS,
-    answerTimeoutMs: DEADLINE_MS,
-    maxBytes: MAX_BYTES,
-  });
+  const guarded = guardedFetch(settings);
   const keys = makeKeys({ kube, namespace, now, log });
   const vault = makeVault({ kube, namespace: vaultNamespace, keys });
   const requests = requestsOver(guarded);
@@ -76,11 +72,12 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
     synced(caches.providers, 'OAuth providers').get({ namespace: settings.organizationNamespace, name: id });
   const providerOf = ({ tenant, tenantId, provider: id }: Subject): OAuthProvider | undefined =>
     synced(caches.tenants, 'tenants').get({ name: tenant })?.metadata.uid === tenantId ? provider(id) : undefined;
-  const clientOf = makeClients(kube, settings);
+  const clientOf = clientReader(kube, settings);
   const flows = makeFlows({ vault, keys, providerOf, now });
   const tokens = makeTokens({ store: makeTokenStore(vault), server, clientOf, holder: randomUUID(), now });
   const waiting = makeWaiting(vault, log);
   const connections = makeConnections({ vault, keys, now });
+  const clients = makeClients({ vault, keys, server });
   const broker = makeBroker({ vault, keys, flows, tokens, connections, now });
   return {
     ...broker,
@@ -99,7 +96,12 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
       const obtained = entry && (await tokens.obtain(entry, flow.provider, flow.request.scopes));
       return obtained?.kind === 'token' ? { status: 'completed', token: obtained.token } : { status: 'not_found' };
     },
-    end: (entry) => tokens.end(entry, providerOf(entry.subject)),
+    end(entry) {
+      const present = providerOf(entry.subject);
+      return tokens.end(entry, ...(present ? [present] : []));
+    },
+    clients,
+    collector: makeCollector({ ...options, vault, tokens, clients, organizationNamespace }),
     discover: (request) => discoverMcp(request, requests),
     endWaits: waiting.endAll,
     close: guarded.close,
@@ -107,7 +109,7 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
 }
 
 /** Reads client secrets with the facade's own account, if the provider may use them. */
-function makeClients(kube: KubeClient, { organizationNamespace, codeHosts }: Settings): OAuth['clientOf'] {
+function clientReader(kube: KubeClient, { organizationNamespace, codeHosts }: Settings): OAuth['clientOf'] {
   const secrets = makeOrganizationSecrets(kube, organizationNamespace);
   return async (provider) => {
     const { clientSecretRef } = provider.spec;

@@ -46,6 +46,8 @@ export interface OAuthServer {
   refresh(client: Client, refreshToken: string): Promise<Grant>;
   /** The provider has a revocationUrl. */
   revoke(client: Client, token: string): Promise<void>;
+  /** Deletes a client that was registered dynamically (RFC 7592, 2.3); one that is gone already is as good. */
+  unregister(uri: string, token: string): Promise<void>;
 }
 
 /** Options of a request of oauth4webapi: over the guarded fetch, and with the deadline. */
@@ -99,6 +101,14 @@ export function makeServer(options: () => RequestOptions): OAuthServer {
       await asFailure(async () => {
         await oauth.processRevocationResponse(await oauth.revocationRequest(as, client, auth, token, options()));
       });
+    },
+    async unregister(uri, token) {
+      const { signal, [oauth.customFetch]: send } = options();
+      const headers = { authorization: `Bearer ${token}` };
+      const { status } = await send(uri, { method: 'DELETE', headers, body: undefined, redirect: 'manual', signal });
+      // 401: the token has gone with the client.
+      if (![204, 401, 404].includes(status))
+        throw new GrantFailed('refused', `The OAuth server answered ${status} to the deletion of a client.`);
     },
   };
 }

@@ -20,6 +20,8 @@ export const TokenAbout = z.object({
   isDefault: z.boolean(),
   /** agent_id for which the person consented. */
   agentId: z.string().optional(),
+  /** Uid of the provider that gave it. */
+  providerUid: z.string().optional(),
   metadata: z.record(z.string(), z.unknown()),
   claim: Claim.optional(),
 });

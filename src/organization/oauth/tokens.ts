@@ -21,8 +21,8 @@ export interface Tokens {
   keep(entry: Pick<TokenEntry, 'id' | 'subject' | 'about'>, provider: OAuthProvider, grant: Grant): Promise<TokenEntry>;
   /** Replaces the metadata. Undefined if the token is gone. */
   describe(id: string, metadata: TokenAbout['metadata']): Promise<TokenEntry | undefined>;
-  /** Revokes the token at the provider if that can be, and deletes it. */
-  end(entry: TokenEntry, provider: OAuthProvider | undefined): Promise<void>;
+  /** Revokes the token at the provider for which it was sealed, if that is one of these and has an endpoint for it, and deletes it. */
+  end(entry: TokenEntry, ...providers: readonly OAuthProvider[]): Promise<void>;
 }
 
 /** How often and how long a process waits for another that refreshes. */
@@ -71,11 +71,13 @@ export function makeTokens(options: RefreshOptions): Tokens {
       const entry = await store.read(id);
       return entry && store.change(entry, (present) => ({ ...present, about: { ...present.about, metadata } }));
     },
-    async end(entry, provider) {
-      const opened = provider && (await store.valuesOf(entry, provider));
-      if (provider?.spec.revocationUrl !== undefined && opened !== undefined) {
-        const { accessToken, refreshToken } = opened.values;
+    async end(entry, ...providers) {
+      for (const provider of providers.filter(({ spec }) => spec.revocationUrl !== undefined)) {
+        // oxlint-disable-next-line no-await-in-loop -- there is hardly ever a second one
+        const opened = await store.valuesOf(entry, provider);
+        const { accessToken = '', refreshToken } = opened?.values ?? {};
         // Revoking a refresh token ends what was made from it (RFC 7009, 2.1).
+        // oxlint-disable-next-line no-await-in-loop -- as above
         if (accessToken !== '') await server.revoke(await clientOf(provider), refreshToken ?? accessToken);
       }
       await store.take(entry);

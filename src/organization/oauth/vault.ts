@@ -57,6 +57,8 @@ export interface Vault {
   take(entry: Entry): Promise<boolean>;
   /** The entries of an owner, or of a tenant, without what is sealed. */
   list<About>(kind: EntryKind, whose: Whose, about: AboutOf<About>): Promise<readonly Entry<About>[]>;
+  /** All entries of a kind, without what is sealed. */
+  listAll<About>(kind: EntryKind, about: AboutOf<About>): Promise<readonly Entry<About>[]>;
   seal(entry: Omit<Entry, 'sealed'>, provider: OAuthProvider, text: string): Promise<string>;
   /** Undefined if the seal is of another provider, client or address, or of a lost key. */
   open(
@@ -131,14 +133,9 @@ export function makeVault({ kube, namespace, keys }: VaultOptions): Vault {
         'owner' in whose
           ? [OAUTH_OWNER_LABEL, ownerLabel(await keys(), whose.owner)]
           : [OAUTH_TENANT_LABEL, whose.tenant];
-      const labelSelector = `${OAUTH_KIND_LABEL}=${kind},${label}=${value}`;
-      try {
-        const { items } = await kube.listAll<KubeObject>(SECRETS, { namespace, labelSelector, metadataOnly: true });
-        return items.flatMap((object) => entryOf(object, kind, about) ?? []);
-      } catch (error) {
-        throw asOurs(error);
-      }
+      return listed({ kube, namespace }, `${OAUTH_KIND_LABEL}=${kind},${label}=${value}`, kind, about);
     },
+    listAll: (kind, about) => listed({ kube, namespace }, `${OAUTH_KIND_LABEL}=${kind}`, kind, about),
     async seal({ kind, id, subject }, provider, text) {
       return seal(await keys(), randomBytes(12), text, boundTo(kind, id, subject, provider));
     },
@@ -150,6 +147,20 @@ export function makeVault({ kube, namespace, keys }: VaultOptions): Vault {
       return typeof again === 'string' ? undefined : again;
     },
   };
+}
+
+async function listed<About>(
+  { kube, namespace }: Pick<VaultOptions, 'kube' | 'namespace'>,
+  labelSelector: string,
+  kind: EntryKind,
+  about: AboutOf<About>,
+): Promise<readonly Entry<About>[]> {
+  try {
+    const { items } = await kube.listAll<KubeObject>(SECRETS, { namespace, labelSelector, metadataOnly: true });
+    return items.flatMap((object) => entryOf(object, kind, about) ?? []);
+  } catch (error) {
+    throw asOurs(error);
+  }
 }
 
 /** Creates an entry, or replaces what is under its name, whatever that is. Throws Conflict if others write it all the time. */

@@ -61,6 +61,9 @@ const server: OAuthServer = {
   async revoke(_client, token) {
     asked.push(`revoke ${token}`);
   },
+  async unregister(uri, token) {
+    asked.push(`unregister ${uri} ${token}`);
+  },
 };
 
 beforeEach(async () => {

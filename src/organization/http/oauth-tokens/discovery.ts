@@ -46,7 +46,9 @@ export function registerDiscovery(app: App, context: TokenNeeds, access: Access)
         mcp_server_url: mcpServerUrl,
         token_endpoint_auth_method: found.tokenEndpointAuthMethod,
       };
-      return present(await providers.create(auth.callerOf(request), payload, { isDynamicClient: true }));
+      const created = await providers.create(auth.callerOf(request), payload, { isDynamicClient: true });
+      if (found.registration) await oauth.clients.keep(created, found.registration);
+      return present(created);
     },
   });
 }

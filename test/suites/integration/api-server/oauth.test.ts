@@ -35,7 +35,7 @@ let user: string;
 const secrets = new Set<string>();
 
 beforeAll(async () => {
-  server = await startOAuthServer(['idp', 'remade', 'moved', 'plain'].map((id) => CALLBACK + id));
+  server = await startOAuthServer(['idp', 'remade', 'moved', 'plain', 'ending', 'swapped'].map((id) => CALLBACK + id));
   davit = await startDavit('apiserver', {
     auditLog: true,
     values: {
@@ -459,6 +459,39 @@ describe('a token goes nowhere else', () => {
   });
 });
 
+it('an issuer is compared with the metadata of its server', async () => {
+  const said = (id: string): Promise<string> =>
+    davit.cluster.kubectl(
+      `get oap ${id} -n ${ORGANIZATION_NAMESPACE} -o jsonpath={.status.conditions[?(@.type=="IssuerKnown")].reason}`.split(
+        ' ',
+      ),
+    );
+  await eventually(async () => expect(await said('idp')).toBe('MetadataFound'), 60_000);
+  await provider('plain', { token_url: 'https://localhost:1/token' });
+  await eventually(async () => expect(await said('plain')).toBe('IssuerUnknown'), 60_000);
+  // It informs, and nothing more.
+  const ready = `wait --for=condition=Ready oap/plain -n ${ORGANIZATION_NAMESPACE} --timeout=30s`;
+  await davit.cluster.kubectl(ready.split(' '));
+  await davit.call(tenant, 'DELETE', '/v2/auth/providers/plain');
+});
+
+it('another client secret sends a token nowhere else, and keeps it', async () => {
+  await provider('swapped');
+  server.lifetime = 30;
+  const { body } = await authenticate({ provider: 'swapped' });
+  expect((await browser.open(await consent(body.url))).status).toBe(200);
+  server.lifetime = 3600;
+  const swap = (client_secret: string): Promise<Answer> =>
+    davit.call(tenant, 'PATCH', '/v2/auth/providers/swapped', { client_secret });
+  expect((await swap('of-an-editor')).status).toBe(200);
+  await eventually(async () => expect((await authenticate({ provider: 'swapped' })).status).toBe(502));
+  expect(server.grants).not.toContain('refresh_token');
+  expect((await swap(server.client.secret)).status).toBe(200);
+  await eventually(async () =>
+    expect((await authenticate({ provider: 'swapped' })).body).toMatchObject({ status: 'completed' }),
+  );
+});
+
 describe('tokens', () => {
   const tokens = (query: string, as = tenant): Promise<Answer> => davit.call(as, 'GET', `/v2/auth/tokens?${query}`);
 
@@ -611,6 +644,9 @@ describe('an MCP server', () => {
   });
 });
 
+/** The person who has given a token to a pod. */
+let agentOfShop: string;
+
 describe('a pod with nothing but its projected token', () => {
   const account = 'agent';
   const tokenOf = new Map<string, Tenant>();
@@ -670,6 +706,7 @@ describe('a pod with nothing but its projected token', () => {
 
   it('gets the token of its deployment, which no other one gets for the same agent_id', async () => {
     const agent = { agent_id: 'triage' };
+    agentOfShop = user;
     const { body } = await authenticate(agent, as('shop'));
     expect((await browser.open(body.url)).body).toContain('<dt>Deployment that asks</dt><dd>shop</dd>');
     expect((await browser.open(await consent(body.url))).status).toBe(200);
@@ -705,6 +742,40 @@ describe('a pod with nothing but its projected token', () => {
     // The next pod is of the same deployment.
     tokenOf.set('bazaar', await eventually(() => ofPod('bazaar')));
     expect((await authenticate({}, as('bazaar'))).status).toBe(200);
+  });
+});
+
+describe('an end', () => {
+  it('of a provider revokes its tokens and deletes them', async () => {
+    await provider('ending');
+    await connected({ provider: 'ending', agent_id: 'triage' });
+    server.seen.length = 0;
+    expect((await davit.call(tenant, 'DELETE', '/v2/auth/providers/ending')).status).toBe(200);
+    await eventually(async () => expect(await tokensOf(user)).toEqual([]), 60_000);
+    expect(server.seen).toContain('/token/revocation');
+  });
+
+  it('of the provider of an MCP server deletes the client that was registered', async () => {
+    const { body } = await davit.call(tenant, 'GET', '/v2/auth/providers/notes');
+    expect((await entries('client')).length).toBe(1);
+    expect((await davit.call(tenant, 'DELETE', '/v2/auth/providers/notes')).status).toBe(200);
+    await eventually(async () => expect(await entries('client')).toEqual([]), 60_000);
+    expect(server.seen).toContain(`/reg/${body.client_id}`);
+  });
+
+  it('of a deployment ends the tokens of its agents', async () => {
+    await davit.cluster.kubectl(['delete', 'appd', 'shop', 'bazaar', '-n', tenant.namespace, '--timeout=60s']);
+    await eventually(async () => expect(await tokensOf(agentOfShop)).toEqual([]), 60_000);
+  });
+
+  it('of a tenant ends its tokens', async () => {
+    const { body } = await authenticate({}, { as: other });
+    expect((await browser.open(await consent(body.url))).status).toBe(200);
+    expect(await tokensOf(user)).toHaveLength(1);
+    server.seen.length = 0;
+    await davit.cluster.kubectl(['delete', 'namespace', other.namespace, '--timeout=120s']);
+    await eventually(async () => expect(await tokensOf(user)).toEqual([]), 60_000);
+    expect(server.seen).toContain('/token/revocation');
   });
 });
 

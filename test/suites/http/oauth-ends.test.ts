@@ -1,0 +1,231 @@
+// What is left of people's tokens when a provider, a tenant or a deployment goes, over an in-memory API server.
+
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { CodeHostFailed } from '../../../src/lib/errors.ts';
+import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { type Clients, makeClients } from '../../../src/organization/oauth/clients.ts';
+import { type Collector, makeCollector } from '../../../src/organization/oauth/collector.ts';
+import { makeConnections } from '../../../src/organization/oauth/connections.ts';
+import { makeKeys } from '../../../src/organization/oauth/keys.ts';
+import { agentSlot, idOf, type Subject } from '../../../src/organization/oauth/names.ts';
+import { GrantFailed, type OAuthServer } from '../../../src/organization/oauth/server.ts';
+import { makeTokenStore, type TokenEntry } from '../../../src/organization/oauth/token-store.ts';
+import { makeTokens, type Tokens } from '../../../src/organization/oauth/tokens.ts';
+import { makeVault } from '../../../src/organization/oauth/vault.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { type Facade, makeFacade, ORGANIZATION, TENANT } from './facade.ts';
+
+let facade: Facade;
+let tokens: Tokens;
+let clients: Clients;
+let collector: Collector;
+let ending: AbortController;
+let asked: string[];
+let clock: number;
+let failure: Error | undefined;
+let keep: (subject: Partial<Subject>, providerUid?: string) => Promise<TokenEntry>;
+let connect: (token: TokenEntry) => Promise<unknown>;
+
+const server: Pick<OAuthServer, 'revoke' | 'unregister' | 'refresh' | 'exchange'> = {
+  exchange: () => Promise.reject(new Error('not asked here')),
+  refresh: () => Promise.reject(new Error('not asked here')),
+  async revoke({ provider }, token) {
+    asked.push(`revoke ${token} at ${provider.spec.revocationUrl}`);
+    if (failure) throw failure;
+  },
+  async unregister(uri, token) {
+    asked.push(`unregister ${uri} with ${token}`);
+    if (failure) throw failure;
+  },
+};
+
+function aProvider(revocationUrl = 'https://idp.example/revoke'): OAuthProvider {
+  const provider = facade.kube.seed<OAuthProvider>(OAUTH_PROVIDERS, {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'OAuthProvider',
+    metadata: { name: 'idp', namespace: ORGANIZATION.namespace },
+    spec: {
+      name: 'IdP',
+      clientId: 'a',
+      authUrl: 'https://idp.example/auth',
+      tokenUrl: 'https://idp.example/token',
+      revocationUrl,
+      usesPkce: true,
+      tokenEndpointAuthMethod: 'none',
+      isDynamicClient: false,
+    },
+  });
+  facade.providers.put(provider);
+  return provider;
+}
+
+function removeProvider(): void {
+  const [provider] = facade.providers.list();
+  facade.kube.erase(OAUTH_PROVIDERS, { namespace: ORGANIZATION.namespace, name: 'idp' });
+  facade.providers.drop(provider?.metadata.uid ?? '');
+}
+
+const left = (): string[] =>
+  facade.kube
+    .objects(SECRETS)
+    .filter(({ metadata }) => metadata.namespace === 'davit-oauth')
+    .map(({ metadata }) => metadata.name.split('-')[0] ?? '')
+    .toSorted();
+
+beforeEach(async () => {
+  facade = await makeFacade();
+  asked = [];
+  failure = undefined;
+  clock = Date.parse('2026-01-01T00:00:00Z');
+  const { kube, providers, tenants, records } = facade;
+  const provider = aProvider();
+  const log = pino({ level: 'silent' });
+  const now = (): Date => new Date(clock);
+  const keys = makeKeys({ kube, namespace: 'davit-system', now, log });
+  const vault = makeVault({ kube, namespace: 'davit-oauth', keys });
+  const store = makeTokenStore(vault);
+  const clientOf = async (one: OAuthProvider): Promise<{ provider: OAuthProvider; secret: undefined }> => ({
+    provider: one,
+    secret: undefined,
+  });
+  tokens = makeTokens({ store, server, clientOf, holder: 'here', now });
+  clients = makeClients({ vault, keys, server });
+  collector = makeCollector({
+    kube,
+    vault,
+    tokens,
+    clients,
+    caches: { providers, tenants, records },
+    organizationNamespace: ORGANIZATION.namespace,
+    now,
+    log,
+  });
+  ending = new AbortController();
+  // It hears of deletions from now on; the tests sweep themselves.
+  void collector.run(ending.signal);
+  keep = async (more, providerUid = provider.metadata.uid) => {
+    const subject = { tenant: TENANT.namespace, tenantId: TENANT.id, provider: 'idp', user: 'ada', slot: '', ...more };
+    const time = now().toISOString();
+    const about = { scopes: [], createdAt: time, updatedAt: time, isDefault: true, metadata: {} };
+    const id = idOf(await keys(), 'token', subject);
+    const named = { ...about, ...(providerUid !== undefined && { providerUid }) };
+    const grant = { accessToken: 'access', refreshToken: `refresh-${subject.user}`, scope: undefined, expiresIn: 60 };
+    return tokens.keep({ id, subject, about: named }, provider, grant);
+  };
+  const connections = makeConnections({ vault, keys, now });
+  connect = (token) =>
+    connections.connect(
+      { tenant: { id: TENANT.id, namespace: TENANT.namespace }, user: 'ada' },
+      { username: 'agent' },
+      'triage',
+      token,
+    );
+  return () => ending.abort();
+});
+
+it('nothing ends, and nothing is written, while all is there', async () => {
+  await connect(await keep({}));
+  await clients.keep(aProvider(), { uri: 'https://idp.example/reg/a', token: 'r' });
+  facade.kube.clearWrites();
+  expect(await collector.sweep()).toBe(false);
+  expect(left()).toEqual(['client', 'connection', 'token']);
+  expect([asked, facade.writes()]).toEqual([[], []]);
+});
+
+describe('a provider that is deleted', () => {
+  it('takes its tokens along, revoked where it was, its client, and the connections', async () => {
+    await connect(await keep({}));
+    await clients.keep(facade.providers.list()[0] as OAuthProvider, { uri: 'https://idp.example/reg/a', token: 'r' });
+    removeProvider();
+    expect(await collector.sweep()).toBe(false);
+    expect(asked.toSorted()).toEqual([
+      'revoke refresh-ada at https://idp.example/revoke',
+      'unregister https://idp.example/reg/a with r',
+    ]);
+    expect(left()).toEqual([]);
+  });
+
+  it('and made again under its name with other addresses gets none of them', async () => {
+    await keep({});
+    await clients.keep(facade.providers.list()[0] as OAuthProvider, { uri: 'https://idp.example/reg/a', token: 'r' });
+    removeProvider();
+    aProvider('https://evil.example/revoke');
+    await collector.sweep();
+    expect(asked.filter((one) => one.includes('evil'))).toEqual([]);
+    expect(asked).toContain('revoke refresh-ada at https://idp.example/revoke');
+    expect(left()).toEqual([]);
+  });
+
+  it('while no process ran takes them along, and nothing is sent anywhere', async () => {
+    ending.abort();
+    await keep({});
+    removeProvider();
+    aProvider('https://evil.example/revoke');
+    await collector.sweep();
+    expect([asked, left()]).toEqual([[], []]);
+  });
+
+  it('is confirmed by the API server: a cache that is behind ends nothing', async () => {
+    await keep({});
+    const [provider] = facade.providers.list();
+    facade.providers.drop(provider?.metadata.uid ?? '');
+    await collector.sweep();
+    expect([asked, left()]).toEqual([[], ['token']]);
+  });
+});
+
+it('a provider that is changed ends nothing: the change may be taken back', async () => {
+  await keep({});
+  const [provider] = facade.providers.list() as [OAuthProvider];
+  const changed = { ...provider, spec: { ...provider.spec, tokenUrl: 'https://evil.example/token' } };
+  facade.providers.put(facade.kube.seed(OAUTH_PROVIDERS, changed));
+  await collector.sweep();
+  expect([asked, left()]).toEqual([[], ['token']]);
+});
+
+it('a tenant that goes takes its tokens along, revoked, and those of a new namespace of its name stay', async () => {
+  await keep({});
+  await keep({ user: 'bob', tenantId: 'uid-of-next' });
+  facade.kube.erase(NAMESPACES, { name: TENANT.namespace });
+  facade.tenants.drop(TENANT.id);
+  const metadata = { name: TENANT.namespace, uid: 'uid-of-next', labels: { 'davit.dev/tenant': 'true' } };
+  facade.tenants.put(facade.kube.seed(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata }));
+  await collector.sweep();
+  expect([asked, left()]).toEqual([['revoke refresh-ada at https://idp.example/revoke'], ['token']]);
+});
+
+it('a deployment that goes takes the tokens of its agents along, and no others', async () => {
+  const { metadata } = facade.seed({ metadata: { name: 'shop' } });
+  const { uid = '', name } = metadata;
+  await keep({ slot: agentSlot({ username: 'a', deployment: { name, uid } }, 'triage') });
+  await keep({ user: 'bob' });
+  await collector.sweep();
+  expect(asked).toEqual([]);
+  facade.kube.erase(APP_DEPLOYMENTS, { namespace: TENANT.namespace, name });
+  facade.records.drop(uid);
+  await collector.sweep();
+  expect([asked, left()]).toEqual([['revoke refresh-ada at https://idp.example/revoke'], ['token']]);
+});
+
+describe('a provider that does not let it end', () => {
+  it('is asked again while it does not answer, for an hour', async () => {
+    await keep({});
+    removeProvider();
+    failure = new CodeHostFailed('timeout', 'too slow');
+    expect(await collector.sweep()).toBe(true);
+    expect(left()).toEqual(['token']);
+    clock += 3_600_000;
+    expect(await collector.sweep()).toBe(false);
+    expect([asked.length, left()]).toEqual([2, []]);
+  });
+
+  it('is not asked again if it refuses', async () => {
+    await keep({});
+    removeProvider();
+    failure = new GrantFailed('refused', 'no');
+    expect(await collector.sweep()).toBe(false);
+    expect([asked.length, left()]).toEqual([1, []]);
+  });
+});
