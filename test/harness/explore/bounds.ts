@@ -15,6 +15,7 @@ import { CLUSTER_EVENTS, claimGrows, type WithTemplate } from './cluster-events.
 import { listenerBounds } from './listener-bounds.ts';
 import * as people from './people-events.ts';
 import type { Admission, Scene } from './scene.ts';
+import { TASK_EVENTS } from './task-events.ts';
 import { UPKEEP_BOUND } from './upkeep-bound.ts';
 
 type Spec = Partial<AppDeployment['spec']>;
@@ -169,6 +170,12 @@ const imageAndScale = (tag: string, scale: number): object => ({
 });
 const QUEUE = { queueMinScale: 1, queueMaxScale: 1 };
 const FIXED = { minScale: 1, maxScale: 1 };
+const CLEAN = { name: 'clean', schedule: '0 3 * * *', command: ['clean'] };
+const BAD = { sourceRevisionConfig: { imageUri: 'registry.example/shop:bad' } };
+const OUTSIDE = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
+const isBad = ({ sourceRevisionConfig: { imageUri } }: AppDeployment['spec']): boolean =>
+  imageUri?.endsWith(':bad') === true;
+const isOutside = ({ secrets }: AppDeployment['spec']): boolean => secrets.length > 0;
 const MIGRATE = { migrate: { command: ['up'] } };
 const { DELETIONS } = people;
 
@@ -428,6 +435,38 @@ export const BOUNDS: readonly Bound[] = [
     ],
     people: 3,
     troubles: 1,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'tasks',
+    about: 'Runs of a task begin, end and fail, while the task, the image, the database and the scale change.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin({ sourceConfig: { resourceSpec: FIXED, tasks: [CLEAN] } }),
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      ...TASK_EVENTS,
+      people.image('2'),
+      // With both, an image that never starts holds the store of what serves, and a new record has none.
+      people.specChange('image bad', (spec) => (isOutside(spec) || isBad(spec) ? undefined : BAD)),
+      people.specChange('no task', ({ sourceConfig: { tasks } }) =>
+        tasks === undefined ? undefined : { sourceConfig: { tasks: null } },
+      ),
+      people.specChange('a task', ({ sourceConfig: { tasks } }) =>
+        tasks === undefined ? { sourceConfig: { tasks: [CLEAN] } } : undefined,
+      ),
+      people.newSecret('external', 'uri'),
+      people.specChange('an external database', (spec) =>
+        isOutside(spec) || isBad(spec) ? undefined : { secrets: OUTSIDE },
+      ),
+      people.ownDatabase,
+      people.rollback,
+      people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
+      people.sizes('scale 1', { minScale: 1, maxScale: 1 }),
+    ],
+    people: 3,
+    troubles: 2,
     refuse,
     admission: ADMISSION,
   },

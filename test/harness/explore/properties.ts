@@ -48,6 +48,7 @@ import type { Broken, PassSeen } from './machine.ts';
 import { headOf } from './passes.ts';
 import { records, revisionsOf } from './people-events.ts';
 import { LATER, type Scene } from './scene.ts';
+import { takenFromRuns, tasksAreWrong } from './task-events.ts';
 import { sortedText } from './world.ts';
 
 interface PassProperty {
@@ -170,6 +171,13 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
         ({ verb, kind, error }) => verb === 'delete' && kind === 'PersistentVolumeClaim' && error === undefined,
       );
       return lost && `The pass deletes ${lost.kind} ${lost.ref.name}.`;
+    },
+  },
+  {
+    name: 'runs of tasks keep their stores',
+    broken(seen) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      return record && record.metadata.deletionTimestamp === undefined ? takenFromRuns(seen, record) : undefined;
     },
   },
   {
@@ -332,6 +340,11 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       record.status?.observedGeneration !== record.metadata.generation
         ? `status.observedGeneration is ${record.status?.observedGeneration}, the generation ${record.metadata.generation}.`
         : undefined,
+  },
+  {
+    name: 'tasks are those of the active revision, and their runs are told',
+    broken: (scene, record) =>
+      isLeft(record, scene) || hasLostData(record) ? undefined : tasksAreWrong(scene, record),
   },
   {
     name: 'the state is true',

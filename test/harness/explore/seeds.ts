@@ -75,6 +75,25 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'return asking;',
   ),
 
+  'a store goes while a run needs it': bug(
+    'tasks',
+    'src/deployments/plan/plan.ts',
+    "`${TASK} ${podsIdOf(one, 'server')}`,",
+    '',
+  ),
+  'a run that has ended goes on in the status': bug(
+    'tasks',
+    'src/deployments/assess/task-runs.ts',
+    "if (before !== undefined && before.state !== 'Running') return before;",
+    'if (before !== undefined) return before;',
+  ),
+  'a task goes on at a scale of zero': bug(
+    'tasks',
+    'src/deployments/children/task.ts',
+    'suspend: revision.spec.resolved.server.maxScale === 0,',
+    'suspend: false,',
+  ),
+
   'a refused child is forgotten': bug(
     'refusals',
     'src/deployments/status.ts',
@@ -133,6 +152,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
 /** Bugs of the fault harness that a bound can show. */
 export const EXPRESSED: Readonly<Record<string, string>> = {
   ...CAST_EXPRESSED,
+  'tasks follow the newest revision': 'tasks',
   'a workload is ready before its rollout has finished': 'rollouts',
   "a child's outdated observedGeneration is accepted": 'rollouts',
   'an existing password is regenerated': 'data',

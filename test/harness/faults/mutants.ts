@@ -175,6 +175,24 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'return running.size < 0 ? latest : undefined;',
     'migrated',
   ),
+  'tasks follow the newest revision': bug(
+    'src/deployments/apply-tasks.ts',
+    'const active = activeRevision(observed.revisions);',
+    'const active = observed.revisions[0];',
+    'tasks',
+  ),
+  'the policies of stores follow the newest revision': bug(
+    'src/deployments/children/network.ts',
+    'const components = [...REACHING,',
+    'const components = [...REACHING.filter((one) => one !== TASK || revision.spec.requested.tasks),',
+    'tasks',
+  ),
+  'what was said of a run is forgotten with its pod': bug(
+    'src/deployments/assess/task-runs.ts',
+    "if (before !== undefined && before.state !== 'Running') return before;",
+    '',
+    'tasks',
+  ),
   'a password in the clear': {
     replacements: [
       {

@@ -41,6 +41,7 @@ export const CENSUS_KINDS: Readonly<Record<string, string>> = {
   NetworkPolicy: '/apis/networking.k8s.io/v1/networkpolicies',
   HorizontalPodAutoscaler: '/apis/autoscaling/v2/horizontalpodautoscalers',
   PodDisruptionBudget: '/apis/policy/v1/poddisruptionbudgets',
+  CronJob: '/apis/batch/v1/cronjobs',
   Job: '/apis/batch/v1/jobs',
 };
 

@@ -98,6 +98,7 @@ export const WORKLOADS = [
   'held',
   'migrated',
   'workers',
+  'tasks',
   ...BUILD_WORKLOADS,
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
@@ -303,6 +304,7 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   held: 'held',
   migrated: 'migrated',
   workers: 'workers',
+  tasks: 'tasks',
   ...Object.fromEntries(BUILD_WORKLOADS.map((workload) => [workload, workload])),
 };
 

@@ -315,6 +315,7 @@ async function crashLoop(every: number, times: number, cast: Cast, trace: Trace)
 
 /** What others than Davit have work with, in an order that recreates nothing. */
 const WITH_WORK = [
+  '/apis/batch/v1/namespaces/NS/cronjobs',
   '/apis/batch/v1/namespaces/NS/jobs',
   '/apis/autoscaling/v2/namespaces/NS/horizontalpodautoscalers',
   '/apis/apps/v1/namespaces/NS/deployments',

@@ -373,6 +373,44 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
       );
       await change(workersOf({ poster: { maxScale: 0 } }));
       break;
+    case 'tasks': {
+      const schedule = (): string | undefined => cronJobIn(stage)?.spec.schedule;
+      await until(stage, 'tasks: a CronJob', () => schedule() === CLEAN.schedule);
+      await api.call('POST', jobs, runOf(stage, 1));
+      await until(stage, 'tasks: a run that succeeded', () => runIn(stage, 1)?.state === 'Succeeded');
+      const before = JSON.stringify(cronJobIn(stage)?.spec);
+      // The newest revision has no tasks, and its rollout cannot end: those of the active one are as before.
+      await change({
+        sourceRevisionConfig: { imageUri: 'registry.example/missing:1' },
+        sourceConfig: { tasks: null },
+      });
+      await until(stage, 'tasks: ImagePullFailed', () =>
+        hasCondition(stage, 'WorkloadsReady', 'ImagePullFailed', 'False'),
+      );
+      await until(
+        stage,
+        'tasks: the CronJob and the policies as before',
+        () => JSON.stringify(cronJobIn(stage)?.spec) === before && tasksReach(stage, 'postgres', 'redis'),
+      );
+      await api.call('POST', jobs, runOf(stage, 2, 'registry.example/failing:1'));
+      await until(stage, 'tasks: a run that failed', () => hasCondition(stage, 'TasksReady', 'TaskFailed', 'False'));
+      const pod = podOfRun(stage, 2)?.metadata.name;
+      await api.call('DELETE', `${pods}/${pod}`);
+      await until(stage, 'tasks: the pod of the failed run is gone', () => podOfRun(stage, 2) === undefined);
+      await pause(700);
+      await until(stage, 'tasks: its exit code is still told', () => runIn(stage, 2)?.exitCode !== undefined);
+      await change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
+      await untilReady('tasks: none');
+      await until(stage, 'tasks: no CronJob, and no run', () => {
+        const left = ['CronJob', 'Job'].some((kind) =>
+          stage.census.current(namespace).some((one) => one.kind === kind),
+        );
+        return !left && recordIn(stage)?.status?.tasks === undefined;
+      });
+      await change({ sourceConfig: { tasks: [CLEAN] } });
+      await until(stage, 'tasks: a CronJob again', () => schedule() === CLEAN.schedule);
+      break;
+    }
     case 'reformed':
     case 'upgraded': {
       const before = whatRuns(stage);
@@ -555,6 +593,9 @@ const TO_OUTSIDE = [
   { name: 'REDIS_URI_CUSTOM', secretName: 'outside', secretKey: 'redis' },
 ];
 
+/** No run of it begins while a test looks. */
+const CLEAN = { name: 'clean', schedule: '0 0 1 1 *', command: ['clean'] };
+
 /** What the records of some workloads have from the beginning. */
 const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
   rotate: { secrets: referencesTo(1), revisionSerial: 1 },
@@ -566,6 +607,7 @@ const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
       runtime: { workers: { mailer: { command: ['mail'] }, scheduler: { command: ['tick'], singleton: true } } },
     },
   },
+  tasks: { sourceConfig: { tasks: [CLEAN] } },
   migrated: {
     sourceConfig: {
       runtime: {
@@ -629,6 +671,51 @@ function migrationOf(scene: Scene): Seen | undefined {
   const id = revisionsIn(scene).at(-1)?.spec.id;
   const jobs = scene.census.current(scene.namespace).filter(({ kind }) => kind === 'Job');
   return jobs.find(({ object }) => object.metadata.labels?.['davit.dev/revision'] === id)?.object;
+}
+
+function cronJobIn(scene: Scene): Seen | undefined {
+  return childIn(scene, 'CronJob', `${RECORD}--clean`);
+}
+
+function runName(count: number): string {
+  return `${RECORD}--clean-${count}`;
+}
+
+/** The Job that the schedule would begin. */
+function runOf(scene: Scene, count: number, image?: string): object {
+  const { metadata, spec } = cronJobIn(scene) ?? {};
+  const template = structuredClone(spec.jobTemplate);
+  if (image !== undefined) template.spec.template.spec.containers[0].image = image;
+  const owner = { apiVersion: 'batch/v1', kind: 'CronJob', name: metadata?.name, uid: metadata?.uid, controller: true };
+  return {
+    metadata: { ...template.metadata, name: runName(count), ownerReferences: [owner] },
+    spec: template.spec,
+  };
+}
+
+/** What the record says of it. */
+function runIn(scene: Scene, count: number): { readonly state: string; readonly exitCode?: number } | undefined {
+  const [task] = (recordIn(scene)?.status?.tasks ?? []) as {
+    runs: { job: string; state: string; exitCode?: number }[];
+  }[];
+  return task?.runs.find(({ job }) => job === runName(count));
+}
+
+function podOfRun({ census, namespace }: Scene, count: number): Seen | undefined {
+  const found = census
+    .current(namespace)
+    .find(
+      ({ kind, object }) =>
+        kind === 'Pod' && object.metadata.labels?.['batch.kubernetes.io/job-name'] === runName(count),
+    );
+  return found?.object;
+}
+
+/** Whether the runs of tasks reach these stores. */
+function tasksReach(scene: Scene, ...stores: readonly string[]): boolean {
+  return stores.every((store) =>
+    JSON.stringify(childIn(scene, 'NetworkPolicy', `${RECORD}--${store}`)?.spec ?? {}).includes('"task"'),
+  );
 }
 
 /** The pod of the migration that the stand-in leaves to the test. */
