@@ -57,6 +57,7 @@ const Registry = z.strictObject({
     enabled: z.boolean(),
     everyDays: z.int().min(1).max(90),
     hour: z.int().min(0).max(23),
+    limitMinutes: z.int().min(2).max(1440),
     cacheDays: z.int().min(1).max(3650),
   }),
   ingress: z.strictObject({

@@ -124,8 +124,16 @@ const RegistryUpkeep = z
       .min(1)
       .max(90)
       .default(7)
-      .describe("Age, in days, at which the registry's pod is replaced: it collects garbage when it starts."),
+      .describe(
+        "Days between two collections of garbage. The registry's pod is replaced by one that collects before it serves.",
+      ),
     hour: z.int().min(0).max(23).default(3).describe('Hour of the day (UTC) in which the pod is replaced.'),
+    limitMinutes: z
+      .int()
+      .min(2)
+      .max(1440)
+      .default(30)
+      .describe('Minutes after which the registry starts although it has not collected all garbage.'),
     cacheDays: z
       .int()
       .min(1)

@@ -7,6 +7,7 @@ import { systemClock } from '../../lib/controller/clock.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { Settings } from '../../schema/settings.ts';
+import { guardCollections } from './collection-guard.ts';
 import type { RegistryMetrics } from './metrics.ts';
 import { monitorRegistry } from './monitor.ts';
 import { makePlatformRegistry } from './platform-registry.ts';
@@ -49,12 +50,11 @@ export function careForRegistry(
   const upkeep =
     registry.upkeep &&
     makeRegistryUpkeep({ shell, settings, registry, upkeep: registry.upkeep, client, namespace, ...means });
-  const own = upkeep && {
-    pod: upkeep.pod,
-    backlog: upkeep.backlog,
-    everyDays: settings.paused ? undefined : registry.upkeep?.everyDays,
-  };
+  if (upkeep) {
+    const { collections, onRequest } = upkeep;
+    void guardCollections({ collections, onRequest, clock: systemClock, log, signal: leading });
+  }
   const probe = (signal: AbortSignal): Promise<unknown> => client.digestOf(probeRepository(registry), 'none', signal);
-  void monitorRegistry({ probe, own, metrics, clock: systemClock, log, signal: leading });
+  void monitorRegistry({ probe, own: upkeep, metrics, clock: systemClock, log, signal: leading });
   return upkeep;
 }

@@ -32,6 +32,10 @@ const LARGEST_ERROR = 64 * 1024;
 const MOST_REDIRECTS = 3;
 const MOST_PAGES = 1000;
 
+/** Content of a blob that stands for nothing (OCI Image Specification 1.1, Guidance for an Empty Descriptor). */
+const EMPTY = '{}';
+const EMPTY_DIGEST = `sha256:${createHash('sha256').update(EMPTY).digest('hex')}`;
+
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const Descriptor = z.object({ mediaType: z.string(), digest: z.string().regex(DIGEST), size: z.int().min(0) });
 export type Descriptor = z.output<typeof Descriptor>;
@@ -81,6 +85,8 @@ export interface RegistryClient {
     content: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): Promise<{ readonly digest: string; readonly size: number }>;
+  /** Uploads the smallest blob if the repository does not have it. */
+  ensureBlob(repository: string, signal: AbortSignal): Promise<void>;
   /** Returns the content of a blob as a stream, or undefined if there is none. */
   blob(repository: string, digest: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>;
 }
@@ -252,7 +258,7 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
     },
 
     async tagArtifact(repository, tag, { artifactType, layer }, signal) {
-      const empty = await uploadBlob(repository, pieceOf('{}'), signal);
+      const empty = await uploadBlob(repository, pieceOf(EMPTY), signal);
       const manifest = JSON.stringify({
         schemaVersion: 2,
         mediaType: MANIFEST_TYPE,
@@ -305,6 +311,16 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
         { type: 'registry', repository: 'catalog', actions: ['*'], signal },
         ({ repositories }) => repositories,
       ),
+
+    async ensureBlob(repository, signal) {
+      const url = urlOf(repository, `blobs/${EMPTY_DIGEST}`);
+      const answer = await ask(url, { repository, actions: ['pull'], method: 'HEAD', signal });
+      // A redirect leads to the storage that has it.
+      const isThere = answer.statusCode >= 300 && answer.statusCode < 400;
+      if (!isThere && answer.statusCode !== 404) return need(answer, 200);
+      await discard(answer);
+      if (!isThere) await uploadBlob(repository, pieceOf(EMPTY), signal);
+    },
 
     async blob(repository, digest, signal) {
       const { value: answer } = (await followed(repository, digest, signal).next()) as { value: Answer };

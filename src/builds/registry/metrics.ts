@@ -2,6 +2,7 @@
 
 import { Gauge, type Registry } from 'prom-client';
 import { makeReading } from '../../lib/controller/metrics.ts';
+import type { GarbageCollection } from './collection.ts';
 
 export interface RegistryMetrics {
   /** Calls `read` at every scrape, until the returned function is called. Only the leader looks at the registry. */
@@ -12,10 +13,8 @@ export interface RegistryMetrics {
 export interface RegistryHealth {
   /** Whether it answers and takes the platform's credential. */
   readonly isUp: boolean | undefined;
-  /** What the pod of the chart's own registry does before it serves. */
-  readonly collection:
-    | { readonly state: string; readonly succeededAt: number | undefined; readonly dueAt?: number }
-    | undefined;
+  /** By the pod of the chart's own registry. */
+  readonly collection: GarbageCollection | undefined;
   readonly backlog: RegistryBacklog | undefined;
 }
 
@@ -46,7 +45,7 @@ export function makeRegistryMetrics(registry: Registry, prefix = 'davit_'): Regi
       const { isUp, collection, backlog } = health;
       if (isUp !== undefined) up.set(isUp ? 1 : 0);
       if (collection) {
-        collecting.set({ state: collection.state }, 1);
+        if (collection.state !== undefined) collecting.set({ state: collection.state }, 1);
         if (collection.succeededAt !== undefined) succeeded.set(collection.succeededAt);
         if (collection.dueAt !== undefined) due.set(collection.dueAt);
       }
@@ -59,7 +58,7 @@ export function makeRegistryMetrics(registry: Registry, prefix = 'davit_'): Regi
   });
   const collecting = new Gauge({
     name: `${prefix}registry_garbage_collection`,
-    help: "1 for the state of the garbage collection by the registry's pod: succeeded, running or failing",
+    help: "1 for the state of the last garbage collection by the registry's pod: succeeded, running, failing or timed_out",
     labelNames: ['state'],
     registers,
   });
@@ -70,7 +69,7 @@ export function makeRegistryMetrics(registry: Registry, prefix = 'davit_'): Regi
   });
   const due = new Gauge({
     name: `${prefix}registry_garbage_collection_due_timestamp_seconds`,
-    help: "When the registry's pod reaches the age at which it is replaced to collect garbage",
+    help: 'When the next garbage collection of the registry is due',
     registers,
   });
   const repositories = new Gauge({

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeClock, makeFakeClock } from '../../../test/support/fake-clock.ts';
 import { RegistryFailed, Unavailable } from '../../lib/errors.ts';
-import type { RegistryPod } from './health.ts';
+import type { GarbageCollection } from './collection.ts';
 import { makeRegistryMetrics, type RegistryMetrics } from './metrics.ts';
 import { monitorRegistry, type OwnRegistry } from './monitor.ts';
 
@@ -104,15 +104,6 @@ describe('any registry', () => {
 
 describe("the chart's own registry", () => {
   const backlog = { waiting: 2, failing: 1, unneeded: 30 };
-  const podWith = (collect: object): RegistryPod => ({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'davit-registry-0' },
-    status: {
-      startTime: '2026-01-01T00:00:00Z',
-      initContainerStatuses: [{ name: 'collect-garbage', ...collect }],
-    },
-  });
   const BACKLOG = [
     'davit_registry_repositories{state="waiting"} 2',
     'davit_registry_repositories{state="failing"} 1',
@@ -121,39 +112,34 @@ describe("the chart's own registry", () => {
   const DUE = 'davit_registry_garbage_collection_due_timestamp_seconds 1767830400';
   const SUCCEEDED = 'davit_registry_garbage_collection_success_timestamp_seconds 1767225900';
 
-  it('has the state of its collection, what stands before the next, and remembers when one last succeeded', async () => {
-    let pod: RegistryPod | undefined = podWith({
-      state: { terminated: { exitCode: 0, finishedAt: '2026-01-01T00:05:00Z' } },
-    });
-    start(() => Promise.resolve(), { pod: async () => pod, backlog: () => backlog, everyDays: 7 });
+  it('has the state of its collection and what stands before the next', async () => {
+    let collection: GarbageCollection | undefined = {
+      state: 'succeeded',
+      succeededAt: 1_767_225_900,
+      dueAt: 1_767_830_400,
+    };
+    start(() => Promise.resolve(), { collection: async () => collection, backlog: () => backlog });
     await clock.advance(0);
-    const settled = [
+    const shownWith = (state: string): string[] => [
       'davit_registry_up 1',
-      'davit_registry_garbage_collection{state="succeeded"} 1',
+      `davit_registry_garbage_collection{state="${state}"} 1`,
       SUCCEEDED,
       DUE,
       ...BACKLOG,
     ];
-    expect(await shown()).toEqual(settled);
-    pod = undefined;
+    expect(await shown()).toEqual(shownWith('succeeded'));
+    collection = { ...collection, state: 'timed_out' };
     await clock.advance(60_000);
-    expect(await shown()).toEqual(settled);
-    pod = podWith({ lastState: { terminated: { exitCode: 1 } } });
+    expect(await shown()).toEqual(shownWith('timed_out'));
+    collection = {};
     await clock.advance(60_000);
-    expect(await shown()).toEqual([
-      'davit_registry_up 1',
-      'davit_registry_garbage_collection{state="failing"} 1',
-      SUCCEEDED,
-      DUE,
-      ...BACKLOG,
-    ]);
+    expect(await shown()).toEqual(['davit_registry_up 1', ...BACKLOG]);
   });
 
-  it('is up or down also where its pod cannot be read', async () => {
+  it('is up or down also where its collection cannot be read', async () => {
     start(() => Promise.reject(unreachable), {
-      pod: () => Promise.reject(new Unavailable('the API server is away')),
+      collection: () => Promise.reject(new Unavailable('the API server is away')),
       backlog: () => backlog,
-      everyDays: 7,
     });
     await clock.advance(0);
     expect(await shown()).toEqual(['davit_registry_up 0', ...BACKLOG]);

@@ -4,7 +4,7 @@
 import { type Clock, sleep } from '../../lib/controller/clock.ts';
 import { RegistryFailed } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
-import { collectionOf, type GarbageCollection, type RegistryPod } from './health.ts';
+import type { GarbageCollection } from './collection.ts';
 import type { RegistryBacklog, RegistryMetrics } from './metrics.ts';
 
 const EVERY_MS = 60_000;
@@ -23,11 +23,9 @@ export interface RegistryMonitorOptions {
 }
 
 export interface OwnRegistry {
-  /** The registry's pod; undefined if it does not exist. */
-  readonly pod: (signal: AbortSignal) => Promise<RegistryPod | undefined>;
+  /** How the collection of garbage goes; undefined if nothing is collected. */
+  readonly collection: (signal: AbortSignal) => Promise<GarbageCollection | undefined>;
   readonly backlog: () => RegistryBacklog;
-  /** Age at which the pod is replaced. Undefined while Davit is paused, for nobody replaces it then. */
-  readonly everyDays: number | undefined;
 }
 
 /** Looks until `signal` aborts. The metrics show what was found last. Resolves when it has ended. Never rejects. */
@@ -35,7 +33,6 @@ export async function monitorRegistry(options: RegistryMonitorOptions): Promise<
   const { probe, own, metrics, clock, log, signal } = options;
   let isUp: boolean | undefined;
   let collection: GarbageCollection | undefined;
-  let succeededAt: number | undefined;
 
   async function lookAtRegistry(): Promise<void> {
     try {
@@ -55,27 +52,23 @@ export async function monitorRegistry(options: RegistryMonitorOptions): Promise<
     }
   }
 
-  async function lookAtPod({ pod, everyDays }: OwnRegistry): Promise<void> {
+  async function lookAtCollection(own: OwnRegistry): Promise<void> {
     try {
-      const found = await within(pod, clock, signal);
-      // While the pod is being replaced, what is known stays.
-      if (found === undefined) return;
-      collection = collectionOf(found, everyDays);
-      succeededAt = collection?.succeededAt ?? succeededAt;
+      collection = await within(own.collection, clock, signal);
     } catch (error) {
-      log.debug({ err: error }, "The registry's pod could not be read");
+      log.debug({ err: error }, 'The collection of garbage could not be looked at');
       collection = undefined;
     }
   }
 
   const hide = metrics.showRegistry(() => ({
     isUp,
-    collection: collection && { ...collection, succeededAt },
+    collection,
     backlog: own?.backlog(),
   }));
   while (!signal.aborted) {
     // oxlint-disable-next-line no-await-in-loop -- one look after the other
-    await Promise.all([lookAtRegistry(), own && lookAtPod(own)]);
+    await Promise.all([lookAtRegistry(), own && lookAtCollection(own)]);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(clock, EVERY_MS, signal);
   }

@@ -14,7 +14,7 @@ const [ONE, TWO] = ['1', '2'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-
 const UPLOAD = 'c'.repeat(32);
 const TENANT = { namespace: 'team', tenantId: '11111111-0000-4000-8000-000000000000' };
 const NOW = new Date('2026-03-10T03:30:00Z');
-const SETTINGS = { enabled: true, everyDays: 7, hour: 3, cacheDays: 30 };
+const SETTINGS = { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30 };
 
 function aRevision(
   id: string,

@@ -1,6 +1,6 @@
 // Upkeep of the chart's registry, whose garbage collection deletes what has no tag. Every image that a record or a revision
 // names gets a tag as soon as it is named; tags of Davit that nothing has needed for a day go; and the registry's pod is
-// replaced now and then, which collects the garbage.
+// replaced now and then by one that collects the garbage (collection.ts).
 
 import type { Caches } from '../../deployments/cluster/caches.ts';
 import type { Cluster } from '../../deployments/cluster/cluster.ts';
@@ -16,22 +16,20 @@ import { abortable } from '../../lib/controller/clients/abortable.ts';
 import type { Reconcile } from '../../lib/controller/controller.ts';
 import { endAll } from '../../lib/controller/store.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';
-import { NotFound, RegistryFailed, undefinedIfNotFound } from '../../lib/errors.ts';
-import { PODS } from '../../lib/kube/api-resources.ts';
+import { RegistryFailed } from '../../lib/errors.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { isBegun } from '../../schema/build.ts';
 import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import type { RegistryClient } from './client.ts';
+import { collectionShown, type GarbageCollection, lastCollection } from './collection.ts';
+import { type Collections, makeCollections, REGISTRY_POD } from './collection-guard.ts';
 import { makeRegistryFailures } from './failures.ts';
-import type { RegistryPod } from './health.ts';
 import type { RegistryBacklog } from './metrics.ts';
 import { makeNamedImages } from './named-images.ts';
 import { isCollectionDue, type ObservedRepository, type UpkeepSettings, upkeepOf } from './unneeded.ts';
 import { makeUnneededTags } from './unneeded-tags.ts';
 
-/** Pod of the chart's StatefulSet. */
-const REGISTRY_POD = 'davit-registry-0';
 /** Key that stands for the registry as a whole. All other keys are names of repositories. */
 const ALL = '';
 /** Interval at which the age of the registry's pod is looked at. It is a fraction of the hour in which the pod is replaced. */
@@ -46,7 +44,7 @@ export interface RegistryUpkeepOptions {
   readonly settings: Settings;
   readonly registry: RegistrySettings;
   readonly upkeep: UpkeepSettings;
-  readonly client: Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf'>;
+  readonly client: Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf' | 'ensureBlob'>;
   /** Davit's own namespace, where the registry's pod is. */
   readonly namespace: string;
   readonly queue: Pick<WorkQueue, 'add'>;
@@ -65,8 +63,11 @@ export interface RegistryUpkeep {
   wake(): () => void;
   /** What stands before the next collection of garbage. */
   backlog(): RegistryBacklog;
-  /** Returns the registry's pod; undefined if it does not exist. */
-  pod(signal: AbortSignal): Promise<RegistryPod | undefined>;
+  /** How the collection of garbage goes; undefined if nothing is collected. Throws if a request to the API server fails. */
+  collection(signal: AbortSignal): Promise<GarbageCollection | undefined>;
+  readonly collections: Collections;
+  /** Somebody asks for a collection now. */
+  onRequest(): void;
 }
 
 export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpkeep {
@@ -86,6 +87,9 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
   /** Repositories with an image that may not have its tag yet. Every other image that is named has one. */
   const pending = new Set<string>();
   const unneeded = makeUnneededTags(namespace, now);
+  const collections = makeCollections({ client: shell.client, namespace, limitMinutes: upkeep.limitMinutes, now });
+  /** Repositories that have had a blob. On a volume the collection fails at one that never had. */
+  const withBlob = new Set<string>();
   const toSweep = new Set<string>();
   let sweptAt: number | undefined;
 
@@ -131,6 +135,11 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
 
   /** Deletes what nothing has needed for long enough. Returns the number of deleted tags. */
   async function sweep(repository: string, signal: AbortSignal): Promise<number> {
+    if (upkeep.enabled && !settings.paused && !withBlob.has(repository)) {
+      await images.ensureBlob(repository, signal);
+      withBlob.add(repository);
+    }
+    if (deploymentIn(registry, repository) === undefined) return 0;
     const tags = await listTags(repository, signal);
     expectTags(named.in(repository));
     const errors: unknown[] = [];
@@ -159,32 +168,19 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
     return new Set([...these].filter((repository) => !failures.isSetAside(repository)));
   }
 
-  const podNow = (signal: AbortSignal): Promise<RegistryPod | undefined> =>
-    abortable(shell.client, signal)
-      .get<RegistryPod>(PODS, { namespace, name: REGISTRY_POD })
-      .catch(undefinedIfNotFound);
-
-  /** Replaces the registry's pod if that is due, and nothing that is named could be lost. */
+  /** Has the registry's pod replaced by one that collects, if that is due, and nothing that is named could be lost. */
   async function collectGarbage(signal: AbortSignal): Promise<boolean> {
-    // The pod is asked for only in its hour.
-    const isDue = (startedAt: Date): boolean =>
-      isCollectionDue(
-        { startedAt, isBuilding: caches.revisions.list().some(({ status }) => isBegun(status?.build)) },
-        upkeep,
-        now(),
-      );
-    if (settings.paused || !isDue(new Date(0))) return false;
-    if (waiting().size > 0) return false;
-    const pod = await podNow(signal);
+    if (settings.paused || waiting().size > 0) return false;
+    const stored = upkeep.enabled ? await collections.stored(signal) : undefined;
+    if (stored?.state?.phase === 'armed') return false;
+    const pod = await collections.pod(signal);
     const started = pod?.status?.startTime;
     if (pod === undefined || started === undefined || pod.metadata.deletionTimestamp !== undefined) return false;
-    if (!isDue(new Date(started))) return false;
-    try {
-      const ref = { namespace, name: REGISTRY_POD };
-      await abortable(shell.client, signal).remove(PODS, ref, { uid: pod.metadata.uid ?? '' });
-    } catch (error) {
-      if (!(error instanceof NotFound)) throw error;
-    }
+    const { at = new Date(started), everyDays } = lastCollection(stored, upkeep.everyDays);
+    const isBuilding = caches.revisions.list().some(({ status }) => isBegun(status?.build));
+    const isDue = isCollectionDue({ startedAt: at, isBuilding }, { ...upkeep, everyDays }, now());
+    if (!isDue && stored?.isRequested !== true) return false;
+    await collections.begin(stored, pod, signal);
     return true;
   }
 
@@ -200,7 +196,6 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
     await unneeded.load(kube);
     if (sweptAt === undefined || elapsed() - sweptAt >= SWEEP_MS) {
       for (const repository of await images.repositories(signal)) {
-        if (deploymentIn(registry, repository) === undefined) continue;
         toSweep.add(repository);
         queue.add(repository);
       }
@@ -227,7 +222,12 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
         return { requeueAfterMs };
       }),
 
-    pod: podNow,
+    collections,
+    onRequest: () => queue.add(ALL),
+    async collection(signal) {
+      const stored = upkeep.enabled ? await collections.stored(signal) : undefined;
+      return stored && collectionShown(stored, settings.paused ? undefined : upkeep.everyDays);
+    },
     backlog: () => ({ waiting: waiting().size, failing: failures.alone(), unneeded: unneeded.count() }),
 
     wake() {

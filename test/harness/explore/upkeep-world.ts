@@ -83,7 +83,7 @@ class Crash extends Error {}
 function clientOf(
   scene: Scene,
   left: { changes: number },
-): Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf'> {
+): Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf' | 'ensureBlob'> {
   async function ask(repository?: string): Promise<Repository> {
     if (trouble(scene, 'registry') === 'down') throw new RegistryFailed('unreachable', 'The registry does not answer.');
     if (repository !== undefined && trouble(scene, 'broken') === repository)
@@ -111,6 +111,8 @@ function clientOf(
       push(scene, repository, tag, digest);
       return true;
     },
+    // A blob is nothing that upkeep can lose.
+    ensureBlob: async (repository) => void (await ask(repository)),
     async deleteTag(repository, tag) {
       await ask(repository);
       changing();

@@ -2,18 +2,20 @@
 // registry itself accepts and refuses of what Davit signs, and what its garbage collection leaves.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { basePassword } from '../../../src/app/registry-password.ts';
 import { type Serving, serve } from '../../../src/app/server.ts';
 import type { RegistryClient } from '../../../src/builds/registry/client.ts';
+import { ARGUMENT, COLLECT } from '../../../src/builds/registry/collection.ts';
 import { registryPassword } from '../../../src/builds/registry/registry-grant.ts';
 import { keyRingData } from '../../../src/builds/registry/signing-keys.ts';
 import { keepTag } from '../../../src/deployments/record/registry-names.ts';
@@ -47,7 +49,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'davit-registry-'));
   host = `localhost:${await freePort('127.0.0.1')}`;
   const { builds } = defaultSettings();
-  const upkeep = { enabled: true, everyDays: 7, hour: 3, cacheDays: 30 };
+  const upkeep = { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30 };
   const settings = { host, insecure: false, tokens: true, ca: authority.certificate, upkeep };
   facade = await makeFacade(
     { hosting: 'both', builds: { ...builds, registry: settings } },
@@ -258,7 +260,7 @@ describe('an upload', () => {
 describe.each(['a volume', 'a bucket'])(
   'garbage collection with %s, as the pod of the chart runs it before it serves',
   (kind) => {
-    async function collect(): Promise<void> {
+    async function collect(argument = COLLECT): Promise<void> {
       const manifests = await rendered();
       const [container] = manifestNamed(manifests, 'StatefulSet', 'davit-registry')['spec'].template.spec
         .initContainers as [{ args: string[]; volumeMounts: { subPath?: string }[] }];
@@ -267,7 +269,9 @@ describe.each(['a volume', 'a bucket'])(
         // oxlint-disable-next-line no-await-in-loop -- a few mounts
         if (subPath !== undefined) await mkdir(join(folder, 'data', subPath), { recursive: true });
       }
-      const args = container.args.map((arg) => arg.replace('/etc/distribution', folder));
+      const args = container.args.map((arg) =>
+        arg.replace('/etc/distribution', folder).replace(`$(${ARGUMENT})`, argument),
+      );
       await run(toolPath(tools, 'registry', 'registry'), args, { env: environment() });
     }
     const size = (): number | Promise<number> => bucket?.bytes() ?? sizeOf(join(folder, 'data'));
@@ -357,12 +361,120 @@ describe.each(['a volume', 'a bucket'])(
         expect((await crane('digest', `${repository()}@${digest}`)).trim()).toBe(digest);
     });
 
+    it('does nothing, and succeeds, in a pod that starts for another reason', async () => {
+      const manifests = await rendered();
+      const { [ARGUMENT]: idle } = manifestNamed(manifests, 'ConfigMap', 'davit-registry-start')['data'] as Record<
+        string,
+        string
+      >;
+      const before = await pushed('again');
+      await pushed('again');
+      await stopRegistry();
+      await collect(idle);
+      await startRegistry();
+      expect((await crane('digest', `${repository()}@${before}`)).trim()).toBe(before);
+    });
+
     it('forgets a deployment all of whose tags are gone', async () => {
       // oxlint-disable-next-line no-await-in-loop -- a few
       for (const tag of await client().tags(path, signal)) await client().deleteTag(path, tag, signal);
       expect(await collected()).toBeLessThan(20_000);
       expect(await client().tags(path, signal)).toEqual([]);
       expect(await client().repositories(signal)).toEqual([path]);
+    });
+
+    describe('what somebody pushed with the token of one deployment', () => {
+      const INDEX = 'application/vnd.oci.image.index.v1+json';
+      const IMAGE = 'application/vnd.oci.image.manifest.v1+json';
+      const sha = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;
+      const of = (digest: string, mediaType = IMAGE): object => ({ mediaType, digest, size: 2 });
+      const image = (more: object = {}): string =>
+        JSON.stringify({ schemaVersion: 2, mediaType: IMAGE, config: of(sha('{}')), layers: [], ...more });
+      const index = (...manifests: object[]): string =>
+        JSON.stringify({ schemaVersion: 2, mediaType: INDEX, manifests });
+      const odd = '{"schemaVersion":2,"y":1}';
+
+      const there = (): string => path.replace('shop', name);
+      async function request(
+        method: string,
+        to: string,
+        headers: Record<string, string> = {},
+        body?: string,
+      ): Promise<Response> {
+        const at = new URL(to, `https://${host}`);
+        const scope = `repository:${there()}:pull,push`;
+        const authorization = `Basic ${Buffer.from(`davit:${password}`).toString('base64')}`;
+        const answer = await facade.app.inject({
+          url: `/v1/registry/token?service=davit-registry&scope=${scope}`,
+          headers: { authorization },
+        });
+        const { token } = answer.json<{ token: string }>();
+        const { promise, resolve, reject } = Promise.withResolvers<Response>();
+        const sent = httpsRequest(
+          at,
+          { method, ca: authority.certificate, headers: { ...headers, authorization: `Bearer ${token}` } },
+          (got) => {
+            got.resume().on('end', () =>
+              resolve(
+                new Response(null, {
+                  status: got.statusCode ?? 0,
+                  headers: { location: got.headers.location ?? '' },
+                }),
+              ),
+            );
+          },
+        );
+        sent.once('error', reject).end(body);
+        return promise;
+      }
+      const put = async (tag: string, body: string, type = INDEX): Promise<number> =>
+        (await request('PUT', `/v2/${there()}/manifests/${tag}`, { 'content-type': type }, body)).status;
+      async function upload(content: string, digest = sha(content)): Promise<number> {
+        const begun = await request('POST', `/v2/${there()}/blobs/uploads/`);
+        const to = new URL(begun.headers.get('location') ?? '', `https://${host}`);
+        to.searchParams.set('digest', digest);
+        return (await request('PUT', to.href, { 'content-type': 'application/octet-stream' }, content)).status;
+      }
+      let name: string;
+      let count = 0;
+      beforeEach(async () => {
+        count += 1;
+        name = `odd-${kind === 'a bucket' ? 'bucket' : 'volume'}-${count}`;
+        const made1 = await made(name, 'internal_docker');
+        password = (await facade.call('POST', `/v2/deployments/${made1}/push-token`, {})).body.token;
+      });
+      afterAll(async () => {
+        password = (await facade.call('POST', `/v2/deployments/${id}/push-token`, {})).body.token;
+      });
+
+      it.each<[string, () => Promise<number[]>]>([
+        ['an index of nothing, and no blob', async () => [await put('v1', index())]],
+        ['what is no index', async () => [await put('v1', odd), await put(sha(odd), odd)]],
+        [
+          'an index of what is none',
+          async () => [await put(sha(odd), odd), await put('v1', index(of(sha(odd), INDEX)))],
+        ],
+        ['an index whose images nobody pushed', async () => [await put('v1', index(of(sha('gone'))))]],
+        [
+          'an image that refers to what is not there',
+          async () => [await upload('{}'), await put('v1', image({ subject: of(sha('gone')) }), IMAGE)],
+        ],
+        ['long names', async () => [await upload('{}'), await put('t'.repeat(128), image(), IMAGE)]],
+        ['an upload that was cut', async () => [(await request('POST', `/v2/${there()}/blobs/uploads/`)).status]],
+      ])('does not stop the collection: %s', async (_what, sent) => {
+        expect(await sent()).not.toContain(401);
+        await collected();
+        await collected();
+      });
+
+      it('stops the first attempt of one, and not the second: a blob by another hash', async () => {
+        const digest = `sha512:${createHash('sha512').update(name).digest('hex')}`;
+        expect(await upload(name, digest)).toBe(201);
+        await stopRegistry();
+        await collect().catch(() => undefined);
+        await collect();
+        await startRegistry();
+      });
     });
   },
 );

@@ -218,7 +218,10 @@ describe('an image', () => {
 
   it('gets a tag of its own before the record names it, where the registry collects garbage', async () => {
     await setup.close();
-    setup = await makeFacadeWithRegistry({}, { upkeep: { enabled: true, everyDays: 7, hour: 3, cacheDays: 30 } });
+    setup = await makeFacadeWithRegistry(
+      {},
+      { upkeep: { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30 } },
+    );
     ({ facade, registry } = setup);
     id = await made('shop');
     const digest = registry.put(repository, 'latest');

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { makeBuildNetworkPolicy } from '../../../src/builds/job/namespace.ts';
+import { ARGUMENT } from '../../../src/builds/registry/collection.ts';
 import { KEY_RING_SECRET } from '../../../src/builds/registry/keys.ts';
 import { makeSigningKey, PUBLIC_KEYS_KEY } from '../../../src/builds/registry/signing-keys.ts';
 import { issueToken, TOKEN_SERVICE } from '../../../src/builds/registry/tokens.ts';
@@ -155,12 +156,24 @@ describe('registry.enabled', () => {
   });
 
   it('collects garbage before it serves, where the controller works for it', async () => {
-    const [collect] = pod(await render(`${ON},settings.builds.images.builder=builder:1`)).initContainers;
+    const manifests = await render(`${ON},settings.builds.images.builder=builder:1`);
+    const [collect] = pod(manifests).initContainers;
     expect(collect).toMatchObject({
-      args: ['garbage-collect', '--delete-untagged', '--quiet', '/etc/distribution/config.yml'],
+      args: ['garbage-collect', `$(${ARGUMENT})`, '--quiet', '/etc/distribution/config.yml'],
+      // The last has precedence.
+      envFrom: [
+        { configMapRef: { name: 'davit-registry-start' } },
+        { configMapRef: { name: 'davit-registry-collection', optional: true } },
+      ],
+      terminationMessagePolicy: 'FallbackToLogsOnError',
     });
-    const { upkeep } = settings(await render(`${ON},settings.builds.images.builder=builder:1`)).builds.registry ?? {};
-    expect(upkeep).toEqual({ enabled: true, everyDays: 7, hour: 3, cacheDays: 30 });
+    expect(collect?.env.map(({ name }) => name)).not.toContain(ARGUMENT);
+    // A pod that nobody has told to collect starts at once.
+    expect(named(manifests, 'ConfigMap', 'davit-registry-start')['data']).toEqual({ [ARGUMENT]: '--help' });
+    expect(named(manifests, 'ConfigMap', 'davit-registry-collection')).not.toHaveProperty('data');
+    expect(JSON.stringify(named(manifests, 'Role', 'davit-controller-own'))).toContain('davit-registry-collection');
+    const { upkeep } = settings(manifests).builds.registry ?? {};
+    expect(upkeep).toEqual({ enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30 });
     // Switched off, images are tagged all the same: it may be switched on later, when the registry's pod is the first to start.
     const off = await render(`${ON},settings.builds.images.builder=builder:1,registry.garbageCollection.enabled=false`);
     expect(pod(off).initContainers).toBeUndefined();
@@ -476,6 +489,7 @@ interface Configuration {
   readonly storage: object;
 }
 interface Container {
+  readonly envFrom?: readonly object[];
   readonly args: readonly string[];
   readonly securityContext: object;
   readonly env: readonly { readonly name: string; readonly value: string }[];

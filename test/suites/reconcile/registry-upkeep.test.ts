@@ -5,6 +5,8 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { RegistryClient } from '../../../src/builds/registry/client.ts';
+import { ARGUMENT, COLLECT } from '../../../src/builds/registry/collection.ts';
+import type { CollectionLook } from '../../../src/builds/registry/collection-guard.ts';
 import { makeRegistryUpkeep, type RegistryUpkeep } from '../../../src/builds/registry/upkeep.ts';
 import { keepTag } from '../../../src/deployments/record/registry-names.ts';
 import { RegistryFailed } from '../../../src/lib/errors.ts';
@@ -31,10 +33,13 @@ const DAY = 24 * HOUR;
 const digest = (n: number): string => `sha256:${n.toString(16).padStart(64, '0')}`;
 const revisionId = (n: number): string => `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
 
-class Registry implements Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf'> {
+class Registry
+  implements Pick<RegistryClient, 'repositories' | 'tags' | 'tag' | 'deleteTag' | 'digestOf' | 'ensureBlob'>
+{
   /** Digests by repository and tag. */
   readonly byTag = new Map<string, Map<string, string>>();
   readonly manifests = new Map<string, Set<string>>();
+  readonly withBlob = new Set<string>();
   readonly asks: string[] = [];
   /** Requests that succeed until one fails. */
   left = Infinity;
@@ -76,6 +81,10 @@ class Registry implements Pick<RegistryClient, 'repositories' | 'tags' | 'tag' |
     if (!this.has(repository, of)) return false;
     this.push(repository, tag, of);
     return true;
+  };
+  ensureBlob = async (repository: string): Promise<void> => {
+    this.#ask(`blob ${repository}`);
+    this.withBlob.add(repository);
   };
   digestOf = async (repository: string, reference: string): Promise<string | undefined> => {
     this.#ask(`digest ${repository}`);
@@ -213,7 +222,7 @@ describe('an image that is named', () => {
     await running.settle();
     expect(registry.asks).toEqual([]);
     await (await start()).settle();
-    expect(registry.asks.filter((ask) => !ask.startsWith('tags'))).toEqual(['repositories']);
+    expect(registry.asks.filter((ask) => !/^(tags|blob) /.test(ask))).toEqual(['repositories']);
   });
 
   it('of another registry is not asked about', async () => {
@@ -465,6 +474,27 @@ describe('a repository', () => {
   });
 });
 
+describe('a repository without a blob, at which a collection on a volume fails,', () => {
+  it('gets one, also if it is no deployment’s, and is asked about once', async () => {
+    const running = await start();
+    const names = ['base/python', repository];
+    for (const name of names) registry.push(name, 'latest', digest(1));
+    await running.look();
+    expect([...registry.withBlob]).toEqual(names);
+    registry.asks.length = 0;
+    passed += 7 * HOUR;
+    await running.look();
+    expect(registry.asks.filter((ask) => ask.startsWith('blob'))).toEqual([]);
+  });
+
+  it('is left as it is while Davit is paused', async () => {
+    const running = await start({ ...SETTINGS, paused: true });
+    registry.push(repository, 'latest', digest(1));
+    await running.look();
+    expect(registry.withBlob.size).toBe(0);
+  });
+});
+
 describe("the registry's pod", () => {
   const pods = (): string[] => kube.objects(PODS).map(({ metadata }) => metadata.name);
   beforeEach(() => {
@@ -485,6 +515,112 @@ describe("the registry's pod", () => {
     passed = inItsHour;
     await running.look();
     expect(pods()).toEqual([]);
+  });
+
+  describe('where the chart has the ConfigMap of collections', () => {
+    const configMap = { namespace: 'davit-system', name: 'davit-registry-collection' };
+    const stored = (): Record<string, string> =>
+      (
+        kube.objects(CONFIG_MAPS).find(({ metadata }) => metadata.name === configMap.name) as {
+          data?: Record<string, string>;
+        }
+      ).data ?? {};
+    const state = (): object => JSON.parse(stored()['state'] ?? '{}') as object;
+    const collecting = async (running: Running, status: object, uid = 'new'): Promise<CollectionLook> => {
+      if (pods().length > 0) kube.erase(PODS, { namespace: 'davit-system', name: 'davit-registry-0' });
+      const metadata = { name: 'davit-registry-0', namespace: 'davit-system', uid };
+      const initContainerStatuses = [{ name: 'collect-garbage', restartCount: 0, ...status }];
+      kube.seed(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata,
+        status: { startTime: '2026-02-02T03:02:00Z', initContainerStatuses },
+      } as KubeObject);
+      return running.upkeep.collections.look(new AbortController().signal);
+    };
+    const begin = (
+      annotations: Record<string, string> = {},
+      creationTimestamp = '2026-01-01T03:10:00Z',
+    ): Promise<Running> => {
+      kube.seed(CONFIG_MAPS, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { ...configMap, creationTimestamp, annotations },
+      } as KubeObject);
+      return start();
+    };
+
+    it('is replaced by one that collects, once, and at rest nothing is written', async () => {
+      const running = await begin();
+      await running.look();
+      expect(stored()).toEqual({});
+      passed = inItsHour;
+      await running.look();
+      expect(pods()).toEqual([]);
+      expect(stored()[ARGUMENT]).toBe(COLLECT);
+      expect(state()).toMatchObject({ phase: 'armed' });
+      expect(await collecting(running, { state: { running: { startedAt: '2026-02-02T03:02:10Z' } } })).toEqual({
+        isArmed: true,
+        isRequested: false,
+      });
+      // It is not replaced again meanwhile.
+      await running.look();
+      expect(pods()).toEqual(['davit-registry-0']);
+      const { ended } = await collecting(running, { state: { terminated: { exitCode: 0 } } });
+      expect(ended).toMatchObject({ ending: 'succeeded' });
+      expect(stored()[ARGUMENT]).toBe('--help');
+      running.harness.writes();
+      await running.look();
+      await running.upkeep.collections.look(new AbortController().signal);
+      expect(running.harness.writes()).toEqual([]);
+      expect(await running.upkeep.collection(new AbortController().signal)).toMatchObject({ state: 'succeeded' });
+      // A pod that is young for another reason delays nothing.
+      passed += 7 * DAY;
+      await running.look();
+      expect(pods()).toEqual([]);
+    });
+
+    it('that collects longer than its limit is replaced by one that does not', async () => {
+      const running = await begin();
+      passed = inItsHour;
+      await running.look();
+      passed += 31 * 60_000;
+      const { ended } = await collecting(running, { state: { running: { startedAt: '2026-02-02T03:02:10Z' } } });
+      expect(ended).toMatchObject({ ending: 'timedOut' });
+      expect(stored()[ARGUMENT]).toBe('--help');
+      expect(pods()).toEqual([]);
+    });
+
+    it('collects again a day after it failed', async () => {
+      const running = await begin();
+      passed = inItsHour;
+      await running.look();
+      await collecting(running, {
+        restartCount: 2,
+        state: {},
+        lastState: { terminated: { exitCode: 1, message: 'odd' } },
+      });
+      expect(state()).toMatchObject({ ending: 'failed', reason: 'odd' });
+      await running.look();
+      expect(pods()).toEqual(['davit-registry-0']);
+      passed += DAY;
+      await running.look();
+      expect(pods()).toEqual([]);
+    });
+
+    it('is replaced at any hour if somebody asks for it, and once', async () => {
+      const running = await begin({ 'davit.dev/collect': 'now' }, '2026-02-02T01:00:00Z');
+      const { isRequested } = await running.upkeep.collections.look(new AbortController().signal);
+      expect(isRequested).toBe(true);
+      await running.look();
+      expect(pods()).toEqual([]);
+      expect(stored()[ARGUMENT]).toBe(COLLECT);
+      expect(await collecting(running, { state: { terminated: { exitCode: 0 } } })).toMatchObject({
+        isRequested: false,
+      });
+      await running.look();
+      expect(pods()).toEqual(['davit-registry-0']);
+    });
   });
 
   it('is not, while an image that is named has no tag', async () => {

@@ -195,8 +195,9 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl delete statefulset davit-registry -n davit-system': {
     notRun: 'it is for a registry that moves to a bucket, of which the cluster of the tests has none',
   },
-  'kubectl logs -n davit-system davit-registry-0 -c collect-garbage': {
-    notRun: 'it is for a collection that failed; test/suites/builds/registry-tokens.test.ts runs what it shows',
+  'kubectl annotate configmap davit-registry-collection -n davit-system davit.dev/collect=now': {
+    notRun:
+      'test/suites/reconcile/registry-upkeep.test.ts has the annotation noticed, and a cluster without a registry has no ConfigMap',
   },
   [AS_NEW]: 'install',
   'kubectl get appd,trp -n NAMESPACE -o json | jq "$AS_NEW" > records.json': 'install',

@@ -110,6 +110,9 @@ it('a registry that answers nobody is told of, but while it collects garbage, fo
   const collecting = [state('running', '1x150')];
   expect(await firingAfter(100, collecting, [])).toBe(AS_EXPECTED);
   expect(await firingAfter(130, collecting, ['DavitRegistryCollectionFailing'])).toBe(AS_EXPECTED);
+  expect(
+    await firingAfter(60, [state('timed_out', '1x150')], ['DavitRegistryCollectionFailing', 'DavitRegistryDown']),
+  ).toBe(AS_EXPECTED);
   const failing = [state('running', '1x10 _x140'), state('failing', '_x10 1x140')];
   expect(await firingAfter(60, failing, ['DavitRegistryCollectionFailing', 'DavitRegistryDown'])).toBe(AS_EXPECTED);
 });

@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import {
+  ARGUMENT,
+  arming,
+  COLLECT,
+  type CollectionConfigMap,
+  type CollectionState,
+  type CollectionStep,
+  collectionShown,
+  lastCollection,
+  type RegistryPod,
+  stepOf,
+  storedIn,
+} from './collection.ts';
+
+const NOON = Date.parse('2026-01-01T12:00:00Z');
+const MINUTE = 60_000;
+const LIMIT = 30 * MINUTE;
+const at = (minutes: number): Date => new Date(NOON + minutes * MINUTE);
+const aConfigMap = (data?: Record<string, string>): CollectionConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'davit-registry-collection', creationTimestamp: '2026-01-01T00:00:00Z' },
+  ...(data && { data }),
+});
+const ARMED = aConfigMap((arming(undefined, 'old', at(0)) as { data: Record<string, string> }).data);
+/** The second attempt has begun. */
+const DISARMED = aConfigMap({ ...ARMED.data, [ARGUMENT]: '--help' });
+
+type Status = Omit<NonNullable<NonNullable<RegistryPod['status']>['initContainerStatuses']>[number], 'name'>;
+const pod = (collect: Status | undefined, uid = 'new'): RegistryPod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'davit-registry-0', uid },
+  status: {
+    initContainerStatuses: [
+      { name: 'mesh', restartCount: 3, state: { terminated: { exitCode: 0 } } },
+      ...(collect ? [{ name: 'collect-garbage', ...collect }] : []),
+    ],
+  },
+});
+const running = { running: { startedAt: at(1).toISOString() } };
+const ended = (exitCode: number, message?: string): NonNullable<Status['state']> => ({
+  terminated: { exitCode, ...(message !== undefined && { message }) },
+});
+const step = (configMap: CollectionConfigMap, of: RegistryPod | undefined, minutes = 5): CollectionStep =>
+  stepOf(storedIn(configMap), of, LIMIT, at(minutes));
+/** The ConfigMap after the step's patch. */
+function after(configMap: CollectionConfigMap, { patch }: CollectionStep): CollectionConfigMap {
+  const { data } = (patch ?? {}) as { data?: Record<string, string> };
+  return { ...configMap, data: { ...configMap.data, ...data } };
+}
+
+describe('a collection that is armed', () => {
+  it('has the next pod collect', () => {
+    expect(ARMED.data?.[ARGUMENT]).toBe(COLLECT);
+    expect(storedIn(ARMED)).toMatchObject({ isArmed: true, state: { phase: 'armed', replaced: 'old' } });
+  });
+
+  it.each<[string, RegistryPod | undefined]>([
+    ['there is no pod', undefined],
+    ['the old pod ends, which started without', pod({ restartCount: 0, state: ended(0) }, 'old')],
+    ['the new pod has no status yet', pod(undefined)],
+    ['its turn has not come', pod({ restartCount: 0, state: {} })],
+    ['it runs', pod({ restartCount: 0, state: running })],
+    ['it has failed once', pod({ restartCount: 0, state: ended(1) })],
+    ['it has failed once and waits', pod({ restartCount: 0, state: {}, lastState: ended(1) })],
+  ])('is waited for while %s', (_what, of) => {
+    expect(step(ARMED, of)).toEqual({});
+  });
+
+  it('ends when it has succeeded', () => {
+    const done = step(ARMED, pod({ restartCount: 0, state: ended(0) }));
+    expect(done.ended).toEqual({
+      phase: 'ended',
+      since: at(5).toISOString(),
+      ending: 'succeeded',
+      succeededAt: at(5).toISOString(),
+    });
+    expect(after(ARMED, done).data?.[ARGUMENT]).toBe('--help');
+    expect(step(after(ARMED, done), pod({ restartCount: 0, state: ended(0) }))).toEqual({});
+  });
+
+  it('is attempted twice, and the registry then starts whatever the command says', () => {
+    const second = pod({ restartCount: 1, state: running, lastState: ended(1) });
+    const disarmed = step(ARMED, second);
+    expect(after(ARMED, disarmed)).toEqual(DISARMED);
+    expect(disarmed.ended).toBeUndefined();
+    expect(step(DISARMED, second)).toEqual({});
+    const succeeded = step(DISARMED, pod({ restartCount: 1, state: ended(0), lastState: ended(1) }));
+    expect(succeeded.ended).toMatchObject({ ending: 'succeeded' });
+    const words = `failed to mark: ${'x'.repeat(1000)}`;
+    for (const third of [
+      { restartCount: 2, state: running, lastState: ended(1, words) },
+      { restartCount: 2, state: ended(0), lastState: ended(1, words) },
+      { restartCount: 7, state: {}, lastState: ended(1, words) },
+    ]) {
+      const failed = step(DISARMED, pod(third));
+      expect(failed.ended).toMatchObject({ ending: 'failed', reason: words.slice(0, 500) });
+      expect(failed.replacesPod).toBeUndefined();
+    }
+  });
+
+  it('has failed also where the command says nothing, and where nobody looked until it ran without effect', () => {
+    expect(step(ARMED, pod({ restartCount: 3, state: ended(0), lastState: ended(137) })).ended).toMatchObject({
+      ending: 'failed',
+      reason: 'Exit code 137.',
+    });
+  });
+
+  it('has not succeeded because another pod starts without it', () => {
+    expect(step(DISARMED, pod({ restartCount: 0, state: ended(0) }, 'third')).ended).toMatchObject({
+      ending: 'failed',
+    });
+  });
+
+  it('is ended at its time limit: the pod is replaced by one that collects nothing', () => {
+    const of = pod({ restartCount: 0, state: running });
+    expect(step(ARMED, of, 29)).toEqual({});
+    const late = step(ARMED, of, 30);
+    expect(late).toMatchObject({ ended: { ending: 'timedOut' }, replacesPod: true });
+    expect(after(ARMED, late).data?.[ARGUMENT]).toBe('--help');
+    // A controller that ended between the two: the pod is replaced all the same.
+    expect(step(after(ARMED, late), of, 32)).toEqual({ replacesPod: true });
+    expect(step(after(ARMED, late), pod({ restartCount: 0, state: ended(0) }, 'third'), 33)).toEqual({});
+  });
+
+  it.each<[string, RegistryPod | undefined, string]>([
+    ['no pod has begun', undefined, 'The pod of the registry did not begin to collect.'],
+    ['the first attempt has failed', pod({ restartCount: 0, state: {}, lastState: ended(1, 'full\n') }), 'full'],
+  ])('is given up at its time limit, if %s', (_what, of, reason) => {
+    expect(step(ARMED, of, 31)).toEqual({
+      patch: expect.anything() as object,
+      ended: { phase: 'ended', since: at(31).toISOString(), ending: 'failed', reason },
+    });
+  });
+
+  it('remembers when one last succeeded', () => {
+    const before = storedIn(after(ARMED, step(ARMED, pod({ restartCount: 0, state: ended(0) })))).state;
+    const again = aConfigMap((arming(before, 'new', at(60)) as { data: Record<string, string> }).data);
+    const failed = after(
+      again,
+      step(again, pod({ restartCount: 2, state: ended(0), lastState: ended(1) }, 'third'), 65),
+    );
+    expect(storedIn(failed).state).toMatchObject({ ending: 'failed', succeededAt: at(5).toISOString() });
+  });
+});
+
+describe('a ConfigMap that somebody has changed', () => {
+  it('is disarmed, where no collection is known', () => {
+    expect(step(aConfigMap({ [ARGUMENT]: COLLECT }), pod(undefined))).toEqual({
+      patch: { data: { [ARGUMENT]: '--help' } },
+    });
+    expect(step(aConfigMap({ [ARGUMENT]: COLLECT, state: '{"phase":"armed"}' }), pod(undefined)).patch).toBeDefined();
+  });
+  it('asks for a collection by an annotation, which arming removes', () => {
+    const asked = aConfigMap();
+    expect(storedIn(asked).isRequested).toBe(false);
+    const metadata = { ...asked.metadata, annotations: { 'davit.dev/collect': 'now' } };
+    expect(storedIn({ ...asked, metadata }).isRequested).toBe(true);
+    expect(arming(undefined, 'old', at(0))).toMatchObject({ metadata: { annotations: { 'davit.dev/collect': null } } });
+  });
+});
+
+describe('the next collection', () => {
+  const createdAt = at(0);
+  const state = (ending: 'succeeded' | 'failed' | 'timedOut'): CollectionState => ({
+    phase: 'ended',
+    since: at(60).toISOString(),
+    ending,
+  });
+  it.each<[string, CollectionState | undefined, Date, number]>([
+    ['counts from when the platform began to collect', undefined, createdAt, 7],
+    ['from the last one', state('succeeded'), at(60), 7],
+    ['from one that took too long', state('timedOut'), at(60), 7],
+    ['is a day after one that failed', state('failed'), at(60), 1],
+  ])('%s', (_what, before, since, everyDays) => {
+    const stored = { state: before, createdAt, isArmed: false, isRequested: false };
+    expect(lastCollection(stored, 7)).toEqual({ at: since, everyDays });
+    expect(collectionShown(stored, 7).dueAt).toBe(since.getTime() / 1000 + everyDays * 86_400);
+    expect(collectionShown(stored, undefined).dueAt).toBeUndefined();
+  });
+
+  it('is shown with how the last one goes', () => {
+    const shown = (configMap: CollectionConfigMap): object => collectionShown(storedIn(configMap), undefined);
+    expect(shown(aConfigMap())).toEqual({});
+    expect(shown(ARMED)).toEqual({ state: 'running' });
+    const done = after(ARMED, step(ARMED, pod({ restartCount: 0, state: ended(0) })));
+    expect(shown(done)).toEqual({ state: 'succeeded', succeededAt: at(5).getTime() / 1000 });
+    expect(shown(after(ARMED, step(ARMED, pod({ restartCount: 0, state: running }), 30)))).toEqual({
+      state: 'timed_out',
+    });
+    expect(shown(after(ARMED, step(ARMED, undefined, 30)))).toEqual({ state: 'failing' });
+  });
+});
