@@ -144,6 +144,16 @@ export default defineConfig({
       },
       {
         test: {
+          // Not part of `npm test`: it builds the image, and a store of objects.
+          name: 'backups',
+          include: ['test/suites/backups/*.test.ts'],
+          globalSetup: [PREPARE],
+          testTimeout: 180_000,
+          hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
           // Not part of `npm test`: it builds the image, and takes minutes.
           name: 'install',
           include: ['test/suites/e2e/install/*.test.ts'],

@@ -3,6 +3,8 @@ import { makeAllMetrics } from './metrics.ts';
 
 const CENSUS = {
   deployments: [{ state: 'READY', ready: 'True', stalled: 'False', reason: 'Serving', count: 3 }],
+  backups: [{ reason: 'BackedUp', count: 2 }],
+  oldestBackup: 1_700_000_000,
   dataAtRisk: [{ reason: 'VolumeLost', count: 1 }],
   unavailableSince: [{ reason: 'ContainerCrashed', at: 900 }],
   stalledSince: [{ reason: 'VolumeLost', at: 1000 }],
@@ -18,13 +20,15 @@ async function values(metrics: ReturnType<typeof makeAllMetrics>, name: RegExp):
 
 it('records are counted at each scrape, by the one who counts; without one there is no series', async () => {
   const metrics = makeAllMetrics();
-  const ofRecords = /^davit_(deployments|databases|tasks|builds)/;
+  const ofRecords = /^davit_(deployments|databases?|tasks|builds)_?/;
   expect(await values(metrics, ofRecords)).toEqual([]);
   let census: typeof CENSUS = CENSUS;
   const stop = metrics.countRecords(() => census);
   expect(await values(metrics, ofRecords)).toEqual([
     'davit_deployments{state="READY",ready="True",stalled="False",reason="Serving"} 3',
     'davit_databases_at_risk{reason="VolumeLost"} 1',
+    'davit_database_backups{reason="BackedUp"} 2',
+    'davit_database_backups_oldest_timestamp_seconds 1700000000',
     'davit_deployments_unavailable_oldest_timestamp_seconds{reason="ContainerCrashed"} 900',
     'davit_deployments_stalled_oldest_timestamp_seconds{reason="VolumeLost"} 1000',
     'davit_tasks{result="failed"} 2',
@@ -35,7 +39,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
   const stopNext = metrics.countRecords(() => CENSUS);
   stop();
-  expect(await values(metrics, ofRecords)).toHaveLength(7);
+  expect(await values(metrics, ofRecords)).toHaveLength(9);
   stopNext();
   expect(await values(metrics, ofRecords)).toEqual([]);
 });

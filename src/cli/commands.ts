@@ -14,6 +14,7 @@ import { runCommand } from './one-off.ts';
 import { openCommand } from './open.ts';
 import { platformCommand } from './platform.ts';
 import { restartCommand } from './restart.ts';
+import { restoreCommand } from './restore.ts';
 import { diffCommand, revisionsCommand } from './revisions.ts';
 import { rollbackCommand } from './rollback.ts';
 import { scaleCommand } from './scale.ts';
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   execCommand,
   runCommand,
   tasksCommand,
+  restoreCommand,
   scaleCommand,
   secretsCommand,
   envCommand,

@@ -68,7 +68,7 @@ export const deployments: ControllerDefinition<DeploymentContext> = {
         pushedCommit,
       }),
       wake() {
-        const end = enqueueOnChange(caches, queue, hosts);
+        const end = enqueueOnChange(caches, queue, hosts, settings.backups);
         for (const { metadata } of caches.records.list()) queue.add(keyOf(metadata.namespace, metadata.name));
         return end;
       },

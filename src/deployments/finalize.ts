@@ -157,7 +157,8 @@ async function listLive(
   const { namespace = '', name } = metadata;
   const { addresses } = target.caches;
   const routes = addresses?.isInstalled() ? [addresses.resource] : [];
-  const scheduled = spec.sourceConfig.tasks ? [CRON_JOBS] : [];
+  const { tasks, database } = spec.sourceConfig;
+  const scheduled = tasks || database ? [CRON_JOBS] : [];
   const resources = [DEPLOYMENTS, STATEFUL_SETS, ...scheduled, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...routes];
   const isAsked = spec.tracingProjectDeletionPolicy === 'Delete';
   const [projects, ...lists] = await settleAll([

@@ -10,6 +10,7 @@ import { type ActionFailure, type Observed, type ObservedSecrets, refTo, type Se
 import { patienceOf } from './assess/patience.ts';
 import { withJustStarted } from './assess/pod-startup.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
+import { backupMeans } from './children/database/backup.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
 import { childrenNamed } from './cluster/caches.ts';
 import type { Clusters } from './cluster/cluster.ts';
@@ -44,6 +45,7 @@ export function observeCaches(
   { home, target, settings }: Clusters & { readonly settings: Settings },
 ): Omit<Observed, keyof ObservedSecrets | 'canBuild'> {
   const { caches } = home;
+  const { spec } = record;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
   return {
@@ -51,6 +53,7 @@ export function observeCaches(
     names: names(name),
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
+    backupStore: spec.sourceConfig.database && backupStoreIn(namespace, target, settings),
     addressKindMissing: target.caches.addresses?.isInstalled() === false,
     keda: target.caches.keda.length > 0 && target.caches.keda.every((cache) => cache.isInstalled()),
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
@@ -64,6 +67,12 @@ export function observeCaches(
     integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],
     templates: record.spec.source === 'internal_template' ? caches.templates.list() : [],
   };
+}
+
+function backupStoreIn(namespace: string, { caches }: Clusters['target'], settings: Settings): Observed['backupStore'] {
+  const secret = backupMeans(settings)?.store.credentialsSecret;
+  if (secret === undefined) return undefined;
+  return { secret, hasCredentials: caches.secrets.get({ namespace, name: secret }) !== undefined };
 }
 
 /** A scale that is refused, or asked for in a pause, is not in force: the one that was reported before it is. */

@@ -6,7 +6,7 @@ import { refOf } from '../lib/controller/keys.ts';
 import { earliestRequeue } from '../lib/controller/requeue.ts';
 import { adoptDatabase } from './adopt-database.ts';
 import { applyChildren } from './apply-children.ts';
-import { applyTasks } from './apply-tasks.ts';
+import { applyCronJobs } from './apply-cron-jobs.ts';
 import { checkPreconditions, type Preconditions } from './assess/assessment.ts';
 import { type Observed, type ObservedRecord, refTo } from './assess/observed.ts';
 import { pausedBy } from './assess/pause.ts';
@@ -115,12 +115,12 @@ async function applyRecord(
     ? await startMigration(now, latest, options)
     : await checkLostMigration(now, latest, target);
   const pods = children.mayReplacePods ? await replacePods(now, children.changed, options) : [];
-  const tasks = await applyTasks(now, options);
+  const cronJobs = await applyCronJobs(now, options);
   const housekeeping = await cleanUp(now, latest, options);
   const { waitMs } = revision.rotation;
   return {
     latest,
-    refusals: [...children.failures, ...migration, ...pods, ...tasks],
+    refusals: [...children.failures, ...migration, ...pods, ...cronJobs],
     address: address.outcome,
     housekeeping,
     ...(children.foreign && { foreign: children.foreign }),

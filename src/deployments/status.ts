@@ -6,6 +6,7 @@ import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
 import { type ConditionInput, mergeConditions, rfc3339 } from '../schema/conditions.ts';
 import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
+import { backupStatusOf } from './assess/backup.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess/entry.ts';
 import type { ActionFailure, Observed, ObservedChildren, ObservedRecord } from './assess/observed.ts';
@@ -39,6 +40,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const image = shown && imageOf(shown);
   const replicas = replicasOf(observed);
   const volume = usedVolume(observed, assessment.database.is === 'pass');
+  const backup = backupStatusOf(observed);
   const tasks = active && taskStatuses(observed, active);
   const wanted = [
     ...conditionsOf(inputs, state, active),
@@ -61,6 +63,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(replicas !== undefined && { replicas }),
     ...workersOf(observed, latest),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
+    ...(backup !== undefined && { databaseBackup: backup }),
     ...reportedAddress(observed, inputs.address, now),
     ...(tasks && { tasks }),
     conditions,
@@ -158,6 +161,8 @@ const ENTRIES = [
   ['AddressReady', 'address'],
   ['ReferencesResolved', 'references'],
   ['PolicyAccepted', 'policy'],
+  // Only of a record that asks for backups.
+  ['BackupReady', 'backup'],
 ] as const satisfies readonly (readonly [ConditionType, keyof Assessment])[];
 
 function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | undefined): ConditionInput[] {
@@ -178,7 +183,10 @@ function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | 
     waits
       ? condition('Stalled', ready, 'True')
       : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'Davit continues automatically.' },
-    ...ENTRIES.map(([type, entry]) => condition(type, assessment[entry])),
+    ...ENTRIES.flatMap(([type, name]) => {
+      const entry = assessment[name];
+      return entry === undefined ? [] : [condition(type, entry)];
+    }),
   ];
 }
 

@@ -7,11 +7,17 @@ import type { KubeObject } from '../lib/kube/client.ts';
 import { SECRETS_NAMED } from '../organization/caches.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION } from '../schema/meta.ts';
+import type { BackupSettings } from '../schema/settings.ts';
 import { type Caches, LISTENER_NAMED } from './cluster/caches.ts';
 import type { HostRegistry } from './host-registry.ts';
 
 /** Adds the keys of records to the queue from now on, until the returned function is called. */
-export function enqueueOnChange(caches: Caches, queue: WorkQueue, hosts: HostRegistry): () => void {
+export function enqueueOnChange(
+  caches: Caches,
+  queue: WorkQueue,
+  hosts: HostRegistry,
+  backups?: BackupSettings,
+): () => void {
   const subscriptions = [
     caches.records.onChange(({ object }) => queue.add(keyOf(object.metadata.namespace, object.metadata.name))),
     caches.tracingProjects.onChange(({ object }) => wakeIfThere(object.metadata.namespace, object.metadata.name)),
@@ -21,6 +27,11 @@ export function enqueueOnChange(caches: Caches, queue: WorkQueue, hosts: HostReg
     caches.secrets.onChange(({ object: { metadata } }) =>
       wake(caches.records.byIndex(metadata.namespace ?? '', SECRETS_NAMED, metadata.name)),
     ),
+    // Backups wait for the credentials of their store.
+    caches.secrets.onChange(({ object: { metadata } }) => {
+      if (metadata.name === backups?.store?.credentialsSecret)
+        wakeThose(metadata.namespace, ({ spec }) => spec.sourceConfig.database !== undefined);
+    }),
     caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'internal_template')),
     caches.integrations.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'codehost')),
     // A host is free again, or the kind that addresses are made of is there.

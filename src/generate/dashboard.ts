@@ -113,6 +113,15 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       series: { omitted: 'max(davit_deployments_omitted)' },
     },
   ],
+  'Backups of databases': [
+    { title: 'Backups', unit: 'short', series: { '{{reason}}': 'sum by (reason) (davit_database_backups)' } },
+    {
+      title: 'Age of the oldest last backup',
+      unit: 's',
+      isStat: true,
+      series: { oldest: 'time() - min(davit_database_backups_oldest_timestamp_seconds)' },
+    },
+  ],
   Builds: [
     { title: 'Builds that have not ended', unit: 'short', series: { '{{phase}}': 'sum by (phase) (davit_builds)' } },
     {

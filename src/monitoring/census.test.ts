@@ -87,6 +87,23 @@ it.each(['Paused', 'NotATenant', 'ContractUnknown', 'VolumeMissing'])(
   },
 );
 
+it('counts the records that ask for backups, and says of when the oldest last backup is', () => {
+  const backedUp = (reason: string, lastSuccessAt?: string): AppDeployment => {
+    const condition = { type: 'BackupReady', status: 'True', reason, message: '', lastTransitionTime: at(0) };
+    const status = { conditions: [condition], ...(lastSuccessAt && { databaseBackup: { lastSuccessAt } }) };
+    return aRecord({}, { status: status as AppDeploymentStatus });
+  };
+  const records = [backedUp('BackedUp', at(4)), backedUp('BackedUp', at(3)), backedUp('BackupPending'), aRecord()];
+  expect(censusOf(records, [])).toMatchObject({
+    backups: [
+      { reason: 'BackedUp', count: 2 },
+      { reason: 'BackupPending', count: 1 },
+    ],
+    oldestBackup: seconds(3),
+  });
+  expect(censusOf([aRecord()], []).oldestBackup).toBeUndefined();
+});
+
 it('counts builds that have not ended, and says since when the oldest waits', () => {
   const revisions = [
     building({ phase: 'Queued', queuedAt: at(4) }),
@@ -98,6 +115,7 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
   expect(censusOf([], revisions)).toEqual({
     deployments: [],
     dataAtRisk: [],
+    backups: [],
     unavailableSince: [],
     stalledSince: [],
     tasks: [],

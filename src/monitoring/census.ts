@@ -65,6 +65,7 @@ export function censusOf(
   return {
     deployments: [...deployments.values()],
     dataAtRisk: [...dataAtRisk].map(([reason, count]) => ({ reason, count })),
+    ...backupsOf(records),
     unavailableSince: [...unavailableSince].map(([reason, at]) => ({ reason, at })),
     stalledSince: [...stalledSince].map(([reason, at]) => ({ reason, at })),
     tasks: [...tasks].map(([result, count]) => ({ result, count })),
@@ -79,6 +80,24 @@ export function lastRunOf(task: TaskStatus): 'succeeded' | 'failed' | 'none' {
   const run = lastEnded(task);
   if (run === undefined) return 'none';
   return run.state === 'Failed' ? 'failed' : 'succeeded';
+}
+
+/** Counts the records that ask for backups. */
+function backupsOf(records: readonly AppDeployment[]): Pick<Census, 'backups' | 'oldestBackup'> {
+  const backups = new Map<string, number>();
+  let oldestBackup = Infinity;
+  for (const { status } of records) {
+    const ready = conditionOf(status?.conditions, 'BackupReady');
+    if (ready === undefined) continue;
+    const reason = reasonLabel(ready.reason, REASONS);
+    backups.set(reason, (backups.get(reason) ?? 0) + 1);
+    const last = status?.databaseBackup?.lastSuccessAt;
+    if (last !== undefined) oldestBackup = Math.min(oldestBackup, Date.parse(last) / 1000);
+  }
+  return {
+    backups: [...backups].map(([reason, count]) => ({ reason, count })),
+    ...(oldestBackup < Infinity && { oldestBackup }),
+  };
 }
 
 /** States of records that run nothing as somebody wanted it, or of which nothing is known here. */

@@ -30,6 +30,10 @@ export interface Census {
   }[];
   /** Records whose data is at risk, by the reason of DatabaseReady, whatever Ready says. */
   readonly dataAtRisk: readonly { readonly reason: string; readonly count: number }[];
+  /** Records that ask for backups, by the reason of BackupReady. */
+  readonly backups: readonly { readonly reason: string; readonly count: number }[];
+  /** Time of the last backup of the record whose last one is oldest; seconds since 1970. */
+  readonly oldestBackup?: number;
   /** Since when the deployed record that has been without Available longest for each reason is so; seconds since 1970. */
   readonly unavailableSince: readonly { readonly reason: string; readonly at: number }[];
   /** Since when the record that has been Stalled longest for each reason is so; seconds since 1970. */
@@ -122,6 +126,7 @@ function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetri
       for (const gauge of [
         deployments,
         dataAtRisk,
+        backups,
         unavailableSince,
         stalledSince,
         tasks,
@@ -132,11 +137,14 @@ function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetri
       ])
         gauge.reset();
       queuedSince.remove();
+      oldestBackup.remove();
       omitted.remove();
       const census = reading.now();
       if (census === undefined) return;
       for (const { count, ...labels } of census.deployments) deployments.set(labels, count);
       for (const { reason, count } of census.dataAtRisk) dataAtRisk.set({ reason }, count);
+      for (const { reason, count } of census.backups) backups.set({ reason }, count);
+      if (census.oldestBackup !== undefined) oldestBackup.set(census.oldestBackup);
       for (const { reason, at } of census.unavailableSince) unavailableSince.set({ reason }, at);
       for (const { reason, at } of census.stalledSince) stalledSince.set({ reason }, at);
       for (const { result, count } of census.tasks) tasks.set({ result }, count);
@@ -178,6 +186,17 @@ function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetri
     name: `${prefix}databases_at_risk`,
     help: 'AppDeployments whose volume or password of PostgreSQL is lost or being deleted, by reason of DatabaseReady',
     labelNames: ['reason'],
+    registers,
+  });
+  const backups = new Gauge({
+    name: `${prefix}database_backups`,
+    help: 'AppDeployments that ask for backups of their PostgreSQL, by reason of BackupReady',
+    labelNames: ['reason'],
+    registers,
+  });
+  const oldestBackup = new Gauge({
+    name: `${prefix}database_backups_oldest_timestamp_seconds`,
+    help: 'Time of the last backup of the AppDeployment whose last backup is oldest',
     registers,
   });
   const unavailableSince = new Gauge({

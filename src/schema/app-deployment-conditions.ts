@@ -18,6 +18,8 @@ export const CONDITION_TYPES = {
   AddressReady: 'The address is routed to the main service, or none is requested.',
   ReferencesResolved: 'Every Secret and key that the record names exists.',
   PolicyAccepted: "The record complies with the platform's rules for sources and pods.",
+  BackupReady:
+    'The last backup of the own PostgreSQL is in the store and is not too old. Only a record that asks for backups has it. Ready does not depend on it.',
 } as const;
 export type ConditionType = keyof typeof CONDITION_TYPES;
 
@@ -77,6 +79,28 @@ export const REASONS = {
   StoreNotNeeded: {
     meaning: 'resource_spec has sizes of a database or Redis that the record does without.',
     todo: 'Remove the fields that the message names from resource_spec.',
+  },
+  BackedUp: { meaning: 'The last run put a backup into the store, and it is not too old.', todo: 'Nothing.' },
+  BackupPending: { meaning: 'No backup has been made yet.', todo: 'Wait for the schedule.' },
+  BackupFailing: {
+    meaning: 'The last backup failed, or its pod cannot begin. Backups that are in the store stay.',
+    todo: 'Read the message, which has its last words. Correct the cause, then run the command that it names.',
+  },
+  BackupStale: {
+    meaning: 'The last backup is older than source_config.database.backup.stale_after_hours.',
+    todo: 'Check the schedule, and the events of CronJob NAME---backup.',
+  },
+  BackupStoreMissing: {
+    meaning: 'The record asks for backups, and this platform has no store for them.',
+    todo: 'Set settings.backups.store, or remove source_config.database.backup.',
+  },
+  BackupCredentialsMissing: {
+    meaning: "The namespace does not have the Secret with the store's credentials.",
+    todo: 'Create the Secret that the message names (docs/database-backups.md).',
+  },
+  BackupNotPossible: {
+    meaning: 'The record asks for backups, and its database is not its own.',
+    todo: 'Remove source_config.database.backup, and back up the external database where it runs.',
   },
   WaitingForImage: { meaning: 'The record has no image or source yet.', todo: 'Push an image, or set imageUri.' },
   BuilderNotConfigured: {
@@ -363,6 +387,8 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'Routed',
   'AddressPending',
   'VolumeResizing',
+  'BackedUp',
+  'BackupPending',
 ]);
 
 /** Whether something has failed, also where it is tried again. A new reason is a failure until it is listed in CALM. */

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
+import { Database, DatabaseBackupStatus } from './database.ts';
 import { PLATFORM_VARIABLES } from './meta.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
@@ -101,6 +102,7 @@ export const SourceConfig = z.object({
   env: PlainVariables.describe(
     'Environment variables with values that readers of the record see. Secret values are in secrets.',
   ).optional(),
+  database: Database.describe('Backups of the own PostgreSQL. A change creates no revision.').optional(),
   tasks: Tasks.describe(
     'Commands that run in pods of their own like the active server, on a schedule or when somebody asks.',
   ).optional(),
@@ -335,6 +337,7 @@ export const AppDeploymentStatus = z.object({
     .max(64)
     .describe('uid of the PersistentVolumeClaim that the own PostgreSQL uses, or used last.')
     .optional(),
+  databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
   remote: z
     .object({
       epoch: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Epoch of the agent that reported.'),

@@ -93,6 +93,10 @@ export const KINDS: readonly Kind[] = [
       wide('Source', '.spec.source', 'Where the image comes from.'),
       wide('Latest', '.status.latestRevision', 'Newest revision.'),
       wide('Active', '.status.activeRevision', 'Newest revision that was deployed.'),
+      {
+        ...wide('Backup', '.status.databaseBackup.lastSuccessAt', 'Age of the last backup of the own PostgreSQL.'),
+        type: 'date',
+      },
       wide('Message', condition('Ready', 'message'), 'Message of condition Ready: the cause and what to do.'),
     ],
     selectableFields: ['.spec.source', '.status.state'],

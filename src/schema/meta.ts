@@ -143,6 +143,19 @@ export const TASK = 'task';
 export const TASK_CONTAINER = 'davit-task';
 /** On a task's CronJob, its Jobs and their pods: name of the task. */
 export const TASK_LABEL = 'davit.dev/task';
+/** The component of the runs that back up the own PostgreSQL, which are Jobs and no part. */
+export const BACKUP = 'backup';
+/** Their containers: the first writes the dump, the second takes it to the store. */
+export const DUMP_CONTAINER = 'davit-dump';
+export const UPLOAD_CONTAINER = 'davit-upload';
+/** The component of the Jobs that load a backup into the own PostgreSQL. */
+export const RESTORE = 'restore';
+/** Their containers, in their order: the first asks whether the database is empty, the second fetches the backup, the third loads it. */
+export const CHECK_CONTAINER = 'davit-check';
+export const FETCH_CONTAINER = 'davit-fetch';
+export const RESTORE_CONTAINER = 'davit-restore';
+/** Components whose pods are of Davit's own Jobs and read or write the own PostgreSQL as a whole. */
+export const DATABASE_JOBS = [BACKUP, RESTORE] as const;
 /** A component whose pods run the record's image: a role, the name of a worker (worker-parts.ts), a migration or a task. */
 export type ImageComponent = string;
 /** Whether its pods run once, so that they are of no part of the deployment. */

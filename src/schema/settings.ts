@@ -351,6 +351,55 @@ const Proxy = z
   .describe("Proxies of Davit's requests to code hosts and registries, and of builds. Not of deployments.");
 export type ProxySettings = z.infer<typeof Proxy>;
 
+const Backups = z
+  .strictObject({
+    store: z
+      .strictObject({
+        endpoint: z
+          .url({ protocol: /^https?$/ })
+          .max(512)
+          .describe('Address of an S3-compatible store, as pods reach it: https://s3.eu-central-1.amazonaws.com.'),
+        bucket: z
+          .string()
+          .min(3)
+          .max(63)
+          .regex(/^[a-z0-9][a-z0-9.-]*[a-z0-9]$/)
+          .describe('Bucket, which must exist.'),
+        prefix: z
+          .string()
+          .max(200)
+          .regex(/^[a-zA-Z0-9_-]+(\/[a-zA-Z0-9_-]+)*$/)
+          .default('davit')
+          .describe('First part of all keys: backups of tenant T are below PREFIX/T/.'),
+        region: z.string().min(1).max(64).default('us-east-1').describe('Region by which requests are signed.'),
+        pathStyle: z
+          .boolean()
+          .default(true)
+          .describe('Whether the bucket stands in the path of addresses. If false, it is a part of the host name.'),
+        insecure: z.boolean().default(false).describe('Plain HTTP. For trials alone: a backup is not encrypted.'),
+        ca: z.string().max(65_536).optional().describe('CA certificates (PEM) that are trusted for the store.'),
+        credentialsSecret: SecretName.default('davit-backup-store').describe(
+          "Secret in each tenant's namespace with the keys accessKeyId and secretAccessKey. Give each tenant a key that reaches only PREFIX/TENANT/.",
+        ),
+      })
+      .refine(({ endpoint, insecure }) => insecure || endpoint.startsWith('https://'), {
+        path: ['endpoint'],
+        message: 'must begin with https://, unless insecure is true',
+      })
+      .optional()
+      .describe('Where backups are kept. Absent: none are made.'),
+    image: ImageReference.optional().describe("Davit's own image, which sends and fetches backups; the chart sets it."),
+    timeoutSeconds: z
+      .int()
+      .min(60)
+      .max(172_800)
+      .default(21_600)
+      .describe('A backup or a restore is ended after this time, in seconds.'),
+  })
+  .describe("Backups of the records' own PostgreSQL (docs/database-backups.md).");
+export type BackupSettings = z.infer<typeof Backups>;
+export type BackupStore = NonNullable<BackupSettings['store']>;
+
 export const Settings = z.strictObject({
   hosting: z
     .enum(HOSTINGS)
@@ -462,6 +511,7 @@ export const Settings = z.strictObject({
         .describe("Storage class of PostgreSQL volumes. If absent, the cluster's default."),
     })
     .prefault({}),
+  backups: Backups.prefault({}),
   limits: z
     .strictObject({
       cpu: z.number().min(0.1).max(64).optional().describe('Maximum CPU of one pod, in cores, for request and limit.'),

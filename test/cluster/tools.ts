@@ -20,7 +20,8 @@ export type ToolModule =
   | 'lua'
   | 'prometheus'
   | BuildToolModule
-  | ScalingToolModule;
+  | ScalingToolModule
+  | 'versitygw';
 /**
  * What builds need, and nothing else does: they are compiled when they are first asked for. On two cores, in this
  * order, for what they share is compiled once: the registry 47 s, rootlesskit 8 s, runc 7 s, BuildKit 63 s, Gitea 3.5 min

@@ -425,7 +425,7 @@ const WORK = { command: ['work'] };
 const WORKER_NAME =
   'the name of a worker has letters, digits and hyphens, begins with a letter and has at most 40 characters, without two hyphens in a row';
 const RESERVED_WORKER =
-  'the name of a worker must not be one of server, queue, orchestrator, executor, redis, postgres, migrate, task, wait-for-database, wait-for-redis';
+  'the name of a worker must not be one of server, queue, orchestrator, executor, redis, postgres, migrate, task, backup, restore, wait-for-database, wait-for-redis';
 const NO_COMMAND = 'set command or args: without them the worker would run what the server runs';
 const ONE_POD = 'a singleton has one pod: remove minScale and maxScale, or set maxScale to 0 to stop it';
 
@@ -866,6 +866,42 @@ export const refusedTasks: readonly RefusedTasks[] = [
     tasks: Array.from({ length: 21 }, (_, n) => clean({ name: `t${n}` })),
     kubectl: 'must have at most 20 items',
     http: [['', 'must have at most 20 items', 'too_long']],
+  },
+];
+
+/** Backups that neither door takes. */
+export interface RefusedBackup {
+  readonly name: string;
+  readonly backup: Parts;
+  readonly kubectl: string;
+  /** `where` is below database.backup. */
+  readonly http: readonly Finding[];
+}
+
+export const refusedBackups: readonly RefusedBackup[] = [
+  {
+    name: 'a schedule with a time zone',
+    backup: { schedule: 'TZ=UTC 0 3 * * *' },
+    kubectl: 'should match',
+    http: [['schedule', NOT_A_SCHEDULE, 'string_pattern_mismatch']],
+  },
+  {
+    name: 'a time zone that is none',
+    backup: { timeZone: 'Europe/' },
+    kubectl: 'should match',
+    http: [['time_zone', 'must be the name of a time zone such as Europe/Berlin', 'string_pattern_mismatch']],
+  },
+  {
+    name: 'none to keep',
+    backup: { keep: 0 },
+    kubectl: 'greater than or equal to 1',
+    http: [['keep', 'must be at least 1', 'greater_than_equal']],
+  },
+  {
+    name: 'an age of more than a year',
+    backup: { staleAfterHours: 8761 },
+    kubectl: 'less than or equal to 8760',
+    http: [['stale_after_hours', 'must be at most 8760', 'less_than_equal']],
   },
 ];
 

@@ -11,7 +11,9 @@ export interface FakeS3 {
   /** http://HOST:PORT */
   readonly url: string;
   /** By key. */
-  readonly objects: ReadonlyMap<string, Buffer>;
+  readonly objects: Map<string, Buffer>;
+  /** Status with which a request, such as `PUT /bucket/key`, is refused; undefined lets it through. */
+  fault?: ((request: string) => number | undefined) | undefined;
   /** Of all objects. */
   bytes(): number;
   close(): Promise<void>;
@@ -34,6 +36,7 @@ const NOW = '2026-01-01T00:00:00.000Z';
 
 export async function startFakeS3(bucket: string, accessKey: string): Promise<FakeS3> {
   const objects = new Map<string, Buffer>();
+  const fake: Pick<FakeS3, 'fault'> = {};
   const uploads = new Map<string, Upload>();
 
   const xml = (name: string, content: string): Answer => ({
@@ -154,6 +157,8 @@ export async function startFakeS3(bucket: string, accessKey: string): Promise<Fa
   }
 
   async function answer(request: IncomingMessage): Promise<Answer> {
+    const fault = fake.fault?.(`${request.method} ${request.url}`);
+    if (fault !== undefined) return refused(fault, 'Fault');
     const { pathname, searchParams: query } = new URL(request.url ?? '', 'http://s3');
     if (request.headers.authorization?.includes(`Credential=${accessKey}/`) !== true)
       return refused(403, 'AccessDenied');
@@ -170,6 +175,10 @@ export async function startFakeS3(bucket: string, accessKey: string): Promise<Fa
       const id = randomUUID();
       uploads.set(id, { key, parts: new Map() });
       return xml('InitiateMultipartUploadResult', element('Key', key) + element('UploadId', id));
+    }
+    if (request.method === 'DELETE') {
+      objects.delete(key);
+      return { status: 204 };
     }
     if (request.method !== 'PUT') return read(request, key);
     const isCopy = request.headers['x-amz-copy-source'] !== undefined;
@@ -188,10 +197,10 @@ export async function startFakeS3(bucket: string, accessKey: string): Promise<Fa
     });
   });
   await listen(server, 0, '127.0.0.1');
-  return {
+  return Object.assign(fake, {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     objects,
     bytes: () => [...objects.values()].reduce((sum, { length }) => sum + length, 0),
     close: () => close(server),
-  };
+  });
 }

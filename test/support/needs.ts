@@ -114,6 +114,7 @@ export const needs = {
     baseImages,
     davitImage,
   ],
+  backups: [kubernetes, helm, ...pods, { ...tool('versitygw', 120), pods: true }, baseImages, davitImage],
   applications: [
     kubernetes,
     helm,

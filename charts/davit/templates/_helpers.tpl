@@ -333,6 +333,9 @@ upgrade does not change it, and one that is made is the same in every template. 
 {{- if and (include "davit.builds" .) (not $settings.builds.images.davit) -}}
 {{- $_ := set $settings.builds.images "davit" (include "davit.image" .) -}}
 {{- end -}}
+{{- if and $settings.backups.store (not $settings.backups.image) -}}
+{{- $_ := set $settings.backups "image" (include "davit.image" .) -}}
+{{- end -}}
 {{- toYaml $settings -}}
 {{- end }}
 

@@ -5,6 +5,7 @@ import type { StorePart } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { type AddressOutcome, type AskedAddress, checkAddress, requestedAddress } from './address.ts';
 import { checkAutoscaling, checkHonored } from './autoscaling.ts';
+import { checkBackup } from './backup.ts';
 import { type Entry, fail } from './entry.ts';
 import { checkUnmigrated } from './migration.ts';
 import type { ActionFailure, Observed } from './observed.ts';
@@ -34,6 +35,8 @@ export interface Assessment extends Preconditions {
   readonly autoscaling: Entry;
   readonly honored: Entry;
   readonly address: Entry;
+  /** Undefined if the record asks for no backups. */
+  readonly backup: Entry | undefined;
 }
 
 export function checkPreconditions(observed: Observed, settings: Settings): Preconditions {
@@ -62,7 +65,8 @@ export function assess(
   { latest, address: outcome, failures, foreign }: Outcome,
 ): Assessment {
   const address = checkAddress(observed, outcome, failures);
-  if (!latest) return { ...preconditions, ...nothingRuns(failures), address };
+  const backup = checkBackup(observed, latest, failures);
+  if (!latest) return { ...preconditions, ...nothingRuns(failures), address, backup };
   const storeOf = (part: StorePart, revision: AppRevision): Entry => checkStore(part, observed, revision, failures);
   // The pods of the latest revision wait for its stores alone.
   const awaited = { postgres: storeOf('postgres', latest), redis: storeOf('redis', latest) };
@@ -85,12 +89,16 @@ export function assess(
     autoscaling: checkAutoscaling(observed, latest),
     honored: checkHonored(observed, latest, foreign),
     address,
+    backup,
   };
 }
 
 export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Push one, or set image_uri.';
 
-function nothingRuns([failure]: readonly ActionFailure[]): Omit<Assessment, keyof Preconditions | 'address'> {
+function nothingRuns([failure]: readonly ActionFailure[]): Omit<
+  Assessment,
+  keyof Preconditions | 'address' | 'backup'
+> {
   const waiting = failure ? fail(failure.reason, failure.message) : fail('WaitingForImage', WAITING_FOR_IMAGE);
   return {
     database: waiting,

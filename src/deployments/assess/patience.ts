@@ -3,6 +3,7 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../../schema/conditions.ts';
+import { backupPlanOf } from '../../schema/database.ts';
 import type { Settings } from '../../schema/settings.ts';
 
 export interface Patience {
@@ -14,6 +15,8 @@ export interface Patience {
   readonly progressDeadlineSeconds: number;
   /** The same for what is rolled out. */
   readonly overdue: ReadonlySet<ConditionType>;
+  /** The record asks for backups, and has had none for longer than it allows. */
+  readonly backupStale?: boolean;
 }
 
 const TIMED: readonly ConditionType[] = ['Available', 'WorkloadsReady', 'DatabaseReady', 'RedisReady'];
@@ -32,7 +35,8 @@ export function patienceOf(record: AppDeployment, { pods }: Settings, now: Date)
     new Set(types.filter((type) => leftMs(record, type, seconds, now) === 0));
   const exhausted = over(TIMED, unavailableSeconds);
   const overdue = over(awaitedIn(record), progressDeadlineSeconds);
-  return { maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue };
+  const backupStale = untilBackupStaleMs(record, now) === 0;
+  return { maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue, backupStale };
 }
 
 /** Milliseconds until the next condition has been False for too long; undefined if none is on its way there. */
@@ -40,8 +44,23 @@ export function untilExhaustedMs(record: AppDeployment, { pods }: Settings, now:
   const waits = [
     ...TIMED.flatMap((type) => leftMs(record, type, pods.unavailableSeconds, now) || []),
     ...awaitedIn(record).flatMap((type) => leftMs(record, type, pods.progressDeadlineSeconds, now) || []),
+    ...(untilBackupStaleMs(record, now) ? [untilBackupStaleMs(record, now) ?? 0] : []),
   ];
   return waits.length > 0 ? Math.min(...waits) : undefined;
+}
+
+/**
+ * Milliseconds until the last backup is too old; undefined if no backups are asked for. Before the first one it is counted from the
+ * first report that one is missing.
+ */
+function untilBackupStaleMs({ metadata, spec, status }: AppDeployment, now: Date): number | undefined {
+  const plan = backupPlanOf(spec.sourceConfig.database, metadata.name);
+  const condition = conditionOf(status?.conditions, 'BackupReady');
+  if (plan === undefined || condition === undefined) return undefined;
+  const last = status?.databaseBackup?.lastSuccessAt;
+  if (last === undefined && condition.reason === 'BackupStale') return 0;
+  const from = Date.parse(last ?? condition.lastTransitionTime);
+  return Math.max(0, from + plan.staleAfterHours * 3_600_000 - now.getTime());
 }
 
 function leftMs({ status }: AppDeployment, type: ConditionType, seconds: number, now: Date): number | undefined {

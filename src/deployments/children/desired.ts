@@ -8,6 +8,7 @@ import { storeIdOf } from '../record/shared-pods.ts';
 import { makeAutoscalers } from './autoscaler.ts';
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
+import { makeBackup } from './database/backup.ts';
 import { makePostgresService } from './database/service.ts';
 import { makeVolumeClaim } from './database/volume-claim.ts';
 import { makeDisruptionBudgets } from './disruption-budget.ts';
@@ -55,6 +56,12 @@ export function taskChildren(inputs: Inputs, contracts: PodContracts = POD_CONTR
   return (requested.tasks ?? []).flatMap((task) =>
     task.schedule === undefined ? [] : [contract.task(inputs, task, task.schedule, image)],
   );
+}
+
+/** The CronJob of the backups, of the revision whose database runs. */
+export function backupChildren(inputs: Inputs): KubeObject[] {
+  const backup = makeBackup(inputs);
+  return backup === undefined ? [] : [backup];
 }
 
 function databaseChildren(inputs: Inputs, contract: PodContract): KubeObject[] {

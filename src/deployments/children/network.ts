@@ -2,10 +2,19 @@
 // external traffic, only that source and the record's namespace can reach the server.
 
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
-import { COMPONENT_LABEL, type Component, DEPLOYMENT_LABEL, MIGRATION, ROLES, TASK } from '../../schema/meta.ts';
+import {
+  COMPONENT_LABEL,
+  type Component,
+  DATABASE_JOBS,
+  DEPLOYMENT_LABEL,
+  MIGRATION,
+  ROLES,
+  TASK,
+} from '../../schema/meta.ts';
 import { workerNames } from '../../schema/worker-parts.ts';
 import { names } from '../record/names.ts';
 import { followsDepth } from '../record/scale.ts';
+import { makeBackup } from './database/backup.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
@@ -66,7 +75,8 @@ function makePolicy(inputs: Inputs, policyName: string, component: Component, po
   const { record, revision, otherWorkers = [] } = inputs;
   const { name } = record.metadata;
   const workers = new Set([...workerNames(revision.spec.requested.runtime), ...otherWorkers]);
-  const components = [...REACHING, ...[...workers].toSorted()];
+  const isBackedUp = component === 'postgres' && makeBackup(inputs) !== undefined;
+  const components = [...REACHING, ...(isBackedUp ? DATABASE_JOBS : []), ...[...workers].toSorted()];
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',

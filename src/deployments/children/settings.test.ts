@@ -44,6 +44,12 @@ const TEXTS = [
 /** Settings that are taken only together with others. */
 const TOGETHER: Readonly<Record<string, object>> = {
   'address.kind': { address: { gateway: { name: 'g', namespace: 'infra' } } },
+  ...Object.fromEntries(
+    ['bucket', 'prefix', 'region', 'pathStyle', 'insecure', 'ca', 'credentialsSecret'].map((name) => [
+      `backups.store.${name}`,
+      { backups: { store: { endpoint: 'https://store.example', bucket: 'backups' } } },
+    ]),
+  ),
   'address.tls': { address: { tlsSecretName: 'wildcard' } },
 };
 

@@ -16,6 +16,7 @@ import type { Finding } from '../../schema/findings.ts';
 import { VariableName } from '../../schema/primitives.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import { SOURCES, type Source } from '../../schema/source-rules.ts';
+import { presentDatabase } from './database.ts';
 import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
 import {
   foreignRules,
@@ -117,7 +118,7 @@ function inFile([first, ...rest]: Finding['loc']): Finding['loc'] {
 
 /** The file that a record comes from: what it asks for, without defaults, and secrets by name. */
 export function fileOf({ metadata, spec }: AppDeployment): Readonly<Record<string, unknown>> {
-  const { resourceSpec, runtime, listenerConfig, ...config } = spec.sourceConfig;
+  const { resourceSpec, runtime, listenerConfig, database, ...config } = spec.sourceConfig;
   const { sourceTarballPath: _ofUpload, ...revision } = spec.sourceRevisionConfig;
   const whole = {
     name: metadata.name,
@@ -127,6 +128,7 @@ export function fileOf({ metadata, spec }: AppDeployment): Readonly<Record<strin
     resource_spec: toSnake(ResourceSpec.shape, resourceSpec ?? {}),
     runtime: presentRuntime(runtime),
     tasks: presentTasks(config.tasks)?.map(withoutUnset),
+    database: presentDatabase(database) ?? undefined,
     listener_config: listenerConfig && toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, listenerConfig),
     secrets: spec.secrets.map((one) => one.name),
     secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference.shape, one)),

@@ -21,6 +21,7 @@ import { SOURCE_RULES } from '../../schema/source-rules.ts';
 import { missingExternal } from '../record/limits.ts';
 import { referencesOf } from '../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
+import { mergedDatabase } from './database.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
@@ -93,7 +94,7 @@ export function applyPatch({ spec }: AppDeployment, patch: Patch, now: InForce, 
 
 function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InForce): SourceConfig {
   const before = spec.sourceConfig;
-  const { resourceSpec: _replaced, runtime: _merged, env: _list, tasks: _tasks, ...kept } = before;
+  const { resourceSpec: _replaced, runtime: _merged, env: _list, tasks: _tasks, database: _database, ...kept } = before;
   const { buildOnPush, customUrl, installCommand, buildCommand, deploymentType } = fromSnake(
     SourceConfig.shape,
     patch.source_config ?? {},
@@ -102,6 +103,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
   const runtime = patchedRuntime(spec, patch);
   const env = patchedEnv(before.env, patch.source_config?.env);
   const tasks = patchedTasks(before.tasks, patch.source_config?.tasks);
+  const database = mergedDatabase(before.database, patch.source_config?.database);
   const after: SourceConfig = {
     ...kept,
     ...(buildOnPush !== undefined && { buildOnPush }),
@@ -113,6 +115,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
     ...(runtime !== undefined && { runtime }),
     ...(env !== undefined && { env }),
     ...(tasks !== undefined && { tasks }),
+    ...(database !== undefined && { database }),
   };
   // null means unchanged, so an empty string unsets a field.
   const unset = new Set<string>(UNSET_BY_EMPTY.filter((field) => patch.source_config?.[snake(field)] === ''));

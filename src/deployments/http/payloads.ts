@@ -20,6 +20,7 @@ import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../sche
 import { REVISION_STATES } from '../../schema/revision-states.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { SOURCES } from '../../schema/source-rules.ts';
+import { DatabaseBackupReport, DatabasePayload, DatabaseResponse } from './database.ts';
 import {
   hostingRule,
   nameRule,
@@ -88,6 +89,7 @@ const SourceConfigPayload = z
     resource_spec: ResourceSpecPayload.nullish(),
     runtime: RuntimePayload.nullish(),
     tasks: TaskPayloads.describe(TASKS_WORDS).nullish(),
+    database: DatabasePayload.nullish(),
     listener_config: z.object(payloadShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullish(),
   })
   .meta({
@@ -387,6 +389,7 @@ export const SourceConfigResponse = z
     resource_spec: ResourceSpecResponse,
     runtime: RuntimeResponse.nullable(),
     tasks: TaskResponses.describe(TASKS_WORDS).nullable(),
+    database: DatabaseResponse.nullable(),
     listener_config: z.object(responseShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullable(),
     deployment_type: z.enum(DEPLOYMENT_TYPES).nullable().describe('Preset of sizes and scale.'),
   })
@@ -455,6 +458,7 @@ const EXAMPLE = {
   latest_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   image_version: '1.4.2',
+  database_backup: null,
   internal_url: 'http://shop.team.svc',
 } as const;
 
@@ -507,6 +511,7 @@ export const Deployment = z
     latest_revision_id: id.nullable().describe('The newest revision. null without an image or source.'),
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
     image_version: z.string().nullable().describe("Tag of the latest revision's image. null for a bare digest."),
+    database_backup: DatabaseBackupReport.nullable(),
     internal_url: z
       .string()
       .nullable()

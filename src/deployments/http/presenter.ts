@@ -27,6 +27,7 @@ import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { scaledBy } from '../record/scaled.ts';
 import { requestedOf, sameRevision } from '../record/wanted-revision.ts';
+import { presentBackupReport, presentDatabase } from './database.ts';
 import type { Deployment } from './payloads.ts';
 import { presentRuntime } from './runtime.ts';
 import { presentTasks } from './tasks.ts';
@@ -59,6 +60,7 @@ export function presentDeployment(
       custom_url: urlOf(record),
       runtime: presentRuntime(spec.sourceConfig.runtime),
       tasks: presentTasks(spec.sourceConfig.tasks),
+      database: presentDatabase(spec.sourceConfig.database),
       resource_spec: presentResourceSpec(record, revisions, settings),
       deployment_type: deploymentTypeMeant(spec.sourceConfig.deploymentType) ?? null,
       listener_config: spec.sourceConfig.listenerConfig
@@ -91,6 +93,7 @@ export function presentDeployment(
     latest_revision_id: ids.latest,
     active_revision_id: ids.active,
     image_version: imageVersion(revision.imageUri),
+    database_backup: presentBackupReport(record.status?.databaseBackup),
     internal_url: internalUrl(record),
   };
 }

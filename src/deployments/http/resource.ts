@@ -12,6 +12,7 @@ import { API_VERSION, FINALIZER } from '../../schema/meta.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { awaitsSource } from '../record/wanted-revision.ts';
+import { mergedDatabase } from './database.ts';
 import { withoutEmpty } from './patch.ts';
 import type { CreateDeployment } from './payloads.ts';
 import { mergedRuntime } from './runtime.ts';
@@ -25,6 +26,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
     runtime: _runtime,
     env = [],
     tasks: _tasks,
+    database: _database,
     ...sent
   } = fromSnake(SourceConfig.shape, payload.source_config);
   // An empty command means none, as in a PATCH.
@@ -36,6 +38,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
     payload.source_config.listener_config ?? {},
   );
   const tasks = tasksFrom(payload.source_config.tasks);
+  const database = mergedDatabase(undefined, payload.source_config.database);
   const references = payload.secret_references ?? [];
   const spec: Partial<AppDeploymentSpec> = {
     source: payload.source,
@@ -47,6 +50,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
       ...(runtime && { runtime }),
       ...(env.length > 0 && { env }),
       ...(tasks.length > 0 && { tasks }),
+      ...(database && { database }),
     },
     sourceRevisionConfig: fromSnake(SourceRevisionConfig.shape, payload.source_revision_config),
     secrets: payload.secrets.map(({ name }) => ({ name, secretName, secretKey: name })),

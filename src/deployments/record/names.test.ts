@@ -55,6 +55,7 @@ it('names every part of a record', () => {
     postgresClaim: 'shop--postgres',
     networkPolicies: { server: 'shop--server', postgres: 'shop--postgres', redis: 'shop--redis' },
     address: 'shop',
+    backup: 'shop---backup',
     certificate: 'shop--tls',
     tracingProject: 'shop',
   });

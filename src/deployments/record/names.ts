@@ -33,6 +33,8 @@ export interface Names {
   part(part: string): string;
   /** CronJob of the task of this name, at most 52 characters. */
   task(name: string): string;
+  /** CronJob that backs up the own PostgreSQL. No task has this name: that of a task does not begin with a hyphen. */
+  readonly backup: string;
   /** Name of the AppRevision of this id (a uuid). */
   revision(id: string): string;
   /** Its name where another revision of the record has the same first eight digits. */
@@ -66,6 +68,7 @@ export function names(recordName: string): Names {
     migration: (id) => `${recordName}--migrate-${id.slice(0, 8).toLowerCase()}`,
     part: (part) => (isRole(part) ? ofRoles[part] : shortened(`${recordName}--${part}`)),
     task: (name) => shortened(`${recordName}--${name}`),
+    backup: `${recordName}---backup`,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
     longRevision: (id) => `${recordName}--${id.replaceAll('-', '').slice(0, 16).toLowerCase()}`,
     variables: (suffix) => `${recordName}--vars-${suffix}`,

@@ -95,6 +95,8 @@ const MOST_FINDINGS = 100;
 const MERGED: ReadonlySet<string> = new Set([
   'body.source_config.resource_spec',
   'body.source_config.runtime',
+  'body.source_config.database',
+  'body.source_config.database.backup',
   ...Object.keys(RUNTIME_PARTS).map((part) => `body.source_config.runtime.${snake(part)}`),
 ]);
 

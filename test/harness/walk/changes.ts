@@ -88,6 +88,11 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
     { mailer: { command: ['mail', '--fast'], heartbeatFile: '/tmp/alive', maxScale: 0 } },
     { scheduler: { command: ['tick'], singleton: true }, constructor: { args: ['build'], minScale: 2, maxScale: 5 } },
   ],
+  'sourceConfig.database': [
+    { backup: {} },
+    { backup: { schedule: '0 3 * * *', timeZone: 'Etc/UTC', keep: 3 } },
+    { backup: { enabled: false, staleAfterHours: 24 } },
+  ],
   queueDepth: [{ query: 'SELECT 1' }, { query: 'SELECT 2', perPod: 5 }],
   migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],
   preStop: [{ sleep: { seconds: 1 } }, { sleep: { seconds: 60 } }, { exec: { command: ['drain'] } }],

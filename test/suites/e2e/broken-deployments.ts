@@ -467,6 +467,11 @@ export const GROUPS: readonly Group[] = [
 
 /** The tests that make the other failures happen: they need another platform, or cannot be had on a cluster of one node. */
 export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
+  BackupFailing: 'test/suites/reconcile/backups.test.ts',
+  BackupStale: 'test/suites/reconcile/backups.test.ts',
+  BackupStoreMissing: 'test/suites/reconcile/backups.test.ts',
+  BackupCredentialsMissing: 'test/suites/reconcile/backups.test.ts',
+  BackupNotPossible: 'test/suites/reconcile/backups.test.ts',
   NoReadyPod: 'test/suites/reconcile/failed-rollout.test.ts',
   ResizeDeferred: 'test/suites/e2e/store-sizes.test.ts',
   ImageNotAllowed: 'src/deployments/assess/policy.test.ts',

@@ -6,6 +6,7 @@ import {
   hostile,
   payloadSpec,
   refused,
+  refusedBackups,
   refusedRuntimes,
   refusedTasks,
   refusedVariables,
@@ -414,6 +415,13 @@ describe('POST /v2/deployments', () => {
     const body = aBody({ source_config: { tasks: tasks.map(payloadSpec) } });
     const answer = await facade.call('POST', '/v2/deployments', body);
     expectFindings(answer.body.detail, http, 'tasks');
+    expect([answer.status, facade.writes()]).toEqual([422, []]);
+  });
+
+  it.each(refusedBackups)('as the API server refuses backups: $name', async ({ backup, http }) => {
+    const body = aBody({ source_config: { database: { backup: payloadSpec(backup) } } });
+    const answer = await facade.call('POST', '/v2/deployments', body);
+    expectFindings(answer.body.detail, http, 'database.backup');
     expect([answer.status, facade.writes()]).toEqual([422, []]);
   });
 

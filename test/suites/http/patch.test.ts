@@ -781,6 +781,42 @@ describe('tasks', () => {
   });
 });
 
+describe('backups', () => {
+  const backup = (fields: unknown): object => ({ source_config: { database: { backup: fields } } });
+
+  it('are shown with null where unset, and sending the answer back changes nothing', async () => {
+    const id = await made(backup({ schedule: '@daily', stale_after_hours: 30 }));
+    const { body } = await facade.call('GET', `/v2/deployments/${id}`);
+    expect(body.source_config.database.backup).toEqual({
+      enabled: null,
+      schedule: '@daily',
+      time_zone: null,
+      keep: null,
+      stale_after_hours: 30,
+    });
+    expect(body.database_backup).toBeNull();
+    expect(stored().spec.sourceConfig.database).toEqual({ backup: { schedule: '@daily', staleAfterHours: 30 } });
+    expect((await patch(id, body)).status).toBe(200);
+    expect((await patch(id, { source_config: { database: null } })).status).toBe(200);
+    expect((await patch(id, { source_config: { database: {} } })).status).toBe(200);
+    expect(said().filter((write) => !write.endsWith('dry run'))).toEqual([]);
+  });
+
+  it('are merged field by field without a revision, and null takes them away', async () => {
+    const id = await made(backup({ schedule: '@daily', keep: 3 }));
+    const before = stored().spec.revisionSerial;
+    await patch(id, backup({ keep: 5 }));
+    expect(stored().spec.sourceConfig.database).toEqual({ backup: { schedule: '@daily', keep: 5 } });
+    await patch(id, backup({ schedule: null }));
+    expect(stored().spec.sourceConfig.database).toEqual({ backup: { keep: 5 } });
+    await patch(id, backup(null));
+    expect(stored().spec.sourceConfig).not.toHaveProperty('database');
+    await patch(id, backup({}));
+    expect(stored().spec.sourceConfig.database).toEqual({ backup: {} });
+    expect(stored().spec.revisionSerial).toBe(before);
+  });
+});
+
 describe('plain variables', () => {
   const ENV = [
     { name: 'LOG_LEVEL', value: 'info' },

@@ -49,6 +49,7 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
   },
   deployments: {
     record: { values: [] },
+    archive: { values: [] },
     assess: { values: ['record'] },
     children: { values: ['record'] },
     plan: { values: ['assess', 'record'], types: ['children'] },
@@ -71,6 +72,7 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
 const PURE = [
   'schema/',
   'deployments/record/',
+  'deployments/archive/archive.ts',
   'deployments/assess/',
   'deployments/children/',
   'deployments/plan/',

@@ -11,6 +11,7 @@ import {
   type Parts,
   payloadSpec,
   refused,
+  refusedBackups,
   refusedRuntimes,
   refusedTasks,
   refusedVariables,
@@ -258,6 +259,16 @@ describe('rejected over HTTP and with kubectl', () => {
     const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload);
     expect(status).toBe(422);
     expectFindings(body.detail, http, 'tasks');
+  });
+  it.each(refusedBackups)('backups with $name', async ({ backup, kubectl, http }) => {
+    const database = { backup };
+    const manifest = aManifest({ name: 'refused', namespace: tenant.namespace }, { sourceConfig: { database } });
+    const direct = await atTheApiServer('POST', '', manifest);
+    expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
+    const payload = aPayload('refused', { source_config: { database: { backup: payloadSpec(backup) } } });
+    const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload);
+    expect(status).toBe(422);
+    expectFindings(body.detail, http, 'database.backup');
   });
   it('fields of pods that records do not have are dropped', async () => {
     const fields = {

@@ -154,6 +154,7 @@ function censusAt(platform: Platform): Census {
       { type: 'Stalled', status: stalled, reason: stalled === 'True' ? reason : 'Settled', ...common },
       { type: 'Available', status: reason === 'Progressing' ? 'True' : ready, reason, ...common },
       { type: 'DatabaseReady', status: database === 'Answering' ? 'True' : 'False', reason: database, ...common },
+      { type: 'BackupReady', status: 'True', reason: ready === 'True' ? 'BackedUp' : 'BackupStale', ...common },
     ];
     return aRecord(
       {},
@@ -162,6 +163,7 @@ function censusAt(platform: Platform): Census {
           tasks: [{ name: 'clean', state: 'Scheduled', runs: [{ job: 'clean-1', state: run }] }],
           state: ready === 'True' ? 'READY' : 'UNKNOWN',
           activeRevisionId: 'a',
+          databaseBackup: { lastSuccessAt: START },
           conditions,
         } as AppDeploymentStatus,
       },

@@ -1,0 +1,203 @@
+// `davit backup send`: what is in the store afterwards, and what the termination message says.
+
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type FakeS3, startFakeS3 } from '../../test/support/fake-s3.ts';
+import { backup } from './backup.ts';
+
+let s3: FakeS3;
+beforeAll(async () => {
+  s3 = await startFakeS3('backups', 'key');
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await s3.close();
+});
+beforeEach(() => {
+  s3.objects.clear();
+  s3.fault = undefined;
+});
+
+interface Run {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** The options beside those that every run has; undefined leaves one out. */
+async function send(takenAt: string, options: Readonly<Record<string, string | undefined>> = {}): Promise<Run> {
+  const folder = mkdtempSync(join(tmpdir(), 'davit-backup-'));
+  const file = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+  file('dump', `dump of ${takenAt}`);
+  file('taken-at', `${takenAt}\n`);
+  file('server-version', '170004\n');
+  file('accessKeyId', 'key\n');
+  file('secretAccessKey', 'secret\n');
+  file('log', '');
+  if (options['empty'] !== undefined) file('dump', '');
+  if (options['without'] !== undefined) rmSync(join(folder, options['without']));
+  const store = { endpoint: s3.url, bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
+  const given = {
+    store: JSON.stringify(store),
+    credentials: folder,
+    folder,
+    namespace: 'team',
+    deployment: 'shop',
+    uid: options['uid'] ?? 'u1',
+    keep: options['keep'] ?? '2',
+    'termination-log': join(folder, 'log'),
+  };
+  const args = Object.entries(given).map(([name, value]) => `--${name}=${value}`);
+  const code = await backup(['send', ...args]);
+  return { code, message: readFileSync(join(folder, 'log'), 'utf8') };
+}
+
+const keys = (): string[] => [...s3.objects.keys()].map((key) => key.replace(/-[0-9a-f]{8}\//, '/')).toSorted();
+
+it('puts the dump and then its manifest into the store, and says so', async () => {
+  const { code, message } = await send('2026-02-02T02:00:00Z');
+  expect(code).toBe(0);
+  const sent = JSON.parse(message) as { readonly name: string };
+  expect(sent).toEqual({
+    name: expect.stringMatching(/^20260202T020000Z-[0-9a-f]{8}$/) as string,
+    takenAt: '2026-02-02T02:00:00Z',
+    sizeBytes: 28,
+  });
+  expect(keys()).toEqual([
+    'davit/team/shop/u1/20260202T020000Z/dump',
+    'davit/team/shop/u1/20260202T020000Z/manifest.json',
+  ]);
+  const manifest = s3.objects.get(`davit/team/shop/u1/${sent.name}/manifest.json`)?.toString();
+  expect(JSON.parse(manifest ?? '')).toMatchObject({
+    ...sent,
+    version: 1,
+    namespace: 'team',
+    deployment: 'shop',
+    uid: 'u1',
+    serverVersion: 170_004,
+    sha256: createHash('sha256').update('dump of 2026-02-02T02:00:00Z').digest('hex'),
+  });
+});
+
+it('keeps the newest, and all that another life of the deployment has', async () => {
+  await send('2026-01-01T02:00:00Z', { uid: 'u0' });
+  for (const day of ['01', '02', '03']) expect((await send(`2026-02-${day}T02:00:00Z`)).code).toBe(0);
+  expect(keys().filter((key) => key.endsWith('dump'))).toEqual([
+    'davit/team/shop/u0/20260101T020000Z/dump',
+    'davit/team/shop/u1/20260202T020000Z/dump',
+    'davit/team/shop/u1/20260203T020000Z/dump',
+  ]);
+});
+
+it('two of one second are two backups', async () => {
+  await send('2026-02-02T02:00:00Z');
+  await send('2026-02-02T02:00:00Z');
+  expect(s3.objects.size).toBe(4);
+});
+
+describe('is no backup', () => {
+  it('without a manifest, if the store does not take it', async () => {
+    s3.fault = (request) => (request.startsWith('PUT') && request.includes('manifest') ? 403 : undefined);
+    const { code, message } = await send('2026-02-02T02:00:00Z');
+    expect([code, message]).toEqual([1, expect.stringMatching(/^The store refused PUT .*manifest\.json \(403/)]);
+    expect(keys()).toEqual(['davit/team/shop/u1/20260202T020000Z/dump']);
+  });
+
+  it('if the store has less of it than was sent', async () => {
+    s3.fault = (request) => {
+      for (const [key, content] of s3.objects)
+        if (request.startsWith('HEAD') && key.endsWith('dump')) s3.objects.set(key, content.subarray(1));
+      return undefined;
+    };
+    const { code, message } = await send('2026-02-02T02:00:00Z');
+    expect([code, message]).toEqual([1, expect.stringContaining('The store has 27 of 28 bytes')]);
+    expect(keys()).not.toContain('davit/team/shop/u1/20260202T020000Z/manifest.json');
+  });
+
+  it.each([
+    ['an empty dump', { empty: '' }, 'The dump is empty.'],
+    ['no access key', { without: 'accessKeyId' }, 'The credentials Secret has no key accessKeyId.'],
+    ['no dump', { without: 'dump' }, 'ENOENT'],
+  ])('%s', async (_what, options, words) => {
+    const { code, message } = await send('2026-02-02T02:00:00Z', options);
+    expect([code, message]).toEqual([1, expect.stringContaining(words)]);
+    expect(s3.objects.size).toBe(0);
+  });
+});
+
+it('is a backup although old ones cannot be deleted', async () => {
+  s3.fault = (request) => (request.startsWith('DELETE') ? 403 : undefined);
+  for (const day of ['01', '02', '03']) expect((await send(`2026-02-${day}T02:00:00Z`)).code).toBe(0);
+  expect(keys()).toHaveLength(6);
+});
+
+describe('fetch', () => {
+  interface Fetched extends Run {
+    readonly dump: string | undefined;
+  }
+  async function fetched(...more: readonly string[]): Promise<Fetched> {
+    const folder = mkdtempSync(join(tmpdir(), 'davit-fetch-'));
+    const files = { 'server-version': '170006\n', accessKeyId: 'key', secretAccessKey: 'secret', log: '' };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const store = { endpoint: s3.url, bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
+    const code = await backup([
+      'fetch',
+      `--store=${JSON.stringify(store)}`,
+      `--credentials=${folder}`,
+      `--folder=${folder}`,
+      '--namespace=team',
+      '--deployment=shop',
+      `--termination-log=${join(folder, 'log')}`,
+      ...more,
+    ]);
+    const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
+    return { code, message: read('log'), dump: existsSync(join(folder, 'dump')) ? read('dump') : undefined };
+  }
+  const dumpOf = (day: string): string => `dump of 2026-02-${day}T02:00:00Z`;
+  beforeEach(async () => {
+    await send('2026-02-01T02:00:00Z', { uid: 'u0' });
+    await send('2026-02-03T02:00:00Z');
+  });
+
+  it('writes the newest, or the newest of a time, of any life', async () => {
+    expect(await fetched()).toMatchObject({ code: 0, dump: dumpOf('03') });
+    const earlier = await fetched('--at=2026-02-02T00:00:00Z');
+    expect(earlier).toMatchObject({ code: 0, dump: dumpOf('01') });
+    const { name } = JSON.parse(earlier.message) as { readonly name: string };
+    expect(await fetched(`--backup=${name}`)).toMatchObject({ code: 0, dump: dumpOf('01') });
+  });
+
+  it.each([
+    ['with another content', /does not have the SHA-256/, (content: Buffer) => Buffer.from(content).fill(0)],
+    ['that is shorter', /is damaged: its dump has 27 of 28 bytes/, (content: Buffer) => content.subarray(1)],
+  ])('leaves nothing of a dump %s', async (_what, words, change) => {
+    for (const [key, content] of s3.objects) if (key.endsWith('/dump')) s3.objects.set(key, change(content));
+    const { code, message, dump } = await fetched();
+    expect([code, dump]).toEqual([1, undefined]);
+    expect(message).toMatch(words);
+  });
+
+  it('refuses what is not there, and a manifest that is none', async () => {
+    expect(await fetched('--backup=20260101T000000Z-00000000')).toMatchObject({
+      code: 1,
+      message: expect.stringMatching(/^There is no backup 20260101T000000Z-00000000\. There are /) as string,
+    });
+    for (const key of s3.objects.keys()) if (key.endsWith('.json')) s3.objects.set(key, Buffer.from('{}'));
+    expect((await fetched()).message).toMatch(/^The manifest of backup .* cannot be read\.$/);
+  });
+});
+
+it.each([
+  [[]],
+  [['fetch']],
+  [['send']],
+  [['send', '--store={}', '--credentials=/x', '--folder=/x', '--namespace=a', '--deployment=b', '--uid=c', '--keep=0']],
+  [['send', '--store={}', '--credentials=/x', '--folder=/x', '--namespace=a', '--deployment=b', '--uid=c', '--keep=1']],
+  [['send', '--unknown']],
+])('%j is refused with the usage', async (args) => {
+  expect(await backup(args)).toBe(2);
+});

@@ -1,0 +1,152 @@
+// What `restore` creates, what it refuses, and how it ends.
+
+import { describe, expect, it } from 'vitest';
+import * as builders from '../../test/support/builders.ts';
+import { answering, aRecord, runCli, uid } from '../../test/support/cli-world.ts';
+import { makeBackup } from '../deployments/children/database/backup.ts';
+import type { Kubectl } from './kubectl.ts';
+import { RECORDS } from './records.ts';
+
+const settings = {
+  ...builders.SETTINGS,
+  backups: {
+    ...builders.SETTINGS.backups,
+    image: 'davit:1',
+    store: {
+      endpoint: 'https://s3.example',
+      bucket: 'backups',
+      prefix: 'davit',
+      region: 'us-east-1',
+      pathStyle: true,
+      insecure: false,
+      credentialsSecret: 'davit-backup-store',
+    },
+  },
+};
+const owner = builders.aRecord({ sourceConfig: { database: { backup: {} } } });
+const CRON_JOB = makeBackup({ record: owner, revision: builders.aRevision(owner), tenantId: 't', settings });
+const ended = (name: string, exitCode: number, message: string): object => ({
+  name,
+  state: { terminated: { exitCode, message } },
+});
+
+interface Made {
+  readonly metadata: { readonly generateName: string; readonly labels: object; readonly ownerReferences: object[] };
+  readonly spec: {
+    readonly backoffLimit: number;
+    readonly template: {
+      readonly metadata: { readonly labels: object };
+      readonly spec: {
+        readonly initContainers: readonly {
+          readonly name: string;
+          readonly image: string;
+          readonly args?: string[];
+          readonly command?: string[];
+        }[];
+        readonly containers: readonly {
+          readonly name: string;
+          readonly image: string;
+          readonly command: string[];
+          readonly env: object[];
+        }[];
+        readonly volumes: object[];
+      };
+    };
+  };
+}
+
+/** `condition`: how the Job ends. `pods`: statuses of its containers. */
+async function restore(
+  args: readonly string[],
+  { cronJob = CRON_JOB as object | string, condition = 'Complete', containers = [] as object[] } = {},
+): Promise<{ readonly result: Awaited<ReturnType<typeof runCli>>; readonly made: Made | undefined }> {
+  const written: [string, string][] = [];
+  const get = answering(
+    {
+      [RECORDS]: aRecord({}, {}),
+      'cronjobs.batch': cronJob,
+      'jobs.batch': { status: { conditions: [{ type: condition, status: 'True', message: 'the Job' }] } },
+      pods: { items: [{ metadata: { name: 'p' }, status: { initContainerStatuses: containers } }] },
+    },
+    [],
+  );
+  const kubectl: Kubectl = async (words, input = '') => {
+    if (words[0] === 'get') return words.includes('cronjobs.batch') && cronJob === '' ? '' : get(words, input);
+    written.push([words.join(' '), input]);
+    return JSON.stringify({ metadata: { name: 'shop---restore-x' } });
+  };
+  const result = await runCli(['restore', ...args], { kubectl });
+  const [text] = written.map(([, input]) => input);
+  return { result, made: text === undefined ? undefined : (JSON.parse(text) as Made) };
+}
+
+describe('restore', () => {
+  it('makes a Job of the CronJob that asks, fetches and loads, and says which backup it was', async () => {
+    const containers = [ended('davit-check', 0, ''), ended('davit-fetch', 0, '{"name":"b"}')];
+    const { result, made } = await restore(['shop', '--from', 'old', '--at', '2026-02-02T00:00:00Z'], { containers });
+    expect(result).toMatchObject({ code: 0, out: 'Loaded: {"name":"b"}' });
+    expect(made?.metadata).toMatchObject({
+      generateName: 'shop---restore-',
+      labels: { 'davit.dev/component': 'restore', 'davit.dev/deployment': 'shop' },
+      ownerReferences: [{ kind: 'AppDeployment', name: 'shop', uid }],
+    });
+    expect(made?.spec.backoffLimit).toBe(0);
+    const { template } = made?.spec ?? {};
+    expect(template?.metadata.labels).toMatchObject({ 'davit.dev/component': 'restore' });
+    const [check, fetch] = template?.spec.initContainers ?? [];
+    const [load] = template?.spec.containers ?? [];
+    expect([check?.name, fetch?.name, load?.name]).toEqual(['davit-check', 'davit-fetch', 'davit-restore']);
+    expect([check?.image, fetch?.image]).toEqual([load?.image, 'davit:1']);
+    expect(fetch?.args?.slice(0, 2)).toEqual(['backup', 'fetch']);
+    expect(fetch?.args?.map((arg) => arg.split('=')[0])).toEqual([
+      'backup',
+      'fetch',
+      '--folder',
+      '--credentials',
+      '--store',
+      '--namespace',
+      '--deployment',
+      '--at',
+    ]);
+    expect(fetch?.args).toContain('--deployment=old');
+    // The credentials are in the container that fetches alone, the password in the others.
+    expect(JSON.stringify(load)).not.toContain('"store"');
+    expect(JSON.stringify(fetch)).not.toContain('PGPASSWORD');
+    for (const command of [check?.command, load?.command]) expect(command?.[2]).toContain('is not empty');
+    expect(load?.command[2]).toContain('--single-transaction');
+  });
+
+  it('says why nothing was loaded', async () => {
+    const containers = [ended('davit-check', 1, 'The database is not empty: it has 3 tables.\n')];
+    const { result } = await restore(['shop'], { condition: 'Failed', containers });
+    expect(result).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Nothing was loaded. The database is not empty: it has 3 tables.') as string,
+    });
+    const { result: unsaid } = await restore(['shop'], { condition: 'Failed' });
+    expect(unsaid).toMatchObject({ code: 1, err: expect.stringContaining('Nothing was loaded. the Job') as string });
+  });
+
+  it.each([
+    ['a name that is none', ['shop', '--from', 'other/shop'], 2, /^--from must be the name of a deployment/],
+    ['two choices', ['shop', '--backup', 'b', '--at', '2026-02-02T00:00:00Z'], 2, /^Give --backup or --at/],
+    ['a time that is none', ['shop', '--at', 'yesterday'], 2, /^--at must be a time/],
+  ])('refuses %s', async (_what, args, code, words) => {
+    const { result, made } = await restore(args);
+    expect([result.code, made]).toEqual([code, undefined]);
+    expect(result.err).toMatch(words);
+  });
+
+  it.each([
+    ['has no backups', '', /^shop has no CronJob shop---backup/],
+    [
+      'has a CronJob that was changed',
+      { spec: { jobTemplate: { spec: { template: { spec: { containers: [] } } } } } },
+      /was changed/,
+    ],
+  ])('refuses a deployment that %s', async (_what, cronJob, words) => {
+    const { result, made } = await restore(['shop'], { cronJob });
+    expect([result.code, made]).toEqual([1, undefined]);
+    expect(result.err).toMatch(words);
+  });
+});

@@ -1,0 +1,127 @@
+// Loads a backup into the empty database of a deployment, in a Job that is created with the caller's rights. It never loads one
+// into a database that has something in it.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
+import type { ObservedCondition, Pod } from '../deployments/assess/observed.ts';
+import { podFailure } from '../deployments/assess/pod-failures.ts';
+import { names } from '../deployments/record/names.ts';
+import type { KubeObject } from '../lib/kube/client.ts';
+import { FETCH_CONTAINER } from '../schema/meta.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse } from './command.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { FIELD_MANAGER, readRecord } from './records.ts';
+
+const EVERY_MS = 1000;
+/** What a record may be called; of the schema itself zod would be a part. */
+const RECORD_NAME = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
+
+export const restoreCommand: Command = {
+  name: 'restore',
+  purpose: 'load a backup into the empty database of a deployment',
+  words: [DEPLOYMENT],
+  flags: [
+    { name: 'from', value: 'OTHER', help: 'the deployment whose backup it is; NAME if not given' },
+    { name: 'backup', value: 'BACKUP', help: 'the backup of this name; the newest if not given' },
+    { name: 'at', value: 'TIME', help: 'the newest backup of this time or before, such as 2026-11-25T12:00:00Z' },
+  ],
+  about: `The database must be empty: create the deployment with a scale of 0 and with source_config.database.backup, and raise its
+scale afterwards. OTHER may be deleted by now; its backups of all of its lives are looked at. The whole backup is loaded, or
+nothing. One that is not complete, damaged, or of another version of PostgreSQL is refused.
+
+  PROGRAM restore shop-2 --from shop
+  PROGRAM restore shop-2 --from shop --at 2026-11-25T12:00:00Z`,
+  async run(context) {
+    const {
+      words: [name = ''],
+      kubectl,
+      flags,
+      warn,
+      onInterrupt,
+    } = context;
+    const [from = name, backup, at] = [flags.text('from'), flags.text('backup'), flags.text('at')];
+    if (!RECORD_NAME.test(from)) throw new Misuse(`--from must be the name of a deployment, not ${from}.`);
+    if (backup !== undefined && at !== undefined) throw new Misuse('Give --backup or --at, not both.');
+    if (at !== undefined && Number.isNaN(Date.parse(at)))
+      throw new Misuse(`--at must be a time such as 2026-11-25T12:00:00Z, not ${at}.`);
+    const job = await startJob(kubectl, name, { from, backup, at });
+    warn(`Job ${job} loads the backup.`);
+    onInterrupt(() => `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`);
+    return follow(context, job);
+  },
+};
+
+interface Which {
+  readonly from: string;
+  readonly backup: string | undefined;
+  readonly at: string | undefined;
+}
+
+/** Returns the name of the Job. Throws Failure if the deployment cannot be restored into, or the caller may not. */
+async function startJob(kubectl: Kubectl, name: string, which: Which): Promise<string> {
+  const { restoreJob } = await import('./restore-job.ts');
+  const record = await readRecord(kubectl, name);
+  if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted.`);
+  const cronJob = names(name).backup;
+  const found = await kubectl(['get', 'cronjobs.batch', cronJob, '--ignore-not-found', '-o', 'json']);
+  if (found.trim() === '')
+    throw new Failure(
+      `${name} has no CronJob ${cronJob}, which says where backups are. Ask for backups (source_config.database.backup), and see condition BackupReady: ${PROGRAM} status ${name}`,
+    );
+  const manifest = restoreJob({ record, cronJob: JSON.parse(found) as ICronJob, ...which });
+  const made = await kubectl(['create', FIELD_MANAGER, '-o', 'json', '-f', '-'], JSON.stringify(manifest));
+  return (JSON.parse(made) as KubeObject).metadata.name;
+}
+
+interface Job extends KubeObject {
+  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
+}
+
+/** Says which backup was loaded. Throws Failure with the last words of what failed. */
+async function follow({ kubectl, say, warn }: Context, job: string): Promise<number> {
+  let warned: string | undefined;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- asked until the Job has ended
+    const [conditions, pods] = await Promise.all([conditionsOf(kubectl, job), podsOf(kubectl, job)]);
+    const has = (type: string): ObservedCondition | undefined =>
+      conditions.find((condition) => condition.type === type && condition.status === 'True');
+    if (has('Complete')) {
+      say(
+        `Loaded: ${pods.flatMap((pod) => messageOf(pod, ({ name }) => name === FETCH_CONTAINER))[0] ?? 'the backup'}`,
+      );
+      return 0;
+    }
+    const failed = has('Failed');
+    if (failed) {
+      const words = pods.flatMap((pod) => messageOf(pod, ({ code }) => code !== 0));
+      throw new Failure(`Nothing was loaded. ${words[0]?.trim() ?? failed.message ?? failed.reason}`);
+    }
+    const trouble = podFailure(pods.filter(({ status }) => status?.phase === 'Pending'))?.message;
+    if (trouble !== undefined && trouble !== warned) warn(trouble);
+    warned = trouble;
+    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
+    await sleep(EVERY_MS);
+  }
+}
+
+async function conditionsOf(kubectl: Kubectl, job: string): Promise<readonly ObservedCondition[]> {
+  return (JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job).status?.conditions ?? [];
+}
+
+async function podsOf(kubectl: Kubectl, job: string): Promise<readonly Pod[]> {
+  const text = await kubectl(['get', 'pods', '--selector', `batch.kubernetes.io/job-name=${job}`, '-o', 'json']);
+  return (JSON.parse(text) as { readonly items: Pod[] }).items;
+}
+
+/** What the containers said at their end of which this holds. */
+function messageOf(
+  { status }: Pod,
+  which: (ended: { readonly name: string; readonly code: number }) => boolean,
+): readonly string[] {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return all.flatMap(({ name, state }) => {
+    const ended = state?.terminated;
+    return ended && which({ name, code: ended.exitCode }) ? [ended.message ?? ended.reason ?? ''] : [];
+  });
+}

@@ -1,0 +1,156 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type ArchiveManifest,
+  archiveName,
+  backupsAmong,
+  chosenBackup,
+  dumpKey,
+  expiredKeys,
+  folderOf,
+  manifestKey,
+  type Owner,
+  timeOf,
+  unfitness,
+} from './archive.ts';
+
+const OWNER: Owner = { prefix: 'davit', namespace: 'team', deployment: 'shop', uid: 'u1' };
+const OTHER: Owner = { ...OWNER, uid: 'u0' };
+const NOW = new Date('2026-02-10T00:00:00Z');
+const day = (number: number): string => archiveName(`2026-02-${String(number).padStart(2, '0')}T02:00:00Z`, '0000000a');
+const whole = (owner: Owner, ...names: string[]): string[] =>
+  names.flatMap((name) => [dumpKey(owner, name), manifestKey(owner, name)]);
+
+it('a name sorts by time and is read back', () => {
+  const name = archiveName('2026-11-25T02:00:00Z', '1a2b3c4d');
+  expect(name).toBe('20261125T020000Z-1a2b3c4d');
+  expect(timeOf(name)).toBe(Date.parse('2026-11-25T02:00:00Z'));
+  for (const other of ['', 'dump', '20261125T020000Z', '20261325T020000Z-1a2b3c4d', `${name}x`])
+    expect(timeOf(other)).toBeUndefined();
+});
+
+describe('expiredKeys', () => {
+  const expired = (keys: string[], keep: number, kept: string): readonly string[] =>
+    expiredKeys(OWNER, keys, { keep, kept, now: NOW });
+
+  it('has the oldest backups beyond those to keep, each with its manifest first', () => {
+    expect(expired(whole(OWNER, day(1), day(2), day(3), day(4)), 2, day(4))).toEqual([
+      manifestKey(OWNER, day(2)),
+      dumpKey(OWNER, day(2)),
+      manifestKey(OWNER, day(1)),
+      dumpKey(OWNER, day(1)),
+    ]);
+  });
+
+  it('does not have the new backup, although the clock has gone back', () => {
+    expect(expired(whole(OWNER, day(1), day(2), day(3)), 1, day(1))).not.toContain(dumpKey(OWNER, day(1)));
+  });
+
+  it('has nothing of another life, nor keys that no backup has', () => {
+    const foreign = [...whole(OTHER, day(1), day(2)), `${folderOf(OWNER)}notes.txt`, `${folderOf(OWNER)}x/dump`];
+    expect(expired([...foreign, ...whole(OWNER, day(3))], 1, day(3))).toEqual([]);
+  });
+
+  it('has a dump without a manifest only when nothing can be sending it any more', () => {
+    const keys = [dumpKey(OWNER, day(1)), dumpKey(OWNER, day(8)), ...whole(OWNER, day(9))];
+    expect(expired(keys, 7, day(9))).toEqual([dumpKey(OWNER, day(1))]);
+  });
+
+  it('leaves as many whole backups as asked for, of any', () => {
+    const days = fc.uniqueArray(fc.integer({ min: 1, max: 28 }), { minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(days, fc.integer({ min: 1, max: 10 }), fc.nat(), (numbers, keep, at) => {
+        const names = numbers.map(day);
+        const kept = names[at % names.length] ?? '';
+        const keys = whole(OWNER, ...names);
+        const left = keys.filter((key) => !expired(keys, keep, kept).includes(key));
+        expect(left).toHaveLength(2 * Math.min(keep, names.length));
+        expect(left).toContain(manifestKey(OWNER, kept));
+      }),
+    );
+  });
+});
+
+describe('the backup that is asked for', () => {
+  const keys = [
+    ...whole(OTHER, day(1)),
+    ...whole(OWNER, day(3), day(5)),
+    dumpKey(OWNER, day(7)),
+    manifestKey(OWNER, day(8)),
+    `${folderOf(OWNER)}notes.txt`,
+    ...whole({ ...OWNER, deployment: 'shop-2' }, day(9)),
+  ];
+  const all = backupsAmong(keys, OWNER);
+  const which = `There are ${day(5)}, ${day(3)}, ${day(1)}.`;
+
+  it('is among those of all lives, and of this deployment alone', () => {
+    expect(all.map(({ name, owner, isComplete }) => [name, owner.uid, isComplete])).toEqual([
+      [day(8), 'u1', false],
+      [day(7), 'u1', false],
+      [day(5), 'u1', true],
+      [day(3), 'u1', true],
+      [day(1), 'u0', true],
+    ]);
+  });
+
+  it.each([
+    ['the newest', {}, day(5)],
+    ['one of this name', { backup: day(1) }, day(1)],
+    ['one of a time between two', { at: '2026-02-04T00:00:00Z' }, day(3)],
+    ['one of its very time', { at: '2026-02-03T02:00:00Z' }, day(3)],
+    ['none of this name', { backup: day(2) }, `There is no backup ${day(2)}. ${which}`],
+    [
+      'one without a manifest',
+      { backup: day(7) },
+      `Backup ${day(7)} is not complete: it has no dump or no manifest. ${which}`,
+    ],
+    [
+      'one without a dump',
+      { backup: day(8) },
+      `Backup ${day(8)} is not complete: it has no dump or no manifest. ${which}`,
+    ],
+    [
+      'none so old',
+      { at: '2026-01-01T00:00:00Z' },
+      `There is no complete backup of 2026-01-01T00:00:00Z or before. ${which}`,
+    ],
+  ])('%s', (_what, asked, expected) => {
+    const found = chosenBackup(all, asked);
+    expect(typeof found === 'string' ? found : found.name).toBe(expected);
+  });
+
+  it('is none where there is none', () => {
+    expect(chosenBackup([], {})).toBe('There is no complete backup. There is none.');
+  });
+});
+
+describe('a backup is not loaded', () => {
+  const manifest: ArchiveManifest = {
+    version: 1,
+    name: day(3),
+    namespace: 'team',
+    deployment: 'shop',
+    uid: 'u1',
+    takenAt: '2026-02-03T02:00:00Z',
+    serverVersion: 170_004,
+    sizeBytes: 10,
+    sha256: 'a'.repeat(64),
+  };
+  const found = { name: day(3), owner: OWNER, isComplete: true };
+  const why = (more: Partial<ArchiveManifest>, stored: number | undefined = 10, serverVersion = 170_006): unknown =>
+    unfitness(found, { ...manifest, ...more }, { stored, serverVersion });
+
+  it('unless it fits', () => {
+    expect(why({})).toBeUndefined();
+  });
+
+  it.each([
+    ['of another tenant', why({ namespace: 'other' }), /of namespace other, and of another tenant/],
+    ['under another name', why({ name: day(4) }), /is that of backup/],
+    ['of another life', why({ uid: 'u0' }), /is that of backup .* \(u0\)/],
+    ['of another major version', why({}, 10, 160_010), /is of PostgreSQL 17, and the database has version 16/],
+    ['that was cut', why({}, 9), /is damaged: its dump has 9 of 10 bytes/],
+  ])('%s', (_what, words, expected) => {
+    expect(words).toMatch(expected);
+  });
+});

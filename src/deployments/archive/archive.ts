@@ -1,0 +1,165 @@
+// What a backup is in the store: a dump, and a manifest that is written last. A dump without a manifest is no backup.
+
+import { z } from 'zod';
+
+/** Whose backups they are. */
+export interface Owner {
+  /** First part of all keys. */
+  readonly prefix: string;
+  readonly namespace: string;
+  readonly deployment: string;
+  /** uid of the record: another life of its name has backups of its own. */
+  readonly uid: string;
+}
+
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
+
+export const ArchiveManifest = z.object({
+  version: z.literal(1),
+  name: z.string().max(64),
+  namespace: z.string().max(63),
+  deployment: z.string().max(63),
+  uid: z.string().max(64),
+  /** RFC 3339: the dump has the state of this time. */
+  takenAt: z.string().regex(TIME),
+  /** server_version_num of PostgreSQL: 170004 is 17.4. */
+  serverVersion: z.int().min(90_000),
+  sizeBytes: z.int().min(1),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+export type ArchiveManifest = z.infer<typeof ArchiveManifest>;
+
+/** What is in a folder of the store: the backups of all lives of a deployment. */
+export interface Found {
+  readonly name: string;
+  readonly owner: Owner;
+  /** Whether it has a manifest. */
+  readonly isComplete: boolean;
+}
+
+/** The backups among the keys below `PREFIX/NAMESPACE/DEPLOYMENT/`, newest first, those that are not complete included. */
+export function backupsAmong(keys: readonly string[], from: Omit<Owner, 'uid'>): readonly Found[] {
+  const there = new Set(keys);
+  const root = `${from.prefix}/${from.namespace}/${from.deployment}/`;
+  const places = new Map<string, Found>();
+  for (const key of keys) {
+    const [uid = '', name = '', file] = key.startsWith(root) ? key.slice(root.length).split('/') : [];
+    if (file === undefined || timeOf(name) === undefined) continue;
+    const owner = { ...from, uid };
+    const isComplete = there.has(manifestKey(owner, name)) && there.has(dumpKey(owner, name));
+    places.set(`${uid}/${name}`, { name, owner, isComplete });
+  }
+  return [...places.values()].toSorted((a, b) => (a.name < b.name ? 1 : -1));
+}
+
+/** Which backup is asked for: this one, or the newest that has a state of this time or before. */
+export interface Asked {
+  readonly backup?: string | undefined;
+  /** RFC 3339. */
+  readonly at?: string | undefined;
+}
+
+/** Returns why there is none, for people. */
+export function chosenBackup(all: readonly Found[], { backup, at }: Asked): Found | string {
+  const complete = all.filter(({ isComplete }) => isComplete);
+  const shown = complete.slice(0, MOST_SHOWN).map(({ name }) => name);
+  const which = shown.length === 0 ? 'There is none.' : `There are ${shown.join(', ')}.`;
+  if (backup !== undefined) {
+    const found = all.find(({ name }) => name === backup);
+    if (found === undefined) return `There is no backup ${backup}. ${which}`;
+    return found.isComplete ? found : `Backup ${backup} is not complete: it has no dump or no manifest. ${which}`;
+  }
+  const latest = at === undefined ? Infinity : Date.parse(at);
+  const found = complete.find(({ name }) => (timeOf(name) ?? Infinity) <= latest);
+  return found ?? `There is no complete backup${at === undefined ? '' : ` of ${at} or before`}. ${which}`;
+}
+
+const MOST_SHOWN = 10;
+
+/** Why this backup must not be loaded into a server of this version, for people; undefined if it may. `stored`: size of its dump. */
+export function unfitness(
+  { name, owner }: Found,
+  manifest: ArchiveManifest,
+  { stored, serverVersion }: { readonly stored: number | undefined; readonly serverVersion: number },
+): string | undefined {
+  const { namespace, deployment, uid } = manifest;
+  if (namespace !== owner.namespace) return `Backup ${name} is of namespace ${namespace}, and of another tenant.`;
+  if (manifest.name !== name || deployment !== owner.deployment || uid !== owner.uid)
+    return `The manifest of backup ${name} is that of backup ${manifest.name} of ${deployment} (${uid}).`;
+  const [has, needs] = [serverVersion, manifest.serverVersion].map((version) => Math.floor(version / 10_000));
+  if (has !== needs)
+    return `Backup ${name} is of PostgreSQL ${needs}, and the database has version ${has}. Create the deployment with an image of PostgreSQL ${needs}.`;
+  if (stored !== manifest.sizeBytes)
+    return `Backup ${name} is damaged: its dump has ${stored ?? 0} of ${manifest.sizeBytes} bytes.`;
+  return undefined;
+}
+
+/** Termination message of the container that sent a backup. */
+export const SentBackup = z.object({
+  name: z.string().max(64),
+  takenAt: z.string().regex(TIME),
+  sizeBytes: z.int().min(1),
+});
+export type SentBackup = z.infer<typeof SentBackup>;
+
+/** `20261125T020000Z-1a2b3c4d`: names sort by time. `random`: eight hex digits, so that no two backups share a name. */
+export function archiveName(takenAt: string, random: string): string {
+  return `${takenAt.replaceAll(/[-:]/g, '')}-${random}`;
+}
+
+/** Folder of the backups of one life of a record, with a slash at its end. */
+export function folderOf({ prefix, namespace, deployment, uid }: Owner): string {
+  return `${prefix}/${namespace}/${deployment}/${uid}/`;
+}
+
+export function dumpKey(owner: Owner, name: string): string {
+  return `${folderOf(owner)}${name}/dump`;
+}
+
+export function manifestKey(owner: Owner, name: string): string {
+  return `${folderOf(owner)}${name}/manifest.json`;
+}
+
+/** How long a dump without a manifest may be one that is still being sent. */
+const UNFINISHED_MS = 3 * 86_400_000;
+
+/**
+ * The keys to delete so that the newest `keep` backups are left, in this order: a backup loses its manifest first. The one of this
+ * name is kept whatever its time. What has no manifest is deleted only when nothing can be sending it any more. Keys that no backup
+ * has are left alone.
+ */
+export function expiredKeys(
+  owner: Owner,
+  keys: readonly string[],
+  { keep, kept, now }: { readonly keep: number; readonly kept: string; readonly now: Date },
+): readonly string[] {
+  const there = new Set(keys);
+  const namesOf = (file: string): string[] =>
+    keys.flatMap((key) => {
+      const name = key.startsWith(folderOf(owner)) ? key.slice(folderOf(owner).length).split('/')[0] : undefined;
+      return name !== undefined && key === `${folderOf(owner)}${name}/${file}` && timeOf(name) !== undefined
+        ? [name]
+        : [];
+    });
+  const complete = namesOf('manifest.json').toSorted().toReversed();
+  const old = complete.filter((name) => name !== kept).slice(keep - 1);
+  const abandoned = namesOf('dump').filter(
+    (name) =>
+      name !== kept &&
+      !there.has(manifestKey(owner, name)) &&
+      now.getTime() - (timeOf(name) ?? now.getTime()) > UNFINISHED_MS,
+  );
+  return [
+    ...old.flatMap((name) => [manifestKey(owner, name), dumpKey(owner, name)]).filter((key) => there.has(key)),
+    ...abandoned.map((name) => dumpKey(owner, name)),
+  ];
+}
+
+/** Time of a backup's name in milliseconds; undefined for other names. */
+export function timeOf(name: string): number | undefined {
+  const [, year, month, day, hour, minute, second] =
+    /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z-[0-9a-f]{8}$/.exec(name) ?? [];
+  if (year === undefined) return undefined;
+  const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return Number.isNaN(time) ? undefined : time;
+}

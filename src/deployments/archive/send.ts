@@ -1,0 +1,87 @@
+// Takes a dump to the store. It is a backup only when the store has all of it.
+
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ObjectStore } from '../../lib/outbound/object-store.ts';
+import {
+  type ArchiveManifest,
+  archiveName,
+  dumpKey,
+  expiredKeys,
+  folderOf,
+  manifestKey,
+  type Owner,
+  type SentBackup,
+} from './archive.ts';
+
+export interface Sending {
+  readonly owner: Owner;
+  /** Folder with `dump`, `taken-at` and `server-version`. */
+  readonly folder: string;
+  /** Number of backups that are left afterwards. */
+  readonly keep: number;
+  /** Eight hex digits. */
+  readonly random: string;
+  readonly now: () => Date;
+  readonly warn: (message: string) => void;
+}
+
+/**
+ * Throws StoreFailed, or an Error if the dump is not whole. A failure to delete old backups is only a warning: there is one more than
+ * was asked for.
+ */
+export async function sendBackup(store: ObjectStore, sending: Sending): Promise<SentBackup> {
+  const { owner, folder, keep, random, now, warn } = sending;
+  const file = join(folder, 'dump');
+  const takenAt = (await readFile(join(folder, 'taken-at'), 'utf8')).trim();
+  const serverVersion = Number((await readFile(join(folder, 'server-version'), 'utf8')).trim());
+  const { size: sizeBytes } = await stat(file);
+  if (sizeBytes === 0) throw new Error('The dump is empty.');
+  const name = archiveName(takenAt, random);
+  const [dump, described] = [dumpKey(owner, name), manifestKey(owner, name)];
+  for (const key of [dump, described]) {
+    // oxlint-disable-next-line no-await-in-loop -- two small requests
+    if ((await store.sizeOf(key)) !== undefined)
+      throw new Error(`The store already has ${key}, and no backup is overwritten. Run the backup again.`);
+  }
+  const sha256 = await digestOf(file);
+  await store.upload(dump, file, sizeBytes);
+  const stored = await store.sizeOf(dump);
+  if (stored !== sizeBytes)
+    throw new Error(
+      `The store has ${stored ?? 0} of ${sizeBytes} bytes of ${dump}. Check the store and its free space.`,
+    );
+  const { namespace, deployment, uid } = owner;
+  const manifest: ArchiveManifest = {
+    version: 1,
+    name,
+    namespace,
+    deployment,
+    uid,
+    takenAt,
+    serverVersion,
+    sizeBytes,
+    sha256,
+  };
+  const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
+  await store.put(described, text);
+  if ((await store.read(described)) !== text)
+    throw new Error(`The store does not return ${described} as it was written. Check the store.`);
+  try {
+    const keys = (await store.list(folderOf(owner))).map(({ key }) => key);
+    // oxlint-disable-next-line no-await-in-loop -- in this order: a backup loses its manifest first
+    for (const key of expiredKeys(owner, keys, { keep, kept: name, now: now() })) await store.remove(key);
+  } catch (error) {
+    warn(`Old backups were not deleted: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return { name, takenAt, sizeBytes };
+}
+
+/** SHA-256 of a file, in hex. */
+export async function digestOf(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}

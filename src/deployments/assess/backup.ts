@@ -1,0 +1,213 @@
+// The backups of a record's own PostgreSQL. What they came to stands in the status, because their pods and Jobs go; a pod's own
+// report is the only evidence of a backup.
+
+import { jsonOf } from '../../lib/json-value.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { rfc3339 } from '../../schema/conditions.ts';
+import { backupPlanOf, type DatabaseBackupStatus } from '../../schema/database.ts';
+import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, UPLOAD_CONTAINER } from '../../schema/meta.ts';
+import { quoted } from '../../schema/text.ts';
+import { type Entry, entryOf, fail, pass, unknown } from './entry.ts';
+import {
+  type ActionFailure,
+  type ContainerStatus,
+  failureAt,
+  isOurs,
+  type Observed,
+  type ObservedChildren,
+  type ObservedCondition,
+  type Pod,
+} from './observed.ts';
+import { podFailure, podsOf } from './pod-failures.ts';
+
+/** The used part of batch/v1 Job. */
+interface Job extends KubeObject {
+  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
+}
+
+/** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
+export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus | undefined {
+  const before = observed.record.status?.databaseBackup;
+  const after = { ...before, ...lastSuccess(observed, before), ...lastFailure(observed, before) };
+  return Object.keys(after).length > 0 ? after : undefined;
+}
+
+function lastSuccess(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
+  const reports = backupPods(observed)
+    .flatMap(({ status }) => status?.containerStatuses ?? [])
+    .flatMap(sentBackup)
+    .toSorted((a, b) => (a.takenAt < b.takenAt ? 1 : -1));
+  const [newest] = reports;
+  if (newest === undefined || (before?.lastSuccessAt ?? '') >= newest.takenAt) return {};
+  return { name: newest.name, lastSuccessAt: newest.takenAt, sizeBytes: newest.sizeBytes };
+}
+
+interface Sent {
+  readonly name: string;
+  readonly takenAt: string;
+  readonly sizeBytes: number;
+}
+
+/** What the container that sends a backup says at its end. Its pod may be anybody's work, so nothing is believed unread. */
+function sentBackup({ name: container, state }: ContainerStatus): readonly Sent[] {
+  const ended = state?.terminated;
+  if (container !== UPLOAD_CONTAINER || ended?.exitCode !== 0) return [];
+  const sent = jsonOf(ended.message) as Partial<Sent> | null | undefined;
+  const { name, takenAt, sizeBytes } = sent ?? {};
+  if (typeof name !== 'string' || typeof takenAt !== 'string' || !Number.isSafeInteger(sizeBytes)) return [];
+  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(takenAt);
+  return isTime && name.length <= 64 ? [{ name, takenAt, sizeBytes: sizeBytes ?? 0 }] : [];
+}
+
+function lastFailure(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
+  const failed = backupJobs(observed)
+    .flatMap((job) => {
+      const at = failedAt(job);
+      return at === undefined ? [] : [{ job, at }];
+    })
+    .toSorted((a, b) => (a.at < b.at ? 1 : -1));
+  const [newest] = failed;
+  // The words of a failure that was reported stay: its pod may be gone by now.
+  if (newest === undefined || (before?.lastFailureAt ?? '') >= newest.at) return {};
+  const pods = backupPods(observed).filter((pod) => isOf(pod, newest.job));
+  // The pod has ended, and the cache of pods does not show it yet.
+  if (pods.some(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded')) return {};
+  const words = pods.flatMap(lastWords)[0] ?? quoted(conditionOf(newest.job, 'Failed')?.message);
+  return { lastFailureAt: newest.at, lastFailure: words };
+}
+
+function lastWords({ status }: Pod): readonly string[] {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return all.flatMap(({ name, state }) => {
+    const ended = state?.terminated;
+    if (ended === undefined || ended.exitCode === 0) return [];
+    const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
+    const words = quoted(ended.message?.slice(-2048), 900);
+    return [`Container ${name} exited (${how})${words === '' ? '' : `: ${words}`}`];
+  });
+}
+
+interface Seen {
+  readonly observed: Observed;
+  readonly latest: AppRevision | undefined;
+  readonly status: DatabaseBackupStatus;
+  readonly failures: readonly ActionFailure[];
+}
+
+/** In the order in which people should hear of them. */
+const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
+  notOwned,
+  noStore,
+  refused,
+  noCredentials,
+  podFails,
+  lastRunFailed,
+  stale,
+  backedUp,
+];
+
+/** Undefined if the record asks for no backups. `failures`: what came of the last try. */
+export function checkBackup(
+  observed: Observed,
+  latest: AppRevision | undefined,
+  failures: readonly ActionFailure[],
+): Entry | undefined {
+  const { metadata, spec } = observed.record;
+  const plan = backupPlanOf(spec.sourceConfig.database, metadata.name);
+  if (plan === undefined) return undefined;
+  const seen = { observed, latest, status: backupStatusOf(observed) ?? {}, failures };
+  for (const check of CHECKS) {
+    const entry = check(seen);
+    if (entry) return entry;
+  }
+  return unknown('BackupPending', `No backup has been made yet. The schedule is ${plan.schedule}.`);
+}
+
+function notOwned({ observed, latest }: Seen): Entry | undefined {
+  const shown = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED') ?? latest;
+  if (shown === undefined || shown.spec.resolved.postgres !== undefined) return undefined;
+  return fail(
+    'BackupNotPossible',
+    'The deployment has no PostgreSQL of its own, and Davit backs up no other. Remove source_config.database.backup, and back up the external database where it runs.',
+  );
+}
+
+function noStore({ observed: { backupStore } }: Seen): Entry | undefined {
+  if (backupStore !== undefined) return undefined;
+  return fail(
+    'BackupStoreMissing',
+    'This platform has no store for backups, so none are made. Have settings.backups.store set; the backups then begin automatically.',
+  );
+}
+
+function refused({ observed: { names }, failures }: Seen): Entry | undefined {
+  const failure = failureAt({ kind: 'CronJob', name: names.backup }, failures);
+  return failure && entryOf(failure);
+}
+
+function noCredentials({ observed: { backupStore, record } }: Seen): Entry | undefined {
+  if (backupStore === undefined || backupStore.hasCredentials) return undefined;
+  const { secret } = backupStore;
+  return fail(
+    'BackupCredentialsMissing',
+    `Secret ${secret} is missing in namespace ${record.metadata.namespace}, so no backup can be sent. An administrator creates it with the keys accessKeyId and secretAccessKey; the next backup then uses it.`,
+  );
+}
+
+function podFails({ observed }: Seen): Entry | undefined {
+  const waiting = backupPods(observed).filter(({ status }) => status?.phase === 'Pending');
+  const trouble = podFailure(waiting);
+  return trouble && fail('BackupFailing', `A backup cannot begin. ${trouble.message}`);
+}
+
+function lastRunFailed({ observed: { names, record }, status }: Seen): Entry | undefined {
+  const { lastFailureAt, lastFailure, lastSuccessAt = '', name } = status;
+  if (lastFailureAt === undefined || lastFailureAt <= lastSuccessAt) return undefined;
+  const last = name === undefined ? 'There is no backup yet.' : `The last backup is ${name}.`;
+  return fail(
+    'BackupFailing',
+    `The last run failed at ${lastFailureAt}. ${lastFailure}. ${last} To try again: kubectl create job --from=cronjob/${names.backup} ${names.backup}-again -n ${record.metadata.namespace}.`,
+  );
+}
+
+function stale({ observed: { patience }, status: { name, lastSuccessAt } }: Seen): Entry | undefined {
+  if (patience?.backupStale !== true) return undefined;
+  const last = name === undefined ? 'No backup has been made.' : `The last backup, ${name}, is of ${lastSuccessAt}.`;
+  return fail('BackupStale', `${last} That is longer ago than stale_after_hours. Check the schedule and its CronJob.`);
+}
+
+function backedUp({ status: { name, lastSuccessAt, sizeBytes = 0 } }: Seen): Entry | undefined {
+  if (name === undefined) return undefined;
+  return pass('BackedUp', `The last backup, ${name}, has the state of ${lastSuccessAt} and ${sizeText(sizeBytes)}.`);
+}
+
+function sizeText(bytes: number): string {
+  if (bytes < 1024 ** 2) return `${Math.max(1, Math.round(bytes / 1024))} KiB`;
+  return bytes < 1024 ** 3 ? `${Math.round(bytes / 1024 ** 2)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+}
+
+function backupPods(observed: ObservedChildren): readonly Pod[] {
+  const { uid } = observed.record.metadata;
+  return podsOf(observed, BACKUP).filter(({ metadata }) => metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid);
+}
+
+function backupJobs(observed: ObservedChildren): readonly Job[] {
+  return observed.children.filter(
+    (child) => child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === BACKUP && isOurs(child, observed),
+  );
+}
+
+function isOf({ metadata }: Pod, job: Job): boolean {
+  return metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid) === true;
+}
+
+function conditionOf({ status }: Job, type: string): ObservedCondition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
+}
+
+/** RFC 3339 in UTC. */
+function failedAt(job: Job): string | undefined {
+  const at = Date.parse(conditionOf(job, 'Failed')?.lastTransitionTime ?? '');
+  return Number.isNaN(at) ? undefined : rfc3339(new Date(at));
+}

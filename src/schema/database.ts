@@ -1,0 +1,93 @@
+// What a record asks for its own PostgreSQL beyond its size: backups. A change creates no revision.
+
+import { z } from 'zod';
+import { SCHEDULE_PATTERN, TIME_ZONE_PATTERN } from './tasks.ts';
+
+const KEPT = 7;
+const STALE_AFTER_HOURS = 48;
+
+export const DatabaseBackup = z.object({
+  enabled: z.boolean().describe('Whether backups are made. Default: true.').optional(),
+  schedule: z
+    .string()
+    .min(1)
+    .max(100)
+    .regex(new RegExp(SCHEDULE_PATTERN))
+    .describe(
+      'When a backup is made, as in a CronJob: five fields, or @daily. Default: once a day between 00:00 and 06:00, at a minute that follows from the name.',
+    )
+    .optional(),
+  timeZone: z
+    .string()
+    .min(1)
+    .max(64)
+    .regex(new RegExp(TIME_ZONE_PATTERN))
+    .describe("Time zone of the schedule, such as Europe/Berlin. If absent, that of the cluster's control plane.")
+    .optional(),
+  keep: z
+    .int()
+    .min(1)
+    .max(1000)
+    .describe(`Number of backups to keep; each new one deletes the oldest beyond it. Default: ${KEPT}.`)
+    .optional(),
+  staleAfterHours: z
+    .int()
+    .min(1)
+    .max(8760)
+    .describe(`Hours without a backup after which BackupReady is False. Default: ${STALE_AFTER_HOURS}.`)
+    .optional(),
+});
+export type DatabaseBackup = z.infer<typeof DatabaseBackup>;
+
+export const Database = z.object({
+  backup: DatabaseBackup.describe('Scheduled backups to the store of the platform.').optional(),
+});
+export type Database = z.infer<typeof Database>;
+
+/** The backups that a record asks for, with all defaults. */
+export interface BackupPlan {
+  readonly schedule: string;
+  readonly timeZone: string | undefined;
+  readonly keep: number;
+  readonly staleAfterHours: number;
+}
+
+/** Undefined if none are asked for. `name`: of the record; its default schedule follows from it. */
+export function backupPlanOf(database: Readonly<Database> | undefined, name: string): BackupPlan | undefined {
+  const backup = database?.backup;
+  if (backup === undefined || backup.enabled === false) return undefined;
+  const { schedule = defaultSchedule(name), timeZone, keep = KEPT, staleAfterHours = STALE_AFTER_HOURS } = backup;
+  return { schedule, timeZone, keep, staleAfterHours };
+}
+
+/** Spreads the backups of a platform over six hours of the night. */
+function defaultSchedule(name: string): string {
+  let sum = 0;
+  for (const letter of name) sum = (sum * 31 + letter.charCodeAt(0)) % 360;
+  return `${sum % 60} ${Math.floor(sum / 60)} * * *`;
+}
+
+/** What is known of the backups of a record. */
+export const DatabaseBackupStatus = z.object({
+  name: z.string().max(64).describe('Name of the last backup, by which it can be restored.').optional(),
+  lastSuccessAt: z
+    .string()
+    .max(64)
+    .meta({ format: 'date-time' })
+    .describe('When the last backup was complete in the store.')
+    .optional(),
+  sizeBytes: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe('Size of the last backup in the store, in bytes.')
+    .optional(),
+  lastFailureAt: z
+    .string()
+    .max(64)
+    .meta({ format: 'date-time' })
+    .describe('When the last run failed, if one has.')
+    .optional(),
+  lastFailure: z.string().max(1024).describe('Last words of that run.').optional(),
+});
+export type DatabaseBackupStatus = z.infer<typeof DatabaseBackupStatus>;

@@ -1,0 +1,262 @@
+// Backups of a PostgreSQL that really runs, in a store that really keeps them.
+
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Cluster, startCluster } from '../../cluster/cluster.ts';
+import { ensureImages } from '../../cluster/images/build.ts';
+import { realPods } from '../../cluster/machine.ts';
+import { ensureTools, toolPath } from '../../cluster/tools.ts';
+import { ensureDavitImage } from '../../image/davit-image.ts';
+import { type Platform, startPlatform } from '../../support/platform.ts';
+import { eventually } from '../../support/running-davit.ts';
+import { BUCKET, type Store, startStore } from './store.ts';
+
+const run = promisify(execFile);
+const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');
+const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
+const machine = await realPods(say);
+if (!machine.ok) say(`no real pods here: ${machine.reason}; the backups are left out`);
+
+const SIZES = {
+  cpu: 0.1,
+  memoryMb: 128,
+  dbCpu: 0.1,
+  dbMemoryMb: 256,
+  dbStorageGi: 1,
+  redisCpu: 0.1,
+  redisMemoryMb: 64,
+};
+const READY_MS = 240_000;
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+interface Report {
+  readonly name?: string;
+  readonly lastSuccessAt?: string;
+  readonly sizeBytes?: number;
+  readonly lastFailure?: string;
+}
+
+describe.skipIf(!machine.ok)('backups in a real store', () => {
+  let cluster: Cluster;
+  let platform: Platform;
+  let store: Store;
+  let sample: string;
+
+  beforeAll(async () => {
+    const stores = await ensureImages(say);
+    const image = await ensureDavitImage(say);
+    sample = stores.sample.name;
+    cluster = await startCluster({
+      pods: 'on',
+      images: [image, stores.postgres, stores.redis, stores.sample],
+      progress: say,
+    });
+    store = await startStore(cluster, say);
+    platform = await startPlatform(cluster, {
+      parts: ['controller'],
+      progress: say,
+      values: {
+        'settings.images.postgres': stores.postgres.name,
+        'settings.images.redis': stores.redis.name,
+        'settings.backups.image': image.name,
+        'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
+      },
+    });
+    await platform.makeTenant('team');
+    await apply(record('shop'));
+    await says('shop', 'Ready', 'True', 'Serving');
+  }, 900_000);
+
+  afterAll(async () => {
+    await platform?.stop();
+    await cluster?.stop();
+  });
+
+  const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl(['-n', 'team', ...args]);
+
+  function record(name: string, backup: object = { keep: 2 }, scale: object = {}): object {
+    return {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppDeployment',
+      metadata: { name, namespace: 'team' },
+      spec: {
+        source: 'external_docker',
+        sourceRevisionConfig: { imageUri: sample },
+        sourceConfig: { resourceSpec: { ...SIZES, ...scale }, database: { backup } },
+      },
+    };
+  }
+
+  async function apply(object: object): Promise<void> {
+    await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(object) });
+  }
+
+  async function conditionOf(name: string, type: string): Promise<Condition | undefined> {
+    const { status } = JSON.parse(await kubectl('get', 'appd', name, '-o', 'json')) as {
+      readonly status?: { readonly conditions?: readonly Condition[] };
+    };
+    return status?.conditions?.find((one) => one.type === type);
+  }
+
+  /** Returns the message. */
+  async function says(name: string, type: string, status: string, reason: string): Promise<string> {
+    return eventually(async () => {
+      const found = await conditionOf(name, type);
+      expect(found).toMatchObject({ status, reason });
+      return found?.message ?? '';
+    }, READY_MS);
+  }
+
+  async function reported(name = 'shop'): Promise<Report> {
+    const { status } = JSON.parse(await kubectl('get', 'appd', name, '-o', 'json')) as {
+      readonly status: { readonly databaseBackup?: Report };
+    };
+    return status.databaseBackup ?? {};
+  }
+
+  const sql = (statement: string, name = 'shop'): Promise<string> =>
+    kubectl('exec', `${name}--postgres-0`, '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', statement).then(
+      (text) => text.trim(),
+    );
+
+  /** Runs the CronJob now, as docs/database-backups.md says. */
+  async function backUp(run: string, name = 'shop'): Promise<void> {
+    await kubectl('create', 'job', `--from=cronjob/${name}---backup`, run);
+  }
+
+  /** Until there is another backup than `before`. */
+  async function nextBackup(before: string | undefined): Promise<Report> {
+    return eventually(async () => {
+      const report = await reported();
+      expect(report.name).toEqual(expect.any(String));
+      expect(report.name).not.toBe(before);
+      return report;
+    }, READY_MS);
+  }
+
+  const putCredentials = (secretAccessKey: string): Promise<void> =>
+    apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'davit-backup-store', namespace: 'team' },
+      stringData: { ...store.credentials, secretAccessKey },
+    });
+
+  it('wait for the credentials, and name the Secret', async () => {
+    const message = await says('shop', 'BackupReady', 'False', 'BackupCredentialsMissing');
+    expect(message).toContain('Secret davit-backup-store is missing in namespace team');
+    await putCredentials(store.credentials.secretAccessKey);
+    await says('shop', 'BackupReady', 'Unknown', 'BackupPending');
+  }, 300_000);
+
+  it('a run puts a whole dump with its manifest into the store, and the status has its size', async () => {
+    await sql('create table kept as select n, md5(n::text) as word from generate_series(1, 5000) n');
+    await backUp('first');
+    const report = await nextBackup(undefined);
+    await says('shop', 'BackupReady', 'True', 'BackedUp');
+    const uid = await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.metadata.uid}');
+    const folder = `davit/team/shop/${uid}/${report.name}`;
+    expect(await store.keys()).toEqual([`${folder}/dump`, `${folder}/manifest.json`]);
+    const dump = await readFile(store.fileOf(`${folder}/dump`));
+    expect(JSON.parse(await store.read(`${folder}/manifest.json`))).toMatchObject({
+      name: report.name,
+      takenAt: report.lastSuccessAt,
+      sizeBytes: dump.length,
+      sha256: createHash('sha256').update(dump).digest('hex'),
+    });
+    expect(report.sizeBytes).toBe(dump.length);
+    // The magic bytes of pg_dump's custom format.
+    expect(dump.subarray(0, 5).toString()).toBe('PGDMP');
+    expect(await kubectl('get', 'appd', 'shop', '-o', 'wide')).toMatch(/BACKUP/);
+  }, 400_000);
+
+  it('keep as many as asked for', async () => {
+    for (const run of ['second', 'third']) {
+      // oxlint-disable-next-line no-await-in-loop -- runs follow one another
+      const before = (await reported()).name;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await backUp(run);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await nextBackup(before);
+    }
+    expect((await store.keys()).filter((key) => key.endsWith('/manifest.json'))).toHaveLength(2);
+  }, 400_000);
+
+  describe('a restore', () => {
+    /** What `kubectl davit restore` prints. Throws with its words. */
+    const plugin = async (...args: readonly string[]): Promise<string> => {
+      const tools = await ensureTools(['kubernetes'], say);
+      const PATH = `${dirname(toolPath(tools, 'kubernetes', 'kubectl'))}${delimiter}${process.env['PATH']}`;
+      const env = { PATH, KUBECONFIG: cluster.kubeconfig, HOME: cluster.runDir };
+      const { stdout } = await run(process.execPath, [CLI, 'restore', ...args, '--namespace=team'], { env });
+      return stdout;
+    };
+
+    it('into an empty database has all rows, and one into a database with rows loads nothing', async () => {
+      await apply(record('copy', { keep: 2 }, { minScale: 0, maxScale: 0 }));
+      await says('copy', 'DatabaseReady', 'True', 'Answering');
+      await eventually(() => kubectl('get', 'cronjob', 'copy---backup'), READY_MS);
+      const { name } = await reported();
+      expect(await plugin('copy', '--from', 'shop')).toContain(`Loaded: {"name":"${name}"`);
+      const sum = 'select count(*), sum(n), md5(string_agg(word, $$,$$ order by n)) from kept';
+      expect(await sql(sum, 'copy')).toBe(await sql(sum));
+
+      await sql('update kept set n = 0', 'copy');
+      const changed = await sql(sum, 'copy');
+      await expect(plugin('copy', '--from', 'shop')).rejects.toThrow(/Nothing was loaded\. The database is not empty/);
+      await expect(plugin('shop')).rejects.toThrow(/The database is not empty/);
+      expect(await sql(sum, 'copy')).toBe(changed);
+    }, 600_000);
+
+    it('of a backup that is not there, or was damaged, loads nothing', async () => {
+      await sql('drop table kept', 'copy');
+      await expect(plugin('copy', '--from', 'shop', '--backup', '20260101T000000Z-00000000')).rejects.toThrow(
+        /There is no backup 20260101T000000Z-00000000\. There are /,
+      );
+      await expect(plugin('copy', '--from', 'other')).rejects.toThrow(/There is no complete backup\. There is none/);
+      const [dump = ''] = (await store.keys()).filter((key) => key.endsWith('/dump')).toReversed();
+      const whole = await readFile(store.fileOf(dump));
+      await writeFile(store.fileOf(dump), Buffer.from(whole).fill(0, whole.length - 10));
+      await expect(plugin('copy', '--from', 'shop')).rejects.toThrow(/is damaged/);
+      await writeFile(store.fileOf(dump), whole);
+      expect(await sql('select count(*) from pg_tables where schemaname = $$public$$', 'copy')).toBe('0');
+      await kubectl('delete', 'appd', 'copy', '--timeout=180s');
+    }, 600_000);
+  });
+
+  it('a wrong key is told with the words of the store, and a right one ends it', async () => {
+    await putCredentials('wrong');
+    const { name } = await reported();
+    const before = await store.keys();
+    await backUp('refused');
+    const message = await says('shop', 'BackupReady', 'False', 'BackupFailing');
+    expect(message).toMatch(/Container davit-upload exited .*The store refused .*\(403/);
+    expect([(await reported()).name, await store.keys()]).toEqual([name, before]);
+    await putCredentials(store.credentials.secretAccessKey);
+    await backUp('again');
+    await nextBackup(name);
+    await says('shop', 'BackupReady', 'True', 'BackedUp');
+  }, 400_000);
+
+  it('another deployment of the name leaves the backups of the first alone', async () => {
+    const before = await store.keys();
+    await kubectl('delete', 'appd', 'shop', '--timeout=180s');
+    expect(await store.keys()).toEqual(before);
+    await apply(record('shop', { keep: 1 }));
+    await says('shop', 'Ready', 'True', 'Serving');
+    expect(await reported()).toEqual({});
+    await backUp('another-life');
+    await nextBackup(undefined);
+    expect(await store.keys()).toEqual(expect.arrayContaining(before));
+    expect(await store.keys()).toHaveLength(before.length + 2);
+  }, 600_000);
+});

@@ -1,0 +1,347 @@
+// Backups of the own PostgreSQL: one CronJob, and what the status claims of its runs.
+
+import { describe, expect, it } from 'vitest';
+import type { Pod } from '../../../src/deployments/assess/observed.ts';
+import { CRON_JOBS, JOBS, NETWORK_POLICIES, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
+import type { DatabaseBackup, DatabaseBackupStatus } from '../../../src/schema/database.ts';
+import { Settings } from '../../../src/schema/settings.ts';
+import { KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, edit, record, says } from '../../kit/memory/record.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { aConverged, converge, takeDown } from './harness.ts';
+
+const SETTINGS = Settings.parse({
+  backups: {
+    store: { endpoint: 'https://s3.example', bucket: 'backups', ca: '$(CA)' },
+    image: 'registry.example/davit:1',
+  },
+});
+const NAME = 'shop---backup';
+const withBackup = (backup: DatabaseBackup = {}): object => ({ sourceConfig: { database: { backup } } });
+
+interface CronJob extends KubeObject {
+  readonly spec: {
+    readonly schedule: string;
+    readonly timeZone?: string;
+    readonly jobTemplate: {
+      readonly metadata: { readonly labels: Record<string, string> };
+      readonly spec: {
+        readonly activeDeadlineSeconds: number;
+        readonly template: {
+          readonly spec: {
+            readonly initContainers: readonly { readonly image: string; readonly env: readonly object[] }[];
+            readonly containers: readonly { readonly image: string; readonly args: readonly string[] }[];
+            readonly volumes: readonly object[];
+          };
+        };
+      };
+    };
+  };
+}
+const cronJobs = (kube: FakeKube): CronJob[] => kube.objects<CronJob>(CRON_JOBS);
+const reported = (kube: FakeKube): DatabaseBackupStatus | undefined => record(kube).status?.databaseBackup;
+const message = (kube: FakeKube): string => conditionIn(kube, 'BackupReady')?.message ?? '';
+
+function putCredentials(kube: FakeKube): void {
+  kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'davit-backup-store', namespace: 'team' },
+  });
+}
+
+async function backedUp(backup: DatabaseBackup = {}): Promise<MemoryController> {
+  const kube = aServer();
+  putCredentials(kube);
+  return aConverged(withBackup(backup), kube, SETTINGS);
+}
+
+/** Deleted by somebody. */
+async function gone(kube: FakeKube, resource: Resource, name: string): Promise<void> {
+  const found = kube.objects(resource).find(({ metadata }) => metadata.name === name);
+  await kube.remove(resource, { namespace: 'team', name }, { uid: found?.metadata.uid ?? '' });
+}
+
+interface Run {
+  readonly name: string;
+  /** When it failed; absent for one that did not. */
+  readonly failedAt?: string;
+  readonly phase?: string;
+  readonly exitCode?: number;
+  /** What its last container says. */
+  readonly words: string;
+  readonly uid?: string;
+}
+
+/** A run of the CronJob: its Job, and the pod of it. */
+function putRun(kube: FakeKube, { name, failedAt, phase, exitCode = 0, words, uid }: Run): void {
+  const [cronJob] = cronJobs(kube);
+  const labels = {
+    ...cronJob?.spec.jobTemplate.metadata.labels,
+    ...(uid !== undefined && { 'davit.dev/deployment-uid': uid }),
+  };
+  const job = {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name, namespace: 'team', uid: `job-${name}`, labels },
+    ...(failedAt !== undefined && {
+      status: {
+        conditions: [
+          { type: 'Failed', status: 'True', lastTransitionTime: failedAt, message: 'Job has reached its limit' },
+        ],
+      },
+    }),
+  };
+  kube.seed(JOBS, job as KubeObject);
+  const owner = { apiVersion: 'batch/v1', kind: 'Job', name, uid: `job-${name}`, controller: true };
+  kube.seed(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `${name}-x`, namespace: 'team', labels, ownerReferences: [owner] },
+    status: {
+      phase: phase ?? (failedAt === undefined ? 'Succeeded' : 'Failed'),
+      containerStatuses: [
+        {
+          name: 'davit-upload',
+          state: { terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: words } },
+        },
+      ],
+    },
+  } as Pod);
+}
+
+const sent = (day: string, sizeBytes = 5_000_000): string =>
+  JSON.stringify({ name: `202602${day}T020000Z-0000000a`, takenAt: `2026-02-${day}T02:00:00Z`, sizeBytes });
+
+describe('a record that asks for backups', () => {
+  it('has a CronJob, in whose pods only one container has the password and only the other the credentials', async () => {
+    const { kube, ...controller } = await backedUp();
+    const [job, ...more] = cronJobs(kube);
+    expect(more).toEqual([]);
+    expect(job?.metadata).toMatchObject({ name: NAME, labels: { 'davit.dev/component': 'backup' } });
+    expect(job?.spec).toMatchObject({
+      schedule: expect.stringMatching(/^\d+ [0-5] \* \* \*$/) as string,
+      concurrencyPolicy: 'Forbid',
+      jobTemplate: { spec: { backoffLimit: 0, activeDeadlineSeconds: 21_600 } },
+    });
+    const pod = job?.spec.jobTemplate.spec.template.spec;
+    const [dump] = pod?.initContainers ?? [];
+    const [upload] = pod?.containers ?? [];
+    expect(dump?.image).toBe('docker.io/library/postgres:17');
+    expect(JSON.stringify(dump?.env)).toContain('"secretKeyRef":{"name":"shop--postgres"');
+    expect(JSON.stringify(dump)).not.toContain('"store"');
+    expect(upload?.image).toBe('registry.example/davit:1');
+    expect(JSON.stringify(upload)).not.toContain('shop--postgres');
+    const uid = record(kube).metadata.uid ?? '';
+    expect(upload?.args).toEqual(
+      expect.arrayContaining(['--namespace=team', '--deployment=shop', `--uid=${uid}`, '--keep=7']),
+    );
+    // The kubelet makes one $ of it.
+    expect(upload?.args.find((one) => one.startsWith('--store='))).toContain('"ca":"$$(CA)"');
+    const policies = JSON.stringify(kube.objects(NETWORK_POLICIES));
+    expect(policies).toContain('"backup"');
+    expect([says(kube, 'BackupReady'), says(kube, 'Ready')]).toEqual(['Unknown BackupPending', 'True Serving']);
+    await converge({ kube, ...controller });
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it('changes its schedule without a revision, and ends them', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    await edit(kube, { spec: withBackup({ schedule: '0 3 * * *', timeZone: 'Europe/Berlin', keep: 3 }) });
+    await converge(controller);
+    expect(cronJobs(kube)[0]?.spec).toMatchObject({ schedule: '0 3 * * *', timeZone: 'Europe/Berlin' });
+    expect(JSON.stringify(cronJobs(kube))).toContain('--keep=3');
+    expect(kube.objects(APP_REVISIONS)).toHaveLength(1);
+    for (const backup of [{ enabled: false }, { enabled: true }, null]) {
+      // oxlint-disable-next-line no-await-in-loop -- one change after the other
+      await edit(kube, { spec: { sourceConfig: { database: { backup } } } });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await converge(controller);
+      const isOn = backup?.enabled === true;
+      expect([cronJobs(kube).length, conditionIn(kube, 'BackupReady') !== undefined]).toEqual([isOn ? 1 : 0, isOn]);
+      expect(JSON.stringify(kube.objects(NETWORK_POLICIES)).includes('"backup"')).toBe(isOn);
+    }
+  });
+
+  it('has them beside its tasks, and neither removes the other', async () => {
+    const kube = aServer();
+    putCredentials(kube);
+    const tasks = [{ name: 'backup', schedule: '@hourly', command: ['x'] }];
+    const controller = await aConverged({ sourceConfig: { tasks, database: { backup: {} } } }, kube, SETTINGS);
+    expect(cronJobs(kube).map(({ metadata }) => metadata.name)).toEqual([NAME, 'shop--backup']);
+    await edit(kube, { spec: { sourceConfig: { tasks: null }, revisionSerial: 2 } });
+    await converge(controller);
+    expect(cronJobs(kube).map(({ metadata }) => metadata.name)).toEqual([NAME]);
+  });
+
+  it('takes CronJob and runs with it when it is deleted', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, { name: 'run-1', words: sent('02') });
+    await gone(kube, APP_DEPLOYMENTS, 'shop');
+    await takeDown(controller);
+    expect([kube.objects(APP_DEPLOYMENTS), cronJobs(kube)]).toEqual([[], []]);
+  });
+});
+
+describe('the status claims', () => {
+  it('a backup when the pod that sent it says so, and keeps it when pod and Job are gone', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, { name: 'run-1', words: sent('02') });
+    await converge(controller);
+    const expected = { name: '20260202T020000Z-0000000a', lastSuccessAt: '2026-02-02T02:00:00Z', sizeBytes: 5_000_000 };
+    expect(reported(kube)).toEqual(expected);
+    expect([says(kube, 'BackupReady'), message(kube)]).toEqual([
+      'True BackedUp',
+      'The last backup, 20260202T020000Z-0000000a, has the state of 2026-02-02T02:00:00Z and 5 MiB.',
+    ]);
+    await gone(kube, PODS, 'run-1-x');
+    await gone(kube, JOBS, 'run-1');
+    await converge(controller);
+    expect(reported(kube)).toEqual(expected);
+  });
+
+  it.each([
+    ['of a pod that failed', { exitCode: 1, words: sent('02') }],
+    ['of a pod of another life', { uid: 'other', words: sent('02') }],
+    ['without its own words', { words: '' }],
+    ['with other words', { words: '{"name": 1, "takenAt": "2026-02-02T02:00:00Z", "sizeBytes": 1}' }],
+    ['with a time that is none', { words: '{"name": "a", "takenAt": "yesterday", "sizeBytes": 1}' }],
+    ['null', { words: 'null' }],
+  ])('none %s', async (_what, run) => {
+    const controller = await backedUp();
+    putRun(controller.kube, { name: 'run-1', ...run });
+    await converge(controller);
+    expect(reported(controller.kube)).toBeUndefined();
+    expect(says(controller.kube, 'BackupReady')).toBe('Unknown BackupPending');
+  });
+
+  it('a failure with its last words and the backup before it, and forgets it after a success', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, { name: 'run-1', words: sent('02') });
+    await converge(controller);
+    putRun(kube, { name: 'run-2', failedAt: '2026-02-03T02:01:00Z', exitCode: 1, words: 'The store is full.' });
+    await converge(controller);
+    expect(says(kube, 'BackupReady')).toBe('False BackupFailing');
+    expect(message(kube)).toBe(
+      'The last run failed at 2026-02-03T02:01:00Z. Container davit-upload exited (Error, exit code 1): The store is full. The last backup is 20260202T020000Z-0000000a. To try again: kubectl create job --from=cronjob/shop---backup shop---backup-again -n team.',
+    );
+    expect(says(kube, 'Ready')).toBe('True Serving');
+    await gone(kube, PODS, 'run-2-x');
+    await converge(controller);
+    expect(message(kube)).toContain('The store is full');
+    putRun(kube, { name: 'run-3', words: sent('04') });
+    await converge(controller);
+    expect([says(kube, 'BackupReady'), reported(kube)?.name]).toEqual(['True BackedUp', '20260204T020000Z-0000000a']);
+    expect(controller.writes()).toEqual([]);
+  });
+
+  it('no failure before the words of its pod are there', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, { name: 'run-1', failedAt: '2026-02-03T02:01:00Z', phase: 'Running', exitCode: 1, words: 'late' });
+    await converge(controller);
+    expect(reported(kube)).toBeUndefined();
+    await kube.mergePatch(
+      PODS,
+      { namespace: 'team', name: 'run-1-x' },
+      { status: { phase: 'Failed' } },
+      { fieldManager: 'kubelet', subresource: 'status' },
+    );
+    await converge(controller);
+    expect(reported(kube)?.lastFailure).toContain('late');
+  });
+
+  it('an older backup is too old, of which no watch informs', async () => {
+    const controller = await backedUp({ staleAfterHours: 24 });
+    const { kube, clock } = controller;
+    putRun(kube, { name: 'run-1', words: sent('02') });
+    await converge(controller);
+    const { requeueAfterMs = 0 } = await controller.reconcile();
+    clock.ms += requeueAfterMs;
+    await converge(controller);
+    expect(says(kube, 'BackupReady')).toBe('False BackupStale');
+    expect(message(kube)).toContain('is of 2026-02-02T02:00:00Z');
+  });
+
+  it('the same where there never was one', async () => {
+    const controller = await backedUp({ staleAfterHours: 24 });
+    const { kube, clock } = controller;
+    clock.ms += 24 * 3_600_000;
+    await converge(controller);
+    await converge(controller);
+    expect([says(kube, 'BackupReady'), message(kube)]).toEqual([
+      'False BackupStale',
+      'No backup has been made. That is longer ago than stale_after_hours. Check the schedule and its CronJob.',
+    ]);
+    clock.ms += 1000;
+    await converge(controller);
+    expect(controller.writes()).toEqual([]);
+  });
+});
+
+describe('says what is missing', () => {
+  it('without a store', async () => {
+    const { kube } = await aConverged(withBackup());
+    expect([says(kube, 'BackupReady'), cronJobs(kube)]).toEqual(['False BackupStoreMissing', []]);
+    expect(says(kube, 'Ready')).toBe('True Serving');
+  });
+
+  it('without credentials, and goes on when they come', async () => {
+    const controller = await aConverged(withBackup(), aServer(), SETTINGS);
+    const { kube } = controller;
+    expect(says(kube, 'BackupReady')).toBe('False BackupCredentialsMissing');
+    expect(message(kube)).toContain('Secret davit-backup-store is missing in namespace team');
+    const woken = controller.wake();
+    await woken.take();
+    putCredentials(kube);
+    expect(await woken.take()).toContain(KEY);
+    woken.stop();
+    await converge(controller);
+    expect(says(kube, 'BackupReady')).toBe('Unknown BackupPending');
+  });
+
+  it('of a database that is not its own', async () => {
+    const kube = aServer();
+    putCredentials(kube);
+    const runtime = { database: 'none' as const };
+    await aConverged({ sourceConfig: { runtime, database: { backup: {} } } }, kube, SETTINGS);
+    expect([says(kube, 'BackupReady'), cronJobs(kube)]).toEqual(['False BackupNotPossible', []]);
+  });
+
+  it('of a pod that cannot begin', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    const [cronJob] = cronJobs(kube);
+    const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'run-1', uid: 'j', controller: true };
+    kube.seed(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: 'run-1-x',
+        namespace: 'team',
+        labels: { ...cronJob?.spec.jobTemplate.metadata.labels },
+        ownerReferences: [owner],
+      },
+      status: {
+        phase: 'Pending',
+        containerStatuses: [
+          {
+            name: 'davit-upload',
+            image: 'registry.example/davit:1',
+            state: { waiting: { reason: 'ImagePullBackOff', message: 'no' } },
+          },
+        ],
+      },
+    } as Pod);
+    await converge(controller);
+    expect(says(kube, 'BackupReady')).toBe('False BackupFailing');
+    expect(message(kube)).toMatch(/^A backup cannot begin\. Image registry\.example\/davit:1/);
+  });
+});
