@@ -38,6 +38,8 @@ const NORMAL: readonly Reason[] = [
   'AddressPending',
   'VolumeResizing',
   'Resizing',
+  'BackedUp',
+  'BackupPending',
 ];
 
 function statusOf(reason: Reason, stalled = false): AppDeploymentStatus {
