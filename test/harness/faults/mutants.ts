@@ -176,7 +176,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'migrated',
   ),
   'tasks follow the newest revision': bug(
-    'src/deployments/apply-tasks.ts',
+    'src/deployments/apply-cron-jobs.ts',
     'const active = activeRevision(observed.revisions);',
     'const active = observed.revisions[0];',
     'tasks',
