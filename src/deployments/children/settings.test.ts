@@ -40,9 +40,16 @@ const TEXTS = [
   'other.example/prefix',
   'other.example/',
   '1001:1001',
+  'openid other',
 ];
 /** Settings that are taken only together with others. */
+const SIGN_IN = {
+  http: { publicUrl: 'https://davit.example', oidc: { issuer: 'https://id.example', clientId: 'page' } },
+};
 const TOGETHER: Readonly<Record<string, object>> = {
+  ...Object.fromEntries(
+    ['issuer', 'clientId', 'scopes', 'name', 'origins'].map((field) => [`http.oidc.${field}`, SIGN_IN]),
+  ),
   'address.kind': { address: { gateway: { name: 'g', namespace: 'infra' } } },
   ...Object.fromEntries(
     ['bucket', 'prefix', 'region', 'pathStyle', 'insecure', 'ca', 'credentialsSecret'].map((name) => [
