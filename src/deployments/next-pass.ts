@@ -2,6 +2,7 @@
 
 import type { Observed } from './assess/observed.ts';
 import { untilExhaustedMs } from './assess/patience.ts';
+import { untilLongHeldMs } from './assess/pod-inits.ts';
 import { recheckAfterMs } from './assess/pod-startup.ts';
 import { retryAfterMs } from './assess/retry.ts';
 import { untilOverdueMs } from './assess/terminating-pods.ts';
@@ -20,6 +21,7 @@ export function waitsOf(
   return [
     retryAfterMs(record, [...refusals, ...(before.unread ?? [])], now()),
     recheckAfterMs(pods, now()),
+    untilLongHeldMs(pods, now()),
     untilExhaustedMs(record, settings, now()),
     untilStuckMs(after, now()),
     untilGivenUpMs(after, now()),

@@ -6,8 +6,16 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
 import type { Preconditions } from './assess/assessment.ts';
-import { type ActionFailure, type Observed, type ObservedSecrets, refTo, type SecretsRead } from './assess/observed.ts';
+import {
+  type ActionFailure,
+  type Observed,
+  type ObservedSecrets,
+  type Pod,
+  refTo,
+  type SecretsRead,
+} from './assess/observed.ts';
 import { patienceOf } from './assess/patience.ts';
+import { withLongHeld } from './assess/pod-inits.ts';
 import { withJustStarted } from './assess/pod-startup.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
 import { backupMeans } from './children/database/backup.ts';
@@ -101,8 +109,13 @@ export async function observeForReport(
 ): Promise<Observed> {
   const { target, settings, now } = options;
   const after = atScaleInForce({ ...before, ...observeCaches(record, options) }, preconditions);
-  const pods = await podEvents.addTo(withJustStarted(withOverdue(after.pods, now()), now()), target.client, log);
+  const pods = await podEvents.addTo(withMarks(after.pods, now()), target.client, log);
   return { ...after, pods, patience: patienceOf(record, settings, now()) };
+}
+
+/** What only the time says of pods. */
+function withMarks(pods: readonly Pod[], now: Date): readonly Pod[] {
+  return withLongHeld(withJustStarted(withOverdue(pods, now), now), now);
 }
 
 async function observeSecrets(

@@ -384,6 +384,111 @@ describe('statusOf', () => {
     expect(latestStatus(newer, inputsOf(observed, newer).assessment.rollout, NOW).state).toBe('DEPLOY_FAILED');
   });
 
+  it.each([
+    ['Failed', 'BuildFailed', 'Line 6 of the Dockerfile failed.'],
+    ['Building', 'Building', 'Line 2 of 7.'],
+  ] as const)('a build that is %s does not hide why what should serve is down', (phase, reason, message) => {
+    const second = aRevision(record, undefined, 2);
+    const { image: _image, ...resolved } = second.spec.resolved;
+    const unbuilt: AppRevision = {
+      ...second,
+      spec: { ...second.spec, resolved },
+      status: { build: { phase, message } },
+    };
+    const full = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota: pods' };
+    const server = (ready: number): Workload =>
+      aWorkload('server', deployed, { ready, total: ready, conditions: [full] });
+    const see = (ready: number): ReturnType<typeof statusOf> =>
+      judge(anObserved(record, { revisions: [unbuilt, deployed], children: [...stores, server(ready)] }), unbuilt);
+
+    const down = see(0);
+    expect(down.state).toBe('UNKNOWN');
+    expect(summary(down)).toMatchObject({ Ready: `False ${reason}`, Available: 'False PodsRefused' });
+    for (const type of ['Available', 'WorkloadsReady']) {
+      expect(conditionOf(down.conditions, type)).toMatchObject({
+        reason: 'PodsRefused',
+        message: expect.stringContaining(
+          `Revision ${deployed.spec.id}, which should serve: The API server rejects the pods: exceeded quota: pods.`,
+        ) as string,
+      });
+    }
+    const ready = conditionOf(down.conditions, 'Ready')?.message;
+    expect(ready).toContain(message);
+    expect(ready).toContain('Nothing serves meanwhile.');
+    expect(ready).toContain('exceeded quota: pods');
+
+    const up = see(1);
+    expect([up.state, conditionOf(up.conditions, 'WorkloadsReady')?.reason]).toEqual(['READY', reason]);
+    expect(conditionOf(up.conditions, 'Ready')?.message).toBe(message);
+  });
+
+  it('a volume that is being deleted under a PostgreSQL that answers takes nothing from what serves', () => {
+    const store = aStore('postgres');
+    const metadata = { ...store.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    const claim = { ...store, kind: 'PersistentVolumeClaim', metadata };
+    const see = (ready: number): ReturnType<typeof statusOf> =>
+      judge(
+        anObserved(record, {
+          revisions: [deployed],
+          children: [aStore('postgres', ready), aStore('redis'), claim, aWorkload('server', deployed)],
+        }),
+        deployed,
+      );
+    const stalled = { Ready: 'False VolumeTerminating', Stalled: 'True VolumeTerminating' };
+    expect({ state: see(1).state, ...summary(see(1)) }).toMatchObject({
+      state: 'READY',
+      ...stalled,
+      Available: 'True Serving',
+    });
+    expect(conditionOf(see(1).conditions, 'DatabaseReady')?.status).toBe('False');
+    expect({ state: see(0).state, ...summary(see(0)) }).toMatchObject({
+      state: 'AWAITING_DATABASE',
+      ...stalled,
+      Available: 'False VolumeTerminating',
+    });
+  });
+
+  it.each(['own', 'external'])(
+    'a new pod that waits for an %s PostgreSQL in vain takes nothing from what serves',
+    (whose) => {
+      const secretReferences = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'db', secretKey: 'uri' }];
+      const theirs = aRecord(whose === 'own' ? {} : { secretReferences });
+      const [older, newer] = [aRevision(theirs, 'DEPLOYED'), aRevision(theirs, undefined, 2)];
+      const init = [{ name: 'wait-for-database', state: { running: { startedAt: '2026-02-02T02:00:00Z' } } }];
+      const late: Pod = { ...aPod('server', newer, { init }), longHeld: true };
+      const see = (ready: number, conditions: Workload['status'] = {}): ReturnType<typeof statusOf> => {
+        const server = aWorkload('server', newer, { ready, updated: 1, total: 1 + ready });
+        const rolled: Workload = { ...server, status: { ...server.status, ...conditions } };
+        const children = [...(whose === 'own' ? [aStore('postgres')] : []), aStore('redis'), rolled];
+        const secretKeys = { db: ['uri'] };
+        return judge(anObserved(theirs, { revisions: [newer, older], children, pods: [late], secretKeys }), newer);
+      };
+      const serving = see(1);
+      expect({ state: serving.state, ...summary(serving) }).toMatchObject({
+        state: 'READY',
+        Ready: 'False NotAnswering',
+        Available: 'True Serving',
+        Reconciling: 'True NotAnswering',
+      });
+      const said = conditionOf(serving.conditions, 'DatabaseReady');
+      expect(said).toMatchObject({ status: 'False', reason: 'NotAnswering' });
+      expect(said?.message).toContain('kubectl logs shop-server-0 -c wait-for-database -n team');
+      for (const type of ['Ready', 'WorkloadsReady'])
+        expect(conditionOf(serving.conditions, type)?.message).toContain(said?.message);
+      expect(see(0).state).toBe('AWAITING_DATABASE');
+
+      const over = see(1, { conditions: [DEADLINE] });
+      expect({ state: over.state, ...summary(over) }).toMatchObject({
+        state: 'READY',
+        Stalled: 'True ProgressDeadlineExceeded',
+        Available: 'True Serving',
+      });
+      const words = conditionOf(over.conditions, 'Ready')?.message;
+      expect(words).toContain(said?.message);
+      expect(words).not.toContain('container server');
+    },
+  );
+
   it('an address that was refused holds Ready back, not Available; one that is pending holds back neither', () => {
     const observed = anObserved(record, {
       revisions: [deployed],

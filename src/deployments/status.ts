@@ -146,7 +146,7 @@ function stateOf({ observed, latest, assessment }: StatusInputs, active: AppRevi
       : asksForNothing(observed.record.spec),
     isElsewhere: !runsHere(observed.record),
     isRefused: !latest && policy.is !== 'pass',
-    storesAnswer: database.is === 'pass' && redis.is === 'pass',
+    storesAnswer: [database, redis].every(({ is, serving }) => is === 'pass' || serving === true),
     isServing: active !== undefined && isServing(observed),
   });
 }
@@ -167,13 +167,16 @@ const ENTRIES = [
 
 function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | undefined): ConditionInput[] {
   const { assessment } = inputs;
+  const said = { ...assessment, workloads: assessment.down ?? assessment.workloads };
   const ready = readyEntry(inputs);
   const done = ready.is === 'pass';
   const waits = ready.is === 'stalled';
   const available =
     state === 'READY'
       ? pass('Serving', `Revision ${active?.spec.id ?? ''} is serving.`)
-      : (firstProblem(done || inputs.observed.namespaceTerminating ? [] : inTheWay(inputs)) ?? ready);
+      : (firstProblem(
+          done || inputs.observed.namespaceTerminating ? [] : [...whatIsDown(inputs), ...inTheWay(inputs)],
+        ) ?? ready);
   return [
     condition('Ready', ready),
     condition('Available', available, state === 'READY' ? 'True' : 'False'),
@@ -184,7 +187,7 @@ function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | 
       ? condition('Stalled', ready, 'True')
       : { type: 'Stalled', status: 'False', reason: 'Settled', message: 'Davit continues automatically.' },
     ...ENTRIES.flatMap(([type, name]) => {
-      const entry = assessment[name];
+      const entry = said[name];
       return entry === undefined ? [] : [condition(type, entry)];
     }),
   ];
@@ -198,6 +201,11 @@ function condition(
   status: ConditionInput['status'] = STATUS[is],
 ): ConditionInput {
   return { type, status, reason, message };
+}
+
+/** The causes for which what should serve does not, before those that keep the latest revision from its rollout. */
+function whatIsDown({ assessment: { database, redis, down } }: StatusInputs): readonly Entry[] {
+  return down ? [database, redis, down] : [];
 }
 
 /** Where nothing serves yet, what fails, and how far a build is, comes before a store that goes on starting. */
@@ -226,22 +234,36 @@ export function readyEntry(inputs: StatusInputs): Entry {
   if (observed.namespaceTerminating)
     return fail('Deleting', `Namespace ${record.metadata.namespace} is being deleted, and the deployment with it.`);
   return (
-    firstProblem([
-      policy,
-      paused === undefined ? undefined : stalled('Paused', paused),
-      runsHere(record) ? undefined : ELSEWHERE,
-      failure && entryOf(failure),
-      latest ? undefined : stalled('WaitingForImage', WAITING_FOR_IMAGE),
-      references,
-      ...(runsNothing ? [] : [onlyStalled(database), onlyStalled(redis)]),
-      onlyStalled(workloads),
-      ...(runsNothing ? [workloads] : [...inTheWay(inputs), unfinished(database), unfinished(redis)]),
-      onlyStalled(address),
-    ]) ??
+    withDown(
+      inputs,
+      firstProblem([
+        policy,
+        paused === undefined ? undefined : stalled('Paused', paused),
+        runsHere(record) ? undefined : ELSEWHERE,
+        failure && entryOf(failure),
+        latest ? undefined : stalled('WaitingForImage', WAITING_FOR_IMAGE),
+        references,
+        ...(runsNothing ? [] : [onlyStalled(database), onlyStalled(redis)]),
+        onlyStalled(workloads),
+        ...(runsNothing ? [workloads] : [...inTheWay(inputs), unfinished(database), unfinished(redis)]),
+        onlyStalled(address),
+      ]),
+    ) ??
     (runsNothing
       ? pass('ScaledToZero', 'Scaled to zero.')
       : pass('Serving', 'The latest revision is deployed and serving.'))
   );
+}
+
+/** Also why nothing serves, where that has another cause. */
+function withDown(
+  { assessment: { database, redis, down } }: StatusInputs,
+  entry: Entry | undefined,
+): Entry | undefined {
+  const isOfStore = entry === database || entry === redis;
+  return entry && down && !isOfStore
+    ? { ...entry, message: `${entry.message} Nothing serves meanwhile. ${down.message}` }
+    : entry;
 }
 
 const ELSEWHERE = stalled('ListenerSilent', "A listener's cluster is to run this record; this Davit leaves it alone.");

@@ -3,12 +3,12 @@
 
 export const CONDITION_TYPES = {
   Ready: 'The latest revision is deployed and serving at this generation, or the record is scaled to zero.',
-  Available: 'Database and Redis answer and the active revision is serving: the API says READY.',
+  Available: 'The active revision is serving, and no store is known to fail what serves: the API says READY.',
   Reconciling: 'The controller is applying the record to the cluster.',
   Stalled: 'Nothing changes until a person acts.',
   DatabaseReady:
-    'The own or external PostgreSQL answers. While an earlier revision serves with an own PostgreSQL that the latest one does without, it is that one.',
-  RedisReady: 'The own or external Redis answers; of an earlier revision that serves as for DatabaseReady.',
+    'The own PostgreSQL answers, and no new pod waits for it in vain; an external one answered the last pod that asked. While an earlier revision serves with an own PostgreSQL that the latest one does without, it is that one.',
+  RedisReady: 'The same of Redis.',
   WorkloadsReady: 'Every pod of every part runs the latest revision and is ready.',
   AutoscalingReady: 'Every autoscaler has its metrics, or the number of pods is fixed. Ready does not depend on it.',
   TasksReady:
@@ -158,7 +158,11 @@ export const REASONS = {
       "The listener's cluster has work of another hub, or of a later state of this hub than the one it was restored to.",
     todo: 'Follow docs/listeners.md, "A restored hub".',
   },
-  Answering: { meaning: 'The database or Redis answers.', todo: 'Nothing.' },
+  Answering: {
+    meaning:
+      'The own database or Redis answers. An external one answered when the pod in the message started: Davit does not connect to it, so later failures show only when a pod starts.',
+    todo: 'Nothing.',
+  },
   NotObserved: { meaning: 'Nothing has been observed yet.', todo: 'Wait a moment.' },
   NotNeeded: { meaning: 'Not needed while nothing runs, or never (database or redis: none).', todo: 'Nothing.' },
   Starting: {
@@ -175,8 +179,9 @@ export const REASONS = {
     todo: 'Free room on the node, or ask for less. If another node has room, run the command in the message. Otherwise the pod is resized as soon as there is room.',
   },
   NotAnswering: {
-    meaning: 'The database or Redis no longer answers, or an external one does not answer.',
-    todo: 'Check its pod, or the address and password of the external one.',
+    meaning:
+      'The own database or Redis no longer answers, or a pod that started later than all others waits for it, or for an external one, in vain. Pods that have connected may serve nevertheless.',
+    todo: 'Check its pod, or the address, password and network of the external one. The log of the init container that waits has the cause.',
   },
   ImagePullFailed: {
     meaning: 'An image cannot be pulled. The message has the cause as the node reports it.',
@@ -329,7 +334,7 @@ export const REASONS = {
     todo: 'Restore it from a backup, or follow the message to start with an empty database.',
   },
   VolumeTerminating: {
-    meaning: 'The PostgreSQL volume is being deleted. Its data is lost when the pod stops.',
+    meaning: 'The PostgreSQL volume is being deleted. PostgreSQL answers until its pod stops; then its data is lost.',
     todo: 'Back up the data before the pod restarts.',
   },
   VolumeLost: {

@@ -14,7 +14,7 @@ import { checkPolicy } from './policy.ts';
 import { checkReferences } from './references.ts';
 import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
-import { checkUnstarted, checkWorkloads, revisionOfStore } from './workloads.ts';
+import { checkHeld, checkUnstarted, checkWorkloads, isServing, revisionOfStore } from './workloads.ts';
 
 /** What is judged before anything is done: the record, and what it names. */
 export interface Preconditions {
@@ -30,6 +30,8 @@ export interface Assessment extends Preconditions {
   readonly database: Entry;
   readonly redis: Entry;
   readonly workloads: Entry;
+  /** Why nothing serves, if that does not come of the latest revision: the one that should serve is down. */
+  readonly down?: Entry;
   /** The workloads, and the record's own stores in their newest template. */
   readonly rollout: Entry;
   readonly autoscaling: Entry;
@@ -76,15 +78,17 @@ export function assess(
     const revision = revisionOfStore(part, observed, latest);
     if (revision === latest) return awaited[part];
     const entry = storeOf(part, revision);
-    return entry.is === 'stalled' ? fail(entry.reason, entry.message) : entry;
+    return entry.is === 'stalled' ? { ...entry, is: 'fail' } : entry;
   };
   const [database, redis] = [serving('postgres'), serving('redis')];
   const rollout = rolloutOf(latest, { workloads, database, redis }, failures);
+  const held = isServing(observed) ? undefined : checkHeld(observed, latest, [database, redis], failures);
   return {
     ...preconditions,
     database,
     redis,
     workloads,
+    ...(held && held.is !== 'pass' && { down: held }),
     rollout: checkUnmigrated(observed, latest) ?? checkUnstarted(observed, latest, rollout) ?? rollout,
     autoscaling: checkAutoscaling(observed, latest),
     honored: checkHonored(observed, latest, foreign),

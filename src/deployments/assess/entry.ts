@@ -10,6 +10,8 @@ export interface Entry {
   readonly message: string;
   /** It stays so for the revision, whatever its pods do: only a newer revision mends it. */
   readonly final?: true;
+  /** Of a store: the pods that serve are not known to miss it. */
+  readonly serving?: true;
 }
 
 export function pass(reason: Reason, message: string): Entry {

@@ -22,6 +22,7 @@ import {
   workloadOf,
 } from './observed.ts';
 import { isUnended, podFailure, podsOf } from './pod-failures.ts';
+import { longHeldWords } from './pod-inits.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
 
 /** The used part of batch/v1 Job. */
@@ -154,11 +155,11 @@ export function checkMigration(
     failureOfKind('Job', failures);
   if (refused) return entryOf(refused);
   if (migration.is === 'running') {
-    const trouble = withMissingStores(
-      podFailure(podsOf(observed, MIGRATION, revision.spec.id)),
-      revision.spec.requested,
-    );
+    const pods = podsOf(observed, MIGRATION, revision.spec.id);
+    const trouble = withMissingStores(podFailure(pods), revision.spec.requested);
     if (trouble) return fail(trouble.reason, `The migration: ${trouble.message}`);
+    const held = longHeldWords(pods);
+    if (held !== undefined) return fail('Migrating', `The migration has not begun. ${held}`);
     return fail('Migrating', `The migration is running: ${follow(observed, revision)}.`);
   }
   return fail('Migrating', 'The migration runs before the rollout, as soon as PostgreSQL and Redis answer.');

@@ -85,6 +85,7 @@ export interface ContainerState {
     readonly signal?: number;
     readonly reason?: string;
     readonly message?: string;
+    readonly finishedAt?: string;
   };
 }
 
@@ -120,6 +121,8 @@ export interface PodContainer {
   readonly name: string;
   readonly image?: string;
   readonly resources?: Resources;
+  /** `Always` makes a sidecar of an init container. */
+  readonly restartPolicy?: string;
 }
 
 /** The used part of core/v1 Pod. */
@@ -130,6 +133,8 @@ export interface Pod extends KubeObject {
   readonly failedProbe?: string;
   /** Not part of the Pod: its own container began so recently that it may still start well (pod-startup.ts). */
   readonly justStarted?: boolean;
+  /** Not part of the Pod: one of its init containers has held it back for long (pod-inits.ts). */
+  readonly longHeld?: boolean;
   /** Not part of the Pod: it is past its termination time (terminating-pods.ts). */
   readonly overdue?: boolean;
   readonly spec?: {

@@ -203,12 +203,3 @@ function quote(words: string | undefined): string {
     .trim();
   return line.slice(-MAX_QUOTE).toWellFormed().replace(/\.$/, '');
 }
-
-/** True once an init container of this name has ended well in one of these pods. */
-export function hasPassed(pods: readonly Pod[], initContainer: string): boolean {
-  return pods.some((pod) =>
-    pod.status?.initContainerStatuses?.some(
-      (status) => status.name === initContainer && status.state?.terminated?.exitCode === 0,
-    ),
-  );
-}

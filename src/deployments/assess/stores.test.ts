@@ -137,6 +137,34 @@ describe("the record's own store", () => {
     const observed = anObserved(record, { children: [aStore('postgres'), claim] });
     expect(checkStore('postgres', observed, revision)).toMatchObject({ is: 'stalled', reason: 'VolumeTerminating' });
     expect(ownStoreAnswers('postgres', observed)).toBe(false);
+    expect(checkStore('postgres', observed, revision).serving).toBe(true);
+    const stopped = anObserved(record, { children: [aStore('postgres', 0), claim] });
+    expect(checkStore('postgres', stopped, revision).serving).toBeUndefined();
+  });
+
+  it.each([
+    { name: 'nothing serves', children: [], serving: undefined, says: /shows the cause\.$/ },
+    {
+      name: 'old pods serve',
+      children: [aWorkload('server', revision)],
+      serving: true,
+      says: /The pods that serve connected earlier\.$/,
+    },
+  ])('that runs and lets no new pod in does not count as answering: $name', ({ children, serving, says }) => {
+    const init = [{ name: 'wait-for-database', state: { running: {} } }];
+    const late = { ...aPod('server', revision, { init }), longHeld: true };
+    const observed = anObserved(record, { children: [aStore('postgres'), ...children], pods: [late] });
+    const entry = checkStore('postgres', observed, revision);
+    expect([entry.is, entry.reason, entry.serving]).toEqual(['fail', 'NotAnswering', serving]);
+    expect(entry.message).toContain(
+      'PostgreSQL runs, and pod shop-server-0 cannot connect to it. Check its password, users and network: kubectl logs shop-server-0 -c wait-for-database -n team shows',
+    );
+    expect(entry.message).toMatch(says);
+    expect(
+      checkStore('redis', anObserved(record, { children: [aStore('redis')], pods: [late] }), revision),
+    ).toMatchObject({
+      reason: 'Answering',
+    });
   });
 });
 
@@ -154,6 +182,23 @@ describe('an external store', () => {
   };
   const answered = said('DatabaseReady', 'True', 'Answering');
   const claim: KubeObject = { ...aStore('postgres'), kind: 'PersistentVolumeClaim' };
+  const since = (pod: Pod, startedAt: string): Pod => ({
+    ...pod,
+    longHeld: true,
+    status: {
+      ...pod.status,
+      initContainerStatuses: [{ name: 'wait-for-database', state: { running: { startedAt } } }],
+    },
+  });
+  const passedAt = (finishedAt: string): Pod => ({
+    ...passed,
+    metadata: { ...passed.metadata, name: 'shop-server-1' },
+    status: {
+      ...passed.status,
+      initContainerStatuses: [{ name: 'wait-for-database', state: { terminated: { exitCode: 0, finishedAt } } }],
+    },
+  });
+  const [EARLY, LATE] = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'];
   const see = (seen: Parameters<typeof anObserved>[1], before?: { status: AppDeploymentStatus }): Observed =>
     anObserved(aRecord({ secretReferences: external }, before), seen);
   it.each([
@@ -171,9 +216,33 @@ describe('an external store', () => {
       observed: see({ pods: [waiting], children: [aWorkload('server', of, { ready: 0 })] }, answered),
       want: 'fail NotAnswering',
     },
-  ])('$name: $want', ({ observed, want }) => {
-    const { is, reason } = checkStore('postgres', observed, of);
-    expect(`${is} ${reason}`).toBe(want);
+    {
+      name: 'old pods serve while new ones wait for long',
+      observed: see({ pods: [since(waiting, LATE), passedAt(EARLY)], children: [aWorkload('server', of)] }, answered),
+      want: 'fail NotAnswering serving',
+      says: 'The PostgreSQL in POSTGRES_URI_CUSTOM does not answer. Check its address, password and network. Pod shop-server-0 waits for it: kubectl logs shop-server-0 -c wait-for-database -n team shows the cause. The pods that serve connected earlier.',
+    },
+    {
+      name: 'it was said not to answer, and old pods serve',
+      observed: see({ children: [aWorkload('server', of)] }, said('DatabaseReady', 'False', 'NotAnswering')),
+      want: 'fail NotObserved serving',
+    },
+    {
+      name: 'another pod has got through since',
+      observed: see({ pods: [since(waiting, EARLY), passedAt(LATE)] }),
+      want: 'pass Answering',
+      says: `The PostgreSQL that POSTGRES_URI_CUSTOM names answered when pod shop-server-1 started, at ${LATE}.`,
+    },
+    {
+      name: 'no pod of the revision has tried, and old ones serve',
+      observed: see({ children: [aWorkload('server', of)] }, answered),
+      want: 'pass Answering',
+      says: 'The PostgreSQL that POSTGRES_URI_CUSTOM names answered the pods that serve.',
+    },
+  ])('$name: $want', ({ observed, want, says = '' }) => {
+    const { is, reason, serving, message } = checkStore('postgres', observed, of);
+    expect(`${is} ${reason}${serving ? ' serving' : ''}`).toBe(want);
+    expect(message).toContain(says);
   });
 
   it('is needed by nothing that is scaled to zero', () => {

@@ -1,5 +1,5 @@
 // Does PostgreSQL answer, and does Redis? The record's own ones are asked of their StatefulSet and its pods; external ones
-// of the init containers that wait for them.
+// of the init containers that wait for them. The newest evidence counts: a pod that waits since the last one got through.
 
 import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
@@ -31,7 +31,8 @@ import {
   type Workload,
   workloadOf,
 } from './observed.ts';
-import { hasPassed, podFailure, podsOf } from './pod-failures.ts';
+import { podFailure, podsOf } from './pod-failures.ts';
+import { lastPass, lateAt, logsOf } from './pod-inits.ts';
 import { isResizing, resizeDeferred } from './resizing.ts';
 import { howToRelease } from './terminating-pods.ts';
 
@@ -69,6 +70,7 @@ type Check = (seen: Seen) => Entry | undefined;
 const OWN_CHECKS: readonly Check[] = [
   volumeUnusable,
   passwordMissing,
+  podsRefused,
   ownAnswers,
   setRefused,
   notCreated,
@@ -78,7 +80,14 @@ const OWN_CHECKS: readonly Check[] = [
   restarting,
   stoppedAnswering,
 ];
-const EXTERNAL_CHECKS: readonly Check[] = [runningVolumeUnusable, notNeeded, aPodHasPassed, servesOn, notTried];
+const EXTERNAL_CHECKS: readonly Check[] = [
+  runningVolumeUnusable,
+  notNeeded,
+  aPodIsLate,
+  aPodHasPassed,
+  servesOn,
+  notTried,
+];
 
 /** `failures`: what came of the last try. */
 export function checkStore(
@@ -104,13 +113,24 @@ export function checkStore(
       seen,
       firstOf(OWN_CHECKS, seen) ?? fail('Starting', `${what} was started and has not answered yet.`),
     );
-  return (
+  return withServing(
+    seen,
     firstOf(EXTERNAL_CHECKS, seen) ??
-    fail(
-      'NotAnswering',
-      `The ${what} in ${variable} does not answer. Check its address, password and network, and the log of init container ${waits}.`,
-    )
+      fail(
+        'NotAnswering',
+        `The ${what} in ${variable} does not answer. Check its address, password and network, and the log of init container ${waits}.`,
+      ),
   );
+}
+
+/** Pods that serve have connected to it, or do without it: that a newer pod does not reach it says nothing of them. */
+function withServing({ observed }: Seen, entry: Entry): Entry {
+  const isOfPods = entry.is === 'fail' && !VOLUME_UNUSABLE.has(entry.reason as ActionFailure['reason']);
+  return isOfPods && serverIsUp(observed) ? { ...entry, serving: true } : entry;
+}
+
+function serverIsUp(observed: ObservedChildren): boolean {
+  return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
 }
 
 /**
@@ -151,12 +171,15 @@ function isRolling(set: Workload): boolean {
   return updateRevision !== undefined && updatedReplicas === 0;
 }
 
-function volumeUnusable({ part, observed, failures }: Seen): Entry | undefined {
+function volumeUnusable({ part, observed, set, failures }: Seen): Entry | undefined {
   const trouble =
     part === 'postgres'
       ? (volumeTrouble(observed) ?? failures.find(({ reason }) => reason === 'VolumeMissing'))
       : undefined;
-  return trouble && stalled(trouble.reason, trouble.message);
+  if (!trouble) return undefined;
+  const entry = stalled(trouble.reason, trouble.message);
+  // The volume stays as long as the pod that uses it, and its PostgreSQL answers until then.
+  return trouble.reason === 'VolumeTerminating' && isReady(set) ? { ...entry, serving: true } : entry;
 }
 
 // Running pods have the password in their environment, so PostgreSQL may answer; its next pod does not start.
@@ -167,6 +190,17 @@ function passwordMissing({ part, observed, what, failures }: Seen): Entry | unde
   if (!lost) return undefined;
   if (!ownStoreAnswers(part, observed)) return stalled(lost.reason, lost.message);
   return pass(lost.reason, `${what} answers. ${lost.message}`);
+}
+
+/** It runs, and a pod that started since does not get in: the password was changed in it, or the network is in the way. */
+function podsRefused(seen: Seen): Entry | undefined {
+  const { part, observed, what, waits } = seen;
+  const late = ownStoreAnswers(part, observed) ? lateAt(podsWithImage(seen), waits) : undefined;
+  if (!late) return undefined;
+  const running = serverIsUp(observed) ? ' The pods that serve connected earlier.' : '';
+  const { name } = late.metadata;
+  const message = `${what} runs, and pod ${name} cannot connect to it. Check its password, users and network: ${logsOf(late, waits)} shows the cause.${running}`;
+  return withServing(seen, fail('NotAnswering', message));
 }
 
 function ownAnswers({ part, observed, what }: Seen): Entry | undefined {
@@ -254,16 +288,30 @@ function notNeeded({ revision, what }: Seen): Entry | undefined {
   return runsNothing ? pass('NotNeeded', `No running part needs ${what}.`) : undefined;
 }
 
+/** The newest evidence: a pod has tried since the last one got through. */
+function aPodIsLate(seen: Seen): Entry | undefined {
+  const { observed, what, variable, waits } = seen;
+  const late = lateAt(podsWithImage(seen), waits);
+  if (!late) return undefined;
+  const running = serverIsUp(observed) ? ' The pods that serve connected earlier.' : '';
+  return fail(
+    'NotAnswering',
+    `The ${what} in ${variable} does not answer. Check its address, password and network. Pod ${late.metadata.name} waits for it: ${logsOf(late, waits)} shows the cause.${running}`,
+  );
+}
+
 function aPodHasPassed(seen: Seen): Entry | undefined {
-  return hasPassed(podsWithImage(seen), seen.waits) ? answers(seen) : undefined;
+  const passed = lastPass(podsWithImage(seen), seen.waits);
+  if (!passed) return undefined;
+  const { pod, at } = passed;
+  return answered(seen, `when pod ${pod.metadata.name} started${at && `, at ${at}`}`);
 }
 
 // Old pods that serve are proof enough while the new revision's pods still start.
 function servesOn(seen: Seen): Entry | undefined {
   const { observed, condition } = seen;
-  const workload = workloadOf(observed, 'server');
   const before = conditionOf(observed.record.status?.conditions, condition);
-  return before?.status === 'True' && (workload?.status?.availableReplicas ?? 0) > 0 ? answers(seen) : undefined;
+  return before?.status === 'True' && serverIsUp(observed) ? answered(seen, 'the pods that serve') : undefined;
 }
 
 function notTried(seen: Seen): Entry | undefined {
@@ -276,8 +324,9 @@ function podsWithImage({ observed, revision }: Seen): readonly Pod[] {
   return components.flatMap((component) => podsOf(observed, component, podsIdOf(revision, component)));
 }
 
-function answers(seen: Seen): Entry {
-  return pass('Answering', `The ${seen.what} that ${seen.variable} names answers.${keptVolume(seen)}`);
+/** Davit opens no connection to an external store, so all that is known is when a pod last did. */
+function answered(seen: Seen, whom: string): Entry {
+  return pass('Answering', `The ${seen.what} that ${seen.variable} names answered ${whom}.${keptVolume(seen)}`);
 }
 
 // A switch to an external database, or to none, deletes nothing; who looks should know that there is something to go back to.

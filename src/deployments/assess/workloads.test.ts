@@ -111,6 +111,20 @@ describe('checkWorkloads', () => {
       says: 'PostgreSQL was started.',
     },
     { name: 'waiting for its own answer', server: waiting, want: 'fail Progressing', says: 'answer /ok on port 8000' },
+    {
+      name: 'held back by an init container',
+      server: waiting,
+      pods: [{ ...aPod('server', revision, { init: [{ name: 'setup', state: { running: {} } }] }), longHeld: true }],
+      want: 'fail Progressing',
+      says: 'latest revision. Pod shop-server-0 waits for its init container setup to end. kubectl logs shop-server-0 -c setup -n team shows what that does.',
+    },
+    {
+      name: 'held back until the deadline',
+      server: aWorkload('server', revision, { ready: 0, conditions: [OVERDUE] }),
+      pods: [{ ...aPod('server', revision, { init: [{ name: 'setup', state: { running: {} } }] }), longHeld: true }],
+      want: 'stalled ProgressDeadlineExceeded',
+      says: 'made no progress in 600 s. Pod shop-server-0 waits for its init container setup to end.',
+    },
   ])('$name: $want', ({ server, pods = [], stores = ANSWER, failures = [], want, says = '' }) => {
     const observed = anObserved(record, { children: server ? [server] : [], pods });
     const { is, reason, message } = checkWorkloads(observed, revision, stores, failures);

@@ -27,6 +27,7 @@ import {
   workloadOf,
 } from './observed.ts';
 import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
+import { hasStarted, heldWords } from './pod-inits.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { healthWords, probeWords } from './probe-failures.ts';
 import { isOwn } from './stores.ts';
@@ -64,6 +65,16 @@ export function checkWorkloads(
   if (migration) return migration;
   const { failure } = revision.status ?? {};
   if (failure) return stalled(failure.reason as Entry['reason'], failure.message);
+  return checkParts(observed, revision, stores, failures);
+}
+
+/** The same of the pods alone, whatever is still to be built or migrated. */
+function checkParts(
+  observed: Observed,
+  revision: AppRevision,
+  stores: readonly Entry[],
+  failures: readonly ActionFailure[],
+): Entry {
   const roles = partsOf(revision.spec.resolved).map((role) =>
     checkRole({ observed, revision, role, workload: workloadOf(observed, role), stores, failures }),
   );
@@ -73,6 +84,22 @@ export function checkWorkloads(
   return (
     gravest ?? firstProblem(parts) ?? pass('Serving', 'Every pod of every part runs the latest revision and is ready.')
   );
+}
+
+/**
+ * How the revision is that should serve while the latest one is not rolled out: built, migrated, or given up. Undefined
+ * where that is the latest one, or nobody.
+ */
+export function checkHeld(
+  observed: Observed,
+  latest: AppRevision,
+  stores: readonly Entry[],
+  failures: readonly ActionFailure[],
+): Entry | undefined {
+  const held = heldRevision(observed, latest);
+  if (!held || held.spec.id === latest.spec.id) return undefined;
+  const entry = checkParts(observed, held, stores, failures);
+  return { ...entry, message: `Revision ${held.spec.id}, which should serve: ${entry.message}` };
 }
 
 /** What the pods of a revision that shares some do not say: whether its stores are as it wants them, and other parts gone. */
@@ -231,9 +258,12 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
 }
 
 function waitingFor({ observed, stores, revision, role }: Seen): string {
+  const store = firstProblem(stores);
+  if (store) return store.message;
   const health = healthOf(revision.spec, role);
-  const answer = probeWords(podsOf(observed, role, podsIdOf(revision, role)), health);
-  return firstProblem(stores)?.message ?? `${healthWords(health)}${answer}. See the log of container ${role}.`;
+  const pods = podsOf(observed, role, podsIdOf(revision, role));
+  const log = pods.some(hasStarted) ? ` See the log of container ${role}.` : '';
+  return heldWords(pods) ?? `${healthWords(health)}${probeWords(pods, health)}.${log}`;
 }
 
 function hasTemplateOf(workload: Workload | undefined, revision: AppRevision, role: string): boolean {

@@ -494,7 +494,7 @@ export const Deployment = z
     status: z
       .enum(STATES)
       .describe(
-        'READY: PostgreSQL and Redis answer, and the active revision serves. AWAITING_DATABASE: PostgreSQL or Redis has not answered yet. UNUSED: scaled to zero, or without an image or source. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these. status_message has the cause.',
+        'READY: the active revision serves, and its own stores answer; external ones answered when its pods started. AWAITING_DATABASE: an own PostgreSQL or Redis does not answer, or nothing serves and the pods wait for an external one. UNUSED: scaled to zero, or without an image or source. AWAITING_DELETE: it is being deleted. UNKNOWN: none of these. status_message has the cause.',
       ),
     phase: z
       .enum(REVISION_STATES)
