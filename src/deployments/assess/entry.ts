@@ -10,7 +10,7 @@ export interface Entry {
   readonly message: string;
   /** It stays so for the revision, whatever its pods do: only a newer revision mends it. */
   readonly final?: true;
-  /** Of a store: the pods that serve are not known to miss it. */
+  /** Entries of stores only: the pods that serve are not known to miss the store. */
   readonly serving?: true;
 }
 
