@@ -273,7 +273,7 @@ it('what serves after a failed revision stops and serves again: both are events'
   await passes(controller);
   await makeReady(kube);
   await passes(controller);
-  expect(events).toEqual(['Warning ContainerCrashed', 'Normal Serving']);
+  expect(events).toEqual(['Warning Progressing', 'Normal Serving']);
 });
 
 it('a namespace that is being deleted is said, and nothing is asked of it', async () => {

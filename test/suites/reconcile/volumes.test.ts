@@ -142,7 +142,7 @@ it('a crash at any write of the first pass is no loss', async () => {
   }
 });
 
-it('being deleted: not READY though it answers, and no pod that uses it is replaced', async () => {
+it('being deleted: READY while it answers, Stalled, and no pod that uses it is replaced', async () => {
   const controller = await aConverged();
   const { kube } = controller;
   const before = workloads(kube);
@@ -154,7 +154,7 @@ it('being deleted: not READY though it answers, and no pod that uses it is repla
   await change(kube);
   await converge(controller);
   expect([record(kube).status?.state, says(kube, 'DatabaseReady'), says(kube, 'Stalled')]).toEqual([
-    'AWAITING_DATABASE',
+    'READY',
     'False VolumeTerminating',
     'True VolumeTerminating',
   ]);
@@ -280,10 +280,7 @@ describe.each(HELD)('the newest revision names an external database, and %s', (_
     });
     await kube.remove(PERSISTENT_VOLUME_CLAIMS, DATABASE, { uid: claims(kube)[0]?.metadata.uid ?? '' });
     await passes(controller);
-    expect([record(kube).status?.state, says(kube, 'DatabaseReady')]).toEqual([
-      'AWAITING_DATABASE',
-      'False VolumeTerminating',
-    ]);
+    expect([record(kube).status?.state, says(kube, 'DatabaseReady')]).toEqual(['READY', 'False VolumeTerminating']);
     expect(workloads(kube)).toBe(before);
   });
 });
