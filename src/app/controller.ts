@@ -1,8 +1,9 @@
 // Starts and stops the controller: caches, leader election, and the controllers of the list.
 
 import { hostname } from 'node:os';
+import { CODE_FILES, makeCodeFiles } from '../builds/code-files.ts';
 import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
-import { type BuildContext, builds, pullSecrets, pushes, registryUpkeep } from '../builds/controller.ts';
+import { type BuildContext, builds, codeFiles, pullSecrets, pushes, registryUpkeep } from '../builds/controller.ts';
 import { type KnownCommits, pushedCommit } from '../builds/pushes.ts';
 import { waitForFreshCaches } from '../deployments/cluster/cache-barrier.ts';
 import { clientSecrets, deployments, secrets } from '../deployments/controller.ts';
@@ -40,6 +41,7 @@ export const CONTROLLERS: readonly ControllerDefinition<BuildContext & ListenerC
   builds,
   pullSecrets,
   pushes,
+  codeFiles,
   registryUpkeep,
 ];
 
@@ -56,7 +58,7 @@ export interface ControllerOptions extends RunOptions {
   readonly leaseMs: number;
   readonly signal: AbortSignal;
   /** The code hosts of builds. Absent if the platform does not build. */
-  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'token'>;
+  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'file' | 'token'>;
   readonly askIssuer?: OrganizationContext['askIssuer'];
   /** CA certificates (PEM) that builds trust besides those of their images. */
   readonly authorities: string | undefined;
@@ -97,6 +99,7 @@ function startReconciling(
   // Leadership is checked behind the limiter, when the write's turn has come.
   const client = fairClient(leaderOnly(options.client, leading, holds), makeFairLimiter());
   const known: KnownCommits = new Map();
+  const files = makeCodeFiles(options.settings);
   const controllers = runControllers(
     CONTROLLERS,
     (enqueue) => ({
@@ -110,6 +113,8 @@ function startReconciling(
       leading,
       known,
       pushedCommit: (record) => pushedCommit(known, record),
+      files,
+      codeFile: (record, need) => files.lookup(record, need, (key) => enqueue(CODE_FILES, key)),
       enqueue,
     }),
     options,

@@ -5,6 +5,7 @@ import type { RegistrySettings } from '../deployments/record/registry-names.ts';
 import type { ControllerDefinition } from '../lib/controller/definition.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { BuildCaches } from './caches.ts';
+import { CODE_FILES, type CodeFiles, makeCodeFileReader } from './code-files.ts';
 import type { CodeHosts } from './codehost/code-hosts.ts';
 import { makePullSecretReconciler, wakePullSecrets } from './pull-secrets.ts';
 import { type KnownCommits, makePushWatch, wakePushes } from './pushes.ts';
@@ -19,10 +20,11 @@ export interface BuildContext extends DeploymentContext {
   /** Undefined if builds are not configured. */
   readonly building: BuildCaches | undefined;
   /** Absent if the platform does not build. */
-  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'token'> | undefined;
+  readonly codeHosts?: Pick<CodeHosts, 'commit' | 'file' | 'token'> | undefined;
   /** CA certificates (PEM) that builds trust besides those of their images. */
   readonly authorities: string | undefined;
   readonly known: KnownCommits;
+  readonly files: CodeFiles;
   readonly log: Logger;
   readonly metrics: RegistryMetrics;
   /** Adds a key to the queue of another controller. */
@@ -96,6 +98,29 @@ export const pushes: ControllerDefinition<BuildContext> = {
     return {
       reconcile: makePushWatch({ known, caches, sources: tools.sources, settings, elapsed, onPush }),
       wake: () => wakePushes(caches, queue),
+    };
+  },
+};
+
+export const codeFiles: ControllerDefinition<BuildContext> = {
+  name: CODE_FILES,
+  workers: 4,
+  begin(context) {
+    const { home, settings, elapsed, files, enqueue } = context;
+    const tools = toolsOf(context);
+    if (tools === undefined) return undefined;
+    const onChange = (key: string): void => enqueue('appdeployments', key);
+    return {
+      reconcile: makeCodeFileReader({
+        files,
+        caches: home.caches,
+        sources: tools.sources,
+        settings,
+        elapsed,
+        onChange,
+      }),
+      // A record asks for its file.
+      wake: () => () => undefined,
     };
   },
 };

@@ -11,6 +11,7 @@ import type { BuildReason } from '../schema/build.ts';
 import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
 import type { Settings } from '../schema/settings.ts';
 import type { Account, CodeHosts } from './codehost/code-hosts.ts';
+import type { FileContent } from './codehost/source.ts';
 
 /** Why a build cannot proceed. */
 export interface BuildHindrance {
@@ -27,6 +28,11 @@ export interface BuildHindrance {
 export interface SourceAccess {
   /** Resolves the record's ref to its current commit. */
   commit(record: AppDeployment): Promise<Commit | BuildHindrance>;
+  /** Reads a file of the record's repository at a commit. */
+  file(
+    record: AppDeployment,
+    at: { readonly path: string; readonly commit: string },
+  ): Promise<FileContent | BuildHindrance>;
   /**
    * Returns a token that may read the record's repository, and CA certificates (PEM) for its host. The token is empty
    * for a template: its repository is public.
@@ -38,7 +44,7 @@ export function makeSourceAccess(options: {
   readonly client: KubeClient;
   readonly caches: Caches;
   readonly settings: Settings;
-  readonly codeHosts: Pick<CodeHosts, 'commit' | 'token'>;
+  readonly codeHosts: Pick<CodeHosts, 'commit' | 'file' | 'token'>;
 }): SourceAccess {
   const { client, caches, settings, codeHosts } = options;
 
@@ -92,6 +98,7 @@ export function makeSourceAccess(options: {
       withAccount(record, (account, repoUrl) =>
         codeHosts.commit(account, repoUrl, record.spec.sourceRevisionConfig.repoRef ?? ''),
       ),
+    file: (record, at) => withAccount(record, (account, repoUrl) => codeHosts.file(account, repoUrl, at)),
     async credential(record) {
       if (record.spec.source !== 'codehost') return { token: '', ...authoritiesOf(record.spec.sourceConfig.repoUrl) };
       return withAccount(record, async (account, repoUrl, { spec }) => {

@@ -43,6 +43,12 @@ export function nextBuildStep(observed: ObservedBuild, now: Date): BuildStep {
       ),
       ...(job && { act: 'removeJob' }),
     };
+  const { failure } = revision.spec.file ?? {};
+  if (failure) {
+    const { commit } = revision.spec;
+    const before = build ?? (commit === undefined ? undefined : ({ commit } as BuildStatus));
+    return { status: ended(before, 'Failed', failure.reason, failure.message, now), ...(job && { act: 'removeJob' }) };
+  }
   if (!build) {
     const { commit } = revision.spec;
     const waiting: BuildStatus = {

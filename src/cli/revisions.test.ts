@@ -175,6 +175,7 @@ describe('revisions', () => {
       commit: null,
       commitAuthor: null,
       commitMessage: null,
+      file: null,
       rollbackTo: null,
       changes: [
         { field: 'secrets.A', kind: 'added' },

@@ -1,7 +1,14 @@
 // Lists the revisions of a deployment, and what differs between two of them.
 
 import { commitOf, commitWordsOf } from '../deployments/record/build-source.ts';
-import { changeLine, differences, type FieldChange, summaryOf } from '../deployments/record/revision-diff.ts';
+import { isFromFile } from '../deployments/record/file-values.ts';
+import {
+  changeLine,
+  differences,
+  type FieldChange,
+  fieldsFromFile,
+  summaryOf,
+} from '../deployments/record/revision-diff.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -54,11 +61,17 @@ The scale is no part of a revision. Values of variables of init containers and s
     const names = { from: older.metadata.name, to: newer.metadata.name };
     print(context, { ...names, changes }, () => [
       `${names.from} -> ${names.to}`,
-      ...(changes.length === 0 ? ['Nothing differs.'] : tableOf(changes.map((one) => [one.field, changeLine(one)]))),
+      ...(changes.length === 0 ? ['Nothing differs.'] : tableOf(changes.map((one) => changeCells(one, newer)))),
     ]);
     return 0;
   },
 };
+
+/** Where the value that a field has now comes from the file of the commit, its path. */
+function changeCells(change: FieldChange, { spec }: AppRevision): string[] {
+  const isGiven = change.kind !== 'removed' && isFromFile(spec, change.field);
+  return [change.field, changeLine(change), ...(isGiven ? [`from ${spec.file?.path}`] : [])];
+}
 
 /** Throws Failure. `revisions` newest first. */
 export function pairOf(
@@ -86,10 +99,24 @@ export interface ListedRevision {
   /** As the commit has them: not verified. */
   readonly commitAuthor: string | null;
   readonly commitMessage: string | null;
+  /** What the davit.yaml of its commit gave; null if none was read. */
+  readonly file: FileOfRevision | null;
   /** Id of the revision whose values it took again. */
   readonly rollbackTo: string | null;
   /** What differs from the revision before; null for the oldest one that is kept. */
   readonly changes: readonly FieldChange[] | null;
+}
+
+export interface FileOfRevision {
+  readonly path: string;
+  readonly fields: readonly { readonly field: string; readonly value: string }[];
+  /** Fields of the file that only the deployment decides. */
+  readonly notTaken: readonly string[];
+}
+
+function fileOfRevision(revision: AppRevision): FileOfRevision | null {
+  const { file } = revision.spec;
+  return file ? { path: file.path, fields: fieldsFromFile(revision), notTaken: file.notTaken ?? [] } : null;
 }
 
 /** `revisions` newest first. */
@@ -111,6 +138,7 @@ export function listedRevisions({ status }: AppDeployment, revisions: readonly A
       commit: commitOf(revision) ?? null,
       commitAuthor,
       commitMessage,
+      file: fileOfRevision(revision),
       rollbackTo: isRollback ? (spec.rollbackTo ?? null) : null,
       changes: before ? differences(before, revision) : null,
     };

@@ -14,6 +14,7 @@ import { makeDigestKey } from './hmac-key.ts';
 import { makeHostRegistry } from './host-registry.ts';
 import { makeReconciler } from './reconcile.ts';
 import type { Commit } from './record/build-source.ts';
+import type { ReadCodeFile } from './record/code-file.ts';
 import {
   makeClientSecretCollector,
   makeSecretCollector,
@@ -38,6 +39,8 @@ export interface DeploymentContext {
   readonly workers: number;
   /** The latest commit of the branch of a record with build_on_push, if it is known. */
   readonly pushedCommit: (record: AppDeployment) => Commit | undefined;
+  /** The file of the repository that a revision needs, if it is known. */
+  readonly codeFile: ReadCodeFile;
   /** The pod contracts that revisions may name; those of this version if absent. */
   readonly contracts?: PodContracts;
 }
@@ -49,7 +52,7 @@ export const deployments: ControllerDefinition<DeploymentContext> = {
   name: 'appdeployments',
   workers: ({ workers }) => workers,
   workersForNewGroups: ({ workers }) => (workers >= ENOUGH_TO_KEEP_ONE ? 1 : 0),
-  begin({ home, settings, namespace, events, now, elapsed, leading, pushedCommit, contracts }, queue) {
+  begin({ home, settings, namespace, events, now, elapsed, leading, pushedCommit, codeFile, contracts }, queue) {
     const { client, caches } = home;
     const hosts = makeHostRegistry(caches, settings.address);
     const vanished = makeVanished({ home, target: home }, elapsed);
@@ -66,6 +69,7 @@ export const deployments: ControllerDefinition<DeploymentContext> = {
         now,
         contracts: contracts ?? POD_CONTRACTS,
         pushedCommit,
+        codeFile,
       }),
       wake() {
         const end = enqueueOnChange(caches, queue, hosts, settings.backups);

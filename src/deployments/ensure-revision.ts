@@ -3,7 +3,8 @@
 import type { EventRecorder } from '../lib/controller/events.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec } from '../schema/app-revision.ts';
-import type { ActionFailure, Observed } from './assess/observed.ts';
+import { NO_BUILDER } from './assess/build.ts';
+import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
 import { contractUnknown } from './assess/pod-contract.ts';
 import { makeRevision } from './children/app-revision.ts';
 import { newestOf } from './children/contracts.ts';
@@ -18,7 +19,7 @@ import { sharingPods } from './plan/shared-pods.ts';
 import { childrenOf, prefetchDryRuns } from './plan-children.ts';
 import type { DryRunResult } from './pod-dry-run.ts';
 import { scaledBy } from './record/scaled.ts';
-import { wantedRevision } from './record/wanted-revision.ts';
+import { type WantedRevision, wantedRevision } from './record/wanted-revision.ts';
 
 export interface EnsuredRevision {
   readonly latest: AppRevision;
@@ -40,11 +41,11 @@ export async function ensureRevision(
   const { record, revisions } = observed;
   const { home, settings } = options;
   const newest = newestOf(options.contracts);
-  const pushed = options.pushedCommit(record);
-  const wanted = wantedRevision(record, revisions, settings, dataThere(observed), newest, pushed);
-  if ('none' in wanted) return ended(undefined, await ensureTracingProject(observed, home));
+  const wanted = wantedNow(observed, options, newest);
+  const waits = 'waits' in wanted ? [unread(observed, wanted.waits)] : [];
   const isNew = 'create' in wanted;
   const draft = isNew ? draftOf(observed, wanted.create, options) : wanted.current;
+  if (draft === undefined) return ended(undefined, [...(await ensureTracingProject(observed, home)), ...waits]);
   const rotation = rotationOf(observed, draft);
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [failures, revision, dryRuns] = await settleAll([
@@ -57,7 +58,39 @@ export async function ensureRevision(
   if (isNew && wanted.ignoredRollback !== undefined)
     warnIgnoredRollback(record, wanted.ignoredRollback, options.events);
   const unknown = contractUnknown(latest, newest);
-  return unknown ? ended(latest, [...failures, unknown]) : { latest, rotation, dryRuns, failures };
+  const all = [...failures, ...waits];
+  return unknown ? ended(latest, [...all, unknown]) : { latest, rotation, dryRuns, failures: all };
+}
+
+type WantedNow =
+  | Extract<WantedRevision, { readonly create: unknown }>
+  /** Undefined: there is no revision yet. */
+  | { readonly current: AppRevision | undefined; readonly waits?: string };
+
+/** With the file that the revision needs, if it is known. Otherwise its reading has begun. */
+function wantedNow(
+  { record, revisions, ...observed }: Observed,
+  options: ReconcilerOptions,
+  contract: number,
+): WantedNow {
+  const { settings, pushedCommit, codeFile } = options;
+  const data = dataThere({ record, revisions, ...observed });
+  const pushed = pushedCommit(record);
+  const first = wantedRevision(record, revisions, settings, data, contract, { pushed });
+  if ('none' in first) return { current: undefined };
+  if (!('needs' in first)) return first;
+  const file = codeFile(record, first.needs);
+  if ('waits' in file) return { current: first.instead, waits: file.waits };
+  const wanted = wantedRevision(record, revisions, settings, data, contract, { pushed, file });
+  if ('none' in wanted || 'needs' in wanted) throw new TypeError(`${file.path} is not the file that was needed`);
+  return wanted;
+}
+
+function unread({ record, canBuild }: Observed, waits: string): ActionFailure {
+  const ref = refTo(record);
+  return canBuild === true
+    ? { reason: 'FileUnread', ref, message: waits }
+    : { reason: 'BuilderNotConfigured', ref, message: NO_BUILDER };
 }
 
 function ended(latest: AppRevision | undefined, refusals: readonly ActionFailure[]): Ended {

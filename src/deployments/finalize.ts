@@ -150,7 +150,7 @@ function hindranceToReport([refusal]: readonly ActionFailure[], words: string | 
 
 /** Kinds that the garbage collector does not delete, and kinds that use them or lead to them. */
 async function listLive(
-  { record }: ObservedRecord,
+  { record, revisions }: ObservedRecord,
   { home, target }: Clusters,
 ): Promise<Pick<Observed, 'children' | 'tracingProject'>> {
   const { metadata, spec } = record;
@@ -158,7 +158,9 @@ async function listLive(
   const { addresses } = target.caches;
   const routes = addresses?.isInstalled() ? [addresses.resource] : [];
   const { tasks, database } = spec.sourceConfig;
-  const scheduled = tasks || database ? [CRON_JOBS] : [];
+  // A file of the repository may have given the tasks.
+  const hasTasks = tasks ?? revisions.find((revision) => revision.spec.requested.tasks);
+  const scheduled = hasTasks || database ? [CRON_JOBS] : [];
   const resources = [DEPLOYMENTS, STATEFUL_SETS, ...scheduled, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...routes];
   const isAsked = spec.tracingProjectDeletionPolicy === 'Delete';
   const [projects, ...lists] = await settleAll([

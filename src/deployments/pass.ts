@@ -11,6 +11,7 @@ import type { PodContracts } from './children/contracts/contract.ts';
 import type { Clusters } from './cluster/cluster.ts';
 import type { HostRegistry } from './host-registry.ts';
 import type { Commit } from './record/build-source.ts';
+import type { ReadCodeFile } from './record/code-file.ts';
 import type { SecretFingerprints } from './secret-fingerprints.ts';
 
 export interface ReconcilerOptions extends Clusters {
@@ -22,6 +23,8 @@ export interface ReconcilerOptions extends Clusters {
   readonly now: () => Date;
   /** The commit that the record's branch has now, as far as it was asked for. */
   readonly pushedCommit: (record: AppDeployment) => Commit | undefined;
+  /** The file that a revision needs. Its reading begins where it is not known yet. */
+  readonly codeFile: ReadCodeFile;
   /** All known contracts, except in tests. */
   readonly contracts: PodContracts;
 }

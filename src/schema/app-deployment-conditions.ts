@@ -107,6 +107,11 @@ export const REASONS = {
     meaning: 'The source has to be built, and no builder is configured.',
     todo: 'Use an image, or have a registry and a builder configured (settings.builds). The deployment then continues automatically.',
   },
+  FileUnread: {
+    meaning:
+      'The next revision is made when davit_file has been read from the code host. A revision that serves goes on serving.',
+    todo: 'Wait; if it lasts, check the integration, and settings.codeHosts. The message says what the code host answered.',
+  },
   BuildQueued: {
     meaning: 'The build of the latest revision waits for its turn.',
     todo: 'Wait. A revision that serves goes on serving.',
@@ -377,6 +382,7 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'StoreIsExternal',
   'StoreNotNeeded',
   'WaitingForImage',
+  'FileUnread',
   'BuildQueued',
   'Building',
   'BuildInterrupted',

@@ -130,6 +130,13 @@ const STAYS_INSIDE: CelRule = {
   message: 'must stay inside the repository: remove ..',
 };
 
+const RepositoryPath = z
+  .string()
+  .min(1)
+  .max(1024)
+  .regex(/^[A-Za-z0-9._][A-Za-z0-9._/ @+-]*$/)
+  .meta(celRules([STAYS_INSIDE]));
+
 export const SourceRevisionConfig = z.object({
   repoRef: z
     .string()
@@ -138,14 +145,10 @@ export const SourceRevisionConfig = z.object({
     .regex(/^[A-Za-z0-9_][A-Za-z0-9._/+@-]*$/)
     .describe('Branch, tag or commit (codehost, internal_template).')
     .optional(),
-  workflowConfigPath: z
-    .string()
-    .min(1)
-    .max(1024)
-    .regex(/^[A-Za-z0-9._][A-Za-z0-9._/ @+-]*$/)
-    .meta(celRules([STAYS_INSIDE]))
-    .describe('Path of the workflow configuration file in the repository.')
-    .optional(),
+  workflowConfigPath: RepositoryPath.describe('Path of the workflow configuration file in the repository.').optional(),
+  davitFile: RepositoryPath.describe(
+    'Path of a davit.yaml in the repository. Each new revision reads it at its commit and takes from it what the record does not set (codehost). A file that is missing or not valid fails the revision.',
+  ).optional(),
   imageUri: ImageReference.describe(
     'Container image (external_docker, internal_docker, internal_template).',
   ).optional(),

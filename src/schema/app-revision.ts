@@ -148,8 +148,38 @@ export const Requested = z
     buildCommand: SourceConfig.shape.buildCommand,
     deploymentType: z.enum(DEPLOYMENT_TYPES).describe('sourceConfig.deploymentType of the record.').optional(),
   })
-  .describe('The values as written in the record.');
+  .describe('The values as written in the record, and those that its davitFile adds.');
 export type Requested = z.infer<typeof Requested>;
+
+/** What the file of a revision says that a build takes, of any version of Davit. */
+export const RevisionFile = z
+  .object({
+    path: z.string().max(1024).describe('davitFile of the record when this snapshot was taken.'),
+    given: z
+      .string()
+      .max(262_144)
+      .describe('What the file says that a revision can take, as JSON. Absent if it was not valid.')
+      .optional(),
+    fields: z
+      .array(z.string().max(512))
+      .max(1000)
+      .describe('The fields of requested that come from the file, such as resourceSpec.cpu or env.LOG_LEVEL.')
+      .optional(),
+    notTaken: z
+      .array(z.string().max(512))
+      .max(1000)
+      .describe("The file's fields that only the record decides, where it has others.")
+      .optional(),
+    failure: z
+      .object({
+        reason: z.string().max(64).describe('Reason of status.build.'),
+        message: z.string().max(4096).describe('What is wrong, and what to do.'),
+      })
+      .describe('Why the file gave nothing: the revision is not built.')
+      .optional(),
+  })
+  .describe('The davit.yaml at the commit of the revision.');
+export type RevisionFile = z.infer<typeof RevisionFile>;
 
 export const AppRevisionSpec = z
   .object({
@@ -199,6 +229,7 @@ export const AppRevisionSpec = z
       )
       .optional(),
     source: z.enum(SOURCES).describe('source of the AppDeployment.'),
+    file: RevisionFile.optional(),
     requested: Requested,
     resolved: Resolved,
   })

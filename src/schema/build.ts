@@ -68,6 +68,10 @@ export const BUILD_REASONS = {
     meaning: 'The repository has no such branch, tag or commit, or it is empty.',
     todo: 'Set repo_ref to one that it has.',
   },
+  FileInvalid: {
+    meaning: 'The file that davit_file names is missing at the commit of the revision, or not valid.',
+    todo: `Correct the line that the message names and push, or change the deployment, ${NEW_REVISION}. Without davit_file the file is not read.`,
+  },
   FetchFailed: {
     meaning: 'The source could not be fetched.',
     todo: `Read the message; check the repository and that the builder's pods may reach its host, ${NEW_REVISION}.`,

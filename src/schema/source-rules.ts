@@ -20,7 +20,13 @@ export const SOURCE_CONFIG_FIELDS = [
   'installCommand',
   'buildCommand',
 ] as const;
-export const SOURCE_REVISION_FIELDS = ['repoRef', 'workflowConfigPath', 'imageUri', 'sourceTarballPath'] as const;
+export const SOURCE_REVISION_FIELDS = [
+  'repoRef',
+  'workflowConfigPath',
+  'davitFile',
+  'imageUri',
+  'sourceTarballPath',
+] as const;
 
 export const FIXED_FIELDS = ['integrationId', 'repoUrl', 'listenerId', 'listenerConfig'] as const;
 export type FixedField = (typeof FIXED_FIELDS)[number];
@@ -48,7 +54,7 @@ export const SOURCE_RULES: Readonly<Record<Source, SourceRule>> = {
   },
   codehost: {
     config: ['integrationId', 'repoUrl', 'buildOnPush', 'installCommand', 'buildCommand'],
-    revision: ['repoRef', 'workflowConfigPath'],
+    revision: ['repoRef', 'workflowConfigPath', 'davitFile'],
     requiredConfig: ['integrationId', 'repoUrl'],
     requiredRevision: ['repoRef', 'workflowConfigPath'],
     fixed: ['integrationId', 'repoUrl'],

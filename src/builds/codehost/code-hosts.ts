@@ -11,7 +11,7 @@ import { listGitea } from './gitea.ts';
 import { type GitHubAccount, gitHubToken, listGitHub } from './github.ts';
 import { makeSession, type Session, type SessionOptions } from './listing-session.ts';
 import { deployable, type Listed, type Repository } from './repositories.ts';
-import { commitAt, type RepositoryName, repositoryName } from './source.ts';
+import { commitAt, type FileContent, fileAt, type RepositoryName, repositoryName } from './source.ts';
 
 export interface Account {
   /** Identifies this integration and the version of its credentials. */
@@ -26,6 +26,8 @@ export interface CodeHosts {
   repositories(account: Account): Promise<readonly Repository[]>;
   /** Resolves a branch, tag or commit of the repository to its current commit. Throws CodeHostFailed. */
   commit(account: Account, repoUrl: string, ref: string): Promise<Commit>;
+  /** Reads a file of the repository at a commit. Throws CodeHostFailed. */
+  file(account: Account, repoUrl: string, at: { readonly path: string; readonly commit: string }): Promise<FileContent>;
   /**
    * Returns a token that git uses as the password to fetch the repository: the one with the shortest lifetime that the
    * host issues. Throws CodeHostFailed.
@@ -84,6 +86,13 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
       const session = sessionWith(spec);
       const authorization = `token ${await token(account, repository, session)}`;
       return commitAt(spec.kind, { apiUrl: apiUrlOf(spec), authorization }, repository, ref, session);
+    },
+    async file(account, repoUrl, at) {
+      const { spec } = account;
+      const repository = nameIn(repoUrl);
+      const session = sessionWith(spec);
+      const authorization = `token ${await token(account, repository, session)}`;
+      return fileAt({ apiUrl: apiUrlOf(spec), authorization }, repository, at, session);
     },
     async token(account, repoUrl) {
       return token(account, nameIn(repoUrl), sessionWith(account.spec));

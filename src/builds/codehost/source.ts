@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Commit } from '../../deployments/record/build-source.ts';
 import { CodeHostFailed } from '../../lib/errors.ts';
 import { jsonOf } from '../../lib/json-value.ts';
-import { quoted } from '../../schema/text.ts';
+import { quoted, shortened } from '../../schema/text.ts';
 import { codeHostFailure, type Session } from './listing-session.ts';
 
 /** Owner and name of a repository, from its URL. */
@@ -53,6 +53,56 @@ const Commits = z
     }),
   )
   .max(1);
+
+/** What a repository has at a path: text, or something else that is not read. */
+export type FileContent = { readonly text: string } | { readonly problem: string };
+
+/** Largest file that is read, as the plugin has it. */
+const LARGEST_FILE_BYTES = 64 * 1024;
+
+const Content = z.object({
+  type: z.string(),
+  size: z.number().optional(),
+  encoding: z.string().nullish(),
+  content: z.string().nullish(),
+});
+
+/**
+ * Reads a file of the repository at a commit, in one request. `path`: relative to its root. Throws CodeHostFailed, but not for a file that
+ * is missing, too large or no text.
+ */
+export async function fileAt(
+  { apiUrl, authorization }: { readonly apiUrl: string; readonly authorization: string },
+  { owner, name }: RepositoryName,
+  { path, commit }: { readonly path: string; readonly commit: string },
+  session: Session,
+): Promise<FileContent> {
+  const headers = { authorization, accept: 'application/json', 'user-agent': 'davit' };
+  const steps = path.split('/').filter((step) => step !== '' && step !== '.');
+  if (steps.includes('..')) return { problem: 'leads out of the repository' };
+  const where = `${apiUrl}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/contents/${steps.map(encodeURIComponent).join('/')}`;
+  const answer = await session.ask(`${where}?ref=${encodeURIComponent(commit)}`, { headers });
+  if (answer.status === 404) return { problem: `is missing at commit ${commit.slice(0, 12)}` };
+  if (answer.status !== 200)
+    throw codeHostFailure(answer.status, (header) => answer.headers.get(header), answer.body, new Date());
+  const body = jsonOf(answer.body);
+  if (Array.isArray(body)) return { problem: 'is a folder' };
+  const found = Content.safeParse(body);
+  if (!found.success) throw new CodeHostFailed('malformed', "The code host's answer is not a file.");
+  const { type, size = 0, encoding, content } = found.data;
+  if (type !== 'file') return { problem: `is no file but a ${shortened(type, 20)}` };
+  const tooLarge = { problem: `is larger than ${LARGEST_FILE_BYTES / 1024} KiB, and a file describes one deployment` };
+  if (size > LARGEST_FILE_BYTES) return tooLarge;
+  if (encoding !== 'base64' || typeof content !== 'string')
+    throw new CodeHostFailed('malformed', "The code host's answer has no content of the file.");
+  const bytes = Buffer.from(content, 'base64');
+  if (bytes.length > LARGEST_FILE_BYTES) return tooLarge;
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch {
+    return { problem: 'is not text in UTF-8' };
+  }
+}
 
 /**
  * Resolves `ref` (a branch, tag or commit) to its current commit. Throws CodeHostFailed, with `missing` if the

@@ -5,11 +5,12 @@ import type { BuildPhase } from '../../schema/build.ts';
 import { type Entry, fail, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
 
+export const NO_BUILDER = 'The source has to be built, and no builder is configured.';
+
 /** For a revision without an image. */
 export function checkBuild({ canBuild }: Pick<Observed, 'canBuild'>, { status }: AppRevision): Entry {
   const { phase, message = '' } = status?.build ?? {};
-  if (phase === undefined && canBuild !== true)
-    return stalled('BuilderNotConfigured', 'The source has to be built, and no builder is configured.');
+  if (phase === undefined && canBuild !== true) return stalled('BuilderNotConfigured', NO_BUILDER);
   switch (phase) {
     case 'Failed':
       return stalled('BuildFailed', message);

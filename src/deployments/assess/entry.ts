@@ -27,9 +27,9 @@ export function unknown(reason: Reason, message: string): Entry {
   return { is: 'unknown', reason, message };
 }
 
-/** A failure as an entry: a request that failed is tried again, anything else waits for a person. */
+/** A failure as an entry: a request that failed is tried again, and so is a file; anything else waits for a person. */
 export function entryOf({ reason, message }: ActionFailure): Entry {
-  return reason === 'RequestFailed' ? fail(reason, message) : stalled(reason, message);
+  return reason === 'RequestFailed' || reason === 'FileUnread' ? fail(reason, message) : stalled(reason, message);
 }
 
 /** The answer of the first of `checks` that has one: they are in the order in which people should hear of them. */

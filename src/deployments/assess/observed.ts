@@ -201,6 +201,9 @@ export interface ActionFailure {
     | 'VolumeMissing'
     | 'VolumeTerminating'
     | 'VolumeLost'
+    /** The next revision waits for a file of the repository. */
+    | 'FileUnread'
+    | 'BuilderNotConfigured'
     /** The request failed, and a retry may succeed. */
     | 'RequestFailed';
   readonly ref: ChildRef;

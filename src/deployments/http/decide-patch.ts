@@ -6,10 +6,11 @@ import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import { followsUnseen, needsRevision } from '../record/needs-revision.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { askingForRevision } from '../record/revision-request.ts';
+import { revisionsOf as newestFirst } from '../record/revisions.ts';
 import { awaitsSource } from '../record/wanted-revision.ts';
 import { applyPatch, type Patch, patchFindings } from './patch.ts';
 import { type Checking, findingsOfChange } from './platform-checks.ts';
-import { resourceSpecInForce, shownRevisionConfig, urlOf } from './presenter.ts';
+import { resourceSpecInForce, shownRevisionConfig, specWithNewestFile, urlOf } from './presenter.ts';
 import { revisionsOf } from './reading.ts';
 import { readSecretValues } from './secret-values.ts';
 import type { Decide } from './update.ts';
@@ -28,11 +29,12 @@ export function decidePatch(
     typeof variable?.value === 'string' || (secrets ?? []).some(({ value }) => value !== '' && value !== null);
   return async (record, secretName) => {
     const made = revisionsOf(checking, record);
+    const [newest] = newestFirst(record, made);
     const inForce = {
       resourceSpec: resourceSpecInForce(record, made, settings),
       sourceRevisionConfig: shownRevisionConfig(record, made),
       url: urlOf(record),
-      numbersOf: (spec: AppDeploymentSpec) => effectiveNumbers(resolve(spec, settings)),
+      numbersOf: (spec: AppDeploymentSpec) => effectiveNumbers(resolve(specWithNewestFile(spec, newest), settings)),
       values: compares ? await readSecretValues(caller, record) : new Map<string, string>(),
     };
     const changed = applyPatch(record, patch, inForce, secretName);

@@ -2,7 +2,7 @@
 // the API's names. Its schema and its rules are those of a request, and it has no values of secrets.
 
 import { z } from 'zod';
-import { toSnake } from '../../lib/http/casing.ts';
+import { fromSnake, toSnake } from '../../lib/http/casing.ts';
 import { unknownFields } from '../../lib/http/unknown-fields.ts';
 import { asArray, asObject, isObject } from '../../lib/json-value.ts';
 import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
@@ -27,16 +27,20 @@ import {
   variableRules,
   workerContainerRule,
 } from './rules.ts';
-import { presentRuntime, runtimeRule } from './runtime.ts';
-import { presentTasks, tasksRule } from './tasks.ts';
+import { mergedRuntime, presentRuntime, runtimeRule } from './runtime.ts';
+import { presentTasks, tasksFrom, tasksRule } from './tasks.ts';
 
 /** Source of a file that names none: the folder beside it is uploaded. */
 export const DEFAULT_SOURCE: Source = 'internal_source';
 
 const { name, secret_references } = CreateDeploymentShape.shape;
 const CONFIG = CreateDeploymentShape.shape.source_config.shape;
-// An upload names its own path.
-const { source_tarball_path: _ofUpload, ...REVISION_CONFIG } = CreateDeploymentShape.shape.source_revision_config.shape;
+// An upload names its own path, and a file does not name itself.
+const {
+  source_tarball_path: _ofUpload,
+  davit_file: _itself,
+  ...REVISION_CONFIG
+} = CreateDeploymentShape.shape.source_revision_config.shape;
 
 export const DeploymentFile = z
   .object({
@@ -90,11 +94,14 @@ const RULES: readonly Rule[] = [
   tasksRule,
 ];
 
-/** What is wrong with a file's content, by places in the file. Type extra_forbidden: its key is not known. */
-export function fileFindings(content: unknown): Finding[] {
+/**
+ * What is wrong with a file's content, by places in the file. Type extra_forbidden: its key is not known. `source`: that of a file that
+ * names none.
+ */
+export function fileFindings(content: unknown, source: Source = DEFAULT_SOURCE): Finding[] {
   const file = asObject(content);
   const secrets = asArray(file['secrets']).map((one) => ({ name: one }));
-  const draft = { name: file['name'], source: file['source'], ...requestOf(file), secrets };
+  const draft = { name: file['name'], source: file['source'] ?? source, ...requestOf(file), secrets };
   const ofRules = RULES.flatMap((rule) => [...rule(draft)]).map(({ loc, ...rest }) => ({ ...rest, loc: inFile(loc) }));
   const unknown = unknownFields({ body: DeploymentFile }, content).map(({ loc, ...rest }) => ({
     ...rest,
@@ -116,14 +123,26 @@ function inFile([first, ...rest]: Finding['loc']): Finding['loc'] {
   return first === 'secrets' ? [first, ...rest.slice(0, 1)] : [first ?? '', ...rest];
 }
 
+/** What a file says of source_config, under the record's names. */
+export function configIn(file: DeploymentFile): Readonly<Record<string, unknown>> {
+  const { resourceSpec: _spec, runtime: _runtime, tasks: _tasks, ...config } = fromSnake(SourceConfig.shape, file);
+  return {
+    ...config,
+    resourceSpec: fromSnake(ResourceSpec.shape, file.resource_spec ?? {}),
+    runtime: mergedRuntime(undefined, file.runtime),
+    tasks: tasksFrom(file.tasks),
+  };
+}
+
 /** The file that a record comes from: what it asks for, without defaults, and secrets by name. */
 export function fileOf({ metadata, spec }: AppDeployment): Readonly<Record<string, unknown>> {
   const { resourceSpec, runtime, listenerConfig, database, ...config } = spec.sourceConfig;
-  const { sourceTarballPath: _ofUpload, ...revision } = spec.sourceRevisionConfig;
+  const { sourceTarballPath: _ofUpload, davitFile: _itself, ...revision } = spec.sourceRevisionConfig;
   const whole = {
     name: metadata.name,
     source: spec.source,
     ...toSnake(SourceRevisionConfig.shape, revision),
+    davit_file: undefined,
     ...toSnake(SourceConfig.shape, config),
     resource_spec: toSnake(ResourceSpec.shape, resourceSpec ?? {}),
     runtime: presentRuntime(runtime),

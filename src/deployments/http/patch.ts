@@ -76,20 +76,24 @@ export function applyPatch({ spec }: AppDeployment, patch: Patch, now: InForce, 
     spec: {
       ...rest,
       sourceConfig: patchedConfig(spec, patch, now),
-      sourceRevisionConfig: {
-        ...spec.sourceRevisionConfig,
-        ...newFields(
-          fromSnake(SourceRevisionConfig.shape, patch.source_revision_config ?? {}),
-          spec.sourceRevisionConfig,
-          now.sourceRevisionConfig,
-        ),
-      },
+      sourceRevisionConfig: patchedRevisionConfig(spec, patch, now),
       secrets,
       ...(secretReferences !== undefined && { secretReferences }),
     },
     values,
     warnings,
   };
+}
+
+function patchedRevisionConfig(
+  { sourceRevisionConfig: before }: AppDeploymentSpec,
+  patch: PatchDeployment,
+  now: InForce,
+): SourceRevisionConfig {
+  const sent = fromSnake(SourceRevisionConfig.shape, patch.source_revision_config ?? {});
+  const { davitFile, ...after } = { ...before, ...newFields(sent, before, now.sourceRevisionConfig) };
+  // null means unchanged, so an empty string unsets it.
+  return { ...after, ...(davitFile !== undefined && davitFile !== '' && { davitFile }) };
 }
 
 function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InForce): SourceConfig {

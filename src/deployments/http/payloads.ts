@@ -203,7 +203,15 @@ const PatchDeploymentShape = z
     })
       .meta({ id: 'SourceConfigPatch', description: 'Absent and null fields are unchanged.' })
       .nullish(),
-    source_revision_config: SourceRevisionConfigPayload.nullish(),
+    source_revision_config: SourceRevisionConfigPayload.extend({
+      davit_file: SourceRevisionConfig.shape.davitFile
+        .unwrap()
+        .or(z.literal(''))
+        .describe('Path of a davit.yaml in the repository. "" removes it: no file is read then.')
+        .nullish(),
+    })
+      .meta({ id: 'SourceRevisionConfigPatch', description: 'Absent and null fields are unchanged.' })
+      .nullish(),
     secrets: z
       .array(SecretPatchPayload)
       .max(MOST_SECRETS)

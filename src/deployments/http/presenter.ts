@@ -4,6 +4,7 @@ import { toSnake } from '../../lib/http/casing.ts';
 import { createdAt } from '../../lib/kube/write-times.ts';
 import {
   type AppDeployment,
+  type AppDeploymentSpec,
   deploymentTypeMeant,
   type SourceRevisionConfig as RevisionConfig,
   SourceConfig,
@@ -23,6 +24,8 @@ import {
   updatedAt,
 } from '../record/api-view.ts';
 import { commitOf } from '../record/build-source.ts';
+import { fileIn, specWith } from '../record/code-file.ts';
+import { ownRequested, withFile } from '../record/file-values.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { scaledBy } from '../record/scaled.ts';
@@ -127,9 +130,11 @@ export function resourceSpecInForce(
 ): ResourceSpec {
   const newest = revisionsOf(record, revisions)[0];
   const { resourceSpec } = record.spec.sourceConfig;
-  const isMade = newest !== undefined && sameRevision(newest.spec.requested, requestedOf(record.spec));
+  const isMade = newest !== undefined && sameRevision(ownRequested(newest.spec), requestedOf(record.spec));
   const numbers = effectiveNumbers(
-    isMade ? scaledBy(record.spec, newest, settings).spec.resolved : resolve(record.spec, settings),
+    isMade
+      ? scaledBy(record.spec, newest, settings).spec.resolved
+      : resolve(specWithNewestFile(record.spec, newest), settings),
   );
   const { resourceSpec: reported, latestRevisionId } = record.status ?? {};
   const there = reported?.['dbStorageGi'];
@@ -138,6 +143,12 @@ export function resourceSpecInForce(
   // A volume keeps its size if a smaller one is requested.
   const isReported = isMade && latestRevisionId === newest.spec.id;
   return { ...resourceSpec, ...numbers, dbStorageGi: isReported ? there : Math.max(asked, there) };
+}
+
+/** With the values that the file of the newest revision gave, as the next one most likely has them too. */
+export function specWithNewestFile(spec: AppDeploymentSpec, newest: AppRevision | undefined): AppDeploymentSpec {
+  const file = spec.sourceRevisionConfig.davitFile === newest?.spec.file?.path ? fileIn(newest?.spec.file) : undefined;
+  return file ? specWith(spec, withFile(requestedOf(spec), file.values ?? {}).requested) : spec;
 }
 
 function presentResourceSpec(

@@ -219,9 +219,11 @@ export function* sizeRule(draft: Draft): Generator<FieldError> {
 /** Volumes, mounts and containers. */
 export function* podRules(draft: Draft): Generator<FieldError> {
   yield* podFindings(podBreaches(resourceSpecOf(draft)));
-  const path = asObject(draft['source_revision_config'])['workflow_config_path'];
-  if (typeof path === 'string' && path.split('/').includes('..')) {
-    yield wrong(['source_revision_config', 'workflow_config_path'], 'must stay inside the repository: no ..');
+  const config = asObject(draft['source_revision_config']);
+  for (const field of ['workflow_config_path', 'davit_file']) {
+    const path = config[field];
+    if (typeof path === 'string' && path.split('/').includes('..'))
+      yield wrong(['source_revision_config', field], 'must stay inside the repository: no ..');
   }
 }
 

@@ -159,7 +159,7 @@ export function partitionByData(
  * no pods are started that must not start; a scale of zero ends pods, and starts none.
  */
 export function withoutUnsafe(actions: readonly Action[], refusals: readonly ActionFailure[]): readonly Action[] {
-  const wasRefused = refusals.some(({ reason }) => reason !== 'StorageCannotShrink');
+  const wasRefused = refusals.some(({ reason }) => reason !== 'StorageCannotShrink' && reason !== 'FileUnread');
   const startsPods = mayStartPods(refusals);
   return actions.filter((action) =>
     action.do === 'delete'

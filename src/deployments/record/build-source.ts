@@ -27,7 +27,8 @@ export function usesRegistry(spec: Readonly<AppDeploymentSpec>, registry: Pick<R
 
 /** Whether both ask for the same to be built; what a branch means may have changed since. */
 export function sameBuildRequested(a: Readonly<Requested>, b: Readonly<Requested>): boolean {
-  return JSON.stringify(asked(a)) === JSON.stringify(asked(b));
+  const [one, other] = [a, b].map(({ sourceRevisionConfig }) => sourceRevisionConfig.davitFile);
+  return one === other && JSON.stringify(asked(a)) === JSON.stringify(asked(b));
 }
 
 /** A commit as its code host shows it. */

@@ -4,6 +4,7 @@
 import type { SecretReference } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { commitOf } from './build-source.ts';
+import { isFromFile } from './file-values.ts';
 import { type ScaledPart, withoutScale } from './requested-scale.ts';
 import { imageOf } from './revision-image.ts';
 
@@ -24,6 +25,13 @@ const LONGEST_VALUE = 60;
 /** Ordered by field. The scale is no part of a revision, so it is not compared. */
 export function differences(from: AppRevision, to: AppRevision): FieldChange[] {
   return changesBetween(fieldsOf(from), fieldsOf(to));
+}
+
+/** The values of a revision that come from the davit.yaml of its commit, by field. */
+export function fieldsFromFile(revision: AppRevision): { readonly field: string; readonly value: string }[] {
+  return [...fieldsOf(revision)]
+    .filter(([field]) => isFromFile(revision.spec, field))
+    .map(([field, value]) => ({ field, value }));
 }
 
 /** The fields of two objects that differ. Their values are shown, except those that `differences` hides. */

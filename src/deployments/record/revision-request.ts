@@ -3,6 +3,7 @@
 
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec } from '../../schema/app-revision.ts';
+import { ownRequested } from './file-values.ts';
 import { withScaleOf } from './requested-scale.ts';
 
 /** Whether the controller has made no revision yet of what the spec asks for. `own`: the record's revisions. */
@@ -27,8 +28,9 @@ export function askingForRevision(
 /** `before` with the values of `old` and a request for a new revision. Fields that need no revision, and the scale, are unchanged. */
 export function rollingBack(
   before: Readonly<AppDeploymentSpec>,
-  { id, requested }: Readonly<AppRevisionSpec>,
+  revision: Readonly<AppRevisionSpec>,
 ): AppDeploymentSpec {
+  const requested = ownRequested(revision);
   const {
     resourceSpec: _spec,
     runtime: _runtime,
@@ -59,6 +61,6 @@ export function rollingBack(
       secrets: requested.secrets,
       ...(requested.secretReferences.length > 0 && { secretReferences: requested.secretReferences }),
     }),
-    rollbackTo: id,
+    rollbackTo: revision.id,
   };
 }

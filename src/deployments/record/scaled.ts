@@ -6,6 +6,7 @@ import type { AppRevision, Resolved, Scaled } from '../../schema/app-revision.ts
 import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { workerIn, workerScale } from '../../schema/worker-parts.ts';
+import { fileIn } from './code-file.ts';
 import {
   asksForPart,
   SCALED_PARTS,
@@ -23,8 +24,12 @@ import { scaleFrom } from './resolve.ts';
  * the record no longer has keeps its own: it runs until the next revision does. The same object if nothing differs.
  */
 export function scaledBy(spec: Readonly<AppDeploymentSpec>, revision: AppRevision, settings: Settings): AppRevision {
-  const now = spec.sourceConfig.resourceSpec;
-  const { requested, resolved } = revision.spec;
+  const { requested, resolved, file } = revision.spec;
+  // Sizes of a part in the file ask for the part too.
+  const now =
+    file?.given === undefined
+      ? spec.sourceConfig.resourceSpec
+      : { ...fileIn(file)?.values?.resourceSpec, ...spec.sourceConfig.resourceSpec };
   const then = requested.resourceSpec;
   const { runtime } = spec.sourceConfig;
   const isSame = sameWorkerScales(runtime, requested.runtime);

@@ -162,7 +162,9 @@ it.each<{ name: string; record: AppDeployment; revisions: AppRevision[]; want: s
   },
 ])('$name', ({ record, revisions, want }) => {
   const wanted = wantedRevision(record, revisions, SETTINGS);
-  expect('create' in wanted ? wanted.create.id : 'current' in wanted ? 'current' : wanted.none).toBe(want);
+  expect(
+    'create' in wanted ? wanted.create.id : 'current' in wanted ? 'current' : 'none' in wanted && wanted.none,
+  ).toBe(want);
 });
 
 it.each<{ name: string; a: Partial<AppDeploymentSpec>; b: Partial<AppDeploymentSpec>; same: boolean }>([
@@ -485,7 +487,9 @@ describe('the commit of a branch', () => {
         SETTINGS,
         {},
         undefined,
-        pushed === undefined ? undefined : { commit: pushed, commitAuthor: `the author of ${pushed.slice(0, 1)}` },
+        pushed === undefined
+          ? undefined
+          : { pushed: { commit: pushed, commitAuthor: `the author of ${pushed.slice(0, 1)}` } },
       );
       if (!('create' in wanted)) return undefined;
       const built = commit ?? wanted.create.commit ?? '';

@@ -8,6 +8,8 @@ import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { type Commit, commitOf, commitWordsOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
+import { type CodeFile, type FileNeed, fileBreaches, fileIn, revisionFileOf, specWith } from './code-file.ts';
+import { ownRequested, withFile } from './file-values.ts';
 import { imageBase, majorVersion } from './image.ts';
 import { idOf, originGenerationOf, uidOf } from './metadata.ts';
 import { withoutScale } from './requested-scale.ts';
@@ -22,7 +24,17 @@ export type WantedRevision =
   /** `ignoredRollback`: why a requested rollback is not possible, and what happens instead. */
   | { readonly create: AppRevisionSpec; readonly ignoredRollback?: string }
   | { readonly current: AppRevision }
-  | { readonly none: 'WaitingForImage' };
+  | { readonly none: 'WaitingForImage' }
+  /** A revision that needs a file of the repository. Until the file is known, `instead` stays the newest one, if there is one. */
+  | { readonly needs: FileNeed; readonly instead: AppRevision | undefined };
+
+/** What was read at the code host. */
+export interface FoundAtHost {
+  /** The commit that the record's branch has now, if the record asks for pushes. */
+  readonly pushed?: Commit | undefined;
+  /** The file that an earlier answer needed. */
+  readonly file?: CodeFile | undefined;
+}
 
 /**
  * What a revision of `spec` stores of it, in canonical form (canonical.ts). All of it needs a new revision when it changes, except for
@@ -86,7 +98,7 @@ export function wantedRevisionId(
   if (serial !== undefined && !own.some((revision) => revision.spec.revisionSerial === serial)) {
     return { id: serialRevisionId(idOf(record), serial), made: false };
   }
-  if (newest !== undefined && sameRevision(requestedOf(record.spec), newest.spec.requested)) {
+  if (newest !== undefined && sameRevision(requestedOf(record.spec), ownRequested(newest.spec))) {
     return { id: newest.spec.id, made: true };
   }
   return { id: generationRevisionId(idOf(record), originGenerationOf(record)), made: false };
@@ -96,8 +108,7 @@ export function wantedRevisionId(
  * The revision that the record wants: the newest one, or the spec of one to create, or none before an image or source has been
  * pushed. `revisions` may be in any order and contain those of other records. Throws if the record has no uid (it was not
  * read from an API server). `data`: known facts about the PostgreSQL volume that the record has or may adopt. `contract`: the
- * pod contract version of a new revision. `pushed`: the commit that the record's branch has now, if
- * the record asks for pushes.
+ * pod contract version of a new revision.
  */
 export function wantedRevision(
   record: AppDeployment,
@@ -105,7 +116,7 @@ export function wantedRevision(
   settings: Settings,
   data: DataThere = {},
   contract = POD_CONTRACT,
-  pushed?: Commit,
+  { pushed, file }: FoundAtHost = {},
 ): WantedRevision {
   const wanted = wantedRevisionId(record, revisions);
   if (wanted === undefined) return { none: 'WaitingForImage' };
@@ -119,22 +130,28 @@ export function wantedRevision(
   const generation = record.metadata.generation ?? 0;
   const isPush = wanted.made && push !== undefined;
   const rollback = isPush ? NO_ROLLBACK : rollbackOf(record, own, contract);
-  const { image, commit, migrated } = isPush
-    ? ({ commit: push.commit } as Deployed)
-    : deployed(requested, own, rollback);
+  const deploys = isPush ? { commit: push.commit } : deployed(requested, own, rollback);
   const isTaken = rollback.is === 'taken';
+  const id = isPush ? pushRevisionId(idOf(record), generation, push.serial) : wanted.id;
+  const used = isTaken ? storedFile(rollback.of) : fileFor(record, own, { id, requested, deploys, file, settings });
+  if (used !== undefined && 'needs' in used) return { needs: used.needs, instead: newest };
+  const { requested: whole, fields } = withFile(requested, used?.values ?? {});
   const resolved = keepDatabase(
-    isTaken ? scaledBy(record.spec, rollback.of, settings).spec.resolved : resolve(record.spec, settings, contract),
+    isTaken
+      ? scaledBy(record.spec, rollback.of, settings).spec.resolved
+      : resolve(specWith(record.spec, whole), settings, contract),
     { ...data, ...imageOfDatabase(own) },
-    isTaken ? (data.storageGi ?? 0) : smallestSize(requested, newest, data),
+    isTaken ? (data.storageGi ?? 0) : smallestSize(whole, newest, data),
   );
-  const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, ...values } = resolved;
-  const runs = resolved.image ?? image;
+  const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, image: named, ...values } = resolved;
+  const commit = deploys.commit ?? used?.commit;
+  // Nothing is deployed of a file that is wrong.
+  const runs = used?.failure ? undefined : (named ?? deploys.image);
   const requestedBy = isPush ? undefined : revisionRequesterOf(record, own);
   const branchCommit = runs !== undefined && commit !== undefined ? branchCommitOf(own) : undefined;
   return {
     create: {
-      id: isPush ? pushRevisionId(idOf(record), generation, push.serial) : wanted.id,
+      id,
       deploymentName: record.metadata.name,
       deploymentUid: uidOf(record),
       deploymentGeneration: generation,
@@ -145,11 +162,12 @@ export function wantedRevision(
       ...(branchCommit !== undefined && { branchCommit }),
       ...(requestedBy !== undefined && { requestedBy }),
       source: record.spec.source,
-      requested,
+      ...(used && { file: revisionFileOf(used, fields) }),
+      requested: whole,
       resolved: {
         ...values,
         ...(runs !== undefined && { image: runs }),
-        ...(migrated === true && { migrated }),
+        ...(deploys.migrated === true && { migrated: true }),
       },
     },
     ...(rollback.is === 'ignored' && { ignoredRollback: rollback.why }),
@@ -173,10 +191,44 @@ function deployed(requested: Requested, own: readonly AppRevision[], rollback: R
   const image = imageOf(from);
   const migrated = hasMigrated(from);
   if (rollback.is === 'taken') return { image, commit: knownCommitOf(from), migrated };
-  const isKept = migrated && changesSizesAlone(requested, from.spec.requested);
+  const isKept = migrated && changesSizesAlone(requested, ownRequested(from.spec));
   if (!keepsBuild(requested, from)) return { migrated: isKept };
+  // A correction of a file that was wrong is in a newer commit.
+  if (from.spec.file?.failure) return { migrated: isKept };
   const commit = image === undefined && rollback.of === undefined ? specCommitOf(from.spec) : knownCommitOf(from);
   return { image, commit, migrated: isKept || (migrated && from !== own[0]) };
+}
+
+interface FileWanted {
+  readonly id: string;
+  /** What the record itself asks for. */
+  readonly requested: Requested;
+  readonly deploys: Deployed;
+  readonly file: CodeFile | undefined;
+  readonly settings: Settings;
+}
+
+/** The file of a new revision, if the record names one: as an earlier revision of the commit has it, or as it was read. */
+function fileFor(
+  { spec }: AppDeployment,
+  own: readonly AppRevision[],
+  { id, requested, deploys: { commit }, file, settings }: FileWanted,
+): CodeFile | { readonly needs: FileNeed } | undefined {
+  const path = spec.sourceRevisionConfig.davitFile;
+  if (path === undefined || spec.source !== 'codehost') return undefined;
+  const earlier = own.find((one) => commit && commitOf(one) === commit.commit && one.spec.file?.path === path);
+  const known = fileIn(earlier?.spec.file);
+  // Where it does not fit the record any more, the text says in which line.
+  if (known && fileBreaches(spec, requested, known, settings).length === 0) return known;
+  const isOfCommit = commit === undefined || file?.commit === undefined || file.commit.commit === commit.commit;
+  if (file?.path === path && isOfCommit) return file;
+  return { needs: { id, path, ...(commit && { commit: commit.commit }) } };
+}
+
+/** The file that a revision was made with. */
+function storedFile({ spec }: AppRevision): CodeFile | undefined {
+  const { file } = spec;
+  return fileIn(file) ?? (file?.failure && { path: file.path, failure: file.failure });
 }
 
 /** The commit of a revision with what it says of itself. */
@@ -248,7 +300,7 @@ function branchCommitOf(own: readonly AppRevision[]): string | undefined {
  * and is not built yet stays too. Somebody who asks for a new revision and changes nothing wants the newest commit.
  */
 function keepsBuild(requested: Requested, from: AppRevision): boolean {
-  const { requested: before } = from.spec;
+  const before = ownRequested(from.spec);
   return isFromSource(requested) && sameBuildRequested(requested, before) && !sameRequested(requested, before);
 }
 
@@ -287,7 +339,7 @@ function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract
   const instead = 'The new revision has the values of the record and the current defaults.';
   if (old === undefined) return { is: 'ignored', why: `Revision ${rollbackTo} does not exist. ${instead}` };
   const requested = requestedOf(record.spec);
-  if (!sameRevision(old.spec.requested, requested)) {
+  if (!sameRevision(ownRequested(old.spec), requested)) {
     const differs = `rollbackTo names revision ${rollbackTo}, but the record has other values than that revision.`;
     // A change of sizes or secrets that follows the rollback, before the controller has seen it.
     return isUnseen(record, own[0]) && keepsBuild(requested, old)

@@ -2,6 +2,7 @@
 // they remember between passes is not part of a state.
 
 import type { ControllerCaches } from '../../../src/app/caches.ts';
+import { judgeCodeFile } from '../../../src/builds/code-file-judge.ts';
 import { makeBuildReconciler } from '../../../src/builds/reconciler.ts';
 import { makeSourceAccess } from '../../../src/builds/source-access.ts';
 import { POD_CONTRACTS } from '../../../src/deployments/children/contracts.ts';
@@ -9,6 +10,7 @@ import { digestKey } from '../../../src/deployments/children/secret-digest.ts';
 import type { Cluster } from '../../../src/deployments/cluster/cluster.ts';
 import { makeHostRegistry } from '../../../src/deployments/host-registry.ts';
 import { makeReconciler } from '../../../src/deployments/reconcile.ts';
+import type { FileNeed, ReadCodeFile } from '../../../src/deployments/record/code-file.ts';
 import { makeSecretFingerprints } from '../../../src/deployments/secret-fingerprints.ts';
 import type { Reconcile, Result } from '../../../src/lib/controller/controller.ts';
 import { CodeHostFailed } from '../../../src/lib/errors.ts';
@@ -99,6 +101,10 @@ export function recordsOf(scene: Scene, home: Home, settings: Settings): Reconci
     contracts: POD_CONTRACTS,
     pushedCommit: (record: AppDeployment) =>
       record.spec.sourceConfig.buildOnPush === true ? { commit: headOf(scene) } : undefined,
+    codeFile: ({ spec }: AppDeployment, { path, commit = headOf(scene) }: FileNeed): ReturnType<ReadCodeFile> =>
+      scene.mark('', 'code host') === 'down'
+        ? { waits: `${path} cannot be read yet.` }
+        : judgeCodeFile(spec, { path, commit: { commit }, content: contentAt(commit) }, settings),
   });
 }
 
@@ -126,7 +132,11 @@ export async function runPass(
         client: kube,
         caches,
         settings,
-        codeHosts: { commit: () => answer({ commit: headOf(scene) }), token: () => answer('token') },
+        codeHosts: {
+          commit: () => answer({ commit: headOf(scene) }),
+          file: () => answer({ text: '' }),
+          token: () => answer('token'),
+        },
       });
       const credential = (): Promise<string> => Promise.resolve('{"auths":{}}');
       const registryAccess = { push: credential, pull: credential };
@@ -159,6 +169,12 @@ export async function runPass(
 }
 
 /** The commit of the branch that all records build. */
+/** The davit.yaml of a commit: that of commit b is not valid. */
+export function contentAt(commit: string): { readonly text: string } {
+  const value = commit.slice(0, 1);
+  return { text: value === 'b' ? 'resource_spec: {cpu: many}' : `env: [{name: COMMIT, value: ${value}}]` };
+}
+
 export function headOf(scene: Scene): string {
   return (scene.mark('', 'head') ?? 'a').repeat(40);
 }

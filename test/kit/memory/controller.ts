@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import { type ControllerCaches, makeControllerCaches } from '../../../src/app/caches.ts';
 import { CONTROLLERS } from '../../../src/app/controller.ts';
 import { makeAllMetrics } from '../../../src/app/metrics.ts';
+import { CODE_FILES, makeCodeFiles } from '../../../src/builds/code-files.ts';
 import { pushedCommit } from '../../../src/builds/pushes.ts';
 import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
@@ -78,6 +79,7 @@ export async function aController(
   const events: string[] = [];
   const clock = { ms: START };
   const known: Context['known'] = new Map();
+  const files = makeCodeFiles(settings);
   const woken = new Map<string, Set<string>>();
   const add = (controller: string, key: string): void => void woken.get(controller)?.add(key);
   const context: Context = {
@@ -98,6 +100,8 @@ export async function aController(
     metrics,
     known,
     pushedCommit: (record) => pushedCommit(known, record),
+    files,
+    codeFile: (record, need) => files.lookup(record, need, (key) => add(CODE_FILES, key)),
     authorities,
     codeHosts,
     ...(contracts && { contracts }),

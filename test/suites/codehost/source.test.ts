@@ -107,6 +107,75 @@ describe.each(KINDS)('%s', (kind) => {
   });
 });
 
+describe.each(KINDS)('a file at %s', (kind) => {
+  const base64 = (bytes: string | Buffer): string => Buffer.from(bytes).toString('base64').replaceAll(/.{60}/g, '$&\n');
+  const file = (bytes: string | Buffer): object => ({
+    type: 'file',
+    encoding: 'base64',
+    size: Buffer.from(bytes).length,
+    content: base64(bytes),
+  });
+  const read = (path = 'deploy/davit.yaml'): ReturnType<CodeHosts['file']> =>
+    hosts.file(account(kind), repoUrl, { path, commit: COMMIT });
+  const having = (body: unknown, status = 200): void => {
+    host.fault = (request, response) => request.url?.includes('/contents/') && json(response, status, body);
+  };
+
+  it('is read in one request, at its commit', async () => {
+    having(file('name: größe\n'));
+    expect(await read()).toEqual({ text: 'name: größe\n' });
+    const asked = host.seen.filter((line) => line.includes('/repos/'));
+    expect(asked).toEqual([
+      expect.stringMatching(new RegExp(`/repos/team/shop/contents/deploy/davit\\.yaml\\?ref=${COMMIT}$`)),
+    ]);
+  });
+
+  it.each<[string, unknown, number, string]>([
+    ['that is missing', { message: 'Not Found' }, 404, `is missing at commit ${COMMIT.slice(0, 12)}`],
+    ['that is a folder', [{ type: 'file', name: 'x' }], 200, 'is a folder'],
+    ['that is a link', { type: 'symlink', target: '/etc/passwd' }, 200, 'is no file but a symlink'],
+    ['of another repository', { type: 'submodule' }, 200, 'is no file but a submodule'],
+    ['that is too large', file('x'.repeat(65_537)), 200, 'is larger than 64 KiB, and a file describes one deployment'],
+    [
+      'that lies about its size',
+      { ...file('x'.repeat(65_537)), size: 1 },
+      200,
+      'is larger than 64 KiB, and a file describes one deployment',
+    ],
+    [
+      'that is too large to be sent',
+      { type: 'file', size: 2_000_000, encoding: 'none', content: '' },
+      200,
+      'is larger than 64 KiB, and a file describes one deployment',
+    ],
+    ['that is no text', file(Buffer.from([0xff, 0xfe, 0])), 200, 'is not text in UTF-8'],
+  ])('%s is not read', async (_what, body, status, problem) => {
+    having(body, status);
+    expect(await read()).toEqual({ problem });
+  });
+
+  it.each(['../x', 'a/../../x', '..'])('at %s is asked of nobody', async (path) => {
+    expect(await read(path)).toEqual({ problem: 'leads out of the repository' });
+    expect(host.seen.filter((line) => line.includes('/repos/'))).toEqual([]);
+  });
+
+  it('has a path of any characters, and no other', async () => {
+    having(file(''));
+    await read('./a b//c+d?e#f/davit.yaml');
+    expect(host.seen.at(-1)).toContain('/contents/a%20b/c%2Bd%3Fe%23f/davit.yaml?ref=');
+  });
+
+  it.each([
+    [401, {}, 'refused'],
+    [500, {}, 'unreachable'],
+    [200, { type: 7 }, 'malformed'],
+    [200, { type: 'file', encoding: 'rot13', content: 'x' }, 'malformed'],
+  ])('an answer of %i %j is a failure of the host', async (status, body, why) => {
+    having(body, status);
+    await expect(read()).rejects.toMatchObject({ why });
+  });
+});
+
 it("gives an App's token for this repository alone, to be read", async () => {
   let asked = '';
   host.fault = (request, response) => {

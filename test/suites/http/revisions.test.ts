@@ -59,6 +59,7 @@ describe('list and get', () => {
       workflow_config_path: null,
       image_uri: 'registry.example/app:1',
       source_tarball_path: null,
+      davit_file: null,
       repo_commit_sha: null,
     };
     const waiting = {
@@ -72,6 +73,7 @@ describe('list and get', () => {
       commit_message: null,
       source: 'external_docker',
       source_revision_config: config,
+      from_file: null,
     };
     expect(body).toEqual({ resources: [waiting], offset: 1 });
     expect((await get(`/${serial(1).toUpperCase()}`)).body).toEqual(waiting);

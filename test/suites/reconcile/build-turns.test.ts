@@ -91,6 +91,7 @@ async function turns(kube: FakeKube, settings = SETTINGS): Promise<Turns> {
   const down = (): Promise<never> => Promise.reject(new CodeHostFailed('unreachable', 'It does not answer.'));
   const harness = await aController(kube, settings, {
     codeHosts: {
+      file: () => Promise.reject(new Error('no file is read here')),
       commit: () => (host.commits ? Promise.resolve({ commit: 'c'.repeat(40) }) : down()),
       token: () => (host.tokens ? Promise.resolve('token') : down()),
     },

@@ -1,10 +1,11 @@
 // Builds on the in-memory API server: runs the reconcilers of records and builds in turn, and simulates the Job
 // controller and the kubelet.
 
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DOCKER_CONFIG_KEY, dockerConfig } from '../../../src/builds/registry/docker-config.ts';
 import { registryGrant } from '../../../src/builds/registry/registry-grant.ts';
 import { presentRevisions } from '../../../src/deployments/http/revisions/presenter.ts';
+import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
 import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/lib/errors.ts';
 import {
   DEPLOYMENTS,
@@ -59,7 +60,15 @@ function putRegistrySecret(kube: FakeKube, config: string): void {
 
 interface Builds extends MemoryController {
   /** The fake code host: the commit or failure that it returns, and the number of requests. */
-  readonly host: { commit: string; failure: CodeHostFailed | undefined; asked: number };
+  readonly host: {
+    commit: string;
+    failure: CodeHostFailed | undefined;
+    asked: number;
+    /** By commit: its davit.yaml. */
+    files: Record<string, string | undefined>;
+    /** Commits whose file was read, in order. */
+    read: string[];
+  };
   /** Reconciles the build of the newest revision or of revision `id` once. */
   build(id?: string): Promise<void>;
   /** Reconciles the pull Secret of namespace team once. */
@@ -106,7 +115,7 @@ function fromRepository(
 }
 
 async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities?: string): Promise<Builds> {
-  const host: Builds['host'] = { commit: A, failure: undefined, asked: 0 };
+  const host: Builds['host'] = { commit: A, failure: undefined, asked: 0, files: {}, read: [] };
   const answer = <Value>(value: Value): Promise<Value> => {
     host.asked += 1;
     return host.failure ? Promise.reject(host.failure) : Promise.resolve(value);
@@ -114,6 +123,11 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
   const harness = await aController(kube, settings, {
     authorities,
     codeHosts: {
+      file: (_account, _url, { commit }) => {
+        host.read.push(commit);
+        const text = host.files[commit];
+        return answer(text === undefined ? { problem: `is missing at commit ${commit}` } : { text });
+      },
       commit: () =>
         answer({ commit: host.commit, commitAuthor: 'Ada', commitMessage: `Makes ${host.commit.slice(0, 1)}` }),
       token: ({ credential }) => answer(credential('token') ?? ''),
@@ -144,6 +158,7 @@ async function builds(kube: FakeKube, settings: Settings = DEFAULTS, authorities
       for (let pass = 0; pass < passes; pass += 1) {
         /* oxlint-disable no-await-in-loop -- sequential */
         await harness.reconcile();
+        await harness.reconcile(KEY, 'code-files');
         await makeReady(kube);
         for (const { spec } of kube.objects<AppRevision>(APP_REVISIONS)) await build(spec.id);
         podRuns(kube);
@@ -963,4 +978,185 @@ it('references the pull Secret in pods', async () => {
   await here.settle();
   await converge(here);
   expect(JSON.stringify(kube.objects(DEPLOYMENTS)[0])).toContain('"imagePullSecrets":[{"name":"davit-registry-pull"}]');
+});
+
+interface DeploymentObject extends KubeObject {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly template: { readonly spec: { readonly containers: readonly { readonly resources?: { readonly requests?: Record<string, string> } }[] } };
+  };
+}
+
+describe('a davit.yaml of the repository', () => {
+  const PATH = 'deploy/davit.yaml';
+  const withFile = (sourceConfig: object = {}, more: object = {}): Partial<AppDeployment['spec']> =>
+    fromRepository(
+      { sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json', davitFile: PATH }, ...more },
+      sourceConfig,
+    );
+  const FILE = 'resource_spec: {cpu: 2}\nenv: [{name: LEVEL, value: info}]\nruntime: {port: 9000}\n';
+
+  const deploymentOf = (kube: FakeKube): DeploymentObject =>
+    kube.objects<DeploymentObject>(DEPLOYMENTS)[0] ?? expect.fail('there is no Deployment');
+  const container = (kube: FakeKube): Record<string, unknown> =>
+    ({ ...deploymentOf(kube).spec.template.spec.containers[0] });
+  const conditionsOf = (kube: FakeKube): Record<string, unknown> =>
+    Object.fromEntries((record(kube).status?.conditions ?? []).map(({ type, reason }) => [type, reason]));
+
+  it('is read once at the commit of a revision, before the revision is made', async () => {
+    const kube = aPlatform();
+    putRecord(kube, withFile({ env: [{ name: 'OWN', value: 'record' }] }));
+    const here = await builds(kube);
+    here.host.files[A] = FILE;
+    await here.reconcile();
+    expect([states(kube), conditionsOf(kube)['Ready']]).toEqual([[], 'FileUnread']);
+    await here.settle();
+    expect(states(kube)).toEqual(['DEPLOYED']);
+    expect(here.newest().spec).toMatchObject({
+      commit: A,
+      commitAuthor: 'Ada',
+      file: { path: PATH, fields: ['resourceSpec.cpu', 'runtime.port', 'env.LEVEL'] },
+      requested: { resourceSpec: { cpu: 2 }, env: [{ name: 'LEVEL' }, { name: 'OWN' }] },
+      resolved: { port: 9000, server: { cpu: 2 } },
+    });
+    expect(container(kube)).toMatchObject({
+      env: expect.arrayContaining([{ name: 'LEVEL', value: 'info' }, { name: 'OWN', value: 'record' }]),
+      ports: [expect.objectContaining({ containerPort: 9000 })],
+    });
+    expect(here.host.read).toEqual([A]);
+  });
+
+  it('is read for each push, and the record wins field by field', async () => {
+    const kube = aPlatform();
+    putRecord(kube, withFile({ buildOnPush: true, resourceSpec: { cpu: 1 } }));
+    const here = await builds(kube);
+    here.host.files = { [A]: FILE, [B]: 'resource_spec: {cpu: 3, memory_mb: 4096}\n' };
+    await here.push();
+    await here.settle();
+    here.host.commit = B;
+    here.clock.ms += 61_000;
+    await here.push();
+    await here.settle();
+    expect(here.newest().spec).toMatchObject({
+      commit: B,
+      pushSerial: 1,
+      file: { fields: ['resourceSpec.memoryMb'] },
+      resolved: { server: { cpu: 1, memoryMb: 4096 } },
+    });
+    expect([states(kube), here.host.read]).toEqual([['DEPLOYED', 'DEPLOYED'], [A, B]]);
+  });
+
+  it('fails the revision where it is not valid, with line and column, and what served goes on serving', async () => {
+    const kube = aPlatform();
+    putRecord(kube, withFile({ buildOnPush: true }));
+    const here = await builds(kube);
+    here.host.files = { [A]: FILE, [B]: 'env: []\nresource_spec:\n  cpu: many\n' };
+    await here.push();
+    await here.settle();
+    here.host.commit = B;
+    here.clock.ms += 61_000;
+    await here.push();
+    await here.settle();
+    expect(states(kube)).toEqual(['DEPLOYED', 'BUILD_FAILED']);
+    expect(here.newest().status?.build).toMatchObject({
+      phase: 'Failed',
+      reason: 'FileInvalid',
+      message: expect.stringContaining(`${PATH}:3:8: resource_spec.cpu `),
+      commit: B,
+    });
+    expect(conditionsOf(kube)).toMatchObject({ Ready: 'BuildFailed', Available: 'Serving' });
+    expect([image(kube), jobs(kube).length]).toEqual([builtImage(kube, A), 1]);
+
+    // The correction is the next commit.
+    here.host.commit = 'c'.repeat(40);
+    here.host.files[here.host.commit] = 'resource_spec: {cpu: 0.5}\n';
+    here.clock.ms += 61_000;
+    await here.push();
+    await here.settle();
+    expect(states(kube)).toEqual(['DEPLOYED', 'BUILD_FAILED', 'DEPLOYED']);
+  });
+
+  it('that is missing fails the revision', async () => {
+    const kube = aPlatform();
+    putRecord(kube, withFile());
+    const here = await builds(kube);
+    await here.settle();
+    expect(here.newest().status?.build).toMatchObject({
+      reason: 'FileInvalid',
+      message: `${PATH}, which davit_file names, is missing at commit ${A}. Add or correct it and push, or remove davit_file.`,
+    });
+    expect(jobs(kube)).toEqual([]);
+  });
+
+  it('of a code host that is down delays the revision, and only that', async () => {
+    const kube = aPlatform();
+    putRecord(kube, withFile());
+    const here = await builds(kube);
+    here.host.files[A] = FILE;
+    await here.settle();
+    here.host.failure = new CodeHostFailed('unreachable', 'It is down.');
+    await change(kube, { spec: { revisionSerial: 2 } });
+    await here.settle(nothingRuns);
+    expect([states(kube), conditionsOf(kube)]).toMatchObject([
+      ['DEPLOYED'],
+      { Ready: 'FileUnread', Available: 'Serving', Stalled: 'Settled' },
+    ]);
+    // The scale needs no revision, and takes effect.
+    await edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } } });
+    await here.settle(nothingRuns);
+    expect(deploymentOf(kube).spec.replicas).toBe(2);
+    here.writes();
+    await here.settle(nothingRuns);
+    expect(here.writes()).toEqual([]);
+    here.host.failure = undefined;
+    here.clock.ms += 15_000;
+    await here.settle();
+    expect(states(kube)).toEqual(['DEPLOYED', 'DEPLOYED']);
+  });
+
+  it('is not read again for a change of sizes, a rollback, or by another controller', async () => {
+    const kube = aPlatform();
+    putRecord(kube, withFile({ buildOnPush: true }));
+    const here = await builds(kube);
+    here.host.files = { [A]: FILE, [B]: 'env: [{name: LEVEL, value: debug}]\n' };
+    await here.push();
+    await here.settle();
+    const first = here.newest();
+    here.host.commit = B;
+    here.clock.ms += 61_000;
+    await here.push();
+    await here.settle();
+    expect(here.host.read).toEqual([A, B]);
+    here.host.failure = new CodeHostFailed('unreachable', 'It is down.');
+    await change(kube, { spec: { sourceConfig: { resourceSpec: { memoryMb: 1024 } } } });
+    await here.settle(nothingRuns);
+    expect(here.newest().spec).toMatchObject({
+      commit: B,
+      requested: { env: [{ name: 'LEVEL', value: 'debug' }], resourceSpec: { memoryMb: 1024 } },
+    });
+    const back = rollingBack(record(kube).spec, first.spec);
+    expect(back.sourceConfig).not.toHaveProperty('env');
+    expect(back.sourceConfig).not.toHaveProperty('runtime');
+    await edit(kube, { spec: { ...back, sourceConfig: { ...back.sourceConfig, resourceSpec: null } } });
+    await here.settle(nothingRuns);
+    expect(here.newest().spec).toMatchObject({ requested: first.spec.requested, resolved: { port: 9000 } });
+    expect(here.newest().spec.file).toEqual(first.spec.file);
+    expect([image(kube), here.host.read]).toEqual([builtImage(kube, A), [A, B]]);
+  });
+
+  it('that does not fit the record fails the next revision and leaves the built image alone', async () => {
+    const kube = aPlatform();
+    putRecord(kube, withFile());
+    const here = await builds(kube);
+    here.host.files[A] = 'env: []\nresource_spec:\n  cpu: 2\n';
+    await here.settle();
+    await change(kube, { spec: { sourceConfig: { resourceSpec: { cpuLimit: 1 } } } });
+    await here.settle(nothingRuns);
+    expect(states(kube)).toEqual(['DEPLOYED', 'BUILD_FAILED']);
+    expect(here.newest().spec.resolved.image).toBeUndefined();
+    expect(here.newest().status?.build?.message).toContain(
+      `${PATH}:2:1: resource_spec.cpu_limit must not be below cpu. Correct it`,
+    );
+    expect(deploymentOf(kube).spec.template.spec.containers[0]?.resources?.requests?.['cpu']).toBe('2');
+  });
 });

@@ -39,6 +39,20 @@ export const Revision = z
       .describe('First line of the message of the commit, which is not verified either. null if it is not known.'),
     source: z.enum(SOURCES),
     source_revision_config: SourceRevisionConfigResponse,
+    from_file: z
+      .object({
+        path: z.string().describe('davit_file of the deployment when the revision was made.'),
+        fields: z
+          .array(
+            z.object({ field: z.string().describe('Path of the field, such as env.LOG_LEVEL.'), value: z.string() }),
+          )
+          .describe('The values of the revision that come from the file, because the deployment does not set them.'),
+        not_taken: z
+          .array(z.string())
+          .describe("The file's fields that only the deployment decides, where it has others."),
+      })
+      .nullable()
+      .describe('What the davit.yaml at the commit of the revision gave. null if none was read.'),
   })
   .meta({
     id: 'Revision',
@@ -58,8 +72,10 @@ export const Revision = z
           workflow_config_path: null,
           image_uri: 'registry.example.com/team/shop:1.5.0',
           source_tarball_path: null,
+          davit_file: null,
           repo_commit_sha: null,
         },
+        from_file: null,
       },
     ],
   });

@@ -8,7 +8,7 @@ import { FEWEST_REVISIONS } from '../../../schema/settings.ts';
 import { stalledMessage, updatedAt } from '../../record/api-view.ts';
 import { commitOf, commitWordsOf } from '../../record/build-source.ts';
 import { revisionRequesterOf } from '../../record/requester.ts';
-import { differences } from '../../record/revision-diff.ts';
+import { differences, fieldsFromFile } from '../../record/revision-diff.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { revisionsOf } from '../../record/revisions.ts';
 import { wantedRevisionId } from '../../record/wanted-revision.ts';
@@ -55,7 +55,18 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
       ...toSnake(SourceRevisionConfig.shape, spec.requested.sourceRevisionConfig),
       repo_commit_sha: commitOf(revision) ?? null,
     },
+    from_file: presentFile(revision),
   };
+}
+
+function presentFile(revision: AppRevision): Revision['from_file'] {
+  const { file } = revision.spec;
+  if (file === undefined) return null;
+  const fields = fieldsFromFile(revision).map(({ field, value }) => ({
+    field: field.replace(OWN_NAMES, snake),
+    value,
+  }));
+  return { path: file.path, fields, not_taken: file.notTaken ?? [] };
 }
 
 /** The part of a field's path that the API has in its own case. Below it are names of the record and of Kubernetes. */
@@ -92,6 +103,7 @@ function notYetMade(record: AppDeployment, own: readonly AppRevision[], id: stri
       ...toSnake(SourceRevisionConfig.shape, record.spec.sourceRevisionConfig),
       repo_commit_sha: null,
     },
+    from_file: null,
   };
 }
 
@@ -109,6 +121,7 @@ function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: n
     ...NO_COMMIT_WORDS,
     source: record.spec.source,
     source_revision_config: { ...toSnake(SourceRevisionConfig.shape, {}), repo_commit_sha: null },
+    from_file: null,
   };
 }
 

@@ -1,0 +1,120 @@
+// Reads the text of a davit.yaml: every error with its line and column, all of them at once. The plugin and the builds of pushes read the
+// same. Pure.
+
+import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, visit } from 'yaml';
+import type { Finding } from '../../schema/findings.ts';
+import type { Source } from '../../schema/source-rules.ts';
+import { DEFAULT_SOURCE, type DeploymentFile, fileFindings } from './deployment-file.ts';
+
+interface FileError {
+  /** Offset in the text. */
+  readonly at: number;
+  readonly message: string;
+}
+
+export type ReadText =
+  | {
+      readonly file: DeploymentFile;
+      /** An error about the value at `loc`, or about what surrounds it: `path:line:column: words`. */
+      errorAt(loc: Finding['loc'], words: string): string;
+    }
+  /** In the order of their places, each as `path:line:column: words`. */
+  | { readonly errors: readonly string[] };
+
+/** `path` is how errors name the file. `source`: that of a file that names none. */
+export function readText(text: string, path: string, source: Source = DEFAULT_SOURCE): ReadText {
+  const lines = new LineCounter();
+  const documents = documentsOf(text, lines);
+  if (documents === undefined) return { errors: [`${path} is nested too deeply to be read.`] };
+  const [document, another] = documents;
+  const worded = ({ at, message }: FileError): string => {
+    const { line, col } = lines.linePos(at);
+    return `${path}:${line}:${col}: ${message}`;
+  };
+  if (document === undefined) return { file: {}, errorAt: (loc, msg) => `${path}:1:1: ${sentenceOf({ loc, msg })}` };
+  const ofSyntax = [...syntaxErrors(document), ...anotherError(another)];
+  const content = ofSyntax.length > 0 ? undefined : ((document.toJS() as unknown) ?? {});
+  const errors =
+    content === undefined
+      ? ofSyntax
+      : fileFindings(content, source).map((finding) => ({
+          at: offsetOf(document, finding),
+          message: sentenceOf(finding),
+        }));
+  if (errors.length > 0) return { errors: [...new Set(errors.toSorted((a, b) => a.at - b.at).map(worded))] };
+  return {
+    file: content as DeploymentFile,
+    errorAt: (loc, msg) =>
+      worded({ at: offsetOf(document, { loc, type: 'value_error' }), message: sentenceOf({ loc, msg }) }),
+  };
+}
+
+/** Undefined if it is nested too deeply. */
+function documentsOf(text: string, lineCounter: LineCounter): readonly Document.Parsed[] | undefined {
+  const options = { lineCounter, prettyErrors: false, stringKeys: true, logLevel: 'error' } as const;
+  try {
+    const documents = parseAllDocuments(text, options);
+    return 'empty' in documents ? [] : documents;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function syntaxErrors(document: Document.Parsed): FileError[] {
+  const found = [...document.errors, ...document.warnings].map(({ code, message, pos: [at] }) => ({
+    at,
+    message: SYNTAX[code] ?? `${message.replace(/[.\s]+$/, '')}.`,
+  }));
+  // An alias may stand for itself, or for so much that it fills the memory.
+  visit(document, {
+    Alias(_key, { source, range }) {
+      const at = range?.[0] ?? 0;
+      found.push({ at, message: `Aliases such as *${source} are not read. Write the value out.` });
+    },
+  });
+  return found;
+}
+
+/** By the parser's codes, where its own words do not say what to do. */
+const SYNTAX: Readonly<Partial<Record<string, string>>> = {
+  TAB_AS_INDENT: 'A tab indents this line. YAML is indented with spaces: replace the tab.',
+  DUPLICATE_KEY: 'This key stands twice. Remove one of them.',
+  NON_STRING_KEY: 'This key is not a text. Write it as a plain word.',
+  TAG_RESOLVE_FAILED: 'Tags that begin with ! are not read. Remove it.',
+};
+
+function anotherError(another: Document.Parsed | undefined): FileError[] {
+  if (another === undefined) return [];
+  const message = 'A second document begins here. A file describes one deployment: put it into a file of its own.';
+  return [{ at: another.range[0], message }];
+}
+
+function sentenceOf({ loc, msg }: Pick<Finding, 'loc' | 'msg'>): string {
+  const field = loc.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
+  // Some rules name their field themselves.
+  const isNamed = msg.startsWith(`${String(loc.at(-1))} `);
+  const path = (isNamed ? field.replace(/\.[^.]*$/, '.') : `${field} `).replace(/^\./, '');
+  return `${path.trim() === '' && !isNamed ? 'The file ' : path}${msg}`;
+}
+
+/** The place of the key that is not known, otherwise of the value, or of what surrounds a missing one. */
+function offsetOf({ contents }: Document.Parsed, { loc, type }: Pick<Finding, 'loc' | 'type'>): number {
+  let node: Node | null = contents;
+  let at = contents?.range?.[0] ?? 0;
+  for (const [index, step] of loc.entries()) {
+    if (isMap<Node, Node | null>(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && key.value === step);
+      if (pair === undefined) return at;
+      const isKey = type === 'extra_forbidden' && index === loc.length - 1;
+      // A value that is empty or begins on the next line is found by its key.
+      const isBelow = pair.value === null || !isScalar(pair.value) || pair.value.source === '';
+      node = pair.value;
+      at = (isKey || isBelow ? pair.key.range?.[0] : node?.range?.[0]) ?? at;
+    } else if (isSeq<Node>(node) && typeof step === 'number') {
+      node = node.items[step] ?? null;
+      at = node?.range?.[0] ?? at;
+    } else return at;
+  }
+  return at;
+}
