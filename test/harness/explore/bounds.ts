@@ -66,13 +66,14 @@ function beginBuilds(
   more: Spec['sourceConfig'] = {},
   namespaces: readonly string[] = ['team'],
   names: readonly string[] = ['shop'],
+  revision: Spec['sourceRevisionConfig'] = {},
 ) {
   return (scene: Scene): void => {
     begin(
       {
         source: 'codehost',
         sourceConfig: { integrationId: INTEGRATION, repoUrl: 'https://git.example/team/shop', ...more },
-        sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
+        sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json', ...revision },
       },
       namespaces,
       names,
@@ -602,6 +603,29 @@ export const BOUNDS: readonly Bound[] = [
       people.sizes('much memory', { memoryMb: 2048 }),
     ],
     people: 4,
+    troubles: 1,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'files',
+    about:
+      'A record with a davit.yaml of its repository: commits with and without a valid one, sizes, rollbacks, the code host.',
+    settings: WITH_BUILDS,
+    namespaces: ['team'],
+    begin: beginBuilds({ resourceSpec: FIXED, buildOnPush: true }, ['team'], ['shop'], { davitFile: 'davit.yaml' }),
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      ...BUILD_EVENTS.filter(({ calm }) => calm === true),
+      push('b'),
+      push('c'),
+      people.newRevision,
+      people.rollback,
+      people.sizes('more memory', { memoryMb: 1024 }),
+      people.codeHostDown,
+      people.codeHostUp,
+    ],
+    people: 3,
     troubles: 1,
     refuse,
     admission: ADMISSION,

@@ -392,7 +392,7 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       const isSaid = condition(record, 'Ready') === 'True' || condition(record, 'Stalled') === 'True';
       const ready = conditionOf(record.status?.conditions, 'Ready');
       // It is asked again until it answers.
-      const isAsked = ready?.reason === 'BuildQueued' && scene.mark('', 'code host') === 'down';
+      const isAsked = ['BuildQueued', 'FileUnread'].includes(ready?.reason ?? '') && scene.mark('', 'code host') === 'down';
       return isSaid || isAsked
         ? undefined
         : `Nothing goes on, and it is not Stalled: ${ready?.reason}: ${ready?.message}`;
@@ -491,6 +491,24 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       return asked === undefined || commit === undefined || commit[0] === asked
         ? undefined
         : `The newest revision is of commit ${commit[0]}, asked for was ${asked}, and the branch is at ${headOf(scene)[0]}.`;
+    },
+  },
+  {
+    name: 'a revision has the values of the file of its commit',
+    broken(scene, record) {
+      if (record.spec.sourceRevisionConfig.davitFile === undefined) return undefined;
+      return revisionsOf(scene, record)
+        .map(({ spec, status }) => {
+          const commit = (status?.build?.commit ?? spec.commit)?.slice(0, 1);
+          const value = spec.requested.env?.find(({ name }) => name === 'COMMIT')?.value;
+          if (spec.file === undefined) return `Revision ${spec.id} of commit ${commit} was made without its file.`;
+          if (spec.file.failure && status?.state === 'DEPLOYED')
+            return `Revision ${spec.id} is deployed, and its file is wrong.`;
+          return spec.file.failure || value === commit
+            ? undefined
+            : `Revision ${spec.id} of commit ${commit} has the values of the file of commit ${value}.`;
+        })
+        .find((sentence) => sentence !== undefined);
     },
   },
 ];

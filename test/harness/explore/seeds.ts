@@ -22,6 +22,18 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     "const isWaiting = !isBuilt && (running ?? workloadOf(observed, 'server')) !== undefined;",
     'const isWaiting = false; if (!isBuilt) return { ...plan(render(latest, digests).filter(({ kind }) => !WORKLOAD_KINDS.has(kind)), observed), lost: [] };',
   ),
+  'a commit gets the values of the file of an earlier one': bug(
+    'files',
+    'src/deployments/record/wanted-revision.ts',
+    'const earlier = own.find((one) => commit && commitOf(one) === commit.commit && one.spec.file?.path === path);',
+    'const earlier = own.find((one) => one.spec.file?.path === path);',
+  ),
+  'a commit whose file is wrong is built': bug(
+    'files',
+    'src/builds/step.ts',
+    'const { failure } = revision.spec.file ?? {};',
+    'const failure = undefined;',
+  ),
   'volumes are pruned': bug(
     'data',
     'src/deployments/plan/plan.ts',

@@ -62,6 +62,8 @@ export interface BuildWorld {
 export const REGISTRY_HOST = 'builds.example';
 /** What no log, status or event may tell. */
 export const SOURCE_TOKEN = 'canary-of-the-code-host-7f3a';
+/** The davit.yaml of every commit, in base64. */
+const FILE_OF_ALL = Buffer.from('env: [{name: FROM_FILE, value: "yes"}]\n').toString('base64');
 const LATE_MS = 2000;
 /** Pods of this image are left alone by the stand-in. */
 const PLAYED = 'registry.example/played';
@@ -138,6 +140,10 @@ export async function startBuildWorld(
     const [owner, name] = url.pathname.replace('/api/v1/repos/', '/').split('/').slice(1);
     const head = heads.get(`${owner}/${name}`);
     if (head === undefined) return say(404, {});
+    if (isApi && url.pathname.includes('/contents/')) {
+      const content = scripts.has(url.searchParams.get('ref') ?? '') ? FILE_OF_ALL : undefined;
+      return content === undefined ? say(404, {}) : say(200, { type: 'file', encoding: 'base64', content });
+    }
     if (isApi && !url.pathname.endsWith('/commits')) return say(200, {});
     const ref = url.searchParams.get('sha') ?? '';
     const commit = ref === 'main' ? head : scripts.has(ref) ? ref : undefined;
