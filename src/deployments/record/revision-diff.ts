@@ -27,11 +27,12 @@ export function differences(from: AppRevision, to: AppRevision): FieldChange[] {
   return changesBetween(fieldsOf(from), fieldsOf(to));
 }
 
-/** The values of a revision that come from the davit.yaml of its commit, by field. */
+/** The values of a revision that come from the davit.yaml of its commit, ordered by field. */
 export function fieldsFromFile(revision: AppRevision): { readonly field: string; readonly value: string }[] {
   return [...fieldsOf(revision)]
     .filter(([field]) => isFromFile(revision.spec, field))
-    .map(([field, value]) => ({ field, value }));
+    .map(([field, value]) => ({ field, value }))
+    .toSorted((a, b) => (a.field < b.field ? -1 : 1));
 }
 
 /** The fields of two objects that differ. Their values are shown, except those that `differences` hides. */

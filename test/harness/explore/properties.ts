@@ -392,7 +392,8 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       const isSaid = condition(record, 'Ready') === 'True' || condition(record, 'Stalled') === 'True';
       const ready = conditionOf(record.status?.conditions, 'Ready');
       // It is asked again until it answers.
-      const isAsked = ['BuildQueued', 'FileUnread'].includes(ready?.reason ?? '') && scene.mark('', 'code host') === 'down';
+      const isAsked =
+        ['BuildQueued', 'FileUnread'].includes(ready?.reason ?? '') && scene.mark('', 'code host') === 'down';
       return isSaid || isAsked
         ? undefined
         : `Nothing goes on, and it is not Stalled: ${ready?.reason}: ${ready?.message}`;

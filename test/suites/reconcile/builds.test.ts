@@ -983,7 +983,11 @@ it('references the pull Secret in pods', async () => {
 interface DeploymentObject extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
-    readonly template: { readonly spec: { readonly containers: readonly { readonly resources?: { readonly requests?: Record<string, string> } }[] } };
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly { readonly resources?: { readonly requests?: Record<string, string> } }[];
+      };
+    };
   };
 }
 
@@ -998,8 +1002,9 @@ describe('a davit.yaml of the repository', () => {
 
   const deploymentOf = (kube: FakeKube): DeploymentObject =>
     kube.objects<DeploymentObject>(DEPLOYMENTS)[0] ?? expect.fail('there is no Deployment');
-  const container = (kube: FakeKube): Record<string, unknown> =>
-    ({ ...deploymentOf(kube).spec.template.spec.containers[0] });
+  const container = (kube: FakeKube): Record<string, unknown> => ({
+    ...deploymentOf(kube).spec.template.spec.containers[0],
+  });
   const conditionsOf = (kube: FakeKube): Record<string, unknown> =>
     Object.fromEntries((record(kube).status?.conditions ?? []).map(({ type, reason }) => [type, reason]));
 
@@ -1020,7 +1025,10 @@ describe('a davit.yaml of the repository', () => {
       resolved: { port: 9000, server: { cpu: 2 } },
     });
     expect(container(kube)).toMatchObject({
-      env: expect.arrayContaining([{ name: 'LEVEL', value: 'info' }, { name: 'OWN', value: 'record' }]),
+      env: expect.arrayContaining([
+        { name: 'LEVEL', value: 'info' },
+        { name: 'OWN', value: 'record' },
+      ]),
       ports: [expect.objectContaining({ containerPort: 9000 })],
     });
     expect(here.host.read).toEqual([A]);
@@ -1043,7 +1051,10 @@ describe('a davit.yaml of the repository', () => {
       file: { fields: ['resourceSpec.memoryMb'] },
       resolved: { server: { cpu: 1, memoryMb: 4096 } },
     });
-    expect([states(kube), here.host.read]).toEqual([['DEPLOYED', 'DEPLOYED'], [A, B]]);
+    expect([states(kube), here.host.read]).toEqual([
+      ['DEPLOYED', 'DEPLOYED'],
+      [A, B],
+    ]);
   });
 
   it('fails the revision where it is not valid, with line and column, and what served goes on serving', async () => {
