@@ -108,7 +108,9 @@ it('gives a revision what the record does not set, fails one, and delays one', a
   }, 60_000);
   const first = await newest();
   const forged = ['patch', 'appr', first.metadata.name, '-n', tenant.namespace, '--type=merge'];
-  await expect(davit.cluster.kubectl([...forged, '-p', '{"spec": {"file": {"path": "x"}}}'])).rejects.toThrow();
+  await expect(davit.cluster.kubectl([...forged, '-p', '{"spec": {"file": {"path": "x"}}}'])).rejects.toThrow(
+    /snapshot/,
+  );
   const shown = (await deployments('GET', `/${id}/revisions/${first.spec.id}`)).body;
   expect(shown).toMatchObject({
     commit_author: 'Ada',
