@@ -189,7 +189,7 @@ describe('of a file nothing is taken', () => {
       Object.keys(Runtime.shape)
         .filter((field) => !RUNTIME_TAKEN.includes(field))
         .toSorted(),
-    ).toEqual(['database', 'queueDepth', 'redis', 'workers']);
+    ).toEqual(['apiToken', 'database', 'queueDepth', 'redis', 'workers']);
     // Parts are taken whole. A field that names a Secret, an account or another object may not come into them.
     const inParts = [...Object.keys(RuntimePart.shape), ...Object.keys(Migrate.shape)];
     expect(inParts.filter((field) => /secret|account|volume|host|image|namespace|context/i.test(field))).toEqual([]);
