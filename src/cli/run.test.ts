@@ -125,7 +125,7 @@ describe('completion', () => {
 
   it.each<[string[], string[]]>([
     [['sca'], ['scale']],
-    [['re'], ['restart', 'revisions']],
+    [['re'], ['restore', 'restart', 'revisions']],
     [
       ['scale', 'sh'],
       ['shop', 'shelf'],

@@ -40,7 +40,7 @@ const TEXTS = [
   'other.example/prefix',
   'other.example/',
   '1001:1001',
-  'openid other',
+  'openid',
 ];
 /** Settings that are taken only together with others. */
 const SIGN_IN = {

@@ -16,6 +16,7 @@ const NORMAL: readonly Reason[] = [
   'Paused',
   'ScaledToZero',
   'NoTaskFailed',
+  'FileUnread',
   'FixedScale',
   'Autoscaled',
   'FollowsQueue',

@@ -62,7 +62,7 @@ export function registerRegistry(app: App, { auth, deployments, platform, now, r
       summary: "Get a password to push the deployment's image with (internal_docker)",
       params: DeploymentPath,
       body: PushTokenRequest.prefault({}),
-      response: { 200: PushToken, ...failures(400, 401, 403, 404, 409, 413, 415, 422, 502, 504) },
+      response: { 200: PushToken, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request) => {
       const admitted = auth.admitted(request);
@@ -75,8 +75,12 @@ export function registerRegistry(app: App, { auth, deployments, platform, now, r
           409,
           `The registry of this platform does not accept Davit's tokens. Push to ${image} with your own credential, then PATCH image_uri with the digest.`,
         );
-      // Garbage collection on a volume fails at a repository that has a manifest and never had a blob. No manifest can come first.
-      if (settings.upkeep !== undefined) await registry.client.ensureBlob(repository, AbortSignal.timeout(ASK_MS));
+      // Garbage collection on a volume fails at a repository that has a manifest and never had a blob. While the registry is away
+      // nobody can push either, and the controller's sweep does it later.
+      if (settings.upkeep !== undefined)
+        await registry.client
+          .ensureBlob(repository, AbortSignal.timeout(ASK_MS))
+          .catch((err: unknown) => request.log.warn({ err }, 'The repository did not get its first blob'));
       const expires = Math.floor(now().getTime() / 1000) + PUSH_SECONDS;
       const grant = { repository, actions: ['pull', 'push'], expires } as const;
       const identity = { namespace: tenant.namespace, tenantId: tenant.id };
