@@ -246,7 +246,7 @@ describe('retries', () => {
 describe('watch', () => {
   async function collect(
     write: (response: ServerResponse) => void,
-    options: { idleMs?: number; signal?: AbortSignal } = {},
+    options: { idleMs?: number; signal?: AbortSignal; onEvent?: () => void } = {},
   ): Promise<{ events: WatchEvent[]; error: unknown; seen: Seen[] }> {
     const { client, seen } = await against(write);
     const events: WatchEvent[] = [];
@@ -258,7 +258,10 @@ describe('watch', () => {
         idleMs: options.idleMs ?? 2000,
         signal,
       });
-      for await (const event of watch) events.push(event);
+      for await (const event of watch) {
+        events.push(event);
+        options.onEvent?.();
+      }
       return { events, error: undefined, seen };
     } catch (error) {
       return { events, error, seen };
@@ -336,9 +339,9 @@ describe('watch', () => {
       (response) => {
         response.writeHead(200);
         response.write(line('ADDED', pod));
-        setTimeout(() => abort.abort(), 30);
       },
-      { signal: abort.signal },
+      // Later than the event, while the watch waits for the next one.
+      { signal: abort.signal, onEvent: () => setTimeout(() => abort.abort(), 30) },
     );
     expect(error).toBeUndefined();
     expect(events).toHaveLength(1);
