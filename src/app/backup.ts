@@ -5,11 +5,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import type { Owner, SentBackup } from '../deployments/archive/archive.ts';
+import type { Owner } from '../deployments/archive/archive.ts';
 import { fetchBackup } from '../deployments/archive/fetch.ts';
 import { sendBackup } from '../deployments/archive/send.ts';
 import { jsonOf } from '../lib/json-value.ts';
 import { makeObjectStore, type ObjectStore } from '../lib/outbound/object-store.ts';
+import type { SentBackup } from '../schema/database.ts';
 
 const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --uid UID --keep NUMBER
        davit backup fetch --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME [--backup NAME] [--at TIME]

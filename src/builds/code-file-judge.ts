@@ -4,7 +4,7 @@
 import { configIn, type DeploymentFile } from '../deployments/http/deployment-file.ts';
 import { readText } from '../deployments/http/deployment-file-text.ts';
 import type { Commit } from '../deployments/record/build-source.ts';
-import { type CodeFile, fileBreaches, takenFrom } from '../deployments/record/code-file.ts';
+import { CONFIG_TAKEN, type CodeFile, fileBreaches, takenFrom } from '../deployments/record/code-file.ts';
 import { withFile } from '../deployments/record/file-values.ts';
 import { requestedOf, sameJson } from '../deployments/record/wanted-revision.ts';
 import { snake, toSnake } from '../lib/http/casing.ts';
@@ -108,7 +108,7 @@ function notTakenOf(file: DeploymentFile, { config, values = {}, spec }: Taken):
         )
         .map((inner) => `${name}.${snake(inner)}`);
     }
-    const isTaken = ['env', 'tasks', 'install_command', 'build_command'].includes(name);
+    const isTaken = CONFIG_TAKEN.some((field) => snake(field) === name);
     return isTaken || !isGiven(value) || sameJson(value, own[name]) ? [] : [name];
   });
 }

@@ -4,6 +4,7 @@
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
+import { AWAIT_SERVER } from '../deployments/children/database/await-server.ts';
 import { commonLabels } from '../deployments/children/labels.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import {
@@ -25,16 +26,9 @@ const OWN_RELATIONS = `select count(*) from pg_class c join pg_namespace n on n.
 where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
 and not exists (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')`;
 
-/** A new pod may begin before the network lets it through, so the first connection is tried for two minutes. */
 const CHECK = `set -eu
 umask 077
-tries=0
-until psql -X -w -q -A -t -c 'show server_version_num' > server-version 2> problem; do
-  tries=$((tries + 1))
-  if [ "$tries" -ge 60 ]; then cat problem >&2; exit 1; fi
-  sleep 2
-done
-`;
+${AWAIT_SERVER}`;
 const EMPTY = `count=$(psql -X -w -q -A -t -c "$OWN_RELATIONS")
 if [ "$count" != 0 ]; then
   echo "The database is not empty: it has $count tables, indexes and sequences. A backup is loaded only into an empty database: create another deployment, with a scale of 0." >&2

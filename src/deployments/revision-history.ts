@@ -4,6 +4,7 @@
 import type { AppRevision } from '../schema/app-revision.ts';
 import { isBegun } from '../schema/build.ts';
 import { REVISION_LABEL } from '../schema/meta.ts';
+import { jobEnd } from './assess/jobs.ts';
 import type { ObservedChildren, Workload } from './assess/observed.ts';
 import { isUnended } from './assess/pod-failures.ts';
 import { activeRevision } from './record/revisions.ts';
@@ -36,14 +37,10 @@ export function surplusRevisions(observed: ObservedChildren, kept: number): AppR
     );
 }
 
-/** Conditions of a Job that has ended. */
-const ENDED: ReadonlySet<string> = new Set(['Complete', 'Failed']);
-
 type Template = NonNullable<NonNullable<Workload['spec']>['template']>;
 
 /** None of a Job that has ended. */
 function templateOf(child: Workload): Template[] {
-  const isJob = child.kind === 'Job';
-  if (isJob && child.status?.conditions?.some(({ type, status }) => ENDED.has(type) && status === 'True')) return [];
+  if (child.kind === 'Job' && (jobEnd(child, 'Complete') ?? jobEnd(child, 'Failed'))) return [];
   return child.spec?.template ? [child.spec.template] : [];
 }

@@ -9,10 +9,16 @@ import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { backupStatusOf } from './assess/backup.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess/entry.ts';
-import type { ActionFailure, Observed, ObservedChildren, ObservedRecord } from './assess/observed.ts';
+import {
+  type ActionFailure,
+  isServing,
+  type Observed,
+  type ObservedChildren,
+  type ObservedRecord,
+} from './assess/observed.ts';
 import { unfinished } from './assess/stores.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
-import { isServing, replicasOf, workersOf } from './assess/workloads.ts';
+import { replicasOf, workersOf } from './assess/workloads.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';

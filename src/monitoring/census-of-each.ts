@@ -5,7 +5,7 @@ import { stalledFrom } from '../deployments/stalled-since.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { REASONS } from '../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../schema/conditions.ts';
-import { lastEnded } from '../schema/tasks.ts';
+import { hasFailedLast } from '../schema/tasks.ts';
 import type { EachRecord } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
 
@@ -26,7 +26,7 @@ function listed({ metadata: { namespace = '', name }, status }: AppDeployment): 
     name,
     reason: ready ? reasonLabel(ready.reason, REASONS) : 'NotObserved',
     isReady: ready?.status === 'True',
-    ...(status?.tasks && { failedTasks: status.tasks.filter((task) => lastEnded(task)?.state === 'Failed').length }),
+    ...(status?.tasks && { failedTasks: status.tasks.filter(hasFailedLast).length }),
     ...(stalled &&
       from !== undefined && { stalled: { reason: reasonLabel(stalled.reason, REASONS), at: from / 1000 } }),
   };

@@ -1,29 +1,17 @@
 // What a record asks for its own PostgreSQL beyond its size: backups. A change creates no revision.
 
 import { z } from 'zod';
-import { SCHEDULE_PATTERN, TIME_ZONE_PATTERN } from './tasks.ts';
+import { Schedule, TimeZone } from './tasks.ts';
 
 const KEPT = 7;
 const STALE_AFTER_HOURS = 48;
 
 export const DatabaseBackup = z.object({
   enabled: z.boolean().describe('Whether backups are made. Default: true.').optional(),
-  schedule: z
-    .string()
-    .min(1)
-    .max(100)
-    .regex(new RegExp(SCHEDULE_PATTERN))
-    .describe(
-      'When a backup is made, as in a CronJob: five fields, or @daily. Default: once a day between 00:00 and 06:00, at a minute that follows from the name.',
-    )
-    .optional(),
-  timeZone: z
-    .string()
-    .min(1)
-    .max(64)
-    .regex(new RegExp(TIME_ZONE_PATTERN))
-    .describe("Time zone of the schedule, such as Europe/Berlin. If absent, that of the cluster's control plane.")
-    .optional(),
+  schedule: Schedule.describe(
+    'When a backup is made, as in a CronJob: five fields, or @daily. Default: once a day between 00:00 and 06:00, at a minute that follows from the name.',
+  ).optional(),
+  timeZone: TimeZone.optional(),
   keep: z
     .int()
     .min(1)
@@ -91,3 +79,12 @@ export const DatabaseBackupStatus = z.object({
   lastFailure: z.string().max(1024).describe('Last words of that run.').optional(),
 });
 export type DatabaseBackupStatus = z.infer<typeof DatabaseBackupStatus>;
+
+/** Termination message of the container that sent a backup. */
+export const SentBackup = z.object({
+  name: z.string().max(64),
+  /** RFC 3339: the dump has the state of this time. */
+  takenAt: z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/),
+  sizeBytes: z.int().min(1),
+});
+export type SentBackup = z.infer<typeof SentBackup>;

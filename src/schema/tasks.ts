@@ -17,6 +17,13 @@ const MACROS = 'yearly|annually|monthly|weekly|daily|midnight|hourly|every ([1-9
 /** As Kubernetes reads it, without TZ= and CRON_TZ=. Source: robfig/cron v3, ParseStandard. */
 export const SCHEDULE_PATTERN = `^(@(${MACROS})|${FIELDS.map(steps).join(' +')})$`;
 export const TIME_ZONE_PATTERN = '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$';
+export const Schedule = z.string().min(1).max(100).regex(new RegExp(SCHEDULE_PATTERN));
+export const TimeZone = z
+  .string()
+  .min(1)
+  .max(64)
+  .regex(new RegExp(TIME_ZONE_PATTERN))
+  .describe("Time zone of the schedule, such as Europe/Berlin. If absent, that of the cluster's control plane.");
 
 export const CONCURRENCIES = ['forbid', 'replace', 'allow'] as const;
 
@@ -30,20 +37,10 @@ export const Task = z.object({
     .max(40)
     .regex(new RegExp(DNS_LABEL_PATTERN))
     .describe('Name of the task, unique in the deployment.'),
-  schedule: z
-    .string()
-    .min(1)
-    .max(100)
-    .regex(new RegExp(SCHEDULE_PATTERN))
-    .describe('When it runs, as in a CronJob: five fields, or @hourly. If absent, it runs only when somebody asks.')
-    .optional(),
-  timeZone: z
-    .string()
-    .min(1)
-    .max(64)
-    .regex(new RegExp(TIME_ZONE_PATTERN))
-    .describe("Time zone of the schedule, such as Europe/Berlin. If absent, that of the cluster's control plane.")
-    .optional(),
+  schedule: Schedule.describe(
+    'When it runs, as in a CronJob: five fields, or @hourly. If absent, it runs only when somebody asks.',
+  ).optional(),
+  timeZone: TimeZone.optional(),
   command: z
     .array(z.string().max(8192))
     .min(1)
@@ -136,6 +133,10 @@ export const TaskStatuses = z
   .max(20)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
   .describe('The tasks of the active revision, with their last runs.');
+
+export function hasFailedLast(task: Readonly<TaskStatus>): boolean {
+  return lastEnded(task)?.state === 'Failed';
+}
 
 /** The newest run of a task that has ended. */
 export function lastEnded({ runs }: Readonly<TaskStatus>): TaskRun | undefined {

@@ -45,6 +45,12 @@ export interface CodeHostsOptions extends GuardedFetchOptions, Pick<SessionOptio
 /** Less than the time limit of clients. */
 const DEADLINE_MS = 25_000;
 
+interface RepositoryAccess {
+  readonly host: { readonly apiUrl: string; readonly authorization: string };
+  readonly repository: RepositoryName;
+  readonly session: Session;
+}
+
 export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
   const { deadlineMs = DEADLINE_MS, pausesMs, onRequest, ...guarding } = options;
   const guarded = makeGuardedFetch(guarding);
@@ -72,6 +78,15 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
       : gitHubToken({ apiUrl: apiUrlOf(spec), credentials }, name, session);
   }
 
+  /** What a request about one repository needs. */
+  async function accessTo(account: Account, repoUrl: string): Promise<RepositoryAccess> {
+    const { spec } = account;
+    const repository = nameIn(repoUrl);
+    const session = sessionWith(spec);
+    const authorization = `token ${await token(account, repository, session)}`;
+    return { host: { apiUrl: apiUrlOf(spec), authorization }, repository, session };
+  }
+
   return {
     repositories(account) {
       const before = underWay.get(account.key);
@@ -81,18 +96,12 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
       return listing;
     },
     async commit(account, repoUrl, ref) {
-      const { spec } = account;
-      const repository = nameIn(repoUrl);
-      const session = sessionWith(spec);
-      const authorization = `token ${await token(account, repository, session)}`;
-      return commitAt(spec.kind, { apiUrl: apiUrlOf(spec), authorization }, repository, ref, session);
+      const { host, repository, session } = await accessTo(account, repoUrl);
+      return commitAt(account.spec.kind, host, repository, ref, session);
     },
     async file(account, repoUrl, at) {
-      const { spec } = account;
-      const repository = nameIn(repoUrl);
-      const session = sessionWith(spec);
-      const authorization = `token ${await token(account, repository, session)}`;
-      return fileAt({ apiUrl: apiUrlOf(spec), authorization }, repository, at, session);
+      const { host, repository, session } = await accessTo(account, repoUrl);
+      return fileAt(host, repository, at, session);
     },
     async token(account, repoUrl) {
       return token(account, nameIn(repoUrl), sessionWith(account.spec));

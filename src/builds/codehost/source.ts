@@ -35,6 +35,10 @@ function decoded(part: string): string | undefined {
   }
 }
 
+function headersWith(authorization: string): Record<string, string> {
+  return { authorization, accept: 'application/json', 'user-agent': 'davit' };
+}
+
 /** Most characters of an author and of a message, as the schema of revisions has them. */
 const LONGEST = { author: 256, message: 512 } as const;
 /** Whatever is not as the hosts document it is left out: only the commit itself is needed. */
@@ -77,7 +81,7 @@ export async function fileAt(
   { path, commit }: { readonly path: string; readonly commit: string },
   session: Session,
 ): Promise<FileContent> {
-  const headers = { authorization, accept: 'application/json', 'user-agent': 'davit' };
+  const headers = headersWith(authorization);
   const steps = path.split('/').filter((step) => step !== '' && step !== '.');
   if (steps.includes('..')) return { problem: 'leads out of the repository' };
   const where = `${apiUrl}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/contents/${steps.map(encodeURIComponent).join('/')}`;
@@ -115,7 +119,7 @@ export async function commitAt(
   ref: string,
   session: Session,
 ): Promise<Commit> {
-  const headers = { authorization, accept: 'application/json', 'user-agent': 'davit' };
+  const headers = headersWith(authorization);
   const repository = `${apiUrl}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
   const there = await session.ask(repository, { headers });
   if (there.status === 404 || there.status === 301)

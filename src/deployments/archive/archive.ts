@@ -1,6 +1,7 @@
 // What a backup is in the store: a dump, and a manifest that is written last. A dump without a manifest is no backup.
 
 import { z } from 'zod';
+import { SentBackup } from '../../schema/database.ts';
 
 /** Whose backups they are. */
 export interface Owner {
@@ -12,19 +13,14 @@ export interface Owner {
   readonly uid: string;
 }
 
-const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
-
 export const ArchiveManifest = z.object({
   version: z.literal(1),
-  name: z.string().max(64),
+  ...SentBackup.shape,
   namespace: z.string().max(63),
   deployment: z.string().max(63),
   uid: z.string().max(64),
-  /** RFC 3339: the dump has the state of this time. */
-  takenAt: z.string().regex(TIME),
   /** server_version_num of PostgreSQL: 170004 is 17.4. */
   serverVersion: z.int().min(90_000),
-  sizeBytes: z.int().min(1),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 export type ArchiveManifest = z.infer<typeof ArchiveManifest>;
@@ -93,14 +89,6 @@ export function unfitness(
     return `Backup ${name} is damaged: its dump has ${stored ?? 0} of ${manifest.sizeBytes} bytes.`;
   return undefined;
 }
-
-/** Termination message of the container that sent a backup. */
-export const SentBackup = z.object({
-  name: z.string().max(64),
-  takenAt: z.string().regex(TIME),
-  sizeBytes: z.int().min(1),
-});
-export type SentBackup = z.infer<typeof SentBackup>;
 
 /** `20261125T020000Z-1a2b3c4d`: names sort by time. `random`: eight hex digits, so that no two backups share a name. */
 export function archiveName(takenAt: string, random: string): string {

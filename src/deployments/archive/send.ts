@@ -5,6 +5,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectStore } from '../../lib/outbound/object-store.ts';
+import type { SentBackup } from '../../schema/database.ts';
 import {
   type ArchiveManifest,
   archiveName,
@@ -13,7 +14,6 @@ import {
   folderOf,
   manifestKey,
   type Owner,
-  type SentBackup,
 } from './archive.ts';
 
 export interface Sending {

@@ -8,13 +8,13 @@ import { checkAutoscaling, checkHonored } from './autoscaling.ts';
 import { checkBackup } from './backup.ts';
 import { type Entry, fail } from './entry.ts';
 import { checkUnmigrated } from './migration.ts';
-import type { ActionFailure, Observed } from './observed.ts';
+import { type ActionFailure, isServing, type Observed } from './observed.ts';
 import { pausedBy } from './pause.ts';
 import { checkPolicy } from './policy.ts';
 import { checkReferences } from './references.ts';
 import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
-import { checkHeld, checkUnstarted, checkWorkloads, isServing, revisionOfStore } from './workloads.ts';
+import { checkHeld, checkUnstarted, checkWorkloads, revisionOfStore } from './workloads.ts';
 
 /** What is judged before anything is done: the record, and what it names. */
 export interface Preconditions {

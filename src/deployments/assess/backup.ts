@@ -2,29 +2,23 @@
 // report is the only evidence of a backup.
 
 import { jsonOf } from '../../lib/json-value.ts';
-import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
-import { backupPlanOf, type DatabaseBackupStatus } from '../../schema/database.ts';
-import { BACKUP, COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, UPLOAD_CONTAINER } from '../../schema/meta.ts';
+import { backupPlanOf, type DatabaseBackupStatus, SentBackup } from '../../schema/database.ts';
+import { BACKUP, DEPLOYMENT_UID_LABEL, UPLOAD_CONTAINER } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
-import { type Entry, entryOf, fail, pass, unknown } from './entry.ts';
+import { activeRevision } from '../record/revisions.ts';
+import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
+import { type Job, jobEnd, jobsOf } from './jobs.ts';
 import {
   type ActionFailure,
   type ContainerStatus,
   failureAt,
-  isOurs,
   type Observed,
   type ObservedChildren,
-  type ObservedCondition,
   type Pod,
 } from './observed.ts';
 import { podFailure, podsOf } from './pod-failures.ts';
-
-/** The used part of batch/v1 Job. */
-interface Job extends KubeObject {
-  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
-}
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
 export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus | undefined {
@@ -43,25 +37,15 @@ function lastSuccess(observed: ObservedChildren, before: DatabaseBackupStatus | 
   return { name: newest.name, lastSuccessAt: newest.takenAt, sizeBytes: newest.sizeBytes };
 }
 
-interface Sent {
-  readonly name: string;
-  readonly takenAt: string;
-  readonly sizeBytes: number;
-}
-
 /** What the container that sends a backup says at its end. Its pod may be anybody's work, so nothing is believed unread. */
-function sentBackup({ name: container, state }: ContainerStatus): readonly Sent[] {
+function sentBackup({ name: container, state }: ContainerStatus): readonly SentBackup[] {
   const ended = state?.terminated;
   if (container !== UPLOAD_CONTAINER || ended?.exitCode !== 0) return [];
-  const sent = jsonOf(ended.message) as Partial<Sent> | null | undefined;
-  const { name, takenAt, sizeBytes } = sent ?? {};
-  if (typeof name !== 'string' || typeof takenAt !== 'string' || !Number.isSafeInteger(sizeBytes)) return [];
-  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(takenAt);
-  return isTime && name.length <= 64 ? [{ name, takenAt, sizeBytes: sizeBytes ?? 0 }] : [];
+  return SentBackup.array().safeParse([jsonOf(ended.message)]).data ?? [];
 }
 
 function lastFailure(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
-  const failed = backupJobs(observed)
+  const failed = jobsOf(observed, BACKUP)
     .flatMap((job) => {
       const at = failedAt(job);
       return at === undefined ? [] : [{ job, at }];
@@ -73,7 +57,7 @@ function lastFailure(observed: ObservedChildren, before: DatabaseBackupStatus | 
   const pods = backupPods(observed).filter((pod) => isOf(pod, newest.job));
   // The pod has ended, and the cache of pods does not show it yet.
   if (pods.some(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded')) return {};
-  const words = pods.flatMap(lastWords)[0] ?? quoted(conditionOf(newest.job, 'Failed')?.message);
+  const words = pods.flatMap(lastWords)[0] ?? quoted(jobEnd(newest.job, 'Failed')?.message);
   return { lastFailureAt: newest.at, lastFailure: words };
 }
 
@@ -117,15 +101,13 @@ export function checkBackup(
   const plan = backupPlanOf(spec.sourceConfig.database, metadata.name);
   if (plan === undefined) return undefined;
   const seen = { observed, latest, status: backupStatusOf(observed) ?? {}, failures };
-  for (const check of CHECKS) {
-    const entry = check(seen);
-    if (entry) return entry;
-  }
-  return unknown('BackupPending', `No backup has been made yet. The schedule is ${plan.schedule}.`);
+  return (
+    firstOf(CHECKS, seen) ?? unknown('BackupPending', `No backup has been made yet. The schedule is ${plan.schedule}.`)
+  );
 }
 
 function notOwned({ observed, latest }: Seen): Entry | undefined {
-  const shown = observed.revisions.find(({ status }) => status?.state === 'DEPLOYED') ?? latest;
+  const shown = activeRevision(observed.revisions) ?? latest;
   if (shown === undefined || shown.spec.resolved.postgres !== undefined) return undefined;
   return fail(
     'BackupNotPossible',
@@ -192,22 +174,12 @@ function backupPods(observed: ObservedChildren): readonly Pod[] {
   return podsOf(observed, BACKUP).filter(({ metadata }) => metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid);
 }
 
-function backupJobs(observed: ObservedChildren): readonly Job[] {
-  return observed.children.filter(
-    (child) => child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === BACKUP && isOurs(child, observed),
-  );
-}
-
 function isOf({ metadata }: Pod, job: Job): boolean {
   return metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid) === true;
 }
 
-function conditionOf({ status }: Job, type: string): ObservedCondition | undefined {
-  return status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
-}
-
 /** RFC 3339 in UTC. */
 function failedAt(job: Job): string | undefined {
-  const at = Date.parse(conditionOf(job, 'Failed')?.lastTransitionTime ?? '');
+  const at = Date.parse(jobEnd(job, 'Failed')?.lastTransitionTime ?? '');
   return Number.isNaN(at) ? undefined : rfc3339(new Date(at));
 }

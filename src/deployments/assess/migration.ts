@@ -3,20 +3,19 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppRevision, MigrationStatus } from '../../schema/app-revision.ts';
-import { COMPONENT_LABEL, MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, STORE_PARTS } from '../../schema/meta.ts';
+import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, STORE_PARTS } from '../../schema/meta.ts';
 import { timeoutOf } from '../../schema/migrate.ts';
 import { shortened } from '../../schema/text.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { hasMigrated } from '../record/wanted-revision.ts';
 import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
+import { type Job, jobEnd, jobsOf } from './jobs.ts';
 import { withMissingStores } from './missing-stores.ts';
 import {
   type ActionFailure,
   failureOfKind,
-  isOurs,
   type ObservedChildren,
-  type ObservedCondition,
   type ObservedRecord,
   type Pod,
   workloadOf,
@@ -24,11 +23,6 @@ import {
 import { isUnended, podFailure, podsOf } from './pod-failures.ts';
 import { longHeldWords } from './pod-inits.ts';
 import { isOwn, ownStoreAnswers } from './stores.ts';
-
-/** The used part of batch/v1 Job. */
-interface Job extends KubeObject {
-  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
-}
 
 type Migration =
   /** None is asked for, or it has run. */
@@ -116,7 +110,7 @@ export function obsoleteMigrations(observed: ObservedChildren, latest: AppRevisi
     const phase = revision?.status?.migration?.phase;
     if (job.metadata.deletionTimestamp !== undefined) return false;
     if (id === latest.spec.id)
-      return phase === 'Succeeded' && !hasEnded(job, 'Complete') && isKeptBySidecar(observed, id);
+      return phase === 'Succeeded' && !jobEnd(job, 'Complete') && isKeptBySidecar(observed, id);
     if (endOf(observed, job) === undefined) return false;
     return !revision || (phase !== undefined && phase !== 'Running');
   });
@@ -189,7 +183,7 @@ function migrationFailure(observed: ObservedChildren, revision: AppRevision, job
   const { name, namespace } = job.metadata;
   const meanwhile = `The whole log: kubectl logs job/${name} -n ${namespace}. ${whatServes(observed)} A new revision migrates again.`;
   const { migrate } = revision.spec.requested.runtime ?? {};
-  if (migrate && conditionOf(job, 'Failed')?.reason === 'DeadlineExceeded')
+  if (migrate && jobEnd(job, 'Failed')?.reason === 'DeadlineExceeded')
     return {
       is: 'failed',
       message: `The migration took longer than ${timeoutOf(migrate)} s (timeout_seconds) and was ended. ${todo} ${meanwhile}`,
@@ -199,7 +193,7 @@ function migrationFailure(observed: ObservedChildren, revision: AppRevision, job
   // The pod has ended, and the cache of pods does not show it yet.
   if (
     !trouble &&
-    hasEnded(job, 'Failed') &&
+    jobEnd(job, 'Failed') &&
     pods.some(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded')
   )
     return { is: 'running' };
@@ -207,10 +201,7 @@ function migrationFailure(observed: ObservedChildren, revision: AppRevision, job
 }
 
 function migrationJobs(observed: ObservedChildren): readonly Job[] {
-  return observed.children.filter(
-    (child) =>
-      child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === MIGRATION && isOurs(child, observed),
-  );
+  return jobsOf(observed, MIGRATION);
 }
 
 function revisionIdOf({ metadata }: KubeObject): string | undefined {
@@ -222,12 +213,12 @@ function revisionIdOf({ metadata }: KubeObject): string | undefined {
  * pod, and with it the Job, until the deadline. A pod that the cluster takes away is replaced.
  */
 function endOf(observed: Pick<ObservedChildren, 'pods'>, job: Job): 'succeeded' | 'failed' | undefined {
-  if (hasEnded(job, 'Complete')) return 'succeeded';
+  if (jobEnd(job, 'Complete')) return 'succeeded';
   const pods = podsOf(observed, MIGRATION, revisionIdOf(job));
   const codes = pods.map((pod) => ({ pod, code: exitCodeOf(pod) }));
   if (codes.some(({ code }) => code === 0)) return 'succeeded';
   const isLeft = codes.some(({ pod, code }) => code !== undefined && pod.status?.phase === 'Running' && !isTaken(pod));
-  return isLeft || hasEnded(job, 'Failed') ? 'failed' : undefined;
+  return isLeft || jobEnd(job, 'Failed') ? 'failed' : undefined;
 }
 
 /** Whether a container beside Davit's own goes on in a pod of the migration. A sidecar of Kubernetes' own is an init container. */
@@ -245,14 +236,6 @@ function exitCodeOf({ status }: Pod): number | undefined {
 function isTaken({ metadata, status }: Pod): boolean {
   const isDisrupted = status?.conditions?.some(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
   return metadata.deletionTimestamp !== undefined || isDisrupted === true;
-}
-
-function hasEnded(job: Job, how: 'Complete' | 'Failed'): boolean {
-  return conditionOf(job, how)?.status === 'True';
-}
-
-function conditionOf({ status }: Job, type: string): ObservedCondition | undefined {
-  return status?.conditions?.find((condition) => condition.type === type);
 }
 
 /** At a scale of zero the template is there without its migration, and a person may start pods of it. */

@@ -251,6 +251,11 @@ export function workloadOf(observed: ObservedChildren, part: string): Workload |
   return (found.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? found[0]) as Workload | undefined;
 }
 
+/** Is the main service available now, by whatever revision's pods? */
+export function isServing(observed: ObservedChildren): boolean {
+  return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
+}
+
 /** The workers of which the record has a workload, whatever revision made it. */
 export function workersThere(observed: Pick<ObservedChildren, 'children' | 'record'>): readonly string[] {
   const own = observed.children.filter((child) => isOfPart(child) && isOurs(child, observed));

@@ -44,7 +44,7 @@ export function untilExhaustedMs(record: AppDeployment, { pods }: Settings, now:
   const waits = [
     ...TIMED.flatMap((type) => leftMs(record, type, pods.unavailableSeconds, now) || []),
     ...awaitedIn(record).flatMap((type) => leftMs(record, type, pods.progressDeadlineSeconds, now) || []),
-    ...(untilBackupStaleMs(record, now) ? [untilBackupStaleMs(record, now) ?? 0] : []),
+    ...[untilBackupStaleMs(record, now) || []].flat(),
   ];
   return waits.length > 0 ? Math.min(...waits) : undefined;
 }

@@ -39,6 +39,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   ownDatabaseForbidden,
   apiTokenNotOffered,
   limitExceeded,
+  workerLimitExceeded,
   podPolicyViolated,
   foreignImageNamed,
 ];
@@ -130,18 +131,14 @@ function apiTokenNotOffered({ observed: { record }, settings, isNew }: Seen): En
 function limitExceeded({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
   const asked = record.spec.sourceConfig.resourceSpec ?? {};
   const excesses = limitViolations(asked, settings.limits, isNew ? {} : inForce(record, asked));
-  if (excesses.length === 0) return workerLimitExceeded({ observed: { record }, settings, isNew });
+  if (excesses.length === 0) return undefined;
   return stalled(
     'LimitExceeded',
     `resource_spec exceeds the limits of this platform: ${listed(excesses.map(({ field, of, most }) => `${field}${of === undefined ? '' : `: ${of}`} at most ${most}`))}.`,
   );
 }
 
-function workerLimitExceeded({
-  observed: { record },
-  settings,
-  isNew,
-}: Pick<Seen, 'settings' | 'isNew'> & { readonly observed: Pick<Observed, 'record'> }): Entry | undefined {
+function workerLimitExceeded({ observed: { record }, settings, isNew }: Seen): Entry | undefined {
   const { sourceConfig } = record.spec;
   const excesses = workerViolations(sourceConfig, settings.limits, isNew ? {} : workersInForce(record));
   if (excesses.length === 0) return undefined;

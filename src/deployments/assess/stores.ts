@@ -23,13 +23,13 @@ import {
   type ActionFailure,
   failureAt,
   isOurs,
+  isServing,
   type Observed,
   type ObservedChildren,
   type Pod,
   statefulSetOf,
   volumeClaimOf,
   type Workload,
-  workloadOf,
 } from './observed.ts';
 import { podFailure, podsOf } from './pod-failures.ts';
 import { lastPass, lateAt, logsOf } from './pod-inits.ts';
@@ -126,11 +126,12 @@ export function checkStore(
 /** Pods that serve have connected to it, or do without it: that a newer pod does not reach it says nothing of them. */
 function withServing({ observed }: Seen, entry: Entry): Entry {
   const isOfPods = entry.is === 'fail' && !VOLUME_UNUSABLE.has(entry.reason as ActionFailure['reason']);
-  return isOfPods && serverIsUp(observed) ? { ...entry, serving: true } : entry;
+  return isOfPods && isServing(observed) ? { ...entry, serving: true } : entry;
 }
 
-function serverIsUp(observed: ObservedChildren): boolean {
-  return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
+/** Said of a store that a new pod does not reach. */
+function connectedEarlier(observed: ObservedChildren): string {
+  return isServing(observed) ? ' The pods that serve connected earlier.' : '';
 }
 
 /**
@@ -197,9 +198,8 @@ function podsRefused(seen: Seen): Entry | undefined {
   const { part, observed, what, waits } = seen;
   const late = ownStoreAnswers(part, observed) ? lateAt(podsWithImage(seen), waits) : undefined;
   if (!late) return undefined;
-  const running = serverIsUp(observed) ? ' The pods that serve connected earlier.' : '';
   const { name } = late.metadata;
-  const message = `${what} runs, and pod ${name} cannot connect to it. Check its password, users and network: ${logsOf(late, waits)} shows the cause.${running}`;
+  const message = `${what} runs, and pod ${name} cannot connect to it. Check its password, users and network: ${logsOf(late, waits)} shows the cause.${connectedEarlier(observed)}`;
   return withServing(seen, fail('NotAnswering', message));
 }
 
@@ -293,10 +293,9 @@ function aPodIsLate(seen: Seen): Entry | undefined {
   const { observed, what, variable, waits } = seen;
   const late = lateAt(podsWithImage(seen), waits);
   if (!late) return undefined;
-  const running = serverIsUp(observed) ? ' The pods that serve connected earlier.' : '';
   return fail(
     'NotAnswering',
-    `The ${what} in ${variable} does not answer. Check its address, password and network. Pod ${late.metadata.name} waits for it: ${logsOf(late, waits)} shows the cause.${running}`,
+    `The ${what} in ${variable} does not answer. Check its address, password and network. Pod ${late.metadata.name} waits for it: ${logsOf(late, waits)} shows the cause.${connectedEarlier(observed)}`,
   );
 }
 
@@ -311,7 +310,7 @@ function aPodHasPassed(seen: Seen): Entry | undefined {
 function servesOn(seen: Seen): Entry | undefined {
   const { observed, condition } = seen;
   const before = conditionOf(observed.record.status?.conditions, condition);
-  return before?.status === 'True' && serverIsUp(observed) ? answered(seen, 'the pods that serve') : undefined;
+  return before?.status === 'True' && isServing(observed) ? answered(seen, 'the pods that serve') : undefined;
 }
 
 function notTried(seen: Seen): Entry | undefined {

@@ -3,8 +3,9 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../schema/meta.ts';
+import { REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../schema/meta.ts';
 import {
+  hasFailedLast,
   LONGEST_RUN_MESSAGE,
   lastEnded,
   MOST_RUNS,
@@ -14,6 +15,7 @@ import {
 } from '../../schema/tasks.ts';
 import { listed, quoted, shortened } from '../../schema/text.ts';
 import { type Entry, fail, pass, unknown } from './entry.ts';
+import { type Job, jobEnd, jobsOf } from './jobs.ts';
 import { withMissingStores } from './missing-stores.ts';
 import { childOf, isOurs, type ObservedChildren, type ObservedCondition, type Pod } from './observed.ts';
 import { isUnended, podFailure } from './pod-failures.ts';
@@ -23,22 +25,12 @@ interface CronJob extends KubeObject {
   readonly spec?: { readonly suspend?: boolean };
 }
 
-/** The used part of batch/v1 Job. */
-interface Job extends KubeObject {
-  readonly spec?: { readonly activeDeadlineSeconds?: number };
-  readonly status?: {
-    readonly startTime?: string;
-    readonly completionTime?: string;
-    readonly conditions?: readonly ObservedCondition[];
-  };
-}
-
 /** Label of the pods of a Job. Source: Kubernetes, "Well-Known Labels". */
 const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 
 /** Undefined where the active revision has no tasks. */
 export function taskStatuses(observed: ObservedChildren, active: AppRevision): TaskStatus[] | undefined {
-  const jobs = Map.groupBy(runsOf(observed), ({ metadata }) => metadata.labels?.[TASK_LABEL]);
+  const jobs = Map.groupBy(jobsOf(observed, TASK), ({ metadata }) => metadata.labels?.[TASK_LABEL]);
   const before = new Map(observed.record.status?.tasks?.flatMap(({ runs }) => runs.map((run) => [run.job, run])));
   return active.spec.requested.tasks?.map((task) => {
     const { name, schedule, timeZone } = task;
@@ -55,7 +47,7 @@ export function taskStatuses(observed: ObservedChildren, active: AppRevision): T
 
 /** What is wrong with the tasks. `tasks`: at least one. */
 export function checkTasks({ record: { metadata } }: ObservedChildren, tasks: readonly TaskStatus[]): Entry {
-  const failed = tasks.filter((task) => lastEnded(task)?.state === 'Failed');
+  const failed = tasks.filter(hasFailedLast);
   const [first] = failed;
   const run = first && lastEnded(first);
   if (first && run) {
@@ -71,12 +63,6 @@ export function checkTasks({ record: { metadata } }: ObservedChildren, tasks: re
   if (pending) return unknown('NotObserved', `Task ${pending.name}: ${pending.message}`);
   const suspended = tasks.find(({ state }) => state === 'Suspended');
   return pass('NoTaskFailed', `The last run of no task has failed.${suspended ? ` ${suspended.message}` : ''}`);
-}
-
-function runsOf(observed: ObservedChildren): Job[] {
-  return observed.children.filter(
-    (child) => child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === TASK && isOurs(child, observed),
-  );
 }
 
 function newestFirst(a: Job, b: Job): number {
@@ -118,12 +104,12 @@ function runOf(observed: ObservedChildren, job: Job, active: AppRevision, before
     ...(revisionId !== undefined && { revisionId }),
     ...(status?.startTime !== undefined && { startedAt: status.startTime }),
   };
-  const completed = conditionOf(job, 'Complete');
+  const completed = jobEnd(job, 'Complete');
   if (completed) {
     const finishedAt = status?.completionTime ?? completed.lastTransitionTime;
     return { ...run, state: 'Succeeded', ...(finishedAt !== undefined && { finishedAt }) };
   }
-  const failed = conditionOf(job, 'Failed');
+  const failed = jobEnd(job, 'Failed');
   // The pod has ended, and the cache of pods does not show it yet.
   const isShown = pods.every((pod) => !isUnended(pod) || pod.metadata.deletionTimestamp !== undefined);
   if (!failed || !isShown) return { ...run, state: 'Running', ...whyItWaits(pods, active) };
@@ -168,10 +154,6 @@ function exitCodeOf(pods: readonly Pod[]): number | undefined {
   return pods
     .flatMap(({ status }) => status?.containerStatuses ?? [])
     .find(({ name, state }) => name === TASK_CONTAINER && state?.terminated)?.state?.terminated?.exitCode;
-}
-
-function conditionOf({ status }: Job, type: 'Complete' | 'Failed'): ObservedCondition | undefined {
-  return status?.conditions?.find((one) => one.type === type && one.status === 'True');
 }
 
 function bounded(text: string): string {

@@ -4,8 +4,9 @@ import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision, RevisionState } from '../../schema/app-revision.ts';
 import { fail, pass } from './entry.ts';
 import type { ActionFailure, ContainerState, Pod, Workload } from './observed.ts';
+import { isServing } from './observed.ts';
 import type { Patience } from './patience.ts';
-import { checkWorkloads, isRolled, isServing, replicasOf, runningRevision } from './workloads.ts';
+import { checkWorkloads, isRolled, replicasOf, runningRevision } from './workloads.ts';
 
 const record = aRecord();
 const revision = aRevision(record);

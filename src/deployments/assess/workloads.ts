@@ -388,11 +388,6 @@ export function checkUnstarted(observed: ObservedRecord, latest: AppRevision, ro
   return pass('ScaledToZero', 'Scaled to zero. No pod of this revision has started yet.');
 }
 
-/** Is the main service available now, by whatever revision's pods? */
-export function isServing(observed: ObservedChildren): boolean {
-  return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
-}
-
 /** Ready and wanted pods of the main service, such as `1/2`; undefined before it is made. */
 export function replicasOf(observed: ObservedChildren, part = 'server'): string | undefined {
   const workload = workloadOf(observed, part);

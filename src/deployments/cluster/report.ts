@@ -7,6 +7,7 @@ import { isFailure } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision, AppRevisionStatus } from '../../schema/app-revision.ts';
 import { type ConditionInput, conditionOf, mergeConditions } from '../../schema/conditions.ts';
 import { FIELD_MANAGER } from '../../schema/meta.ts';
+import type { Condition } from '../../schema/primitives.ts';
 import type { TracingProject } from '../../schema/tracing-project.ts';
 import type { Cluster } from './cluster.ts';
 
@@ -32,13 +33,7 @@ export async function reportRecord(
   const isBad = stalled || isFailure(after.reason);
   // A new record is expected not to be ready: no event.
   if (!before && !isBad) return;
-  events.record({
-    regarding: record,
-    type: isBad ? 'Warning' : 'Normal',
-    reason: after.reason,
-    action: 'Reconcile',
-    note: after.message,
-  });
+  recordCondition(record, after, isBad, events);
 }
 
 /** A task that fails, and one that succeeds again. Ready says nothing of them. */
@@ -48,13 +43,7 @@ function recordTasks(record: AppDeployment, status: AppDeploymentStatus, events:
   if (!after || before?.reason === after.reason) return;
   const isBad = isFailure(after.reason);
   if (!isBad && !isFailure(before?.reason ?? 'NotObserved')) return;
-  events.record({
-    regarding: record,
-    type: isBad ? 'Warning' : 'Normal',
-    reason: after.reason,
-    action: 'Reconcile',
-    note: after.message,
-  });
+  recordCondition(record, after, isBad, events);
 }
 
 /** Ready says the same, for example that the newest revision failed, while what served stops or serves again. */
@@ -62,8 +51,16 @@ function recordAvailability(record: AppDeployment, status: AppDeploymentStatus, 
   const before = conditionOf(record.status?.conditions, 'Available');
   const after = conditionOf(status.conditions, 'Available');
   if (!before || !after || before.status === after.status) return;
-  const type = after.status === 'True' ? 'Normal' : 'Warning';
-  events.record({ regarding: record, type, reason: after.reason, action: 'Reconcile', note: after.message });
+  recordCondition(record, after, after.status !== 'True', events);
+}
+
+function recordCondition(
+  regarding: AppDeployment,
+  { reason, message: note }: Condition,
+  isBad: boolean,
+  events: EventRecorder,
+): void {
+  events.record({ regarding, type: isBad ? 'Warning' : 'Normal', reason, action: 'Reconcile', note });
 }
 
 export async function reportRevision(

@@ -2,9 +2,9 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { fromSnake, payloadShape, responseShape, snake, toSnake } from '../../lib/http/casing.ts';
-import { asObject } from '../../lib/json-value.ts';
+import { payloadShape, responseShape, toSnake } from '../../lib/http/casing.ts';
 import { Database, DatabaseBackup, DatabaseBackupStatus } from '../../schema/database.ts';
+import { mergedPart } from './runtime.ts';
 
 const BackupPayload = z.object(payloadShape(DatabaseBackup.shape)).meta({
   id: 'DatabaseBackupRequest',
@@ -46,16 +46,12 @@ export function mergedDatabase(
   sent: Readonly<DatabasePayload> | null | undefined,
 ): Database | undefined {
   if (sent === undefined || sent === null) return before;
-  const backup = sent.backup === undefined ? before?.backup : mergedBackup(before?.backup, sent.backup);
+  const backup =
+    sent.backup === undefined
+      ? before?.backup
+      : (mergedPart(DatabaseBackup.shape, before?.backup ?? {}, sent.backup) as DatabaseBackup | undefined);
   const { backup: _before, ...others } = before ?? {};
   const after: Database = { ...others, ...(backup !== undefined && { backup }) };
   if (isDeepStrictEqual(after, before ?? {})) return before;
   return Object.keys(after).length > 0 ? after : undefined;
-}
-
-function mergedBackup(before: DatabaseBackup | undefined, sent: unknown): DatabaseBackup | undefined {
-  if (sent === null) return undefined;
-  const given = asObject(sent);
-  const kept = Object.entries(before ?? {}).filter(([name]) => given[snake(name)] === undefined);
-  return { ...Object.fromEntries(kept), ...fromSnake(DatabaseBackup.shape, given) };
 }

@@ -120,7 +120,8 @@ export function mergedRuntime(
   return isNothing(after) ? undefined : (after as Runtime);
 }
 
-function mergedPart(shape: (typeof RUNTIME_PARTS)[string], before: object, sent: unknown): unknown {
+/** `before` with what was sent, field by field. null instead of it removes it. */
+export function mergedPart(shape: (typeof RUNTIME_PARTS)[string], before: object, sent: unknown): unknown {
   if (sent === null) return undefined;
   const given = asObject(sent);
   const kept = Object.entries(before).filter(([name]) => given[snake(name)] === undefined);

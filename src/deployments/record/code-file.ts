@@ -55,7 +55,7 @@ export const RUNTIME_TAKEN: readonly string[] = [
   'postgresUriScheme',
   'without',
 ];
-const CONFIG_TAKEN = [
+export const CONFIG_TAKEN = [
   'env',
   'tasks',
   'installCommand',

@@ -11,7 +11,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   ...CAST_SEEDS,
   'READY asks for no ready pod': bug(
     'rollouts',
-    'src/deployments/assess/workloads.ts',
+    'src/deployments/assess/observed.ts',
     "return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;",
     'return true;',
   ),

@@ -20,6 +20,7 @@ import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { storageQuantity } from '../quantity.ts';
 import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost } from '../store-hosts.ts';
+import { AWAIT_SERVER } from './await-server.ts';
 
 /** A backup that could not begin for so long is skipped. */
 const LATEST_START_SECONDS = 3600;
@@ -29,20 +30,11 @@ const CREDENTIALS = '/store';
 /** The pods' own sizes: pg_dump streams, and an upload holds one part of the file. */
 const SIZES = { requests: { cpu: '50m', memory: '64Mi' }, limits: { cpu: '1', memory: '512Mi' } };
 
-/**
- * A new pod may begin before the network lets it through, so the first connection is tried for two minutes. The dump is read once
- * more, because a file that pg_restore cannot read is no backup.
- */
+/** The dump is read once more, because a file that pg_restore cannot read is no backup. */
 const DUMP = `set -eu
 umask 077
 date -u +%Y-%m-%dT%H:%M:%SZ > taken-at
-tries=0
-until psql -X -w -q -A -t -c 'show server_version_num' > server-version 2> problem; do
-  tries=$((tries + 1))
-  if [ "$tries" -ge 60 ]; then cat problem >&2; exit 1; fi
-  sleep 2
-done
-pg_dump -w -F custom --no-owner --no-privileges -f dump
+${AWAIT_SERVER}pg_dump -w -F custom --no-owner --no-privileges -f dump
 pg_restore --list dump > /dev/null
 `;
 
@@ -56,13 +48,26 @@ export function backupMeans({ backups: { store, image } }: Settings): BackupMean
   return store && image !== undefined ? { store, image } : undefined;
 }
 
-/** Undefined if the record asks for no backups, has no own PostgreSQL, or the platform has no store. */
-export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
-  const { record, revision, settings } = inputs;
+interface Backed {
+  readonly postgres: NonNullable<Resolved['postgres']>;
+  readonly plan: BackupPlan;
+  readonly means: BackupMeans;
+}
+
+/** What is backed up; undefined if the record asks for no backups, has no own PostgreSQL, or the platform has no store. */
+export function backedUp({ record, revision, settings }: Inputs): Backed | undefined {
   const { postgres } = revision.spec.resolved;
   const plan = backupPlanOf(record.spec.sourceConfig.database, record.metadata.name);
   const means = backupMeans(settings);
-  if (postgres === undefined || plan === undefined || means === undefined) return undefined;
+  return postgres && plan && means && { postgres, plan, means };
+}
+
+/** Undefined if nothing is backed up. */
+export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
+  const { record, settings } = inputs;
+  const backed = backedUp(inputs);
+  if (!backed) return undefined;
+  const { postgres, plan, means } = backed;
   const labels = commonLabels(record, BACKUP);
   return {
     apiVersion: 'batch/v1',

@@ -1,0 +1,28 @@
+// The Jobs of a record, and how they ended. Source: Kubernetes, "Jobs: Terminal Job conditions".
+
+import type { KubeObject } from '../../lib/kube/client.ts';
+import { COMPONENT_LABEL } from '../../schema/meta.ts';
+import { isOurs, type ObservedChildren, type ObservedCondition } from './observed.ts';
+
+/** The used part of batch/v1 Job. */
+export interface Job extends KubeObject {
+  readonly spec?: { readonly activeDeadlineSeconds?: number };
+  readonly status?: {
+    readonly startTime?: string;
+    readonly completionTime?: string;
+    readonly conditions?: readonly ObservedCondition[];
+  };
+}
+
+/** The record's own Jobs of this component. */
+export function jobsOf(observed: Pick<ObservedChildren, 'children' | 'record'>, component: string): readonly Job[] {
+  return observed.children.filter(
+    (child) =>
+      child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === component && isOurs(child, observed),
+  );
+}
+
+/** The condition by which a Job ended; undefined if it did not end so. */
+export function jobEnd({ status }: Pick<Job, 'status'>, how: 'Complete' | 'Failed'): ObservedCondition | undefined {
+  return status?.conditions?.find(({ type, status: is }) => type === how && is === 'True');
+}
