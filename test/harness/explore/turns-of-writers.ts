@@ -5,10 +5,10 @@ import { type Registry, type State, sortedText } from './world.ts';
 
 export const NO_TURNS = 'no two writers of one field take turns';
 
-/** Of the objects in these namespaces, over the states of one way. */
-export function makeTurnsOfWriters(
-  registry: Registry,
-): (way: readonly State[], namespaces: readonly string[]) => Broken[] {
+/** What is changed to and fro among the objects in these namespaces, over the states of one way. */
+export type TurnsOfWriters = (way: readonly State[], namespaces: readonly string[]) => readonly Broken[];
+
+export function makeTurnsOfWriters(registry: Registry): TurnsOfWriters {
   const contents = new Map<number, string>();
   /** What its writers ask for: neither what became of it nor who wrote it when. */
   function contentOf(number: number): string {

@@ -3,7 +3,7 @@
 import { pause } from '../../cluster/api-client.ts';
 import { type BuildLimits, type BuildWorld, digestOf, type Script } from './build-world.ts';
 import type { Seen } from './object-history.ts';
-import { childIn, RECORD, SECOND, type Stage, until } from './workloads.ts';
+import { childIn, RECORD, SECOND, type Stage, until } from './workloads/stage.ts';
 
 export const BUILD_WORKLOADS = [
   'builds',

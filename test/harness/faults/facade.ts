@@ -13,7 +13,7 @@ import type { Census, Seen } from './object-history.ts';
 import type { Fault } from './plans.ts';
 import { startProxy, type Trace } from './proxy.ts';
 import { type Actor, type Cast, startCast } from './run-processes.ts';
-import { IMAGES, NotConverged, RECORD } from './workloads.ts';
+import { IMAGES, NotConverged, RECORD } from './workloads/stage.ts';
 
 export interface FacadePlan {
   readonly workload: 'http';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type ApiObject } from '../../cluster/api-client.ts';
 import { CENSUS_KINDS, type Seen, type Sighting } from './object-history.ts';
 import type { Fault } from './plans.ts';
-import { childIn, hasCondition, RECORD, type Scene, until } from './workloads.ts';
+import { childIn, hasCondition, RECORD, type Scene, until } from './workloads/stage.ts';
 
 export type Meddling =
   /** A person does this to one child once everything is ready. */

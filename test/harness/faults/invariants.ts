@@ -8,7 +8,8 @@ import type { Seen, Sighting } from './object-history.ts';
 import { dishonest } from './ready-truthfulness.ts';
 import type { Run } from './run.ts';
 import { leaks } from './secret-leaks.ts';
-import { DECOY, RECORD, SECOND } from './workloads.ts';
+import { RECORD, SECOND } from './workloads/stage.ts';
+import { DECOY } from './workloads.ts';
 
 export interface Violation {
   readonly invariant: string;

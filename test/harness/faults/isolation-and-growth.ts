@@ -7,7 +7,7 @@ import { meddlerOf } from './interference.ts';
 import type { Violation } from './invariants.ts';
 import type { Census, Seen } from './object-history.ts';
 import { namesOf, openStation, type Station } from './steady-controller.ts';
-import { childIn, RECORD, type Scene, until } from './workloads.ts';
+import { childIn, RECORD, type Scene, until } from './workloads/stage.ts';
 
 export interface Trial {
   readonly name: string;

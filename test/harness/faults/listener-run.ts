@@ -18,7 +18,7 @@ import { type ListenerStage, performListener, TOKEN_REMEMBERED_MS } from './list
 import { type Census, type Seen, startCensus } from './object-history.ts';
 import { type Proxy, startProxy } from './proxy.ts';
 import { type Cast, startCast } from './run-processes.ts';
-import { NotConverged } from './workloads.ts';
+import { NotConverged } from './workloads/stage.ts';
 
 /** Whose Roles the chart makes for the agent, from which those of each run are copied. */
 export const RIGHTS_NAMESPACE = 'listener-rights';

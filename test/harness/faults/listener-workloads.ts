@@ -5,7 +5,7 @@ import { ApiError, pause } from '../../cluster/api-client.ts';
 import { OWN, VALUES } from './listener-invariants.ts';
 import type { ListenerWorkload } from './listener-plans.ts';
 import type { Seen, Sighting } from './object-history.ts';
-import { IMAGES, RECORD } from './workloads.ts';
+import { IMAGES, RECORD } from './workloads/stage.ts';
 
 export interface ListenerStage {
   /** Of the hub, and of the listener's cluster. */

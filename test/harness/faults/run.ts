@@ -16,7 +16,8 @@ import { startProxy, type Trace } from './proxy.ts';
 import { rotateAt } from './rotations.ts';
 import { type Actor, type Cast, startCast } from './run-processes.ts';
 import { gather, type Utterance } from './secret-leaks.ts';
-import { changeAndWait, NotConverged, perform, type Scene, type Stage } from './workloads.ts';
+import { NotConverged, type Scene, type Stage } from './workloads/stage.ts';
+import { changeAndWait, perform } from './workloads.ts';
 
 const QUIET_MS = 2000;
 /** Longer than the 15 s after which the cluster's own autoscaler says that it has no metrics, which the record then says too. */

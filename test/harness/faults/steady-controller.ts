@@ -7,7 +7,7 @@ import { makeRunFolder, makeRunTenant } from './ground.ts';
 import type { Census } from './object-history.ts';
 import { type Proxy, startProxy } from './proxy.ts';
 import { type Cast, startCast } from './run-processes.ts';
-import { childIn, hasCondition, type Scene, until } from './workloads.ts';
+import { childIn, hasCondition, type Scene, until } from './workloads/stage.ts';
 
 export interface Station {
   readonly scene: Scene;

@@ -1,0 +1,84 @@
+// Whether what runs for a record is what runs for a new record of the same spec.
+
+import { canBuild } from '../../../src/deployments/record/build-source.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
+import type { Broken } from './machine.ts';
+import { mend } from './mending.ts';
+import { hasLostData, pictureOf } from './properties.ts';
+import type { Rests } from './rest.ts';
+import type { Scene } from './scene.ts';
+import type { Ground } from './steps.ts';
+import type { State } from './world.ts';
+
+/** Differences, told as broken `property`, for each record that `which` selects. */
+export type Converges = (
+  state: State,
+  property: string,
+  which: (record: AppDeployment, scene: Scene) => boolean,
+) => Promise<readonly Broken[]>;
+
+/** `start` gives the state in which nothing has happened. */
+export function makeConvergence({ bound, machine }: Ground, rests: Rests, start: () => Promise<State>): Converges {
+  const pictures = new Map<string, string>();
+  const pictureAt = (namespace: string, state: State): string =>
+    machine.ask(`picture ${namespace}`, state, (scene) => pictureOf(scene, namespace));
+
+  /** What a new record of the same spec comes to. */
+  async function freshPicture(record: AppDeployment): Promise<string> {
+    const { namespace = '', name } = record.metadata;
+    const spec = `${namespace} ${JSON.stringify(record.spec)}`;
+    const found = pictures.get(spec);
+    if (found !== undefined) return found;
+    const begun = await machine.act(`fresh ${namespace}/${name} ${spec}`, await start(), (scene) =>
+      makeAnew(scene, record),
+    );
+    const picture = pictureAt(namespace, (await rests.settle(begun)).state);
+    pictures.set(spec, picture);
+    return picture;
+  }
+
+  return async (state, property, which) => {
+    const broken: Broken[] = [];
+    if (bound.cast || canBuild(bound.settings)) return broken;
+    for (const namespace of bound.namespaces) {
+      const [record, ...more] = machine.ask(`records ${property} ${namespace}`, state, (scene) =>
+        scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace).filter((one) => which(one, scene)),
+      );
+      if (!record || more.length > 0 || record.metadata.deletionTimestamp !== undefined || hasLostData(record))
+        continue;
+      const picture = pictureAt(namespace, state);
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const fresh = await freshPicture(record);
+      const stalled = conditionOf(record.status?.conditions, 'Stalled');
+      const why = stalled?.status === 'True' ? stalled.message : undefined;
+      if (picture !== fresh) broken.push({ property, message: differenceOf(picture, fresh, why) });
+    }
+    return broken;
+  };
+}
+
+async function makeAnew(scene: Scene, { status: _status, ...record }: AppDeployment): Promise<void> {
+  const { namespace = '', name } = record.metadata;
+  const before = scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, name);
+  if (before) scene.erase(APP_DEPLOYMENTS, before);
+  const { rollbackTo: _rollback, ...spec } = record.spec;
+  scene.put(APP_DEPLOYMENTS, { ...record, metadata: { namespace, name }, spec } as unknown as KubeObject, 'person');
+  await mend(scene, namespace);
+}
+
+function differenceOf(a: string, b: string, stuck = ''): string {
+  const [ours, fresh] = [new Set(a.split('\n')), new Set(b.split('\n'))];
+  const name = (line: string): string => line.split(' ', 2).join(' ');
+  const more = [...ours].filter((line) => !fresh.has(line));
+  const less = [...fresh].filter((line) => !ours.has(line));
+  const at = more[0] === undefined || less[0] === undefined ? '' : ` ${firstDifference(more[0], less[0])}`;
+  return `It differs in ${more.map(name).join(', ') || 'nothing more'}; a new one has ${less.map(name).join(', ') || 'nothing more'}.${at} ${stuck}`;
+}
+
+function firstDifference(a: string, b: string): string {
+  let at = 0;
+  while (a[at] === b[at] && at < a.length) at += 1;
+  return `${a.slice(Math.max(0, at - 40), at + 60)} | ${b.slice(Math.max(0, at - 40), at + 60)}`;
+}
