@@ -58,7 +58,7 @@ interface Made {
 /** `condition`: how the Job ends. `pods`: statuses of its containers. */
 async function restore(
   args: readonly string[],
-  { cronJob = CRON_JOB as object | string, condition = 'Complete', containers = [] as object[] } = {},
+  { cronJob = CRON_JOB as object | string, condition = 'Complete', containers = [] as object[], isLate = false } = {},
 ): Promise<{ readonly result: Awaited<ReturnType<typeof runCli>>; readonly made: Made | undefined }> {
   const written: [string, string][] = [];
   const get = answering(
@@ -66,11 +66,18 @@ async function restore(
       [RECORDS]: aRecord({}, {}),
       'cronjobs.batch': cronJob,
       'jobs.batch': { status: { conditions: [{ type: condition, status: 'True', message: 'the Job' }] } },
-      pods: { items: [{ metadata: { name: 'p' }, status: { initContainerStatuses: containers } }] },
+      pods: {
+        items: [{ metadata: { name: 'p' }, status: { phase: 'Pending', initContainerStatuses: containers } }],
+      },
     },
     [],
   );
+  let isEnded = !isLate;
   const kubectl: Kubectl = async (words, input = '') => {
+    if (words.includes('jobs.batch') && !isEnded) {
+      isEnded = true;
+      return '{}';
+    }
     if (words[0] === 'get') return words.includes('cronjobs.batch') && cronJob === '' ? '' : get(words, input);
     written.push([words.join(' '), input]);
     return JSON.stringify({ metadata: { name: 'shop---restore-x' } });
@@ -123,6 +130,9 @@ describe('restore', () => {
       code: 1,
       err: expect.stringContaining('Nothing was loaded. The database is not empty: it has 3 tables.') as string,
     });
+    // The pod ends before its Job does, and no revision would mend it.
+    const { result: late } = await restore(['shop'], { condition: 'Failed', containers, isLate: true });
+    expect(late.err).not.toContain('corrected revision');
     const { result: unsaid } = await restore(['shop'], { condition: 'Failed' });
     expect(unsaid).toMatchObject({ code: 1, err: expect.stringContaining('Nothing was loaded. the Job') as string });
   });

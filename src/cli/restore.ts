@@ -94,10 +94,12 @@ async function follow({ kubectl, say, warn }: Context, job: string): Promise<num
     }
     const failed = has('Failed');
     if (failed) {
-      const words = pods.flatMap((pod) => messageOf(pod, ({ code }) => code !== 0));
+      const words = pods.flatMap((pod) => messageOf(pod, isFailure));
       throw new Failure(`Nothing was loaded. ${words[0]?.trim() ?? failed.message ?? failed.reason}`);
     }
-    const trouble = podFailure(pods.filter(({ status }) => status?.phase === 'Pending'))?.message;
+    // What a container says at its end is said with the end of the Job.
+    const waiting = pods.filter((pod) => pod.status?.phase === 'Pending' && messageOf(pod, isFailure).length === 0);
+    const trouble = podFailure(waiting)?.message;
     if (trouble !== undefined && trouble !== warned) warn(trouble);
     warned = trouble;
     // oxlint-disable-next-line no-await-in-loop -- the time between two questions
@@ -114,11 +116,17 @@ async function podsOf(kubectl: Kubectl, job: string): Promise<readonly Pod[]> {
   return (JSON.parse(text) as { readonly items: Pod[] }).items;
 }
 
+interface Ended {
+  readonly name: string;
+  readonly code: number;
+}
+
+function isFailure({ code }: Ended): boolean {
+  return code !== 0;
+}
+
 /** What the containers said at their end of which this holds. */
-function messageOf(
-  { status }: Pod,
-  which: (ended: { readonly name: string; readonly code: number }) => boolean,
-): readonly string[] {
+function messageOf({ status }: Pod, which: (ended: Ended) => boolean): readonly string[] {
   const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return all.flatMap(({ name, state }) => {
     const ended = state?.terminated;

@@ -33,7 +33,11 @@ interface CronJob extends KubeObject {
         readonly template: {
           readonly spec: {
             readonly initContainers: readonly { readonly image: string; readonly env: readonly object[] }[];
-            readonly containers: readonly { readonly image: string; readonly args: readonly string[] }[];
+            readonly containers: readonly {
+              readonly image: string;
+              readonly args: readonly string[];
+              readonly workingDir?: string;
+            }[];
             readonly volumes: readonly object[];
           };
         };
@@ -135,6 +139,8 @@ describe('a record that asks for backups', () => {
     expect(JSON.stringify(dump)).not.toContain('"store"');
     expect(upload?.image).toBe('registry.example/davit:1');
     expect(JSON.stringify(upload)).not.toContain('shop--postgres');
+    // Davit's image names its program by a path from its own working directory.
+    expect(upload?.workingDir).toBeUndefined();
     const uid = record(kube).metadata.uid ?? '';
     expect(upload?.args).toEqual(
       expect.arrayContaining(['--namespace=team', '--deployment=shop', `--uid=${uid}`, '--keep=7']),

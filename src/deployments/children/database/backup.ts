@@ -106,7 +106,6 @@ function podSpec(
     resources: SIZES,
     securityContext: RESTRICTED,
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    workingDir: FOLDER,
   } satisfies Partial<IContainer>;
   const work = { name: 'backup', mountPath: FOLDER };
   const tmp = { name: 'tmp', mountPath: '/tmp' };
@@ -123,6 +122,8 @@ function podSpec(
         ...common,
         name: DUMP_CONTAINER,
         image: postgres.image,
+        // The other one keeps its image's, from which its program starts.
+        workingDir: FOLDER,
         command: ['sh', '-c', DUMP],
         env: databaseEnv(record),
         volumeMounts: [work, tmp],
