@@ -71,6 +71,11 @@ it.each([
     want: 'False SecretForOtherAddress',
   },
   { name: 'a provider that needs a secret and has none', given: provider({}), want: 'False SecretNotGiven' },
+  {
+    name: 'a provider whose id belongs to another name',
+    given: provider({ providerId: 'google_workspace', tokenEndpointAuthMethod: 'none' }),
+    want: 'False NameOfAnotherId',
+  },
   { name: 'a public client', given: provider({ tokenEndpointAuthMethod: 'none' }), want: 'True NoSecretNeeded' },
   { name: 'an integration', given: integration('https://api.github.com:443', 'there'), want: 'True SecretFound' },
   {

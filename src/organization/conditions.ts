@@ -7,6 +7,7 @@ import type { ConditionInput } from '../schema/conditions.ts';
 import { SENT_TO_ANNOTATION } from '../schema/meta.ts';
 import { clientSecretFor, type OAuthProvider } from '../schema/oauth-provider.ts';
 import type { Settings } from '../schema/settings.ts';
+import { isNamedForId, providerIdOf, providerNameFor } from './provider-id.ts';
 
 interface OrganizationSeen {
   /** The Secret of this name beside it, without its values. */
@@ -22,7 +23,15 @@ export function organizationVerdict(
   return object.kind === 'OAuthProvider' ? providerVerdict(object, seen) : integrationVerdict(object, seen);
 }
 
-export function providerVerdict({ metadata, spec }: OAuthProvider, seen: OrganizationSeen): ConditionInput {
+export function providerVerdict(provider: OAuthProvider, seen: OrganizationSeen): ConditionInput {
+  const { metadata, spec } = provider;
+  if (!isNamedForId(provider)) {
+    const id = providerIdOf(provider);
+    return no(
+      'NameOfAnotherId',
+      `The HTTP API finds providerId ${id} in the object ${providerNameFor(id)} alone. Create it there and delete this one.`,
+    );
+  }
   const { clientSecretRef, tokenEndpointAuthMethod } = spec;
   const secret = clientSecretRef && seen.secret(clientSecretRef.name);
   const sentTo = secret?.metadata.annotations?.[SENT_TO_ANNOTATION];

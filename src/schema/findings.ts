@@ -2,7 +2,7 @@
 
 import type { z } from 'zod';
 import { NAME_PATTERN } from './app-deployment.ts';
-import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN } from './oauth-provider.ts';
+import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
 import { VARIABLE_VALUE_PATTERN } from './plain-variables.ts';
 import {
   DNS_LABEL_PATTERN,
@@ -38,7 +38,8 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [DNS_LABEL_PATTERN]: 'must be lower-case letters, digits and -, beginning and ending with a letter or digit',
   [DNS_SUBDOMAIN_PATTERN]: 'must be lower-case letters, digits, - and ., beginning and ending with a letter or digit',
   [HTTPS_URL_PATTERN]: 'must be an absolute https URL without user, password and fragment',
-  [PROVIDER_ID_PATTERN]:
+  [PROVIDER_ID_PATTERN]: 'must have only letters, digits, ., _ and -, and a letter or digit among them',
+  [PROVIDER_NAME_PATTERN]:
     'must be lower-case letters, digits and single hyphens, beginning and ending with a letter or digit',
   [PRINTABLE_PATTERN]: 'must not contain control characters',
   [VARIABLE_VALUE_PATTERN]: 'must not have NUL characters',

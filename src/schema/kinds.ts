@@ -21,7 +21,7 @@ import {
   OAuthProviderSpec,
   OAuthProviderStatus,
   PROVIDER_ID_MAX_LENGTH,
-  PROVIDER_ID_PATTERN,
+  PROVIDER_NAME_PATTERN,
 } from './oauth-provider.ts';
 import { type CelRule, DNS_LABEL_PATTERN } from './primitives.ts';
 import { TRACING_PROJECTS, TracingProjectSpec, TracingProjectStatus } from './tracing-project.ts';
@@ -189,6 +189,7 @@ export const KINDS: readonly Kind[] = [
       column('Display', '.spec.name', 'Display name.'),
       column('Ready', condition('Ready'), 'Whether the objects that it names exist.'),
       column('Client', '.spec.clientId', 'Client id.'),
+      wide('Id', '.spec.providerId', 'provider_id, if it is not the name.'),
       column('PKCE', '.spec.usesPkce', 'Whether the flow uses PKCE.', 'boolean'),
       column('Auth', '.spec.authUrl', 'Authorization endpoint.'),
       AGE,
@@ -203,7 +204,7 @@ export const KINDS: readonly Kind[] = [
         fieldPath: '.metadata.name',
       },
       {
-        rule: `self.metadata.name.matches('${PROVIDER_ID_PATTERN}') && !self.metadata.name.contains('--')`,
+        rule: `self.metadata.name.matches('${PROVIDER_NAME_PATTERN}') && !self.metadata.name.contains('--')`,
         message:
           'a name begins and ends with a lowercase letter or digit, and has only lowercase letters, digits and single hyphens',
         fieldPath: '.metadata.name',

@@ -5,9 +5,14 @@ import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { celRules, ObservedStatus, Printable, SecretName } from './primitives.ts';
 
-/** The object's name is the provider's id in the HTTP API, chosen by people, and also a label value. */
+/** Longest name of an object, which is also a label value, and longest id. */
 export const PROVIDER_ID_MAX_LENGTH = 63;
-export const PROVIDER_ID_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
+/** Names of objects, which have no double hyphen besides. */
+export const PROVIDER_NAME_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
+/** Ids in the HTTP API, as people write them. At least one letter or digit: `.` and `..` mean something else in a path. */
+export const PROVIDER_ID_PATTERN = '^[._-]*[A-Za-z0-9][A-Za-z0-9._-]*$';
+
+export const ProviderId = z.string().min(1).max(PROVIDER_ID_MAX_LENGTH).regex(new RegExp(PROVIDER_ID_PATTERN));
 
 /** Absolute, https, without credentials or fragment. */
 export const HTTPS_URL_PATTERN =
@@ -47,6 +52,11 @@ const ClientSecretRef = z.object({
 export const OAuthProviderSpec = z
   .object({
     name: Printable.min(1).max(255).describe('Display name.'),
+    providerId: ProviderId.meta(celRules([{ rule: 'self == oldSelf', message: 'providerId cannot be changed' }]))
+      .describe(
+        "provider_id in the HTTP API, if it cannot be the object's name (google_workspace). If absent, the name is the id. The object's name follows from it, as the HTTP API makes it.",
+      )
+      .optional(),
     clientId: Printable.min(1).max(1024).describe('Client id, as registered with the provider.'),
     clientSecretRef: ClientSecretRef.describe(
       'Secret with the client secret. The HTTP API creates a Secret and names it here. It never returns the value.',
@@ -78,6 +88,16 @@ export const OAuthProviderSpec = z
         rule: '!has(self.codeChallengeMethod) || self.usesPkce',
         message: 'codeChallengeMethod needs usesPkce',
         fieldPath: '.codeChallengeMethod',
+      },
+      {
+        rule: `!has(self.providerId) || !self.providerId.matches('${PROVIDER_NAME_PATTERN}') || self.providerId.contains('--')`,
+        message: 'leave out providerId, and give the object this name',
+        fieldPath: '.providerId',
+      },
+      {
+        rule: 'has(self.providerId) == has(oldSelf.providerId)',
+        message: 'providerId cannot be changed',
+        fieldPath: '.providerId',
       },
     ]),
   );

@@ -7,6 +7,7 @@ import { Unauthorized } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { Resource } from '../../lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
+import { providerNameFor } from '../provider-id.ts';
 import { type Authentication, type Credentials, isNameless, type User } from './authentication.ts';
 import { type Caller, type Identity, senderOf, type Tenant, type Verb } from './authorization.ts';
 import { onlyForTokens } from './pod-tokens.ts';
@@ -129,8 +130,8 @@ export function registerAuth(app: FastifyInstance, { identity, authentication, n
       },
     inOrganization: (verb, resource) => async (request) => {
       const caller = notPod(await authenticated(request));
-      const { provider_id: name } = request.params as { readonly provider_id?: string };
-      const nameIn = (): string | undefined => name;
+      const { provider_id: id } = request.params as { readonly provider_id?: string };
+      const nameIn = (): string | undefined => id && providerNameFor(id);
       await stillKnown(caller, () => identity.needInOrganization(caller, { verb, resource, nameIn }));
       request[CALLER] = caller;
     },

@@ -1,6 +1,7 @@
 // Which token answers a request, and what a person is asked for where none does.
 
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
+import { providerIdOf } from '../provider-id.ts';
 import type { Connections } from './connections.ts';
 import type { Flows, OpenFlow, Request } from './flow.ts';
 import type { ReadKeys } from './keys.ts';
@@ -81,7 +82,7 @@ export function makeBroker({ vault, keys, flows, tokens, connections, now }: Bro
     async authenticate(asking, provider) {
       const { agentId, requester, scopes } = asking;
       const slot = agentId === undefined ? '' : agentSlot(requester, agentId);
-      const subject = { ...ownerOf(asking), provider: provider.metadata.name, slot };
+      const subject = { ...ownerOf(asking), provider: providerIdOf(provider), slot };
       const found = await tokenFor(asking, subject);
       const entry = found === 'not connected' ? undefined : found;
       const obtained = entry && (await tokens.obtain(entry, provider, scopes));
@@ -114,7 +115,7 @@ export function makeBroker({ vault, keys, flows, tokens, connections, now }: Bro
         isDefault,
         ...(agentId !== undefined && { agentId }),
         ...(providerUid !== undefined && { providerUid }),
-        metadata: {},
+        metadata: { ...grant.metadata },
       };
       const kept = await tokens.keep({ id: idOf(await keys(), 'token', subject), subject, about }, provider, grant);
       if (agentId !== undefined) {

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
+import { providerIdOf } from '../provider-id.ts';
 import type { ReadKeys } from './keys.ts';
 import { idOf, type Subject } from './names.ts';
 import type { OAuthServer } from './server.ts';
@@ -43,8 +44,14 @@ export function makeClients({ vault, keys, server }: ClientsOptions): Clients {
 
   return {
     async keep(provider, registration) {
-      const { name, uid: providerUid = '' } = provider.metadata;
-      const subject: Subject = { tenant: '', tenantId: '', provider: name, user: '', slot: providerUid };
+      const { uid: providerUid = '' } = provider.metadata;
+      const subject: Subject = {
+        tenant: '',
+        tenantId: '',
+        provider: providerIdOf(provider),
+        user: '',
+        slot: providerUid,
+      };
       const entry = {
         kind: 'client',
         id: idOf(await keys(), 'client', subject),

@@ -9,6 +9,7 @@ import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts'
 import type { Logger } from '../../lib/logger.ts';
 import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../schema/oauth-provider.ts';
+import { providerById, providerIdOf, providerNameFor } from '../provider-id.ts';
 import type { Clients } from './clients.ts';
 import { deploymentOf, type End, endOf, type Judged, type World } from './ends.ts';
 import type { Tokens } from './tokens.ts';
@@ -61,8 +62,8 @@ export function makeCollector(options: CollectorOptions): Collector {
   const { vault, caches, organizationNamespace, now, log } = options;
   /** The last state of providers that were deleted, the newest last. */
   const gone: OAuthProvider[] = [];
-  const providerNow = (name: string): OAuthProvider | undefined =>
-    caches.providers.get({ namespace: organizationNamespace, name });
+  const providerNow = (id: string): OAuthProvider | undefined =>
+    providerById(id, (name) => caches.providers.get({ namespace: organizationNamespace, name }));
 
   function world(ids: ReadonlySet<string>): World {
     return {
@@ -78,7 +79,8 @@ export function makeCollector(options: CollectorOptions): Collector {
   const providersOf = ({ subject, about }: Kept): OAuthProvider[] =>
     [providerNow(subject.provider), ...gone.toReversed()].filter(
       (one) =>
-        one?.metadata.name === subject.provider &&
+        one !== undefined &&
+        providerIdOf(one) === subject.provider &&
         (about.providerUid === undefined || one.metadata.uid === about.providerUid),
     ) as OAuthProvider[];
 
@@ -197,7 +199,7 @@ function makeConfirmation({
         return !hasUid(await once(`records ${tenant}`, () => listed(APP_DEPLOYMENTS, tenant)), deploymentOf(subject));
       case 'provider': {
         const all = await once('providers', () => listed(OAUTH_PROVIDERS, organizationNamespace));
-        const present = all.find(({ metadata }) => metadata.name === provider);
+        const present = all.find(({ metadata }) => metadata.name === providerNameFor(provider));
         return present === undefined || !hasUid([present], about.providerUid ?? present.metadata.uid);
       }
       default:

@@ -9,6 +9,7 @@ import type { Settings } from '../../schema/settings.ts';
 import { providerVerdict } from '../conditions.ts';
 import { type FacadeCaches, synced } from '../facade/caches.ts';
 import { makeOrganizationSecrets, textOf } from '../facade/organization-secrets.ts';
+import { providerById, providerIdOf } from '../provider-id.ts';
 import { type Broker, makeBroker } from './broker.ts';
 import { type Clients, makeClients } from './clients.ts';
 import { type Collector, makeCollector } from './collector.ts';
@@ -69,7 +70,9 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
   const requests = requestsOver(guarded);
   const server = makeServer(requests);
   const provider = (id: string): OAuthProvider | undefined =>
-    synced(caches.providers, 'OAuth providers').get({ namespace: settings.organizationNamespace, name: id });
+    providerById(id, (name) =>
+      synced(caches.providers, 'OAuth providers').get({ namespace: organizationNamespace, name }),
+    );
   const providerOf = ({ tenant, tenantId, provider: id }: Subject): OAuthProvider | undefined =>
     synced(caches.tenants, 'tenants').get({ name: tenant })?.metadata.uid === tenantId ? provider(id) : undefined;
   const clientOf = clientReader(kube, settings);
@@ -116,7 +119,7 @@ function clientReader(kube: KubeClient, { organizationNamespace, codeHosts }: Se
     const secret = clientSecretRef && (await secrets.read(clientSecretRef.name));
     const { status, message } = providerVerdict(provider, { secret: () => secret, codeHosts });
     const value = clientSecretRef && textOf(secret, clientSecretRef.key);
-    if (status !== 'True') throw new HttpError(424, `OAuth provider "${provider.metadata.name}": ${message}`);
+    if (status !== 'True') throw new HttpError(424, `OAuth provider "${providerIdOf(provider)}": ${message}`);
     if (clientSecretRef !== undefined && value === undefined)
       throw new HttpError(424, `Secret ${clientSecretRef.name} has no key ${clientSecretRef.key}.`);
     return { provider, secret: value };

@@ -3,9 +3,10 @@
 
 import * as oauth from 'oauth4webapi';
 import { CodeHostFailed } from '../../lib/errors.ts';
-import { jsonOf } from '../../lib/json-value.ts';
+import { isObject, jsonOf } from '../../lib/json-value.ts';
 import type { GuardedFetch } from '../../lib/outbound/guarded-fetch.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
+import { metadataOf, type Quirks, quirksOf, standardAnswer } from './quirks.ts';
 import type { TokenValues } from './token.ts';
 
 /** Less than the 5 s for which published clients wait. */
@@ -21,6 +22,8 @@ export interface Grant extends TokenValues {
   readonly scope: string | undefined;
   /** Seconds. */
   readonly expiresIn: number | undefined;
+  /** What the agent has to know besides, such as the address of the person's instance. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** `denied`: the server refused the grant for good, such as a refresh token that it has revoked. `refused`: any other error. */
@@ -67,7 +70,7 @@ export function requestsOver(guarded: GuardedFetch): () => RequestOptions {
       ...(request.body !== undefined && { body: request.body.toString() }),
       signal: request.signal ?? AbortSignal.timeout(DEADLINE_MS),
     });
-    return new Response(status === 204 || status === 304 ? null : withoutIdToken(body), { status, headers });
+    return responseOf(status, headers, body);
   }
   return () => ({ [oauth.customFetch]: send, signal: AbortSignal.timeout(DEADLINE_MS) });
 }
@@ -78,23 +81,32 @@ export function resourceOf({ spec: { mcpServerUrl } }: OAuthProvider): { readonl
 }
 
 export function makeServer(options: () => RequestOptions): OAuthServer {
+  const forTokens = (
+    provider: OAuthProvider,
+  ): [Quirks, RequestOptions & { readonly additionalParameters: { readonly resource?: string } }] => {
+    const quirks = quirksOf(provider);
+    return [quirks, { ...ofTokens(options(), quirks), additionalParameters: resourceOf(provider) }];
+  };
   return {
     async exchange({ provider, secret }, callback, { redirectUri, verifier }) {
       const [as, client, auth] = registered(provider, secret);
-      return granted(async () => {
+      const [quirks, sent] = forTokens(provider);
+      const grant = await granted(quirks, async () => {
         const code = verifier ?? oauth.nopkce;
-        const sent = { ...options(), additionalParameters: resourceOf(provider) };
         const answer = await oauth.authorizationCodeGrantRequest(as, client, auth, callback, redirectUri, code, sent);
         return oauth.processAuthorizationCodeResponse(as, client, answer);
       });
+      // Without a refresh token it is used until it fails.
+      return grant.refreshToken === undefined ? grant : withLifetime(grant, quirks);
     },
     async refresh({ provider, secret }, refreshToken) {
       const [as, client, auth] = registered(provider, secret);
-      return granted(async () => {
-        const sent = { ...options(), additionalParameters: resourceOf(provider) };
+      const [quirks, sent] = forTokens(provider);
+      const grant = await granted(quirks, async () => {
         const answer = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, sent);
         return oauth.processRefreshTokenResponse(as, client, answer);
       });
+      return withLifetime(grant, quirks);
     },
     async revoke({ provider, secret }, token) {
       const [as, client, auth] = registered(provider, secret);
@@ -169,23 +181,43 @@ function registered(
   return [as, { client_id: clientId }, auth];
 }
 
-/** Davit takes nothing from ID tokens, and without an issuer none could be checked. */
-function withoutIdToken(body: string): string {
-  const json = jsonOf(body);
-  if (typeof json !== 'object' || json === null || !('id_token' in json)) return body;
-  const { id_token: _dropped, ...rest } = json;
-  return JSON.stringify(rest);
+function responseOf(status: number, headers: Headers, body: string): Response {
+  return new Response(status === 204 || status === 304 ? null : body, { status, headers });
 }
 
-async function granted(ask: () => Promise<oauth.TokenEndpointResponse>): Promise<Grant> {
-  const { access_token: accessToken, refresh_token: refreshToken, scope, expires_in: expiresIn } = await asFailure(ask);
-  return { accessToken, ...(refreshToken !== undefined && { refreshToken }), scope, expiresIn };
+/** Requests to a token endpoint: what is special in its answers is taken out. */
+function ofTokens({ signal, [oauth.customFetch]: send }: RequestOptions, quirks: Quirks): RequestOptions {
+  return {
+    signal,
+    async [oauth.customFetch](url, request) {
+      const answer = await send(url, request);
+      const body = await answer.text();
+      const read = jsonOf(body);
+      const { status, json } = isObject(read) ? standardAnswer(answer.status, read, quirks) : answer;
+      return responseOf(status, answer.headers, isObject(json) ? JSON.stringify(json) : body);
+    },
+  };
 }
 
-/** Runs `ask`. Throws GrantFailed for errors of oauth4webapi: with the server's error code, otherwise with `invalid`. */
+function withLifetime(grant: Grant, { lifetimeSeconds }: Quirks): Grant {
+  return { ...grant, expiresIn: grant.expiresIn ?? lifetimeSeconds };
+}
+
+async function granted(quirks: Quirks, ask: () => Promise<oauth.TokenEndpointResponse>): Promise<Grant> {
+  const answer = await asFailure(ask, undefined, quirks.denials);
+  const { access_token: accessToken, refresh_token: refreshToken, scope, expires_in: expiresIn } = answer;
+  const metadata = metadataOf(answer, quirks);
+  return { accessToken, ...(refreshToken !== undefined && { refreshToken }), scope, expiresIn, metadata };
+}
+
+/**
+ * Runs `ask`. Throws GrantFailed for errors of oauth4webapi: with the server's error code, otherwise with `invalid`. `denials`: codes
+ * that mean `invalid_grant`.
+ */
 export async function asFailure<T>(
   ask: () => Promise<T>,
   invalid = 'The answer of the OAuth server is not valid.',
+  denials: readonly string[] = [],
 ): Promise<T> {
   try {
     return await ask();
@@ -193,7 +225,10 @@ export async function asFailure<T>(
     if (error instanceof CodeHostFailed) throw error;
     if (error instanceof oauth.ResponseBodyError) {
       const code = /^[\x20-\x7e]{1,100}$/.test(error.error) ? error.error : 'an error';
-      throw new GrantFailed(code === 'invalid_grant' ? 'denied' : 'refused', `The OAuth server answered ${code}.`);
+      throw new GrantFailed(
+        code === 'invalid_grant' || denials.includes(code) ? 'denied' : 'refused',
+        `The OAuth server answered ${code}.`,
+      );
     }
     throw new GrantFailed('refused', invalid);
   }

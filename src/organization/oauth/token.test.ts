@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { grantedScopes, type Standing, standingOf, type TokenAbout, type TokenValues } from './token.ts';
 
+const RFC = { hosts: [] };
 const NOW = new Date('2026-01-01T00:00:00Z');
 const at = (seconds: number): string => new Date(NOW.getTime() + seconds * 1000).toISOString();
 const ABOUT: TokenAbout = { scopes: ['a', 'b'], createdAt: at(0), updatedAt: at(0), isDefault: true, metadata: {} };
@@ -18,8 +19,14 @@ it.each<[string, Partial<TokenAbout>, Partial<TokenValues>, Standing]>([
   ['whose claim was left, and is still valid', { expiresAt: at(61), ...claim(-1) }, { refreshToken: 'r' }, 'use'],
   ['that the provider does not refresh any more', { expiresAt: at(50) }, { accessToken: '' }, 'expired'],
 ])('a token %s', (_name, about, values, standing) => {
-  expect(standingOf({ ...ABOUT, ...about }, { accessToken: 't', ...values }, ['b'], NOW)).toBe(standing);
-  expect(standingOf({ ...ABOUT, ...about }, { accessToken: 't', ...values }, ['b', 'c'], NOW)).toBe('narrow');
+  expect(standingOf({ ...ABOUT, ...about }, { accessToken: 't', ...values }, ['b'], NOW, RFC)).toBe(standing);
+  expect(standingOf({ ...ABOUT, ...about }, { accessToken: 't', ...values }, ['b', 'c'], NOW, RFC)).toBe('narrow');
+});
+
+it('a scope for a refresh token is granted with the refresh token, whatever the answer names', () => {
+  const wanted = ['a', 'offline_access'];
+  expect(standingOf(ABOUT, { accessToken: 't', refreshToken: 'r' }, wanted, NOW, RFC)).toBe('use');
+  expect(standingOf(ABOUT, { accessToken: 't' }, wanted, NOW, RFC)).toBe('narrow');
 });
 
 it.each([

@@ -1,6 +1,7 @@
 // What is known of a token, and what may be done with it now.
 
 import { z } from 'zod';
+import { isCovered, type Quirks } from './quirks.ts';
 
 const Claim = z.object({
   /** The process that refreshes. */
@@ -47,19 +48,17 @@ export function standingOf(
   { accessToken, refreshToken }: TokenValues,
   wanted: readonly string[],
   now: Date,
+  quirks: Quirks,
 ): Standing {
-  if (!covers(scopes, wanted)) return 'narrow';
+  // Answers name it seldom: the refresh token is what it asks for (OpenID Connect Core, 11).
+  const has = refreshToken === undefined ? scopes : [...scopes, 'offline_access'];
+  if (!wanted.every((scope) => isCovered(scope, has, quirks))) return 'narrow';
   if (accessToken === '') return 'expired';
   const left = expiresAt === undefined ? Infinity : Date.parse(expiresAt) - now.getTime();
   if (left > REFRESHED_AHEAD_MS) return 'use';
   if (claim !== undefined) return Date.parse(claim.until) > now.getTime() ? 'wait' : 'expired';
   if (refreshToken !== undefined) return 'refresh';
   return left > 0 ? 'use' : 'expired';
-}
-
-export function covers(granted: readonly string[], wanted: readonly string[]): boolean {
-  const all = new Set(granted);
-  return wanted.every((scope) => all.has(scope));
 }
 
 /** Scopes of a grant. Some servers separate them by commas, against RFC 6749. If the answer names none, all were granted. */

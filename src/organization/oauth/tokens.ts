@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Unavailable } from '../../lib/errors.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
+import { quirksOf } from './quirks.ts';
 import { makeRefresh, type RefreshOptions, withExpiry } from './refresh.ts';
 import type { Grant } from './server.ts';
 import { grantedScopes, standingOf, type TokenAbout } from './token.ts';
@@ -40,7 +41,7 @@ export function makeTokens(options: RefreshOptions): Tokens {
       const opened = await store.valuesOf(entry, provider);
       if (opened === undefined) return { kind: 'closed' };
       const { values, isNewest } = opened;
-      const standing = standingOf(entry.about, values, scopes, now());
+      const standing = standingOf(entry.about, values, scopes, now(), quirksOf(provider));
       if (standing === 'expired' || standing === 'narrow') return { kind: standing };
       if (standing === 'use') {
         // With the newest key. If somebody else writes it, that is as good.

@@ -132,7 +132,7 @@ describe('POST', () => {
 
   it('reports all errors at once, and repeats no secret', async () => {
     const { status, body } = await facade.call('POST', PATH, {
-      provider_id: 'Tracker--1',
+      provider_id: 'Tracker 1',
       name: '',
       client_secret: 7,
       auth_url: 'http://tracker.example',
@@ -152,6 +152,53 @@ describe('POST', () => {
         'body.token_endpoint_auth_method',
       ]),
     );
+  });
+});
+
+describe('an id that no object can be named', () => {
+  const ID = 'google_workspace';
+  const NAME = 'google-workspace-cf112e7e';
+
+  it('is kept in the provider, whose name and Secret follow from it', async () => {
+    const { status, body } = await facade.call('POST', PATH, aPayload({ provider_id: ID, client_secret: CANARY }));
+    expect([status, body.provider_id]).toEqual([200, ID]);
+    expect(stored()).toMatchObject({ metadata: { name: NAME }, spec: { providerId: ID } });
+    expect(secrets()[0]?.metadata).toMatchObject({
+      name: `${NAME}--client-r4nd0m`,
+      labels: { [PROVIDER_LABEL]: NAME },
+    });
+    expect((await facade.call('GET', PATH)).body).toEqual([body]);
+    expect((await facade.call('GET', `${PATH}/${ID}`)).body).toEqual(body);
+    const changed = await patch({ name: 'New', client_secret: OTHER_CANARY }, ID);
+    expect([changed.status, changed.body]).toMatchObject([200, { provider_id: ID, name: 'New' }]);
+    expect(stored().spec).toMatchObject({ providerId: ID, clientSecretRef: { name: `${NAME}--client-r4nd0m1` } });
+    const again = await facade.call('POST', PATH, aPayload({ provider_id: ID }));
+    expect([again.status, again.body.detail]).toEqual([409, `An OAuth provider with the id "${ID}" already exists.`]);
+    const deleted = await facade.call('DELETE', `${PATH}/${ID}`);
+    expect(deleted.body).toEqual({ message: `OAuth provider "${ID}" was deleted.` });
+    expect(facade.kube.objects(OAUTH_PROVIDERS)).toEqual([]);
+  });
+
+  it('is the only one that finds it', async () => {
+    await facade.call('POST', PATH, aPayload({ provider_id: ID }));
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const other of [NAME, 'Google_Workspace', 'google.workspace', 'google-workspace'])
+      expect((await facade.call('GET', `${PATH}/${other}`)).status).toBe(404);
+  });
+
+  it('of an object with another name is not found, so that nobody takes its place', async () => {
+    seed({ providerId: ID });
+    expect((await facade.call('GET', PATH)).body).toEqual([]);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const other of [ID, 'tracker']) expect((await facade.call('GET', `${PATH}/${other}`)).status).toBe(404);
+  });
+
+  it('needs the right to its object', async () => {
+    await facade.call('POST', PATH, aPayload({ provider_id: ID }));
+    facade.clock.ms += 60_000;
+    facade.kube.allow(({ verb, name }) => verb === 'list' || name === NAME);
+    expect((await patch({ name: 'New' }, ID)).status).toBe(200);
+    expect((await patch({ name: 'New' }, 'other_one')).status).toBe(403);
   });
 });
 
@@ -300,7 +347,7 @@ describe('PATCH', () => {
     expect(realWrites()).toEqual([]);
   });
 
-  it.each(['unknown', 'Tracker', '..%2Fsecrets', '__proto__', 'a--'])('of %s is 404', async (id) => {
+  it.each(['unknown', 'Tracker', '..%2Fsecrets', '__proto__', 'a--', 'a%20b'])('of %s is 404', async (id) => {
     seed();
     const { status, body } = await patch({ name: 'New' }, id);
     expect([status, body.detail]).toEqual([404, `OAuth provider "${decodeURIComponent(id)}" not found.`]);

@@ -7,6 +7,7 @@ import { FACADE_FIELD_MANAGER } from '../../../schema/meta.ts';
 import { clientSecretFor, OAUTH_PROVIDERS, type OAuthProvider } from '../../../schema/oauth-provider.ts';
 import type { Caller } from '../../facade/authorization.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
+import { providerIdOf } from '../../provider-id.ts';
 import { clientSecretOf, keepClientSecret, newSecretName, readAsCaller } from './client-secret.ts';
 import { patchedSpec, patchFindings } from './patch.ts';
 import type { PatchProvider } from './payloads.ts';
@@ -20,13 +21,14 @@ export async function changeProvider(
   provider: OAuthProvider,
   payload: PatchProvider,
 ): Promise<OAuthProvider> {
-  const { name: id, uid = '' } = provider.metadata;
-  const made = { secretName: newSecretName(id, writing.randomSuffix) };
+  const { name, uid = '' } = provider.metadata;
+  const id = providerIdOf(provider);
+  const made = { secretName: newSecretName(name, writing.randomSuffix) };
   try {
     return await retryOnConflict(
       provider,
       (current) => attempt(writing, caller, current, payload, made),
-      () => reread(writing, caller, id),
+      () => reread(writing, caller, provider),
     );
   } catch (error) {
     if (error instanceof Conflict) throw changedMeanwhile(`OAuth provider "${id}"`);
@@ -69,7 +71,7 @@ async function attempt(
   const change = patchTo(provider, isNew ? withSecret : patchedSpec(provider.spec, payload, undefined));
   if (change.spec === undefined) return provider;
   if (isNew && made.keptFor === undefined) {
-    await keepClientSecret(secrets, { id: name, name: made.secretName, spec: withSecret }, sent);
+    await keepClientSecret(secrets, { provider: name, name: made.secretName, spec: withSecret }, sent);
     made.keptFor = sentTo;
   }
   const written = await write(change, false);
@@ -77,18 +79,27 @@ async function attempt(
   return written;
 }
 
-async function reread({ secrets, remember }: Writing, caller: Caller, id: string): Promise<OAuthProvider> {
+async function reread(
+  { secrets: { namespace }, remember }: Writing,
+  caller: Caller,
+  before: OAuthProvider,
+): Promise<OAuthProvider> {
   try {
-    const provider = await caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace: secrets.namespace, name: id });
+    const { name } = before.metadata;
+    const provider = await caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name });
     remember(provider);
     return provider;
   } catch (error) {
     // A caller who may write but not read cannot retry on the current provider.
-    if (error instanceof Forbidden) throw changedMeanwhile(`OAuth provider "${id}"`);
+    if (error instanceof Forbidden) throw changedMeanwhile(`OAuth provider "${providerIdOf(before)}"`);
     throw error;
   }
 }
 
 export function notFound(id: string): HttpError {
   return new HttpError(404, `OAuth provider "${id}" not found.`);
+}
+
+export function taken(id: string): HttpError {
+  return new HttpError(409, `An OAuth provider with the id "${id}" already exists.`);
 }

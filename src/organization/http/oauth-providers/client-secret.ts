@@ -8,18 +8,18 @@ import type { Caller } from '../../facade/authorization.ts';
 import { type OrganizationSecrets, textOf } from '../../facade/organization-secrets.ts';
 import { undefinedIfHidden } from '../../facade/undefined-if-hidden.ts';
 
-export function newSecretName(providerId: string, randomSuffix: () => string): string {
-  return `${providerId}--client-${randomSuffix()}`;
+export function newSecretName(providerName: string, randomSuffix: () => string): string {
+  return `${providerName}--client-${randomSuffix()}`;
 }
 
-/** Stores a client secret in a new Secret. `id`: the provider. `name`: the Secret. */
+/** Stores a client secret in a new Secret. `provider`: the name of its object. `name`: the Secret. */
 export function keepClientSecret(
   secrets: OrganizationSecrets,
-  { id, name, spec }: { readonly id: string; readonly name: string; readonly spec: OAuthProvider['spec'] },
+  { provider, name, spec }: { readonly provider: string; readonly name: string; readonly spec: OAuthProvider['spec'] },
   value: string,
 ): Promise<void> {
   const annotations = { [SENT_TO_ANNOTATION]: clientSecretFor(spec) };
-  return secrets.make({ name, labels: { [PROVIDER_LABEL]: id }, annotations }, CLIENT_SECRET_KEY, value);
+  return secrets.make({ name, labels: { [PROVIDER_LABEL]: provider }, annotations }, CLIENT_SECRET_KEY, value);
 }
 
 /** Reads the client secret with the caller's token: a caller with this right may use it for another address. */

@@ -3,14 +3,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldError } from '../../../lib/http/http-error.ts';
 import { CLIENT_SECRET_KEY, type OAuthProvider, type OAuthProviderSpec } from '../../../schema/oauth-provider.ts';
+import { providerNameFor } from '../../provider-id.ts';
 import { type CreateProvider, NEEDS_PKCE, type PatchProvider } from './payloads.ts';
 
 /** `secretName`: the Secret of the client secret, if there is one. The API server adds defaults. */
 export function specOf(payload: CreateProvider, secretName: string): OAuthProviderSpec {
   const usesPkce = payload.uses_pkce ?? false;
-  const { provider_type: providerType, mcp_server_url: mcpServerUrl, issuer, revocation_url: revocationUrl } = payload;
+  const { provider_id: providerId, provider_type: providerType, mcp_server_url: mcpServerUrl } = payload;
+  const { issuer, revocation_url: revocationUrl } = payload;
   return {
     name: payload.name,
+    ...(providerNameFor(providerId) !== providerId && { providerId }),
     clientId: payload.client_id,
     ...(isGiven(payload.client_secret) && { clientSecretRef: { name: secretName, key: CLIENT_SECRET_KEY } }),
     authUrl: payload.auth_url,

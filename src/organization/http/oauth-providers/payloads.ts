@@ -5,8 +5,7 @@ import type { FieldError } from '../../../lib/http/http-error.ts';
 import {
   CODE_CHALLENGE_METHODS,
   OAuthProviderSpec,
-  PROVIDER_ID_MAX_LENGTH,
-  PROVIDER_ID_PATTERN,
+  ProviderId,
   TOKEN_ENDPOINT_AUTH_METHODS,
 } from '../../../schema/oauth-provider.ts';
 import { id, time } from '../../facade/payload-fields.ts';
@@ -34,12 +33,9 @@ function* pkceRule(draft: Draft): Generator<FieldError> {
 
 const CreateProviderShape = z
   .object({
-    provider_id: z
-      .string()
-      .min(1)
-      .max(PROVIDER_ID_MAX_LENGTH)
-      .regex(new RegExp(PROVIDER_ID_PATTERN))
-      .describe('Lower-case letters, digits and single hyphens. Cannot be changed.'),
+    provider_id: ProviderId.describe(
+      'Letters, digits, ., _ and -, with a letter or digit among them. Cannot be changed.',
+    ),
     name,
     client_id: clientId,
     client_secret: clientSecret.nullish(),
@@ -72,16 +68,11 @@ const CreateProviderShape = z
   });
 export type CreateProvider = z.output<typeof CreateProviderShape>;
 
-function* idRule(draft: Draft): Generator<FieldError> {
-  if (typeof draft['provider_id'] === 'string' && draft['provider_id'].includes('--'))
-    yield { loc: ['provider_id'], msg: 'must not contain --', type: 'string_pattern_mismatch' };
-}
-
 function* pkceByDefaultRule(draft: Draft): Generator<FieldError> {
   yield* pkceRule({ ...draft, uses_pkce: draft['uses_pkce'] ?? false });
 }
 
-export const CreateProvider = withRules(CreateProviderShape, [idRule, pkceByDefaultRule]);
+export const CreateProvider = withRules(CreateProviderShape, [pkceByDefaultRule]);
 
 /** The body of mcp-discover. */
 export const McpDiscover = withRules(
@@ -95,7 +86,7 @@ export const McpDiscover = withRules(
       id: 'DiscoverMcpProvider',
       examples: [{ provider_id: 'notes', name: 'Notes', mcp_server_url: 'https://notes.example.com/mcp' }],
     }),
-  [idRule],
+  [],
 );
 
 const PatchProviderShape = z

@@ -2,6 +2,7 @@
 
 import { createdAt, writtenAt } from '../../../lib/kube/write-times.ts';
 import type { OAuthProvider } from '../../../schema/oauth-provider.ts';
+import { providerIdOf } from '../../provider-id.ts';
 import { methodInForce } from './patch.ts';
 import type { OAuthProviderResponse } from './payloads.ts';
 
@@ -11,7 +12,7 @@ export function presentProvider(provider: OAuthProvider, organizationId: string)
   return {
     id: metadata.uid,
     organization_id: organizationId,
-    provider_id: metadata.name,
+    provider_id: providerIdOf(provider),
     name: spec.name,
     client_id: spec.clientId,
     auth_url: spec.authUrl,

@@ -3,19 +3,19 @@
 // that no provider names.
 
 import { AlreadyExists, Conflict, NotFound } from '../../../lib/errors.ts';
-import { HttpError } from '../../../lib/http/http-error.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER } from '../../../schema/meta.ts';
 import {
   OAUTH_PROVIDERS,
   type OAuthProvider,
   type OAuthProviderSpec,
-  PROVIDER_ID_PATTERN,
+  ProviderId,
 } from '../../../schema/oauth-provider.ts';
 import type { Caller } from '../../facade/authorization.ts';
 import { synced } from '../../facade/caches.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
 import { undefinedIfHidden } from '../../facade/undefined-if-hidden.ts';
-import { changeProvider, notFound, type Writing } from './change.ts';
+import { isNamedForId, providerById, providerIdOf, providerNameFor } from '../../provider-id.ts';
+import { changeProvider, notFound, taken, type Writing } from './change.ts';
 import { keepClientSecret, newSecretName } from './client-secret.ts';
 import { specOf } from './patch.ts';
 import type { CreateProvider, PatchProvider } from './payloads.ts';
@@ -40,16 +40,16 @@ export function makeProviders(needs: Writing & Pick<FacadeContext, 'caches'>): P
 
   async function find(caller: Caller, id: string): Promise<OAuthProvider> {
     synced(providers, 'OAuth providers');
-    if (!new RegExp(PROVIDER_ID_PATTERN).test(id)) throw notFound(id);
-    const cached = providers.get({ namespace, name: id });
-    if (cached !== undefined) return cached;
+    if (!ProviderId.safeParse(id).success) throw notFound(id);
+    const name = providerNameFor(id);
+    const cached = providers.get({ namespace, name });
     // Another replica of the facade may have just created it.
-    const found = await undefinedIfHidden(() =>
-      caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name: id }),
-    );
-    if (found === undefined) throw notFound(id);
-    remember(found);
-    return found;
+    const found =
+      cached ?? (await undefinedIfHidden(() => caller.kube.get<OAuthProvider>(OAUTH_PROVIDERS, { namespace, name })));
+    const provider = providerById(id, () => found);
+    if (provider === undefined) throw notFound(id);
+    if (cached === undefined) remember(provider);
+    return provider;
   }
 
   return {
@@ -57,28 +57,33 @@ export function makeProviders(needs: Writing & Pick<FacadeContext, 'caches'>): P
 
     list() {
       const all = synced(providers, 'OAuth providers').list(namespace);
-      return all.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+      return all.filter(isNamedForId).toSorted((a, b) => (providerIdOf(a) < providerIdOf(b) ? -1 : 1));
     },
 
     async create(caller, payload, made = {}) {
       const id = payload.provider_id;
-      const secretName = newSecretName(id, randomSuffix);
+      const name = providerNameFor(id);
+      const secretName = newSecretName(name, randomSuffix);
       const provider: OAuthProvider = {
         apiVersion: API_VERSION,
         kind: 'OAuthProvider',
-        metadata: { name: id, namespace },
+        metadata: { name, namespace },
         spec: { ...specOf(payload, secretName), ...made },
       };
       try {
         await caller.kube.create(OAUTH_PROVIDERS, provider, { ...WRITING, dryRun: true });
         if (payload.client_secret !== undefined && payload.client_secret !== null)
-          await keepClientSecret(secrets, { id, name: secretName, spec: provider.spec }, payload.client_secret);
+          await keepClientSecret(
+            secrets,
+            { provider: name, name: secretName, spec: provider.spec },
+            payload.client_secret,
+          );
         const created = await caller.kube.create(OAUTH_PROVIDERS, provider, WRITING);
         remember(created);
         return created;
       } catch (error) {
         if (!(error instanceof AlreadyExists)) throw error;
-        throw new HttpError(409, `An OAuth provider with the id "${id}" already exists.`);
+        throw taken(id);
       }
     },
 

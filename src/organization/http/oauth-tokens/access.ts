@@ -8,6 +8,7 @@ import type { Tenant } from '../../facade/authorization.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
 import type { Person, Requester } from '../../oauth/people.ts';
 import type { TokenEntry } from '../../oauth/token-store.ts';
+import { providerNameFor } from '../../provider-id.ts';
 
 export interface Access {
   /** Throws HttpError 424 that names the setting where the platform gives no tokens. */
@@ -46,7 +47,9 @@ export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: stri
 
   async function tenant(request: FastifyRequest, provider?: string): Promise<Tenant | undefined> {
     const named = auth.namedTenant(request);
-    return named && (await auth.mayAuthenticate(request, named, provider)) ? named : undefined;
+    return named && (await auth.mayAuthenticate(request, named, provider && providerNameFor(provider)))
+      ? named
+      : undefined;
   }
 
   return {

@@ -5,6 +5,8 @@ import { OAUTH_PROVIDERS } from '../../../schema/oauth-provider.ts';
 import { failures } from '../../facade/openapi.ts';
 import type { App } from '../../facade/validation.ts';
 import { GrantFailed } from '../../oauth/server.ts';
+import { providerNameFor } from '../../provider-id.ts';
+import { taken } from '../oauth-providers/change.ts';
 import { McpDiscover, OAuthProviderResponse } from '../oauth-providers/payloads.ts';
 import { makeProviders } from '../oauth-providers/repository.ts';
 import { presenterOf } from '../oauth-providers/routes.ts';
@@ -29,8 +31,7 @@ export function registerDiscovery(app: App, context: TokenNeeds, access: Access)
       const { oauth, publicUrl } = access.ready();
       const { provider_id: id, name, mcp_server_url: mcpServerUrl } = request.body;
       // Before a client is registered that no provider would name.
-      if (caches.providers.get({ namespace: secrets.namespace, name: id }))
-        throw new HttpError(409, `An OAuth provider with the id "${id}" already exists.`);
+      if (caches.providers.get({ namespace: secrets.namespace, name: providerNameFor(id) })) throw taken(id);
       const redirectUri = `${publicUrl}/v2/auth/callback/${id}`;
       const found = await oauth.discover({ mcpServerUrl, redirectUri, clientName: `Davit: ${name}` }).catch(refused);
       const payload = {

@@ -10,8 +10,10 @@ import type { App } from '../../facade/validation.ts';
 import { isBrowser, type OpenState } from '../../oauth/flow.ts';
 import { digestOf } from '../../oauth/names.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
+import { quirksOf } from '../../oauth/quirks.ts';
 import { isRandomValue, randomValue } from '../../oauth/random.ts';
 import { challengeOf, checkedCallback, GrantFailed, resourceOf } from '../../oauth/server.ts';
+import { providerIdOf } from '../../provider-id.ts';
 import type { Access } from './access.ts';
 import { consentPage, endPage, policyFor } from './html.ts';
 
@@ -77,11 +79,11 @@ function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
     // Another site's form carries no such cookie.
     const isOwn = ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined);
     if (cookie === undefined || !isOwn) return end(reply, OTHER_BROWSER);
-    const { spec, metadata } = flow.provider;
+    const { spec } = flow.provider;
     // A public client proves itself by PKCE alone.
     const usesPkce = spec.usesPkce || spec.tokenEndpointAuthMethod === 'none';
     const verifier = usesPkce ? randomValue() : undefined;
-    const redirectUri = `${publicUrl}${CALLBACK}/${metadata.name}`;
+    const redirectUri = `${publicUrl}${CALLBACK}/${providerIdOf(flow.provider)}`;
     const browser = digestOf(cookie);
     const state = await oauth.flows.addState(flow, {
       redirectUri,
@@ -89,6 +91,7 @@ function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
       ...(verifier !== undefined && { verifier }),
     });
     const url = new URL(spec.authUrl);
+    const { scopes = { parameter: 'scope', separator: ' ' } } = quirksOf(flow.provider);
     const method = spec.codeChallengeMethod ?? 'S256';
     const parameters = {
       response_type: 'code',
@@ -96,7 +99,7 @@ function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
       redirect_uri: redirectUri,
       state,
       ...resourceOf(flow.provider),
-      ...(flow.request.scopes.length > 0 && { scope: flow.request.scopes.join(' ') }),
+      ...(flow.request.scopes.length > 0 && { [scopes.parameter]: flow.request.scopes.join(scopes.separator) }),
       ...(verifier !== undefined && {
         code_challenge: method === 'plain' ? verifier : await challengeOf(verifier),
         code_challenge_method: method,

@@ -1,11 +1,11 @@
 // Requests and answers of the endpoints for tokens, as zod schemas.
 
 import { z } from 'zod';
-import { PROVIDER_ID_MAX_LENGTH } from '../../../schema/oauth-provider.ts';
+import { ProviderId } from '../../../schema/oauth-provider.ts';
 import { Printable, Uuid } from '../../../schema/primitives.ts';
 import { id, time } from '../../facade/payload-fields.ts';
 
-const providerId = z.string().min(1).max(PROVIDER_ID_MAX_LENGTH).describe('provider_id of the OAuth provider.');
+const providerId = ProviderId.describe('provider_id of the OAuth provider.');
 const userId = Printable.min(1)
   .max(256)
   .describe("The person, as the caller names them. If absent, the caller's own username in the cluster.");

@@ -35,7 +35,9 @@ let user: string;
 const secrets = new Set<string>();
 
 beforeAll(async () => {
-  server = await startOAuthServer(['idp', 'remade', 'moved', 'plain', 'ending', 'swapped'].map((id) => CALLBACK + id));
+  server = await startOAuthServer(
+    ['idp', 'remade', 'moved', 'plain', 'ending', 'swapped', 'google_workspace'].map((id) => CALLBACK + id),
+  );
   davit = await startDavit('apiserver', {
     auditLog: true,
     values: {
@@ -212,6 +214,38 @@ describe('a person', () => {
     expect(body.status).toBe('connection_required');
     expect((await browser.open(body.url)).body).toContain('api:read, api:write');
   });
+});
+
+it('Slack is asked for scopes of the person', async () => {
+  await provider('chat', { provider_type: 'slack' });
+  const { body } = await authenticate({ provider: 'chat', scopes: ['chat:write', 'search:read'] });
+  await browser.open(body.url);
+  const { url } = await browser.submit(body.url, (next) => next.startsWith(`${server.issuer}/auth`));
+  const { searchParams } = new URL(url);
+  secrets.add(searchParams.get('state') ?? 'none');
+  expect([searchParams.get('user_scope'), searchParams.get('scope')]).toEqual(['chat:write,search:read', null]);
+  await davit.call(tenant, 'DELETE', '/v2/auth/providers/chat');
+});
+
+it('a provider has an id that no object can be named, at every step', async () => {
+  const named = { provider: 'google_workspace' };
+  await provider(named.provider);
+  const token = await connected(named);
+  const query = `provider_id=${named.provider}&user_id=${user}`;
+  expect((await davit.call(tenant, 'GET', `/v2/auth/tokens?${query}`)).body).toMatchObject([
+    { provider_id: named.provider },
+  ]);
+  expect((await authenticate(named)).body.token).toBe(token);
+  expect((await authenticate({ provider: 'google-workspace-cf112e7e' })).status).toBe(404);
+  const bad = await authenticate({ provider: 'google workspace' });
+  expect([bad.status, JSON.stringify(bad.body.detail)]).toEqual([
+    422,
+    expect.stringContaining('must have only letters, digits, ., _ and -'),
+  ]);
+  server.seen.length = 0;
+  expect((await davit.call(tenant, 'DELETE', `/v2/auth/providers/${named.provider}`)).status).toBe(200);
+  await eventually(async () => expect(await tokensOf(user)).toEqual([]), 60_000);
+  expect(server.seen).toContain('/token/revocation');
 });
 
 describe('the answer of a provider', () => {

@@ -760,6 +760,7 @@ describe('the kinds of organization and tenants', () => {
   it.each([
     ['OAuthProvider', provider(), { usesPkce: false, tokenEndpointAuthMethod: 'client_secret_post' }],
     ['OAuthProvider', provider({ usesPkce: true, codeChallengeMethod: 'plain' }), { isDynamicClient: false }],
+    ['OAuthProvider', provider({ providerId: 'git_.Hub' }), { providerId: 'git_.Hub' }],
     ['CodeHostIntegration', integration({ app: { id: 1, installationId: 2 } }), { tenants: [] }],
     ['Listener', { namespaces: ['a', 'b'] }, { namespaces: ['a', 'b'] }],
   ])('%s is taken, with its defaults', async (kind, spec, want) => {
@@ -772,6 +773,9 @@ describe('the kinds of organization and tenants', () => {
     ['OAuthProvider', provider({ authUrl: 'https://a.example/#f' }), 'spec.authUrl', 'should match'],
     ['OAuthProvider', provider({ authUrl: 'https://a.example:65536' }), 'spec.authUrl', 'absolute https URL'],
     ['OAuthProvider', provider({ codeChallengeMethod: 'S256' }), 'spec.codeChallengeMethod', 'needs usesPkce'],
+    ['OAuthProvider', provider({ providerId: 'a b' }), 'spec.providerId', 'should match'],
+    ['OAuthProvider', provider({ providerId: '..' }), 'spec.providerId', 'should match'],
+    ['OAuthProvider', provider({ providerId: 'git' }), 'spec.providerId', 'leave out providerId'],
     ['OAuthProvider', provider({ clientId: '' }), 'spec.clientId', 'at least 1 chars'],
     ['CodeHostIntegration', integration({ kind: 'svn' }), 'spec.kind', 'supported values'],
     ['CodeHostIntegration', integration({ apiUrl: 'https://a.example?x' }), 'spec.apiUrl', 'must not have a query'],
@@ -788,6 +792,25 @@ describe('the kinds of organization and tenants', () => {
     const { causes } = await write(kind, spec);
     const cause = causes.find((one) => one.field === field && one.message.includes(says));
     expect(cause, JSON.stringify(causes, null, 1)).toBeDefined();
+  });
+
+  it.each([
+    ['git_hub', 'git_lab'],
+    ['git_hub', undefined],
+    [undefined, 'git_hub'],
+  ])('the providerId %s of an OAuthProvider does not become %s', async (before, after) => {
+    const path = '/apis/davit.dev/v1alpha1/namespaces/default/oauthproviders';
+    const object = (providerId?: string): Spec => ({
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'OAuthProvider',
+      metadata: { name: 'moving' },
+      spec: provider(providerId === undefined ? {} : { providerId }),
+    });
+    expect(await door.call('POST', path, object(before))).toMatchObject({ status: 201 });
+    const patch = { spec: { providerId: after ?? null } };
+    const refused = await door.call('PATCH', `${path}/moving`, patch);
+    expect([refused.status, refused.message]).toEqual([422, expect.stringContaining('providerId cannot be changed')]);
+    expect(await door.call('DELETE', `${path}/moving`)).toMatchObject({ status: 200 });
   });
 
   it.each(['Git', 'a--b', 'a.b', 'a'.repeat(64)])('an OAuthProvider may not be called %s', async (name) => {
