@@ -6,8 +6,8 @@ import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
 import type { ConditionInput } from '../schema/conditions.ts';
 import { SENT_TO_ANNOTATION } from '../schema/meta.ts';
 import { clientSecretFor, type OAuthProvider } from '../schema/oauth-provider.ts';
+import { isNamedForId, providerIdOf, providerNameFor } from '../schema/provider-id.ts';
 import type { Settings } from '../schema/settings.ts';
-import { isNamedForId, providerIdOf, providerNameFor } from './provider-id.ts';
 
 interface OrganizationSeen {
   /** The Secret of this name beside it, without its values. */

@@ -22,12 +22,21 @@ export interface OAuthTestServer {
   readonly grants: string[];
   /** Audiences of the access tokens that it issued. */
   readonly audiences: (string | undefined)[];
+  /** Codes, verifiers and tokens that came or went. */
+  readonly secrets: Set<string>;
   /** Paths that were requested. */
   readonly seen: string[];
   close(): Promise<void>;
 }
 
 export const SCOPES = ['openid', 'api:read', 'api:write'];
+
+interface GrantContext {
+  readonly oidc: {
+    readonly params?: Readonly<Partial<Record<'grant_type' | 'code' | 'code_verifier' | 'refresh_token', string>>>;
+  };
+  readonly body?: Readonly<Partial<Record<'access_token' | 'refresh_token', string>>>;
+}
 
 /** `redirectUris`: where it may send codes. */
 export async function startOAuthServer(redirectUris: readonly string[]): Promise<OAuthTestServer> {
@@ -48,6 +57,7 @@ export async function startOAuthServer(redirectUris: readonly string[]): Promise
     fault: undefined,
     grants: [],
     audiences: [],
+    secrets: new Set(),
     seen: [],
     close: () => close(http),
   };
@@ -81,9 +91,14 @@ export async function startOAuthServer(redirectUris: readonly string[]): Promise
     rotateRefreshToken: true,
     ttl: { AccessToken: () => server.lifetime, RefreshToken: 86_400, Grant: 86_400, Session: 3600, Interaction: 600 },
   });
-  const note =
-    (suffix: string) => (context: { readonly oidc: { readonly params?: { readonly grant_type?: string } } }) =>
-      void server.grants.push(`${context.oidc.params?.grant_type}${suffix}`);
+  const note = (suffix: string) => (context: GrantContext) => {
+    const { params = {} } = context.oidc;
+    server.grants.push(`${params.grant_type}${suffix}`);
+    const { code, code_verifier, refresh_token } = params;
+    const given = context.body ?? {};
+    for (const one of [code, code_verifier, refresh_token, given.access_token, given.refresh_token])
+      if (one !== undefined) server.secrets.add(one);
+  };
   provider.on('grant.success', note(''));
   provider.on('grant.error', note(' refused'));
   provider.on('access_token.saved', ({ aud }) => void server.audiences.push(aud));

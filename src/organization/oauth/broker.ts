@@ -1,7 +1,7 @@
 // Which token answers a request, and what a person is asked for where none does.
 
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
-import { providerIdOf } from '../provider-id.ts';
+import { providerIdOf } from '../../schema/provider-id.ts';
 import type { Connections } from './connections.ts';
 import type { Flows, OpenFlow, Request } from './flow.ts';
 import type { ReadKeys } from './keys.ts';

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
-import { providerIdOf } from '../provider-id.ts';
+import { providerIdOf } from '../../schema/provider-id.ts';
 import type { ReadKeys } from './keys.ts';
 import { idOf, type Subject } from './names.ts';
 import type { OAuthServer } from './server.ts';

@@ -9,7 +9,7 @@ import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts'
 import type { Logger } from '../../lib/logger.ts';
 import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../schema/oauth-provider.ts';
-import { providerById, providerIdOf, providerNameFor } from '../provider-id.ts';
+import { providerById, providerIdOf, providerNameFor } from '../../schema/provider-id.ts';
 import type { Clients } from './clients.ts';
 import { deploymentOf, type End, endOf, type Judged, type World } from './ends.ts';
 import type { Tokens } from './tokens.ts';

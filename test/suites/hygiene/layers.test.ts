@@ -108,6 +108,7 @@ const PURE = [
   'organization/oauth/binding.ts',
   'organization/oauth/key-ring.ts',
   'organization/oauth/names.ts',
+  'organization/oauth/quirks.ts',
   'organization/oauth/sealing.ts',
   'organization/oauth/token.ts',
   'lib/json-error.ts',
@@ -121,6 +122,7 @@ const NODE_MODULES_OF_PURE_FILES: Readonly<Record<string, string>> = {
   'organization/http/oauth-tokens/html.ts': 'node:crypto',
   'organization/oauth/names.ts': 'node:crypto',
   'organization/oauth/sealing.ts': 'node:crypto',
+  'schema/provider-id.ts': 'node:crypto',
   'deployments/record/revision-id.ts': 'node:crypto',
 };
 /** Of these, besides pure ones, a reader of HTTP requests may import values; a reconciler's code is out of its reach. */

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldError } from '../../../lib/http/http-error.ts';
 import { CLIENT_SECRET_KEY, type OAuthProvider, type OAuthProviderSpec } from '../../../schema/oauth-provider.ts';
-import { providerNameFor } from '../../provider-id.ts';
+import { providerNameFor } from '../../../schema/provider-id.ts';
 import { type CreateProvider, NEEDS_PKCE, type PatchProvider } from './payloads.ts';
 
 /** `secretName`: the Secret of the client secret, if there is one. The API server adds defaults. */

@@ -2,7 +2,7 @@
 
 import { createdAt, writtenAt } from '../../../lib/kube/write-times.ts';
 import type { OAuthProvider } from '../../../schema/oauth-provider.ts';
-import { providerIdOf } from '../../provider-id.ts';
+import { providerIdOf } from '../../../schema/provider-id.ts';
 import { methodInForce } from './patch.ts';
 import type { OAuthProviderResponse } from './payloads.ts';
 

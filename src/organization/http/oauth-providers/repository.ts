@@ -10,11 +10,11 @@ import {
   type OAuthProviderSpec,
   ProviderId,
 } from '../../../schema/oauth-provider.ts';
+import { isNamedForId, providerById, providerIdOf, providerNameFor } from '../../../schema/provider-id.ts';
 import type { Caller } from '../../facade/authorization.ts';
 import { synced } from '../../facade/caches.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
 import { undefinedIfHidden } from '../../facade/undefined-if-hidden.ts';
-import { isNamedForId, providerById, providerIdOf, providerNameFor } from '../../provider-id.ts';
 import { changeProvider, notFound, taken, type Writing } from './change.ts';
 import { keepClientSecret, newSecretName } from './client-secret.ts';
 import { specOf } from './patch.ts';

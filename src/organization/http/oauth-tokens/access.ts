@@ -3,12 +3,12 @@
 
 import type { FastifyRequest } from 'fastify';
 import { HttpError } from '../../../lib/http/http-error.ts';
+import { providerNameFor } from '../../../schema/provider-id.ts';
 import type { Auth } from '../../facade/auth.ts';
 import type { Tenant } from '../../facade/authorization.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
 import type { Person, Requester } from '../../oauth/people.ts';
 import type { TokenEntry } from '../../oauth/token-store.ts';
-import { providerNameFor } from '../../provider-id.ts';
 
 export interface Access {
   /** Throws HttpError 424 that names the setting where the platform gives no tokens. */

@@ -2,10 +2,10 @@
 
 import { HttpError } from '../../../lib/http/http-error.ts';
 import { OAUTH_PROVIDERS } from '../../../schema/oauth-provider.ts';
+import { providerNameFor } from '../../../schema/provider-id.ts';
 import { failures } from '../../facade/openapi.ts';
 import type { App } from '../../facade/validation.ts';
 import { GrantFailed } from '../../oauth/server.ts';
-import { providerNameFor } from '../../provider-id.ts';
 import { taken } from '../oauth-providers/change.ts';
 import { McpDiscover, OAuthProviderResponse } from '../oauth-providers/payloads.ts';
 import { makeProviders } from '../oauth-providers/repository.ts';

@@ -6,6 +6,7 @@ import { CodeHostFailed } from '../../../lib/errors.ts';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import { asObject } from '../../../lib/json-value.ts';
 import type { Logger } from '../../../lib/logger.ts';
+import { providerIdOf } from '../../../schema/provider-id.ts';
 import type { App } from '../../facade/validation.ts';
 import { isBrowser, type OpenState } from '../../oauth/flow.ts';
 import { digestOf } from '../../oauth/names.ts';
@@ -13,7 +14,6 @@ import type { OAuth } from '../../oauth/oauth.ts';
 import { quirksOf } from '../../oauth/quirks.ts';
 import { isRandomValue, randomValue } from '../../oauth/random.ts';
 import { challengeOf, checkedCallback, GrantFailed, resourceOf } from '../../oauth/server.ts';
-import { providerIdOf } from '../../provider-id.ts';
 import type { Access } from './access.ts';
 import { consentPage, endPage, policyFor } from './html.ts';
 

@@ -33,10 +33,15 @@ let people = 0;
 let user: string;
 /** All that was ever secret: it must be in no log. */
 const secrets = new Set<string>();
+function note(secret: string | null | undefined): void {
+  if (secret) secrets.add(secret);
+}
+/** Davit's pages, and its answers that are errors: nothing of it may be there either. */
+const told: string[] = [];
 
 beforeAll(async () => {
   server = await startOAuthServer(
-    ['idp', 'remade', 'moved', 'plain', 'ending', 'swapped', 'google_workspace'].map((id) => CALLBACK + id),
+    ['idp', 'remade', 'moved', 'plain', 'ending', 'swapped', 'chat', 'google_workspace'].map((id) => CALLBACK + id),
   );
   davit = await startDavit('apiserver', {
     auditLog: true,
@@ -79,7 +84,18 @@ beforeEach(() => {
 });
 
 function newBrowser(): Browser {
-  return makeBrowser({ [PUBLIC]: davit.apiUrl }, server.ca);
+  const made = makeBrowser({ [PUBLIC]: davit.apiUrl }, server.ca);
+  const noted = async (visit: Promise<Visited>): Promise<Visited> => {
+    const visited = await visit;
+    // A redirect that was not followed is the provider's.
+    if (visited.url.startsWith(PUBLIC) && visited.headers['location'] === undefined) told.push(visited.body);
+    return visited;
+  };
+  return {
+    open: (...args) => noted(made.open(...args)),
+    submit: (...args) => noted(made.submit(...args)),
+    close: made.close,
+  };
 }
 
 /** The second replica then finds a key that is due, and rotates it. */
@@ -112,6 +128,7 @@ async function authenticate(more: object = {}, { as = tenant, at = davit.call } 
   const body = { provider: 'idp', scopes: ['api:read'], user_id: user, ...more };
   const answer = await at(as, 'POST', '/v2/auth/authenticate', body);
   if (answer.body.token) secrets.add(answer.body.token);
+  if (answer.status !== 200) told.push(JSON.stringify(answer.body));
   // Whoever has it can open the page.
   if (answer.body.auth_id) secrets.add(answer.body.auth_id.split('.')[1]);
   return answer;
@@ -126,7 +143,7 @@ async function consent(url: string, using = browser): Promise<string> {
     'no-referrer',
   ]);
   const { url: back } = await using.submit(url, (next) => next.startsWith(PUBLIC));
-  for (const name of ['code', 'state']) secrets.add(new URL(back).searchParams.get(name) ?? 'none');
+  for (const name of ['code', 'state']) note(new URL(back).searchParams.get(name));
   return back;
 }
 
@@ -165,7 +182,7 @@ describe('a person', () => {
       `form-action 'self' ${server.issuer}; frame-ancestors 'none'`,
     );
     const cookie = String(page.headers['set-cookie']);
-    secrets.add(/=([^;]*)/.exec(cookie)?.[1] ?? 'none');
+    note(/=([^;]*)/.exec(cookie)?.[1]);
     expect(cookie).toMatch(/^__Host-davit-oauth=[^;]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax;/);
     const end = await makeEnd(first.body.url);
     expect(end.status).toBe(200);
@@ -222,7 +239,7 @@ it('Slack is asked for scopes of the person', async () => {
   await browser.open(body.url);
   const { url } = await browser.submit(body.url, (next) => next.startsWith(`${server.issuer}/auth`));
   const { searchParams } = new URL(url);
-  secrets.add(searchParams.get('state') ?? 'none');
+  note(searchParams.get('state'));
   expect([searchParams.get('user_scope'), searchParams.get('scope')]).toEqual(['chat:write,search:read', null]);
   await davit.call(tenant, 'DELETE', '/v2/auth/providers/chat');
 });
@@ -312,6 +329,44 @@ describe('the answer of a provider', () => {
     expect((await rejected(back)).status).toBe(404);
   });
 
+  it('with the code of another authorization is rejected by the server: it has another verifier', async () => {
+    const { body: mine } = await authenticate();
+    const { body: theirs } = await authenticate({ agent_id: 'of-an-attacker' });
+    const [own, stolen] = [new URL(await consent(mine.url)), new URL(await consent(theirs.url))];
+    own.searchParams.set('code', stolen.searchParams.get('code') ?? '');
+    const end = await browser.open(own.href);
+    expect([end.status, end.body]).toEqual([502, expect.stringContaining('Nothing was stored')]);
+    expect(server.grants).toEqual(['authorization_code refused']);
+    expect(await tokensOf(user)).toEqual([]);
+  });
+
+  it('that names an issuer is rejected where the provider has none', async () => {
+    await provider('plain', { issuer: undefined });
+    const { body } = await authenticate({ provider: 'plain' });
+    const back = await consent(body.url);
+    expect(new URL(back).searchParams.get('iss')).toBe(server.issuer);
+    expect((await rejected(back)).status).toBe(502);
+    await davit.call(tenant, 'DELETE', '/v2/auth/providers/plain');
+  });
+
+  it('is sent to no redirect URI that is not registered', async () => {
+    await provider('unregistered');
+    const { body } = await authenticate({ provider: 'unregistered' });
+    await browser.open(body.url);
+    const { status, url } = await browser.submit(body.url, (next) => next.startsWith(PUBLIC));
+    expect([status, new URL(url).origin]).toEqual([400, server.issuer]);
+    await davit.call(tenant, 'DELETE', '/v2/auth/providers/unregistered');
+  });
+
+  it.each(['//evil.example/', '%2F%2Fevil.example%2F..', '..%2f..%2f%2fevil.example', '%40evil.example'])(
+    'as a form to %s leads to no other site',
+    async (name) => {
+      const { headers } = await browser.submit(`${PUBLIC}/v2/auth/callback/${name}`, () => true, { state: 'x' });
+      const { location = PUBLIC } = headers;
+      expect(new URL(String(location), PUBLIC).origin).toBe(PUBLIC);
+    },
+  );
+
   it('as a form leads on to the same end', async () => {
     const { body } = await authenticate();
     const url = new URL(await consent(body.url));
@@ -328,9 +383,12 @@ describe('a token that expires', () => {
     server.grants.length = 0;
     server.lifetime = 3600;
     const doors = [davit.call, callsTo(second.url)];
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, (_, n) => authenticate({}, { at: doors[n % 2] ?? davit.call })),
-    );
+    // Whoever waits too long for the one that refreshes is told to come again.
+    const ask = async (n: number): Promise<Answer> => {
+      const answer = await authenticate({}, { at: doors[n % 2] ?? davit.call });
+      return answer.status === 503 ? ask(n) : answer;
+    };
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => ask(n)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     const tokens = new Set(answers.map(({ body }) => body.token));
     expect([tokens.size, tokens.has(first), tokens.has(null)]).toEqual([1, false, false]);
@@ -878,13 +936,13 @@ describe('rights', () => {
   });
 });
 
-it('values are sealed, and in no log', async () => {
+it('codes, verifiers and tokens are in no object, event, log, metric, error and page', async () => {
   await sleep(1000);
+  const kinds = await davit.cluster.kubectl(['api-resources', '--verbs=list', '-o', 'name']);
   const stored = await davit.cluster.kubectl([
     'get',
-    'secrets,events',
-    '-n',
-    VAULT,
+    kinds.trim().split('\n').join(),
+    '-A',
     '-o',
     'yaml',
     '--show-managed-fields',
@@ -892,10 +950,22 @@ it('values are sealed, and in no log', async () => {
   const { logsDir } = davit.cluster;
   const logs = (await readdir(logsDir)).filter((name) => name.startsWith('davit-'));
   const texts = await Promise.all(logs.map((name) => readFile(join(logsDir, name), 'utf8')));
-  expect(secrets.size).toBeGreaterThan(20);
+  const ports = [...texts.join('\n').matchAll(/"msg":"Started".*?"health":(\d+)|"health":(\d+).*?"msg":"Started"/g)];
+  const metrics = await Promise.all(
+    ports.map(async ([, port, other]) =>
+      (await fetch(`http://127.0.0.1:${port ?? other}/metrics`).catch(() => undefined))?.text(),
+    ),
+  );
+  expect(metrics.filter((text) => text?.includes('davit_')).length).toBeGreaterThan(1);
+  for (const secret of server.secrets) secrets.add(secret);
+  expect([secrets.size > 50, told.length > 20, stored.includes('kind: Event')]).toEqual([true, true, true]);
   expect(texts.join('')).toContain('/v2/auth/callback/idp');
-  for (const secret of secrets) {
+  const everywhere = Object.entries({ stored, logs: texts.join(''), told: told.join(''), metrics: metrics.join('') });
+  const found = [...secrets].flatMap((secret) => {
     const forms = [secret, Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('hex')];
-    for (const form of forms) for (const text of [stored, ...texts]) expect(text.includes(form)).toBe(false);
-  }
+    return everywhere.flatMap(([where, text]) =>
+      forms.some((form) => text.includes(form)) ? [`${where}: ${secret}`] : [],
+    );
+  });
+  expect(found).toEqual([]);
 });

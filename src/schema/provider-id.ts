@@ -2,7 +2,7 @@
 // from the id. It follows from the id alone: the API server itself keeps two from having one id.
 
 import { createHash } from 'node:crypto';
-import { type OAuthProvider, PROVIDER_ID_MAX_LENGTH, PROVIDER_NAME_PATTERN } from '../schema/oauth-provider.ts';
+import { type OAuthProvider, PROVIDER_ID_MAX_LENGTH, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
 
 const DIGITS = 8;
 

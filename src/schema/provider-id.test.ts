@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { OAuthProvider } from '../schema/oauth-provider.ts';
-import { PROVIDER_NAME_PATTERN, ProviderId } from '../schema/oauth-provider.ts';
+import type { OAuthProvider } from './oauth-provider.ts';
+import { PROVIDER_NAME_PATTERN, ProviderId } from './oauth-provider.ts';
 import { isNamedForId, providerById, providerIdOf, providerNameFor } from './provider-id.ts';
 
 const id = fc.stringMatching(/^[A-Za-z0-9._-]{1,63}$/).filter((one) => ProviderId.safeParse(one).success);
