@@ -16,8 +16,15 @@ export interface Deployment {
   readonly status: string;
   readonly status_message: string;
   readonly conditions: readonly { readonly type: string; readonly status: string; readonly message: string }[];
-  readonly source_config: { readonly custom_url: string | null; readonly env?: readonly PlainVariable[] | null };
-  readonly source_revision_config: { readonly workflow_config_path: string | null };
+  readonly source_config: {
+    readonly custom_url: string | null;
+    readonly env?: readonly PlainVariable[] | null;
+    readonly repo_url?: string | null;
+  };
+  readonly source_revision_config: {
+    readonly workflow_config_path: string | null;
+    readonly image_uri?: string | null;
+  };
   readonly secrets: readonly { readonly name: string }[];
   readonly internal_url: string | null;
   readonly latest_revision_id: string | null;

@@ -6,7 +6,7 @@ import type { Kubectl, TerminalOptions } from './kubectl.ts';
 /** Wrong use: exit code 2. */
 export class Misuse extends Error {}
 
-/** davit.yaml is not what it should be: one line for each error, with its place. Nothing was sent. */
+/** davit.yaml or a .env file is not what it should be: one line for each error, with its place. Nothing was sent. */
 export class InvalidFile extends Misuse {}
 
 export interface FlagDefinition {

@@ -5,7 +5,7 @@ import { names } from '../deployments/record/names.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { GROUP, VERSION } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { RECORDS, readRecord } from './records.ts';
 
@@ -82,7 +82,7 @@ export interface UntilGoneOptions {
   readonly everyMs?: number;
 }
 
-/** Resolves when the record is gone, also if another one of its name has taken its place. Throws Failure after `timeoutMs`. */
+/** Resolves when the record is gone, also if another one of its name has taken its place. Throws TimedOut after `timeoutMs`. */
 export async function untilGone(
   kubectl: Kubectl,
   { name, uid }: { readonly name: string; readonly uid: string | undefined },
@@ -97,7 +97,7 @@ export async function untilGone(
     if (metadata.uid !== uid) return;
     if (Date.now() >= end) {
       const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-      throw new Failure(
+      throw new TimedOut(
         `${name} is not gone after ${timeoutMs / 1000} s: ${ready?.message || 'its teardown goes on.'}`,
       );
     }

@@ -15,6 +15,7 @@ import { Failure } from './kubectl.ts';
 import { listSource, pack, type Source, sizeOf } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
+import { RECORDS } from './records.ts';
 import { untilReady } from './rollout.ts';
 import { variablesFrom, withVariables } from './variables.ts';
 
@@ -44,6 +45,7 @@ export async function deployFolder(context: Context): Promise<number> {
     env,
     timeoutMs: (flags.number('timeout') ?? DEPLOY_SECONDS) * 1000,
     suggested,
+    cluster: context.cluster,
     say,
     terminal,
   };
@@ -72,6 +74,8 @@ export interface DeployOptions {
   readonly timeoutMs: number;
   /** Flags that suggested commands repeat, each after a space. */
   readonly suggested: string;
+  /** Flags that select the cluster in suggested commands of kubectl itself. */
+  readonly cluster?: readonly string[];
   readonly say: (line: string) => void;
   /** If absent, nobody can be asked. */
   readonly terminal?: Pick<Terminal, 'isInteractive' | 'ask'>;
@@ -99,15 +103,14 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   const { source, say } = options;
   const name = options.name ?? nameOf(source.folder);
   await needBuilds(api);
-  const found = await usableDeployment(api, name);
+  const found = await usableDeployment(api, name, options.cluster ?? []);
   const secrets = await askedSecrets({ name, file: options.file, existing: found?.secrets ?? [] }, options.terminal);
   const before = found ?? (await create(api, { ...options, name }, progress));
   const { id } = before;
   needSecrets(options.file, [...before.secrets, ...secrets], { name, suggested: options.suggested });
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
-  const change = changeOf(objectPath, options, { env: await variablesAfter(api, id, options), secrets });
-  const changed = await api.call<Deployment>('PATCH', `/v2/deployments/${id}`, change);
+  const changed = await change(api, id, options, { objectPath, secrets });
   const revision = changed.latest_revision_id;
   if (revision === null) throw new Failure(`${name} has no revision of the upload: ${changed.status_message}`);
   progress.revision = revision;
@@ -159,13 +162,32 @@ async function needBuilds(api: HttpApi): Promise<void> {
   );
 }
 
+/** What a deployment of another source runs, and how that is changed. */
+const OTHER_SOURCES: Readonly<Partial<Record<string, typeof otherSource>>> = {
+  external_docker: ({ name, source_revision_config: { image_uri: image } }, cluster) =>
+    `it runs the image ${image ?? 'that it is given'} (source external_docker). To deploy another image:\n  kubectl patch ${[RECORDS, name, ...cluster].join(' ')} --type=merge -p '{"spec":{"sourceRevisionConfig":{"imageUri":"IMAGE"}}}'`,
+  codehost: ({ source_config: { repo_url: url } }) =>
+    `it is built from the repository ${url ?? 'that it names'} (source codehost). Push the change there.`,
+};
+
+function otherSource({ source }: Deployment, _cluster: readonly string[]): string {
+  return `its source is ${source}, and uploads need internal_source.`;
+}
+
 /** Undefined if there is none of that name. Throws Failure for one that takes no uploads. */
-async function usableDeployment(api: HttpApi, name: string): Promise<Deployment | undefined> {
+async function usableDeployment(
+  api: HttpApi,
+  name: string,
+  cluster: readonly string[],
+): Promise<Deployment | undefined> {
   const found = await findDeployment(api, name);
   if (found === undefined) return undefined;
   if (found.source !== 'internal_source')
     throw new Failure(
-      `Deployment ${name} has source ${found.source}. Only internal_source takes uploads: choose another name with --name.`,
+      [
+        `Deployment ${name} takes no folder: ${(OTHER_SOURCES[found.source] ?? otherSource)(found, cluster)}`,
+        'Nothing was uploaded. To deploy this folder as a deployment of its own, choose another name with --name.',
+      ].join('\n'),
     );
   if (found.status === 'AWAITING_DELETE')
     throw new Failure(`Deployment ${name} is being deleted. Deploy when it is gone.`);
@@ -203,22 +225,49 @@ async function upload(api: HttpApi, id: string, source: Source, say: (line: stri
   return target.object_path;
 }
 
-/**
- * The whole list with those of the flags, because a PATCH replaces it: the file's, or what the deployment has by now. Undefined if no
- * flag sets one.
- */
-async function variablesAfter(api: HttpApi, id: string, options: DeployOptions): Promise<PlainVariable[] | undefined> {
-  const { file, env: set = [] } = options;
-  if (set.length === 0) return undefined;
-  if (file?.env) return withVariables(file.env, set);
-  const { source_config: config } = await api.call<Deployment>('GET', `/v2/deployments/${id}?secrets=names`);
-  return withVariables(config.env ?? [], set);
+interface Upload {
+  /** Names it. */
+  readonly objectPath: string;
+  readonly secrets: readonly SecretValue[];
+}
+
+/** Number of attempts after changes that somebody else made meanwhile. */
+const ATTEMPTS = 5;
+
+/** Requests the revision of an upload. Variables that somebody else has set meanwhile stay. */
+async function change(api: HttpApi, id: string, options: DeployOptions, made: Upload): Promise<Deployment> {
+  const path = `/v2/deployments/${id}?secrets=names`;
+  for (let attempts = 1; ; attempts += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- each attempt starts from what the deployment has now
+    const { env, etag } = await variablesAfter(api, path, options);
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      return await api.call<Deployment>('PATCH', path, changeOf(options, made, env), etag);
+    } catch (error) {
+      if (attempts === ATTEMPTS || !(error instanceof Refused) || error.status !== 412) throw error;
+    }
+  }
+}
+
+interface Variables {
+  /** Undefined if no flag sets one. */
+  readonly env?: readonly PlainVariable[];
+  /** The version of the deployment that has them, if they are its own. */
+  readonly etag?: string | undefined;
+}
+
+/** The whole list with those of the flags, because a PATCH replaces it: the file's, or what the deployment has by now. */
+async function variablesAfter(api: HttpApi, path: string, { file, env: set = [] }: DeployOptions): Promise<Variables> {
+  if (set.length === 0) return {};
+  if (file?.env) return { env: withVariables(file.env, set) };
+  const { body, etag } = await api.tagged<Deployment>(path);
+  return { env: withVariables(body.source_config.env ?? [], set), etag };
 }
 
 function changeOf(
-  objectPath: string,
   { source, file, installCommand, buildCommand }: DeployOptions,
-  { env, secrets }: { readonly env: readonly PlainVariable[] | undefined; readonly secrets: readonly SecretValue[] },
+  { objectPath, secrets }: Upload,
+  env: readonly PlainVariable[] | undefined,
 ): object {
   const config = {
     ...configOf(file),

@@ -70,6 +70,16 @@ describe('env', () => {
       { name: 'A', value: 'two\nlines' },
       { name: 'B', value: '2' },
     ]);
+    await writeFile(file, 'Z=1\nmistake\nA="x\n');
+    const mistaken = await env(['set', '--from-file', file]);
+    expect([mistaken.ran.code, mistaken.written]).toEqual([2, []]);
+    expect(mistaken.ran.err.split('\n').map((line) => line.slice(file.length).split(' ')[0])).toEqual([
+      ':2:1:',
+      ':3:3:',
+    ]);
+    await writeFile(file, 'Z=1\nY=2\nX=$(Z)\n');
+    const ordered = (await env(['set', '--from-file', file])).written[0]?.sourceConfig.env;
+    expect(ordered?.map((one) => one.name)).toEqual(['LOG_LEVEL', 'REGION', 'Z', 'Y', 'X']);
     await writeFile(file, '# nothing\n');
     expect((await env(['set', '--from-file', file])).ran).toMatchObject({
       code: 1,

@@ -33,12 +33,19 @@ export class Refused extends Failure {
 export class Unreachable extends Failure {}
 
 export interface HttpApi {
-  /** Resolves to the answer's body. Throws Refused and Unreachable. */
-  call<T>(method: string, path: string, body?: object): Promise<T>;
+  /** Resolves to the answer's body. `ifMatch`: an ETag; Refused with 412 where it is no longer current. Throws Refused and Unreachable. */
+  call<T>(method: string, path: string, body?: object, ifMatch?: string): Promise<T>;
+  /** A GET, with the ETag of its answer. */
+  tagged<T>(path: string): Promise<Tagged<T>>;
   /** The same for a request that may be sent twice: an outage of up to a minute is waited for. */
   patiently<T>(method: string, path: string, body?: object): Promise<T>;
   /** Sends a file to an address that carries its own credential. */
   upload(url: string, headers: Readonly<Record<string, string>>, file: UploadFile): Promise<void>;
+}
+
+export interface Tagged<T> {
+  readonly body: T;
+  readonly etag: string | undefined;
 }
 
 export interface UploadFile {
@@ -69,6 +76,7 @@ interface Sent {
 interface Answer {
   readonly status: number;
   readonly retryAfter: number | undefined;
+  readonly etag: string | undefined;
   readonly body: string;
 }
 
@@ -81,7 +89,11 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
     ...(namespace !== undefined && { 'x-tenant-id': namespace }),
   };
 
-  async function ask<T>(method: string, path: string, body?: object): Promise<T> {
+  async function ask<T>(method: string, path: string, body?: object, ifMatch?: string): Promise<T> {
+    return (await answered<T>(method, path, body, ifMatch)).body;
+  }
+
+  async function answered<T>(method: string, path: string, body?: object, ifMatch?: string): Promise<Tagged<T>> {
     const sent = body === undefined ? undefined : JSON.stringify(body);
     // A field that the API does not know would be ignored.
     const query = sent === undefined ? '' : `${path.includes('?') ? '&' : '?'}fieldValidation=Strict`;
@@ -89,16 +101,18 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
       method,
       headers: {
         ...headers,
+        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
         ...(sent !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }),
       },
       ...(sent !== undefined && { body: sent }),
     });
-    if (answer.status >= 200 && answer.status < 300) return parsed<T>(answer.body, server);
+    if (answer.status >= 200 && answer.status < 300) return { body: parsed<T>(answer.body, server), etag: answer.etag };
     throw new Refused(answer, sentenceOf(answer, server));
   }
 
   return {
     call: ask,
+    tagged: (path) => answered('GET', path),
     async patiently(method, path, body) {
       const end = clock.now() + patienceMs;
       for (;;) {
@@ -161,7 +175,12 @@ async function send({ server, tls }: Connection, url: string, { method, headers,
 async function answerOf(response: IncomingMessage): Promise<Answer> {
   const { statusCode: status = 0, headers } = response;
   const retryAfter = Number(headers['retry-after']);
-  return { status, retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined, body: await text(response) };
+  return {
+    status,
+    retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    etag: headers.etag,
+    body: await text(response),
+  };
 }
 
 function unreachableSentence(origin: string, error: unknown): string {

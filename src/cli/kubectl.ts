@@ -5,7 +5,14 @@ import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 
 /** The cause of a failure, as one sentence or kubectl's message. */
-export class Failure extends Error {}
+export class Failure extends Error {
+  readonly exitCode: number = 1;
+}
+
+/** What was waited for is not decided after the time that was given. The exit code is that of timeout(1). */
+export class TimedOut extends Failure {
+  override readonly exitCode = 124;
+}
 
 /** Runs kubectl and returns its output. `input` goes to its standard input. Throws Failure with kubectl's message. */
 export type Kubectl = (args: readonly string[], input?: string) => Promise<string>;

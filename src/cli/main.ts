@@ -65,7 +65,7 @@ try {
 } catch (error) {
   if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
   for (const line of error instanceof Misuse ? adviceOn(error) : [error.message]) warn(line);
-  process.exitCode = error instanceof Misuse ? 2 : 1;
+  process.exitCode = error instanceof Misuse ? 2 : error.exitCode;
 } finally {
   closeAll();
 }

@@ -145,7 +145,7 @@ describe('run', () => {
     });
     const ran = async (conditions: readonly object[]): Promise<object> =>
       runCli(['run', 'shop', '--', 'ls'], { kubectl: world(of(conditions)).kubectl });
-    expect(await ran([over])).toMatchObject({ code: 1, err: expect.stringContaining('failed: DeadlineExceeded: was') });
+    expect(await ran([over])).toMatchObject({ code: 124, err: expect.stringContaining('its time is over') });
     expect(await ran([{ ...over, reason: 'BackoffLimitExceeded' }])).toMatchObject({ code: 137 });
   });
 

@@ -8,7 +8,7 @@ import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { COMPONENT_LABEL, REVISION_LABEL, TASK_CONTAINER } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import type { Run, Template } from './one-off-job.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, listOf, readRecord, readRevisions } from './records.ts';
@@ -34,7 +34,7 @@ export const runCommand: Command = {
     { name: 'task', value: 'TASK', help: 'run the command of this task of the active revision' },
   ],
   about: `The pod has image, variables, volumes, service account and sizes of the server, and is no part of the deployment. The exit
-code is that of the command. The command is never repeated. After Ctrl-C it goes on; kubectl delete job ends it.
+code is that of the command, or 124 if it was ended for its time. The command is never repeated. After Ctrl-C it goes on; kubectl delete job ends it.
 
   PROGRAM run shop -- python manage.py clearsessions
   PROGRAM run shop --task clean`,
@@ -111,6 +111,8 @@ async function follow({ kubectl, onTerminal, warn }: Context, job: string): Prom
     const failed = await failedCondition(kubectl, job);
     // A command that exits fails its Job, too. One that is ended for its time has an exit code that says nothing of it.
     if (state?.terminated && failed?.reason !== OVER_TIME) return state.terminated.exitCode;
+    if (failed?.reason === OVER_TIME)
+      throw new TimedOut(`Job ${job} was ended: its time is over (--timeout, or timeout_seconds of the task).`);
     if (failed) throw new Failure(`Job ${job} failed: ${[failed.reason, failed.message].filter(Boolean).join(': ')}`);
     const trouble = pod && podFailure([pod])?.message;
     if (trouble !== undefined && trouble !== warned) warn(trouble);

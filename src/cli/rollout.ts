@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RevisionState } from '../schema/app-revision.ts';
 import { type Deployment, isBuilding, lastLines, openBuildLog, type Revision, readRevision } from './build-log.ts';
 import { type HttpApi, Refused } from './http-api.ts';
-import { Failure } from './kubectl.ts';
+import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 
 export interface RolloutOptions {
@@ -33,7 +33,7 @@ export interface Change {
   readonly called: string;
 }
 
-/** Resolves to the ready deployment. Prints each state and the log of the build. Throws Failure with what failed. */
+/** Resolves to the ready deployment. Prints each state and the log of the build. Throws Failure with what failed, and TimedOut. */
 export async function untilReady(api: HttpApi, change: Change, options: RolloutOptions): Promise<Deployment> {
   const { before, revision: id } = change;
   const { say, timeoutMs, suggested, everyMs = 1000 } = options;
@@ -65,7 +65,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
       if (status === 'DEPLOYED') once(`${deployment.status}  ${deployment.status_message}`);
     }
     if (Date.now() >= end)
-      throw new Failure(
+      throw new TimedOut(
         `${before.name} is not ready after ${timeoutMs / 1000} s: ${printed}\nIt goes on. To wait for it: ${PROGRAM} wait ${before.name}${suggested}`,
       );
     // oxlint-disable-next-line no-await-in-loop -- as above

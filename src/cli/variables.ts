@@ -1,12 +1,11 @@
 // Plain variables as people write them: KEY=VALUE, and the lines of a .env file. Pure but for the reading of the file.
 
 import { readFile } from 'node:fs/promises';
-import { parseEnv } from 'node:util';
 import type { PlainVariable } from '../schema/plain-variables.ts';
-import { Misuse } from './command.ts';
+import { InvalidFile, Misuse } from './command.ts';
 import { Failure } from './kubectl.ts';
 
-/** The variables of a .env file, if there is one, and of words such as KEY=VALUE, which come after it. Throws Misuse and Failure. */
+/** The variables of a .env file, if there is one, and of words such as KEY=VALUE, which come after it. Throws Misuse, InvalidFile and Failure. */
 export async function variablesFrom(file: string | undefined, words: readonly string[]): Promise<PlainVariable[]> {
   return [...(file === undefined ? [] : await variablesIn(file)), ...variablesOf(words)];
 }
@@ -20,7 +19,7 @@ function variablesOf(words: readonly string[]): PlainVariable[] {
   });
 }
 
-/** The variables of a .env file, quotes and comments as Node.js reads them. Throws Failure if it cannot be read or has none. */
+/** The variables of a .env file, in its order. Throws InvalidFile, and Failure if it cannot be read or has none. */
 async function variablesIn(file: string): Promise<PlainVariable[]> {
   let text: string;
   try {
@@ -28,8 +27,10 @@ async function variablesIn(file: string): Promise<PlainVariable[]> {
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${(error as Error).message}`);
   }
-  const found = Object.entries(parseEnv(text)).map(([name, value]) => ({ name, value: value ?? '' }));
-  if (found.length > 0) return found;
+  const { readEnvText } = await import('./env-file.ts');
+  const read = readEnvText(text, file);
+  if ('errors' in read) throw new InvalidFile(read.errors.join('\n'));
+  if (read.variables.length > 0) return [...read.variables];
   throw new Failure(`${file} has no line such as KEY=VALUE.`);
 }
 

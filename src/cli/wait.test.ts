@@ -60,6 +60,14 @@ describe('wait', () => {
     );
   });
 
+  it('tells its time apart from a failure, by the exit code', async () => {
+    const kubectl = answering({ [RECORDS]: aRecord() });
+    expect(await runCli(['wait', 'shop', '--timeout', '0'], { kubectl })).toMatchObject({
+      code: 124,
+      err: 'shop is not ready after 0 s.',
+    });
+  });
+
   it('says nothing more of a deployment that there is not', async () => {
     const kubectl: Kubectl = () => Promise.reject(new Failure('Error from server (NotFound): no "shop"'));
     expect(await runCli(['wait', 'shop'], { kubectl })).toMatchObject({

@@ -7,7 +7,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
 import { API_FLAGS, type Command, DEPLOYMENT, timeoutFlag } from './command.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import { printLastWords } from './last-words.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord } from './records.ts';
@@ -29,7 +29,7 @@ export const waitCommand: Command = {
     try {
       await waitUntilReady(kubectl, name, { timeoutMs: (flags.number('timeout') ?? 600) * 1000, say });
     } catch (error) {
-      if (error instanceof NotReady) await printLastWords(context, name);
+      if (error instanceof NotReady || error instanceof TimedOut) await printLastWords(context, name);
       throw error;
     }
     return 0;
@@ -50,7 +50,7 @@ export type Verdict =
   | { readonly is: 'ready' | 'waiting'; readonly words: string }
   | { readonly is: 'stalled'; readonly words: string };
 
-/** Resolves when it is ready. Throws Failure when it stalls, is deleted, or `timeoutMs` is over. */
+/** Resolves when it is ready. Throws Failure when it stalls or is deleted, and TimedOut after `timeoutMs`. */
 export async function waitUntilReady(kubectl: Kubectl, name: string, options: WaitOptions): Promise<void> {
   const end = Date.now() + options.timeoutMs;
   let said = '';
@@ -61,7 +61,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     said = words;
     if (is === 'ready') return;
     if (is === 'stalled') throw new NotReady(`${name} needs a change by a person. See: ${PROGRAM} status ${name}`);
-    if (Date.now() >= end) throw new NotReady(`${name} is not ready after ${options.timeoutMs / 1000} s.`);
+    if (Date.now() >= end) throw new TimedOut(`${name} is not ready after ${options.timeoutMs / 1000} s.`);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(options.everyMs ?? 1000);
   }

@@ -176,7 +176,9 @@ function Delete({ api, deployment, onDone, onClose }: ActionProps): VNode {
       </p>
       <p>
         {hasDatabase
-          ? 'Its PostgreSQL volume with all data is deleted too, unless the record has databaseDeletionPolicy: Retain.'
+          ? deployment.database_deletion_policy === 'Retain'
+            ? 'Its PostgreSQL volume and its password stay.'
+            : 'Its PostgreSQL volume with all data is deleted too.'
           : 'It has no PostgreSQL of its own: an external database keeps its data.'}
       </p>
       <div class="fields">

@@ -23,7 +23,7 @@ export interface CliWorld {
 }
 
 export interface CliRan {
-  /** 2 for a misuse, 1 for a failure. */
+  /** 2 for a misuse, 1 for a failure, 124 if the time is over. */
   readonly code: number;
   readonly out: string;
   readonly err: string;
@@ -84,7 +84,7 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
   } catch (error) {
     if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
     err.push(error.message);
-    return result(error instanceof Misuse ? 2 : 1);
+    return result(error instanceof Misuse ? 2 : error.exitCode);
   }
 }
 

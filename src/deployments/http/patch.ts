@@ -72,6 +72,8 @@ export function applyPatch({ spec }: AppDeployment, patch: Patch, now: InForce, 
   const { secrets, values, warnings } = patchedSecrets(spec, patch, now.values, secretName);
   const { secretReferences: _before, ...rest } = spec;
   const secretReferences = patchedReferences(spec, patch);
+  const { database_deletion_policy: policy } = patch;
+  const isPolicyChanged = policy && policy !== (spec.databaseDeletionPolicy ?? ASKS_NOTHING.databaseDeletionPolicy);
   return {
     spec: {
       ...rest,
@@ -79,6 +81,7 @@ export function applyPatch({ spec }: AppDeployment, patch: Patch, now: InForce, 
       sourceRevisionConfig: patchedRevisionConfig(spec, patch, now),
       secrets,
       ...(secretReferences !== undefined && { secretReferences }),
+      ...(isPolicyChanged && { databaseDeletionPolicy: policy }),
     },
     values,
     warnings,

@@ -105,6 +105,12 @@ const SourceRevisionConfigPayload = z.object(payloadShape(SourceRevisionConfig.s
 /** A public image that fulfils the pod contract (README). The page to try the API sends the example unchanged. */
 const SAMPLE_IMAGE = 'us-docker.pkg.dev/google-samples/containers/gke/hello-app:1.0';
 
+const DatabaseDeletionPolicy = z
+  .enum(['Delete', 'Retain'])
+  .describe(
+    'What becomes of the own PostgreSQL when the deployment is deleted. Delete: its volume and password are deleted too. Retain: both stay. Default: Delete.',
+  );
+
 export const CreateDeploymentShape = z
   .object({
     name: Name,
@@ -120,6 +126,7 @@ export const CreateDeploymentShape = z
       .max(100)
       .nullish()
       .describe('Environment variables from Secrets of the tenant (external_docker).'),
+    database_deletion_policy: DatabaseDeletionPolicy.nullish(),
   })
   .meta({
     id: 'CreateDeployment',
@@ -230,6 +237,7 @@ const PatchDeploymentShape = z
       .max(100)
       .nullish()
       .describe('Replaces the whole set (external_docker). An empty list removes all.'),
+    database_deletion_policy: DatabaseDeletionPolicy.nullish(),
   })
   .meta({
     id: 'PatchDeployment',
@@ -449,6 +457,7 @@ const EXAMPLE = {
   },
   secrets: [{ name: 'API_KEY', value: 'correct horse battery staple' }],
   secret_references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }],
+  database_deletion_policy: 'Delete',
   created_at: '2026-01-01T00:00:00Z',
   updated_at: '2026-01-02T00:00:00Z',
   status: 'READY',
@@ -497,6 +506,7 @@ export const Deployment = z
       .array(Secret)
       .describe('Environment variables. Values are "" in lists, and in answers to callers who may not read them.'),
     secret_references: z.array(SecretReferencePayload).nullable().describe('Environment variables from Secrets.'),
+    database_deletion_policy: DatabaseDeletionPolicy,
     created_at: time,
     updated_at: time,
     status: z

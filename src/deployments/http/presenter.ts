@@ -33,6 +33,7 @@ import { requestedOf, sameRevision } from '../record/wanted-revision.ts';
 import { presentBackupReport, presentDatabase } from './database.ts';
 import type { Deployment } from './payloads.ts';
 import { presentRuntime } from './runtime.ts';
+import { ASKS_NOTHING } from './same-request.ts';
 import { presentTasks } from './tasks.ts';
 
 /** The objects and values that a record is presented with. */
@@ -81,6 +82,7 @@ export function presentDeployment(
         secret_name: secretName,
         secret_key: secretKey,
       })) ?? null,
+    database_deletion_policy: spec.databaseDeletionPolicy ?? ASKS_NOTHING.databaseDeletionPolicy,
     created_at: createdAt(record),
     updated_at: updatedAt(record),
     status: apiStatus(record),

@@ -61,6 +61,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
         secretKey: secret_key,
       })),
     }),
+    ...(payload.database_deletion_policy && { databaseDeletionPolicy: payload.database_deletion_policy }),
   };
   // Without an image there is no revision yet. The first serial comes with the image.
   const revisionSerial = awaitsSource(spec as AppDeploymentSpec) ? 0 : 1;

@@ -12,6 +12,7 @@ import { type BuildLogOptions, printBuildLog } from '../../../src/cli/build-log.
 import { addressOf, type DeployOptions, type DeployProgress, deploy } from '../../../src/cli/deploy-folder.ts';
 import { parseDeploymentFile } from '../../../src/cli/deployment-file.ts';
 import { type HttpApi, makeHttpApi, Refused } from '../../../src/cli/http-api.ts';
+import type { Failure } from '../../../src/cli/kubectl.ts';
 import { listSource } from '../../../src/cli/pack.ts';
 import { Forbidden } from '../../../src/lib/errors.ts';
 import { PODS } from '../../../src/lib/kube/api-resources.ts';
@@ -51,11 +52,17 @@ interface Deployed {
   readonly address: string | undefined;
   readonly said: readonly string[];
   readonly error: string | undefined;
+  /** That the program would end with. */
+  readonly code: number;
   readonly progress: DeployProgress;
 }
 
 /** `controller` is told each line, and does what the controller would. */
-async function run(controller: (line: string) => void, options: Partial<DeployOptions> = {}): Promise<Deployed> {
+async function run(
+  controller: (line: string) => void,
+  options: Partial<DeployOptions> = {},
+  asking: HttpApi = api,
+): Promise<Deployed> {
   const said: string[] = [];
   const progress: DeployProgress = {};
   const say = (line: string): void => {
@@ -65,10 +72,11 @@ async function run(controller: (line: string) => void, options: Partial<DeployOp
   const source = await listSource(folder, 'langgraph.json');
   const given = { source, name: 'shop', timeoutMs: 10_000, suggested: '', say, everyMs: 5, ...options };
   try {
-    const deployment = await deploy(api, given, progress);
-    return { address: addressOf(deployment, given.suggested), said, error: undefined, progress };
+    const deployment = await deploy(asking, given, progress);
+    return { address: addressOf(deployment, given.suggested), said, error: undefined, code: 0, progress };
   } catch (error) {
-    return { address: undefined, said, error: (error as Error).message, progress };
+    const { message, exitCode: code } = error as Failure;
+    return { address: undefined, said, error: message, code, progress };
   }
 }
 
@@ -199,6 +207,46 @@ describe('deploy', () => {
     expect(facade.records.list()).toHaveLength(1);
     expect(record().spec.sourceConfig).toMatchObject({ installCommand: 'pip install .', buildCommand: 'make' });
     expect(record().spec.sourceConfig.env).toEqual([{ name: 'LOG', value: 'debug' }]);
+  });
+
+  it('keeps the variables that somebody else sets while it uploads', async () => {
+    const body = aBody({
+      source: 'internal_source',
+      source_config: { env: [{ name: 'B', value: '1' }] },
+      source_revision_config: {},
+    });
+    const { id } = (await facade.call('POST', '/v2/deployments', body)).body as { id: string };
+    let others = 0;
+    const asking: HttpApi = {
+      ...api,
+      async tagged<T>(path: string) {
+        const read = await api.tagged<T>(path);
+        // After it was read, and before it is written.
+        if (others++ < 2) {
+          const env = [
+            { name: 'B', value: '1' },
+            { name: 'A', value: `${others}` },
+          ];
+          await facade.call('PATCH', `/v2/deployments/${id}`, { source_config: { env } });
+        }
+        return read;
+      },
+    };
+    const { error } = await run(
+      (line) => {
+        if (!line.startsWith('Revision')) return;
+        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
+        ready('READY');
+      },
+      { env: [{ name: 'LOG', value: 'debug' }] },
+      asking,
+    );
+    expect([error, others]).toEqual([undefined, 3]);
+    expect(record().spec.sourceConfig.env).toEqual([
+      { name: 'B', value: '1' },
+      { name: 'A', value: '2' },
+      { name: 'LOG', value: 'debug' },
+    ]);
   });
 
   describe('with a davit.yaml', () => {
@@ -385,12 +433,13 @@ describe('deploy', () => {
   });
 
   it('ends when its time is over, and says how to wait', async () => {
-    const { error } = await run(
+    const { error, code } = await run(
       (line) => {
         if (line.startsWith('Revision')) made({ state: 'QUEUED', message: 'Two builds are before it.' });
       },
       { timeoutMs: 50, suggested: ' --namespace=team-a' },
     );
+    expect(code).toBe(124);
     expect(error).toBe(
       'shop is not ready after 0.05 s: QUEUED  Two builds are before it.\nIt goes on. To wait for it: kubectl davit wait shop --namespace=team-a',
     );
@@ -433,9 +482,11 @@ describe('deploy', () => {
   describe('is refused', () => {
     it('for a deployment of another source', async () => {
       await facade.call('POST', '/v2/deployments', aBody());
-      expect((await run(() => undefined)).error).toBe(
-        'Deployment shop has source external_docker. Only internal_source takes uploads: choose another name with --name.',
-      );
+      expect((await run(() => undefined, { cluster: ['--namespace=team-a'] })).error?.split('\n')).toEqual([
+        'Deployment shop takes no folder: it runs the image registry.example/app:1 (source external_docker). To deploy another image:',
+        `  kubectl patch appdeployments.davit.dev shop --namespace=team-a --type=merge -p '{"spec":{"sourceRevisionConfig":{"imageUri":"IMAGE"}}}'`,
+        'Nothing was uploaded. To deploy this folder as a deployment of its own, choose another name with --name.',
+      ]);
     });
 
     it('for a deployment that is being deleted', async () => {
