@@ -148,6 +148,16 @@ const kubectl: Kubectl = async ([, resource = '']) =>
   JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? REVISIONS : [] });
 
 describe('revisions', () => {
+  it('have as much of a digest as fits', async () => {
+    const digest = 'a1b2c3'.padEnd(64, '0');
+    const built = revision(1, {}, { spec: { resolved: { image: `r.example/team/shop@sha256:${digest}` } } });
+    const one: Kubectl = async ([, resource = '']) =>
+      JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? [built] : [] });
+    const { out } = await runCli(['revisions', 'shop'], { kubectl: one });
+    expect(out).toContain('  r.example/team/shop@a1b2c3000000  ');
+    expect((await runCli(['revisions', 'shop', '-o', 'json'], { kubectl: one })).out).toContain(digest);
+  });
+
   it('are a table, newest first, with the active one marked', async () => {
     const { code, out } = await runCli(['revisions', 'shop'], { kubectl });
     expect([code, out.replaceAll(/ +\d+d /g, '  AGE ').split('\n')]).toEqual([

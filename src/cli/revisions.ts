@@ -155,12 +155,15 @@ function revisionLines(name: string, revisions: readonly ListedRevision[], now: 
       one.name,
       one.status,
       ageOf(one.createdAt, now),
-      one.commit?.slice(0, 12) ?? one.image ?? '-',
+      one.commit?.slice(0, 12) ?? one.image?.replace(DIGEST, '@$1') ?? '-',
       changedIn(one),
       ...(saysMore ? [wordsOf(one)] : []),
     ]),
   ]);
 }
+
+/** The table has as much of a digest as tells one image from another. */
+const DIGEST = /@sha256:([0-9a-f]{12})[0-9a-f]+$/;
 
 /** Characters of a commit's message in the table. */
 const LONGEST_MESSAGE = 50;

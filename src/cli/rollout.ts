@@ -40,16 +40,23 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
   const end = Date.now() + timeoutMs;
   const printBuild = buildPrinter(api, change, say);
   const stalled = stalledFor(stalledMessage(before));
-  let printed = '';
-  const once = (line: string): void => {
-    if (line !== printed) say(line);
-    printed = line;
+  let last = '';
+  /** Prints what differs from the line before of the same kind. */
+  const printer = (): ((line: string) => void) => {
+    let printed = '';
+    return (line) => {
+      if (line !== printed) say(line);
+      printed = line;
+      last = line;
+    };
   };
+  const [ofRevision, ofDeployment] = [printer(), printer()];
+  let wasDeployed = false;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- until it is ready
     const revision = await readRevision(api, before.id, id);
     const { status, status_message: message } = revision;
-    once(message === null ? status : `${status}  ${message}`);
+    ofRevision(message === null ? status : `${status}  ${message}`);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await printBuild(revision);
     // oxlint-disable-next-line no-await-in-loop -- as above
@@ -62,11 +69,13 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
       // The revision has the message of a block only where it was observed after the change.
       if (stalled(blocked, blocked === message))
         throw new Failure(`${before.name} needs a change by a person. ${blocked}`);
-      if (status === 'DEPLOYED') once(`${deployment.status}  ${deployment.status_message}`);
+      // At first it may be the one from before the revision was deployed.
+      if (wasDeployed) ofDeployment(`${deployment.status}  ${deployment.status_message}`);
+      wasDeployed = status === 'DEPLOYED';
     }
     if (Date.now() >= end)
       throw new TimedOut(
-        `${before.name} is not ready after ${timeoutMs / 1000} s: ${printed}\nIt goes on. To wait for it: ${PROGRAM} wait ${before.name}${suggested}`,
+        `${before.name} is not ready after ${timeoutMs / 1000} s: ${last}\nIt goes on. To wait for it: ${PROGRAM} wait ${before.name}${suggested}`,
       );
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(everyMs);

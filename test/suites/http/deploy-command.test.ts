@@ -146,7 +146,7 @@ describe('deploy', () => {
       if (line.startsWith('DEPLOYED')) ready('READY');
     });
     expect(error).toBeUndefined();
-    expect(said.filter((line) => !line.startsWith('UNKNOWN'))).toEqual([
+    expect(said).toEqual([
       'Created deployment shop.',
       expect.stringMatching(/^Uploading 2 files of .*, \d+ B packed\.$/),
       `Revision shop--${revision.spec.id.slice(0, 8)}.`,
@@ -165,6 +165,31 @@ describe('deploy', () => {
     const archive = [...registry.blobs.values()].find((blob) => blob[0] === 0x1f && blob.length > 100);
     const listed = execFileSync('tar', ['-tzf', '-'], { input: archive, encoding: 'utf8' });
     expect(listed).toBe('app.py\nlanggraph.json\n');
+  });
+
+  it('says once what a deployed revision waits for', async () => {
+    let asked = 0;
+    const asking: HttpApi = {
+      ...api,
+      patiently(method, path, body) {
+        if (path.endsWith('?secrets=names') && ++asked === 5) ready('READY');
+        return api.patiently(method, path, body);
+      },
+    };
+    const { said, error } = await run(
+      (line) => {
+        if (!line.startsWith('Revision')) return;
+        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
+        ready('UNKNOWN');
+      },
+      {},
+      asking,
+    );
+    expect([error, asked]).toEqual([undefined, 5]);
+    expect(said.slice(-2)).toEqual([
+      'DEPLOYED  The rollout of this revision has finished.',
+      'UNKNOWN  Davit has not processed the last change yet.',
+    ]);
   });
 
   it.each([
