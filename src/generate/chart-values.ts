@@ -59,6 +59,7 @@ const Registry = z.strictObject({
     hour: z.int().min(0).max(23),
     limitMinutes: z.int().min(2).max(1440),
     cacheDays: z.int().min(1).max(3650),
+    maxTags: z.int().min(50).max(10_000),
   }),
   ingress: z.strictObject({
     enabled: z.boolean(),

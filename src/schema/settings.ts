@@ -140,6 +140,14 @@ const RegistryUpkeep = z
       .max(3650)
       .default(30)
       .describe("Days after a deployment's last build for which its build cache is kept."),
+    maxTags: z
+      .int()
+      .min(50)
+      .max(10_000)
+      .default(500)
+      .describe(
+        "Tags that a deployment's repository may have. Above it, tags that nothing names go, the oldest first. With twice as many, it is not pushed to.",
+      ),
   })
   .describe(
     'The chart sets it for its own registry: Davit tags every image that a revision names, and deletes its own tags that nothing needs. Absent: Davit deletes nothing in the registry.',

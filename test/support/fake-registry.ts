@@ -83,7 +83,13 @@ export async function startFakeRegistry(): Promise<FakeRegistry> {
       const tags = [...registry.manifests.keys()].flatMap((name) =>
         name.startsWith(`${repository}:`) ? [name.slice(repository.length + 1)] : [],
       );
-      return response.writeHead(200).end(JSON.stringify({ name: repository, tags }));
+      // As Distribution does: by name, at most a thousand at once.
+      const most = Math.min(Number(url.searchParams.get('n') ?? 1000), 1000);
+      const rest = tags.toSorted().filter((tag) => tag > (url.searchParams.get('last') ?? ''));
+      const page = rest.slice(0, most);
+      if (page.length === most)
+        response.setHeader('link', `<${url.pathname}?n=${most}&last=${page.at(-1) ?? ''}>; rel="next"`);
+      return response.writeHead(200).end(JSON.stringify({ name: repository, tags: page }));
     }
     const blob = registry.blobs.get(`${repository}@${reference}`);
     if (blob === undefined) return response.writeHead(404).end();

@@ -72,8 +72,8 @@ export interface RegistryClient {
   tag(repository: string, digest: string, tag: string, signal: AbortSignal): Promise<boolean>;
   /** Deletes a tag and keeps its manifest. Succeeds if there is no such tag. */
   deleteTag(repository: string, tag: string, signal: AbortSignal): Promise<void>;
-  /** Returns all tags of a repository. Empty if there is no such repository. */
-  tags(repository: string, signal: AbortSignal): Promise<string[]>;
+  /** Returns the tags of a repository, at least `atMost` of them if it has more. Empty if there is no such repository. */
+  tags(repository: string, signal: AbortSignal, atMost?: number): Promise<string[]>;
   /** Returns the names of all repositories, also of those that have become empty. */
   repositories(signal: AbortSignal): Promise<string[]>;
   /**
@@ -205,10 +205,11 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
     first: URL,
     asked: Asked,
     namesOf: (page: z.output<typeof Page>) => readonly string[] | null | undefined,
+    atMost = Infinity,
   ): Promise<string[]> {
     const found: string[] = [];
     let url: URL | undefined = first;
-    for (let pages = 0; url !== undefined; pages += 1) {
+    for (let pages = 0; url !== undefined && found.length < atMost; pages += 1) {
       if (pages === MOST_PAGES)
         throw new RegistryFailed('malformed', `The registry has more than ${MOST_PAGES} pages of names.`);
       // oxlint-disable-next-line no-await-in-loop -- each page links to the next
@@ -302,8 +303,14 @@ export function makeRegistryClient({ origin, transport, authorize }: RegistryCli
       else await discard(answer);
     },
 
-    tags: (repository, signal) =>
-      listed(urlOf(repository, 'tags/list?n=100'), { repository, actions: ['pull'], signal }, ({ tags }) => tags),
+    tags: (repository, signal, atMost) =>
+      listed(
+        // As many as Distribution sends in one answer: it reads the names of all tags for each page.
+        urlOf(repository, 'tags/list?n=1000'),
+        { repository, actions: ['pull'], signal },
+        ({ tags }) => tags,
+        atMost,
+      ),
 
     repositories: (signal) =>
       listed(

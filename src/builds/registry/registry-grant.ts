@@ -14,12 +14,15 @@ export interface RegistryGrant {
   readonly actions: readonly RegistryAction[];
   /** Seconds since 1970. */
   readonly expires: number;
+  /** For people: nothing is pushed to a repository that is full of tags. Builds push a bounded number. */
+  readonly isLimited?: boolean;
 }
 
 const Payload = z.strictObject({
   r: z.string().min(1).max(512),
   a: z.array(z.enum(REGISTRY_ACTIONS)).min(1).max(REGISTRY_ACTIONS.length),
   e: z.int().min(0),
+  l: z.literal(true).optional(),
 });
 
 /** Secret of Davit's own namespace with the key, and its field. Made once by whichever process needs it first. */
@@ -32,8 +35,11 @@ export const REGISTRY_USER = 'davit';
 const PREFIX = 'davit-registry-1';
 
 /** The password. It has no character that a shell, a header or a docker configuration would have to quote. */
-export function registryPassword(key: Uint8Array, { repository, actions, expires }: RegistryGrant): string {
-  const payload = Buffer.from(JSON.stringify({ r: repository, a: actions, e: expires })).toString('base64url');
+export function registryPassword(key: Uint8Array, grant: RegistryGrant): string {
+  const { repository: r, actions: a, expires: e, isLimited } = grant;
+  const payload = Buffer.from(JSON.stringify({ r, a, e, ...(isLimited === true && { l: true }) })).toString(
+    'base64url',
+  );
   return `${PREFIX}.${payload}.${signature(key, payload)}`;
 }
 
@@ -54,7 +60,8 @@ export function registryGrant(key: Uint8Array, password: string, now: Date): Reg
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
   const read = Payload.safeParse(jsonOf(Buffer.from(payload, 'base64url').toString()));
   if (!read.success || read.data.e * 1000 <= now.getTime()) return undefined;
-  return { repository: read.data.r, actions: read.data.a, expires: read.data.e };
+  const { r, a, e, l } = read.data;
+  return { repository: r, actions: a, expires: e, ...(l && { isLimited: true }) };
 }
 
 /** Whether a grant is for this repository. */

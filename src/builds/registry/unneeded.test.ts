@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { deploymentIn, imageIn, keepTag, repositoryOf } from '../../deployments/record/registry-names.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { imagesNamed, isCollectionDue, type ObservedRepository, type Upkeep, upkeepOf } from './unneeded.ts';
+import { imagesNamed, isCollectionDue, type ObservedRepository, surplusOf, type Upkeep, upkeepOf } from './unneeded.ts';
 
 const registry = { host: 'r.example:5000', insecure: false, tokens: true };
 const repository = 'team-11111111/shop';
@@ -14,7 +14,7 @@ const [ONE, TWO] = ['1', '2'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-
 const UPLOAD = 'c'.repeat(32);
 const TENANT = { namespace: 'team', tenantId: '11111111-0000-4000-8000-000000000000' };
 const NOW = new Date('2026-03-10T03:30:00Z');
-const SETTINGS = { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30 };
+const SETTINGS = { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30, maxTags: 500 };
 
 function aRevision(
   id: string,
@@ -91,8 +91,8 @@ describe('a repository', () => {
       { repository, digest: A },
       { repository, digest: B },
     ];
-    expect(decide({ images, tags: ['latest'] })).toEqual({ untagged: [A, B], unneeded: [] });
-    expect(decide({ images, tags: [keepTag(A)] })).toEqual({ untagged: [B], unneeded: [] });
+    expect(decide({ images, tags: ['latest'] })).toEqual({ untagged: [A, B], unneeded: [], spare: ['latest'] });
+    expect(decide({ images, tags: [keepTag(A)] })).toEqual({ untagged: [B], unneeded: [], spare: [] });
   });
 
   it('loses tags of Davit that nothing needs, and keeps what people pushed', () => {
@@ -124,6 +124,7 @@ describe('a repository', () => {
     expect(decide({ tags, images: [{ repository, digest: A }] }, old)).toEqual({
       untagged: [A],
       unneeded: [`log-${TWO}`, keepTag(B), 'cache'],
+      spare: [`revision-${TWO}`],
     });
   });
 
@@ -158,6 +159,52 @@ describe('a repository', () => {
     expect(deploymentIn(where, name)).toEqual({ namespace: 'team-a', tenantStart: '11111111', name: 'shop' });
     for (const other of ['base/python', 'shop', 'team-a-1111111/shop', 'x/team-a-11111111/shop', `${name}/x`])
       expect(deploymentIn(where, other)).toBeUndefined();
+  });
+});
+
+describe('a repository with too many tags', () => {
+  const settings = { ...SETTINGS, maxTags: 50 };
+  const hoursAgo = (hours: number): number => NOW.getTime() - hours * 3_600_000;
+  const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `v${index}`);
+  const DAY_OLD = new Map(numbered(200).map((tag) => [tag, hoursAgo(24)]));
+  const surplus = (
+    count: number,
+    { spare = [], unneeded = [] }: Partial<Upkeep>,
+    since: ReadonlyMap<string, number> = DAY_OLD,
+  ): string[] => surplusOf(count, { spare, unneeded }, since, settings, NOW);
+
+  it('loses as many as it has too many, after a day and in the order of their names if all are as old', () => {
+    expect(surplus(50, { spare: numbered(50) })).toEqual([]);
+    expect(surplus(53, { spare: numbered(53).toReversed() })).toEqual(['v0', 'v1', 'v2']);
+    expect(surplus(53, { spare: ['v10', 'v9', 'v1'] })).toEqual(['v1', 'v9', 'v10']);
+    expect(surplus(99, { spare: ['v0', 'new'] })).toEqual(['v0']);
+  });
+
+  it('loses the oldest first', () => {
+    const since = new Map([
+      ['v1', hoursAgo(25)],
+      ['v2', hoursAgo(48)],
+      ['v3', hoursAgo(24)],
+    ]);
+    expect(surplus(52, { spare: ['v1', 'v2', 'v3', 'v4'] }, since)).toEqual(['v2', 'v1']);
+  });
+
+  it('loses nothing within a day, until it is full', () => {
+    expect(surplus(99, { spare: numbered(99) }, new Map())).toEqual([]);
+    expect(surplus(100, { spare: numbered(100) }, new Map())).toEqual(numbered(50));
+  });
+
+  it('that is full loses what nothing needs at once, of whatever form, and nothing that is needed', () => {
+    expect(surplus(100, { spare: ['v0'], unneeded: ['log-1'] }, new Map([['log-1', hoursAgo(1)]]))).toEqual([
+      'log-1',
+      'v0',
+    ]);
+    expect(surplus(99, { unneeded: ['log-1'] })).toEqual([]);
+  });
+
+  it('keeps what a record names by its tag', () => {
+    const images = [{ repository, tag: 'v1' }];
+    expect(decide({ tags: ['v0', 'v1', 'cache'], images }).spare).toEqual(['v0']);
   });
 });
 

@@ -68,6 +68,8 @@ export interface Upkeep {
   readonly untagged: readonly string[];
   /** Tags that nothing needs. */
   readonly unneeded: readonly string[];
+  /** Tags that nothing names and that stay as long as there is room: those that people pushed. */
+  readonly spare: readonly string[];
 }
 
 export function upkeepOf(observed: ObservedRepository, { cacheDays }: UpkeepSettings, now: Date): Upkeep {
@@ -87,12 +89,49 @@ export function upkeepOf(observed: ObservedRepository, { cacheDays }: UpkeepSett
     ...specs.flatMap(({ sourceRevisionConfig: { sourceTarballPath: path } }) => (path ? uploadTag(path) : [])),
     ...(isCached ? [CACHE_TAG] : []),
   ]);
-  // A tag that somebody pushed stays as long as the deployment.
+  // A tag that somebody pushed stays as long as the deployment, and as there is room.
   const isOfDavit = (tag: string): boolean => record === undefined || OWN_TAG.test(tag);
   const untagged = digests.filter((digest) => !there.has(keepTag(digest)));
   // The registry may refuse to tag an image. Another tag may then be all that keeps it.
   const mayKeepAnother = (tag: string): boolean => untagged.length > 0 && !OF_ONE_THING.test(tag);
-  return { untagged, unneeded: tags.filter((tag) => !needed.has(tag) && isOfDavit(tag) && !mayKeepAnother(tag)) };
+  const unneeded = tags.filter((tag) => !needed.has(tag) && isOfDavit(tag) && !mayKeepAnother(tag));
+  const going = new Set(unneeded);
+  return { untagged, unneeded, spare: tags.filter((tag) => !needed.has(tag) && !going.has(tag)) };
+}
+
+/** So many tags a repository may have before it is not pushed to. Until then the sweep has a day for what is too much. */
+export function fullAt({ maxTags }: Pick<UpkeepSettings, 'maxTags'>): number {
+  return 2 * maxTags;
+}
+
+/** Tags whose time is noted early, so that the oldest are known when there are too many. */
+export function notedTags(
+  count: number,
+  { spare }: Pick<Upkeep, 'spare'>,
+  { maxTags }: UpkeepSettings,
+): readonly string[] {
+  return count > maxTags / 2 ? spare : [];
+}
+
+const byName = new Intl.Collator('en', { numeric: true }).compare;
+
+/**
+ * Tags that go because the repository has too many: those noted longest, none within a day. A repository that is full loses them at
+ * once, and what nothing needs with them. `since`: when each was noted, in milliseconds since 1970.
+ */
+export function surplusOf(
+  count: number,
+  { spare, unneeded }: Pick<Upkeep, 'spare' | 'unneeded'>,
+  since: ReadonlyMap<string, number>,
+  settings: UpkeepSettings,
+  now: Date,
+): string[] {
+  const isFull = count >= fullAt(settings);
+  const noted = (tag: string): number => since.get(tag) ?? now.getTime();
+  const mayGo = isFull ? [...spare, ...unneeded] : spare.filter((tag) => now.getTime() - noted(tag) >= DAY_MS);
+  return mayGo
+    .toSorted((one, other) => noted(one) - noted(other) || byName(one, other))
+    .slice(0, Math.max(0, count - settings.maxTags));
 }
 
 /** Tags that never name an image which something else names by digest. */

@@ -17,6 +17,7 @@ import type { Reconcile } from '../../lib/controller/controller.ts';
 import { endAll } from '../../lib/controller/store.ts';
 import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import { RegistryFailed } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/logger.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { isBegun } from '../../schema/build.ts';
 import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
@@ -27,8 +28,8 @@ import { type Collections, makeCollections, REGISTRY_POD } from './collection-gu
 import { makeRegistryFailures } from './failures.ts';
 import type { RegistryBacklog } from './metrics.ts';
 import { makeNamedImages } from './named-images.ts';
-import { isCollectionDue, type ObservedRepository, type UpkeepSettings, upkeepOf } from './unneeded.ts';
-import { makeUnneededTags } from './unneeded-tags.ts';
+import { type DeletionPass, MOST_LISTED, makeTagDeletion } from './tag-deletion.ts';
+import { isCollectionDue, type ObservedRepository, type UpkeepSettings } from './unneeded.ts';
 
 /** Key that stands for the registry as a whole. All other keys are names of repositories. */
 const ALL = '';
@@ -36,8 +37,8 @@ const ALL = '';
 const LOOK_MS = 600_000;
 /** Interval at which the tags of all repositories are compared with what is needed. */
 const SWEEP_MS = 6 * 3600 * 1000;
-/** A tag is deleted only if nothing has needed it for this time: somebody uploads first and names the upload later. */
-const UNNEEDED_MS = 24 * 3600 * 1000;
+/** Delay between two passes over a repository with many tags to delete. */
+const PASS_MS = 1000;
 
 export interface RegistryUpkeepOptions {
   readonly shell: Cluster;
@@ -86,11 +87,13 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
   const known = new Map<string, Set<string>>();
   /** Repositories with an image that may not have its tag yet. Every other image that is named has one. */
   const pending = new Set<string>();
-  const unneeded = makeUnneededTags(namespace, now);
+  const deletion = makeTagDeletion(images, { namespace, upkeep, now });
   const collections = makeCollections({ client: shell.client, namespace, limitMinutes: upkeep.limitMinutes, now });
   /** Repositories that have had a blob. On a volume the collection fails at one that never had. */
   const withBlob = new Set<string>();
   const toSweep = new Set<string>();
+  /** Repositories that have been swept and still have tags to delete. */
+  const toDelete = new Set<string>();
   let sweptAt: number | undefined;
 
   const untagged = (repository: string): string[] =>
@@ -109,7 +112,7 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
   }
 
   async function listTags(repository: string, signal: AbortSignal): Promise<Set<string>> {
-    const tags = new Set(await images.tags(repository, signal));
+    const tags = new Set(await images.tags(repository, signal, MOST_LISTED));
     known.set(repository, tags);
     return tags;
   }
@@ -133,38 +136,48 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
     pending.delete(repository);
   }
 
-  /** Deletes what nothing has needed for long enough. Returns the number of deleted tags. */
-  async function sweep(repository: string, signal: AbortSignal): Promise<number> {
+  /** Tags what is named, and deletes what nothing has needed for long enough, and what is too much. */
+  async function sweep(repository: string, signal: AbortSignal): Promise<DeletionPass> {
     if (upkeep.enabled && !settings.paused && !withBlob.has(repository)) {
       await images.ensureBlob(repository, signal);
       withBlob.add(repository);
     }
-    if (deploymentIn(registry, repository) === undefined) return 0;
+    let pass: DeletionPass = { deleted: 0, isMore: false, isFull: false };
+    if (deploymentIn(registry, repository) === undefined) return pass;
     const tags = await listTags(repository, signal);
     expectTags(named.in(repository));
     const errors: unknown[] = [];
     await putPending(repository, signal).catch((error: unknown) => errors.push(error));
     const observed = observeRepository(repository, named.in(repository), caches, settings, registry);
-    let deleted = 0;
-    if (observed !== undefined && !settings.paused && upkeep.enabled) {
-      const { unneeded: tagsNow } = upkeepOf({ ...observed, tags: [...tags] }, upkeep, now());
-      const gone = unneeded.overdue(repository, tagsNow, UNNEEDED_MS);
-      for (const tag of gone) {
-        // Before the request: what names the image from now on has it tagged again.
-        tags.delete(tag);
-        // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
-        await images.deleteTag(repository, tag, signal);
-        unneeded.forget(repository, tag);
-      }
-      deleted = gone.length;
-    }
+    if (observed !== undefined && !settings.paused && upkeep.enabled)
+      pass = await deletion.pass(repository, tags, observed, signal);
     await rethrow(errors);
-    return deleted;
+    return pass;
+  }
+
+  async function sweepInTurn(
+    repository: string,
+    signal: AbortSignal,
+    log: Logger,
+  ): Promise<{ requeueAfterMs?: number }> {
+    const isFirst = toSweep.has(repository);
+    const { deleted, isMore, isFull } = await sweep(repository, signal);
+    toSweep.delete(repository);
+    if (isFull && isFirst)
+      log.warn({ repository, maxTags: upkeep.maxTags }, 'The repository is full of tags. Its oldest are deleted');
+    if (deleted > 0) log.info({ repository, deleted }, 'Deleted tags that nothing needs');
+    if (!isMore) toDelete.delete(repository);
+    else toDelete.add(repository);
+    return isMore ? { requeueAfterMs: PASS_MS } : {};
   }
 
   /** Repositories whose named images could lose their manifests, but those that fail alone, and again and again. */
   function waiting(): Set<string> {
-    const these = new Set([...toSweep, ...[...pending].filter((repository) => untagged(repository).length > 0)]);
+    const these = new Set([
+      ...toSweep,
+      ...toDelete,
+      ...[...pending].filter((repository) => untagged(repository).length > 0),
+    ]);
     return new Set([...these].filter((repository) => !failures.isSetAside(repository)));
   }
 
@@ -186,21 +199,22 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
 
   const reconcile: Reconcile = async (key, signal, log) => {
     if (key !== ALL) {
-      const deleted = toSweep.has(key) ? await sweep(key, signal) : await putPending(key, signal).then(() => 0);
-      toSweep.delete(key);
+      const result =
+        toSweep.has(key) || toDelete.has(key)
+          ? await sweepInTurn(key, signal, log)
+          : await putPending(key, signal).then(() => ({}));
       failures.forget(key);
-      if (deleted > 0) log.info({ repository: key, deleted }, 'Deleted tags that nothing needs');
-      return {};
+      return result;
     }
     const kube = abortable(shell.client, signal);
-    await unneeded.load(kube);
+    await deletion.load(kube);
     if (sweptAt === undefined || elapsed() - sweptAt >= SWEEP_MS) {
       for (const repository of await images.repositories(signal)) {
         toSweep.add(repository);
         queue.add(repository);
       }
       sweptAt = elapsed();
-    } else if (toSweep.size === 0 && !settings.paused) await unneeded.save(kube);
+    } else if (toSweep.size === 0 && !settings.paused) await deletion.save(kube);
     failures.forget(ALL);
     if (await collectGarbage(signal)) log.info({ pod: REGISTRY_POD }, "Replaced the registry's pod to collect garbage");
     return { requeueAfterMs: LOOK_MS };
@@ -228,7 +242,7 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
       const stored = upkeep.enabled ? await collections.stored(signal) : undefined;
       return stored && collectionShown(stored, settings.paused ? undefined : upkeep.everyDays);
     },
-    backlog: () => ({ waiting: waiting().size, failing: failures.alone(), unneeded: unneeded.count() }),
+    backlog: () => ({ waiting: waiting().size, failing: failures.alone(), unneeded: deletion.unneeded() }),
 
     wake() {
       const subscriptions = [

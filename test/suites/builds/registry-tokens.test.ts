@@ -49,7 +49,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'davit-registry-'));
   host = `localhost:${await freePort('127.0.0.1')}`;
   const { builds } = defaultSettings();
-  const upkeep = { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30 };
+  const upkeep = { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30, maxTags: 500 };
   const settings = { host, insecure: false, tokens: true, ca: authority.certificate, upkeep };
   facade = await makeFacade(
     { hosting: 'both', builds: { ...builds, registry: settings } },

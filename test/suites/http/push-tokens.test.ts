@@ -155,6 +155,83 @@ describe('a push token', () => {
   });
 });
 
+describe('a repository that is full of tags', () => {
+  const upkeep = { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30, maxTags: 50 };
+  const full = `The repository ${repository} has 100 tags or more`;
+  async function start(more: Partial<typeof upkeep> = {}): Promise<void> {
+    await setup.close();
+    setup = await makeFacadeWithRegistry({}, { upkeep: { ...upkeep, ...more } });
+    ({ facade, registry } = setup);
+    id = await made('shop');
+  }
+  const fill = (count: number): void => {
+    for (let index = 0; index < count; index += 1) registry.put(repository, `v${index}`);
+  };
+  const scope = `&scope=repository:${repository}:pull,push`;
+
+  it('has no push token for it, and the answer says what happens next', async () => {
+    await start();
+    fill(99);
+    expect((await ask()).status).toBe(200);
+    facade.clock.ms += 11_000;
+    registry.put(repository, 'one-more');
+    expect(await ask()).toMatchObject({ status: 409, body: { detail: expect.stringContaining(full) } });
+    expect((await ask()).body.detail).toContain('registry.garbageCollection.maxTags');
+    // Where nothing is deleted, it could never be pushed to again.
+    await start({ enabled: false });
+    fill(100);
+    expect((await ask()).status).toBe(200);
+  });
+
+  it('is not pushed to with a push token of before, and pulled from', async () => {
+    await start();
+    const { token } = (await ask()).body;
+    expect((await login(token, scope)).status).toBe(200);
+    fill(100);
+    // A count is good for some seconds.
+    expect((await login(token, scope)).status).toBe(200);
+    facade.clock.ms += 11_000;
+    expect(await login(token, scope)).toMatchObject({
+      status: 403,
+      body: {
+        detail: expect.stringContaining(full),
+        errors: [{ code: 'DENIED', message: expect.stringContaining(full) }],
+      },
+    });
+    expect((await login(token, `&scope=repository:${repository}:pull`)).status).toBe(200);
+    registry.manifests.clear();
+    facade.clock.ms += 11_000;
+    expect((await login(token, scope)).status).toBe(200);
+  });
+
+  it('is pushed to by builds, whose tags are few and go', async () => {
+    await start();
+    fill(100);
+    const key = (await facade.registry?.passwordKey()) ?? Buffer.alloc(0);
+    const grant = { repository, actions: ['pull', 'push'], expires: 9_999_999_999 } as const;
+    expect((await login(registryPassword(key, grant), scope)).status).toBe(200);
+    expect((await login(registryPassword(key, { ...grant, isLimited: true }), scope)).status).toBe(403);
+  });
+
+  it('is asked about once in some seconds, however many ask', async () => {
+    await start();
+    const { token } = (await ask()).body;
+    registry.seen.length = 0;
+    await Promise.all(Array.from({ length: 20 }, () => login(token, scope)));
+    facade.clock.ms += 11_000;
+    await Promise.all(Array.from({ length: 20 }, () => login(token, scope)));
+    expect(registry.seen.filter((path) => path.includes('/tags/list'))).toHaveLength(1);
+  });
+
+  it('is no reason to refuse anything while the registry does not answer', async () => {
+    await start();
+    const { token } = (await ask()).body;
+    facade.clock.ms += 11_000;
+    await registry.close();
+    expect((await login(token, scope)).status).toBe(200);
+  });
+});
+
 describe('who gets a push token', () => {
   it('not a caller who may only read', async () => {
     const forbidden = new Forbidden('patch shop', { serverMessage: 'no right' });
@@ -220,7 +297,7 @@ describe('an image', () => {
     await setup.close();
     setup = await makeFacadeWithRegistry(
       {},
-      { upkeep: { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30 } },
+      { upkeep: { enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30, maxTags: 500 } },
     );
     ({ facade, registry } = setup);
     id = await made('shop');

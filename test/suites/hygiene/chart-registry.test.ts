@@ -173,7 +173,7 @@ describe('registry.enabled', () => {
     expect(named(manifests, 'ConfigMap', 'davit-registry-collection')).not.toHaveProperty('data');
     expect(JSON.stringify(named(manifests, 'Role', 'davit-controller-own'))).toContain('davit-registry-collection');
     const { upkeep } = settings(manifests).builds.registry ?? {};
-    expect(upkeep).toEqual({ enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30 });
+    expect(upkeep).toEqual({ enabled: true, everyDays: 7, hour: 3, limitMinutes: 30, cacheDays: 30, maxTags: 500 });
     // Switched off, images are tagged all the same: it may be switched on later, when the registry's pod is the first to start.
     const off = await render(`${ON},settings.builds.images.builder=builder:1,registry.garbageCollection.enabled=false`);
     expect(pod(off).initContainers).toBeUndefined();

@@ -474,6 +474,106 @@ describe('a repository', () => {
   });
 });
 
+describe('a repository with too many tags', () => {
+  const few = (maxTags = 50): Settings =>
+    Settings.parse({
+      ...SETTINGS,
+      builds: { ...SETTINGS.builds, registry: { ...SETTINGS.builds.registry, upkeep: { maxTags } } },
+    });
+  const pushMany = (count: number, of = (index: number) => digest(1000 + index)): void => {
+    for (let index = 0; index < count; index += 1) registry.push(repository, `v${index}`, of(index));
+  };
+  const deletions = (): string[] => registry.asks.filter((ask) => ask.startsWith('delete '));
+  beforeEach(() => {
+    kube.seed(CONFIG_MAPS, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'davit-registry-upkeep', namespace: 'davit-system' },
+    } as KubeObject);
+  });
+
+  it('is cut to its bound a day later, and what a revision runs stays', async () => {
+    const running = await start(few());
+    pushMany(60);
+    addRevision(1003);
+    await running.look();
+    passed += 23 * HOUR;
+    await running.look();
+    expect(deletions()).toEqual([]);
+    registry.push(repository, 'a-new-one', digest(7));
+    passed += 7 * HOUR;
+    await running.look();
+    // keep-… is one of the tags.
+    expect(deletions()).toEqual(Array.from({ length: 12 }, (_, index) => `delete v${index}`));
+    expect(registry.tagsOf(repository)).toHaveLength(50);
+    registry.collectGarbage();
+    expect(registry.has(repository, digest(1003))).toBe(true);
+    // At rest nothing is deleted, and nothing is written.
+    await running.look();
+    registry.asks.length = 0;
+    running.harness.writes();
+    passed += 2 * DAY;
+    await running.look();
+    await running.look();
+    expect([deletions(), running.harness.writes()]).toEqual([[], []]);
+  });
+
+  it('knows the oldest after a restart', async () => {
+    const first = await start(few());
+    registry.push(repository, 'zebra', digest(7));
+    pushMany(29);
+    await first.look();
+    await first.look();
+    first.harness.stop();
+    passed += 30 * HOUR;
+    const second = await start(few());
+    for (let index = 0; index < 30; index += 1) registry.push(repository, `a${index}`, digest(index));
+    await second.look();
+    expect(deletions()).toEqual(Array.from({ length: 10 }, (_, index) => `delete v${index}`));
+  });
+
+  it('far more of them is cut in passes, between which other repositories have their turn', async () => {
+    const running = await start(few());
+    pushMany(1700);
+    await running.look();
+    expect(deletions()).toHaveLength(500);
+    expect(running.delays.get(repository)).toEqual([1000]);
+    expect(running.upkeep.backlog()).toMatchObject({ waiting: 1 });
+    for (let passes = 0; passes < 10 && running.keys.size > 0; passes += 1)
+      // oxlint-disable-next-line no-await-in-loop -- one pass after the other
+      await running.settle();
+    expect(registry.tagsOf(repository)).toHaveLength(50);
+    expect(running.upkeep.backlog()).toMatchObject({ waiting: 0 });
+    expect([...running.keys]).toEqual([]);
+  });
+
+  it('is cut although an image of it cannot be tagged, and keeps one tag of that', async () => {
+    const running = await start(few());
+    pushMany(120, (index) => digest(index % 2 === 0 ? 1 : 2));
+    addRevision(1);
+    registry.failing.set(keepTag(digest(1)), new RegistryFailed('tooLarge', 'The manifest of the image is too large.'));
+    await running.look();
+    expect(registry.tagsOf(repository).length).toBeLessThan(60);
+    registry.collectGarbage();
+    expect(registry.has(repository, digest(1))).toBe(true);
+  });
+
+  it.each([{ paused: true }, { enabled: false }])(
+    'is left as it is: %o',
+    async ({ paused = false, enabled = true }) => {
+      const settings = few();
+      const { builds } = settings;
+      const upkeep = { ...builds.registry?.upkeep, enabled };
+      const running = await start(
+        Settings.parse({ ...settings, paused, builds: { ...builds, registry: { ...builds.registry, upkeep } } }),
+      );
+      pushMany(120);
+      await running.look();
+      expect(deletions()).toEqual([]);
+    },
+  );
+});
+
 describe('a repository without a blob, at which a collection on a volume fails,', () => {
   it('gets one, also if it is no deployment’s, and is asked about once', async () => {
     const running = await start();

@@ -141,7 +141,7 @@ describe('a manifest', () => {
     const digest = registry.put(repository, 'latest', index);
     expect(await client.tag(repository, digest, 'keep-1', signal())).toBe(true);
     expect(await client.digestOf(repository, 'keep-1', signal())).toBe(digest);
-    expect(await client.tags(repository, signal())).toEqual(['latest', 'keep-1']);
+    expect(await client.tags(repository, signal())).toEqual(['keep-1', 'latest']);
     await client.deleteTag(repository, 'latest', signal());
     await client.deleteTag(repository, 'latest', signal());
     expect(await client.tags(repository, signal())).toEqual(['keep-1']);
@@ -157,6 +157,18 @@ describe('a manifest', () => {
       message: expect.stringContaining('larger than 512 KiB. Push an image with fewer layers') as string,
     });
     expect(await client.tags(repository, signal())).toEqual(['latest']);
+  });
+
+  it('has as many tags as are asked for, without the pages that are not', async () => {
+    const digest = registry.put(repository, 'latest');
+    const stored = registry.manifests.get(`${repository}@${digest}`);
+    for (let index = 0; index < 2500 && stored; index += 1) registry.manifests.set(`${repository}:v${index}`, stored);
+    const pages = (): number => registry.seen.filter((path) => path.includes('/tags/list')).length;
+    const found = await client.tags(repository, signal());
+    expect([found.length, new Set(found).size]).toEqual([2501, 2501]);
+    const asked = pages();
+    expect(await client.tags(repository, signal(), 1001)).toHaveLength(2000);
+    expect(pages() - asked).toBe(2);
   });
 
   it('is in a repository that the registry lists to who may ask for all of them', async () => {

@@ -1,6 +1,5 @@
-// The routes of push tokens, and of the token server that the registry refers its clients to (Distribution's token protocol).
+// The route of push tokens.
 
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DeploymentPath } from '../../../deployments/http/payloads.ts';
 import { tenantRepositories } from '../../../deployments/record/registry-names.ts';
@@ -8,20 +7,12 @@ import { HttpError } from '../../../lib/http/http-error.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import { time } from '../../../organization/facade/payload-fields.ts';
 import type { App } from '../../../organization/facade/validation.ts';
-import {
-  coversRepository,
-  mayBePassword,
-  REGISTRY_USER,
-  type RegistryGrant,
-  registryGrant,
-  registryPassword,
-} from '../../registry/registry-grant.ts';
-import { type Action, grantsFor, issueToken, TOKEN_SERVICE, type TokenAnswer } from '../../registry/tokens.ts';
+import { REGISTRY_USER, registryPassword } from '../../registry/registry-grant.ts';
+import { makeTagLimit } from '../../registry/tag-limit.ts';
 import { type BuildContext, changeableOf, placeOf } from './platform.ts';
+import { ASK_MS, registerTokenServer } from './token-server.ts';
 
 const PUSH_SECONDS = 3600;
-/** Time limit of the request to the registry. */
-const ASK_MS = 20_000;
 
 const PushTokenRequest = z
   .object({
@@ -54,6 +45,10 @@ const PushToken = z
   });
 
 export function registerRegistry(app: App, { auth, deployments, platform, now, randomId }: BuildContext): void {
+  const upkeep = platform.settings.builds.registry?.upkeep;
+  // Where nothing is deleted, nothing that is full could be pushed to again.
+  const limit = platform.registry && upkeep?.enabled ? makeTagLimit(platform.registry.client, upkeep, now) : undefined;
+
   app.post('/v2/deployments/:deployment_id/push-token', {
     onRequest: auth.as('patch'),
     schema: {
@@ -81,8 +76,10 @@ export function registerRegistry(app: App, { auth, deployments, platform, now, r
         await registry.client
           .ensureBlob(repository, AbortSignal.timeout(ASK_MS))
           .catch((err: unknown) => request.log.warn({ err }, 'The repository did not get its first blob'));
+      const refusal = await limit?.refusal(repository, AbortSignal.timeout(ASK_MS)).catch(() => undefined);
+      if (refusal !== undefined) throw new HttpError(409, refusal);
       const expires = Math.floor(now().getTime() / 1000) + PUSH_SECONDS;
-      const grant = { repository, actions: ['pull', 'push'], expires } as const;
+      const grant = { repository, actions: ['pull', 'push'], expires, isLimited: true } as const;
       const identity = { namespace: tenant.namespace, tenantId: tenant.id };
       return {
         token: registryPassword(await registry.passwordKey(), grant),
@@ -94,49 +91,5 @@ export function registerRegistry(app: App, { auth, deployments, platform, now, r
     },
   });
 
-  /** Docker clients show `errors`, other clients `detail`. */
-  function refuse(reply: FastifyReply, detail: string): FastifyReply {
-    void reply.header('www-authenticate', `Basic realm="${TOKEN_SERVICE}"`);
-    return reply.code(401).send({ detail, errors: [{ code: 'UNAUTHORIZED', message: detail }] });
-  }
-
-  async function grantOf(request: FastifyRequest): Promise<RegistryGrant | undefined> {
-    const password = passwordIn(request);
-    if (platform.registry === undefined || password === undefined || !mayBePassword(password)) return undefined;
-    return registryGrant(await platform.registry.passwordKey(), password, now());
-  }
-
-  app.get('/v1/registry/token', {
-    schema: { hide: true },
-    config: {
-      async credentialOf(request) {
-        const grant = await grantOf(request);
-        return grant && `registry ${grant.repository}`;
-      },
-    },
-    handler: async (request, reply): Promise<TokenAnswer | FastifyReply> => {
-      const { registry } = platform;
-      if (registry === undefined || platform.settings.builds.registry?.tokens !== true)
-        throw new HttpError(404, "The registry of this platform does not accept Davit's tokens.");
-      if (passwordIn(request) === undefined)
-        return refuse(reply, 'Log in with a push token: user davit, the token as password.');
-      const grant = await grantOf(request);
-      if (grant === undefined) return refuse(reply, 'The password is not valid or has expired. Get a new push token.');
-      const { service, scope } = request.query as { readonly service?: unknown; readonly scope?: unknown };
-      if (service !== undefined && service !== TOKEN_SERVICE)
-        throw new HttpError(400, `Tokens are issued for service ${TOKEN_SERVICE} only.`);
-      const scopes = [scope ?? []].flat().filter((one) => typeof one === 'string');
-      const allowed = (repository: string): readonly Action[] =>
-        coversRepository(grant, repository) ? grant.actions : [];
-      return issueToken(await registry.keyRing(), grantsFor(scopes, allowed), { now: now(), id: randomId() });
-    },
-  });
-}
-
-/** The password of Basic authentication. The user name is ignored. */
-function passwordIn({ headers }: FastifyRequest): string | undefined {
-  const [, encoded] = /^basic +([A-Za-z0-9+/_=-]+)$/i.exec(headers.authorization ?? '') ?? [];
-  if (encoded === undefined) return undefined;
-  const [, ...rest] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
-  return rest.length === 0 ? undefined : rest.join(':');
+  registerTokenServer(app, { platform, now, randomId, limit });
 }

@@ -1,5 +1,5 @@
-// Since when nothing has needed a tag of the registry. A ConfigMap keeps it, so that a controller which restarts every day still
-// deletes tags after a day.
+// Since when tags of the registry are noted: those that nothing needs, and those that go when a repository has too many. A ConfigMap
+// keeps the times, so that a controller which restarts every day still deletes tags after a day.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -9,10 +9,9 @@ import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
 
 /** The chart creates it, without data. */
 const CONFIG_MAP = 'davit-registry-upkeep';
-const KEY = 'unneeded';
 const HOUR_MS = 3600 * 1000;
-/** Tags that are kept in the ConfigMap, which holds at most a mebibyte: those that are unneeded longest. */
-const MOST = 20_000;
+/** Tags that are kept in the ConfigMap under each key, about 25 bytes each: those that are noted longest. It holds at most a mebibyte. */
+const MOST = { unneeded: 20_000, spare: 15_000 };
 
 interface Kept extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -21,11 +20,11 @@ interface Kept extends KubeObject {
 /** Full hours since 1970, by a hash of repository and tag. */
 const Hours = z.record(z.string(), z.int().min(0));
 
-export interface UnneededTags {
+export interface TagTimes {
   /** Reads what an earlier controller kept, once. Throws if a request to the API server fails, other than by a ConfigMap that is absent. */
   load(client: KubeClient): Promise<void>;
-  /** Notes that these are the repository's unneeded tags. Returns those that have been unneeded for `forMs`. */
-  overdue(repository: string, tags: readonly string[], forMs: number): string[];
+  /** Notes these tags of the repository, and forgets its others. Returns since when each is noted, in milliseconds since 1970. */
+  since(repository: string, tags: readonly string[]): ReadonlyMap<string, number>;
   forget(repository: string, tag: string): void;
   /** How many are known. */
   count(): number;
@@ -33,7 +32,8 @@ export interface UnneededTags {
   save(client: KubeClient): Promise<void>;
 }
 
-export function makeUnneededTags(namespace: string, now: () => Date): UnneededTags {
+/** `key`: of the ConfigMap's data. */
+export function makeTagTimes(key: keyof typeof MOST, namespace: string, now: () => Date): TagTimes {
   /** By repository and tag, in milliseconds since 1970. */
   const since = new Map<string, Map<string, number>>();
   let kept: Readonly<Record<string, number>> | undefined;
@@ -44,11 +44,11 @@ export function makeUnneededTags(namespace: string, now: () => Date): UnneededTa
     async load(client) {
       if (kept !== undefined) return;
       const found = await client.get<Kept>(CONFIG_MAPS, ref).catch(undefinedIfNotFound);
-      saved = found?.data?.[KEY] ?? '{}';
+      saved = found?.data?.[key] ?? '{}';
       kept = read(saved);
     },
 
-    overdue(repository, tags, forMs) {
+    since(repository, tags) {
       const before = since.get(repository);
       const ms = now().getTime();
       const beginning = (tag: string): number => {
@@ -59,7 +59,7 @@ export function makeUnneededTags(namespace: string, now: () => Date): UnneededTa
       const these = new Map(tags.map((tag) => [tag, beginning(tag)]));
       if (these.size === 0) since.delete(repository);
       else since.set(repository, these);
-      return tags.filter((tag) => ms - (these.get(tag) ?? ms) >= forMs);
+      return these;
     },
 
     count: () => [...since.values()].reduce((sum, tags) => sum + tags.size, 0),
@@ -69,10 +69,10 @@ export function makeUnneededTags(namespace: string, now: () => Date): UnneededTa
       const all = [...since].flatMap(([repository, tags]) =>
         [...tags].map(([tag, ms]) => [hashOf(repository, tag), Math.floor(ms / HOUR_MS)] as const),
       );
-      const oldest = all.toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).slice(0, MOST);
+      const oldest = all.toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).slice(0, MOST[key]);
       const text = JSON.stringify(Object.fromEntries(oldest));
       if (text === saved) return;
-      const written = await client.mergePatch(CONFIG_MAPS, ref, { data: { [KEY]: text } }).catch(undefinedIfNotFound);
+      const written = await client.mergePatch(CONFIG_MAPS, ref, { data: { [key]: text } }).catch(undefinedIfNotFound);
       if (written !== undefined) saved = text;
     },
   };
