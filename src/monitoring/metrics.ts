@@ -112,121 +112,123 @@ function makeOutcomeMetrics(registry: Registry, prefix: string): Omit<RecordMetr
   };
 }
 
-/** Gauges of records and builds, read at each scrape. A process that does not lead has no series of them. */
-function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetrics, 'countRecords'> {
-  const registers = [registry];
-  const reading = makeReading<Census>();
-  const deployments = new Gauge({
-    name: `${prefix}deployments`,
+/** Values of a gauge, each with its labels. */
+type Series = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
+
+interface CensusGauge {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: readonly string[];
+  readonly read: (census: Census) => Series;
+}
+
+const unlabelled = (value: number | undefined): Series => (value === undefined ? [] : [[{}, value]]);
+const ofEach = (
+  census: Census,
+  read: (record: EachRecord['records'][number], key: Readonly<Record<'namespace' | 'name', string>>) => Series,
+): Series =>
+  census.each?.records.flatMap((record) => read(record, { namespace: record.namespace, name: record.name })) ?? [];
+
+const CENSUS_GAUGES: readonly CensusGauge[] = [
+  {
+    name: 'deployments',
     help: 'AppDeployments by state and by their conditions Ready and Stalled',
     labelNames: ['state', 'ready', 'stalled', 'reason'],
-    registers,
-    // The first metric sets the others too, so that all show one moment.
-    collect() {
-      for (const gauge of [
-        deployments,
-        dataAtRisk,
-        backups,
-        unavailableSince,
-        stalledSince,
-        tasks,
-        builds,
-        ready,
-        stalled,
-        failed,
-      ])
-        gauge.reset();
-      queuedSince.remove();
-      oldestBackup.remove();
-      omitted.remove();
-      const census = reading.now();
-      if (census === undefined) return;
-      for (const { count, ...labels } of census.deployments) deployments.set(labels, count);
-      for (const { reason, count } of census.dataAtRisk) dataAtRisk.set({ reason }, count);
-      for (const { reason, count } of census.backups) backups.set({ reason }, count);
-      if (census.oldestBackup !== undefined) oldestBackup.set(census.oldestBackup);
-      for (const { reason, at } of census.unavailableSince) unavailableSince.set({ reason }, at);
-      for (const { reason, at } of census.stalledSince) stalledSince.set({ reason }, at);
-      for (const { result, count } of census.tasks) tasks.set({ result }, count);
-      for (const { phase, count } of census.builds) builds.set({ phase }, count);
-      if (census.queuedSince !== undefined) queuedSince.set(census.queuedSince);
-      if (census.each === undefined) return;
-      omitted.set(census.each.omitted);
-      for (const { namespace, name, reason, isReady, stalled: since, failedTasks } of census.each.records) {
-        if (failedTasks !== undefined) failed.set({ namespace, name }, failedTasks);
-        ready.set({ namespace, name, reason }, isReady ? 1 : 0);
-        if (since) stalled.set({ namespace, name, reason: since.reason }, since.at);
-      }
-    },
-  });
-  const ready = new Gauge({
-    name: `${prefix}deployment_ready`,
+    read: ({ deployments }) => deployments.map(({ count, ...labels }) => [labels, count]),
+  },
+  {
+    name: 'deployment_ready',
     help: 'Whether an AppDeployment is Ready, with the reason of Ready',
     labelNames: ['namespace', 'name', 'reason'],
-    registers,
-  });
-  const stalled = new Gauge({
-    name: `${prefix}deployment_stalled_timestamp_seconds`,
+    read: (census) => ofEach(census, ({ reason, isReady }, key) => [[{ ...key, reason }, isReady ? 1 : 0]]),
+  },
+  {
+    name: 'deployment_stalled_timestamp_seconds',
     help: 'Since when an AppDeployment is Stalled for its present reason',
     labelNames: ['namespace', 'name', 'reason'],
-    registers,
-  });
-  const failed = new Gauge({
-    name: `${prefix}deployment_failed_tasks`,
+    read: (census) =>
+      ofEach(census, ({ stalled }, key) => (stalled ? [[{ ...key, reason: stalled.reason }, stalled.at]] : [])),
+  },
+  {
+    name: 'deployment_failed_tasks',
     help: 'Tasks of an AppDeployment whose last run failed',
     labelNames: ['namespace', 'name'],
-    registers,
-  });
-  const omitted = new Gauge({
-    name: `${prefix}deployments_omitted`,
+    read: (census) => ofEach(census, ({ failedTasks }, key) => (failedTasks === undefined ? [] : [[key, failedTasks]])),
+  },
+  {
+    name: 'deployments_omitted',
     help: 'AppDeployments that the metrics of each deployment leave out',
-    registers,
-  });
-  const dataAtRisk = new Gauge({
-    name: `${prefix}databases_at_risk`,
+    read: ({ each }) => unlabelled(each?.omitted),
+  },
+  {
+    name: 'databases_at_risk',
     help: 'AppDeployments whose volume or password of PostgreSQL is lost or being deleted, by reason of DatabaseReady',
     labelNames: ['reason'],
-    registers,
-  });
-  const backups = new Gauge({
-    name: `${prefix}database_backups`,
+    read: ({ dataAtRisk }) => dataAtRisk.map(({ reason, count }) => [{ reason }, count]),
+  },
+  {
+    name: 'database_backups',
     help: 'AppDeployments that ask for backups of their PostgreSQL, by reason of BackupReady',
     labelNames: ['reason'],
-    registers,
-  });
-  const oldestBackup = new Gauge({
-    name: `${prefix}database_backups_oldest_timestamp_seconds`,
+    read: ({ backups }) => backups.map(({ reason, count }) => [{ reason }, count]),
+  },
+  {
+    name: 'database_backups_oldest_timestamp_seconds',
     help: 'Time of the last backup of the AppDeployment whose last backup is oldest',
-    registers,
-  });
-  const unavailableSince = new Gauge({
-    name: `${prefix}deployments_unavailable_oldest_timestamp_seconds`,
+    read: ({ oldestBackup }) => unlabelled(oldestBackup),
+  },
+  {
+    name: 'deployments_unavailable_oldest_timestamp_seconds',
     help: 'Since when the AppDeployment with a deployed revision that has not been Available longest is so, by reason',
     labelNames: ['reason'],
-    registers,
-  });
-  const stalledSince = new Gauge({
-    name: `${prefix}deployments_stalled_oldest_timestamp_seconds`,
+    read: ({ unavailableSince }) => unavailableSince.map(({ reason, at }) => [{ reason }, at]),
+  },
+  {
+    name: 'deployments_stalled_oldest_timestamp_seconds',
     help: 'Since when the AppDeployment that has been Stalled longest is so, by reason',
     labelNames: ['reason'],
-    registers,
-  });
-  const tasks = new Gauge({
-    name: `${prefix}tasks`,
+    read: ({ stalledSince }) => stalledSince.map(({ reason, at }) => [{ reason }, at]),
+  },
+  {
+    name: 'tasks',
     help: 'Tasks of active revisions, by how their last run ended',
     labelNames: ['result'],
-    registers,
-  });
-  const builds = new Gauge({
-    name: `${prefix}builds`,
+    read: ({ tasks }) => tasks.map(({ result, count }) => [{ result }, count]),
+  },
+  {
+    name: 'builds',
     help: 'Builds that have not ended, by phase',
     labelNames: ['phase'],
-    registers,
-  });
-  const queuedSince = new Gauge({
-    name: `${prefix}builds_queued_oldest_timestamp_seconds`,
+    read: ({ builds }) => builds.map(({ phase, count }) => [{ phase }, count]),
+  },
+  {
+    name: 'builds_queued_oldest_timestamp_seconds',
     help: 'Since when the build that has waited longest for its turn waits',
-    registers,
+    read: ({ queuedSince }) => unlabelled(queuedSince),
+  },
+];
+
+/** Gauges of records and builds, read at each scrape. A process that does not lead has no series of them. */
+function makeCensusMetrics(registry: Registry, prefix: string): Pick<RecordMetrics, 'countRecords'> {
+  const reading = makeReading<Census>();
+  const gauges = CENSUS_GAUGES.map(({ name, help, labelNames = [], read }, index) => {
+    const gauge = new Gauge({
+      name: `${prefix}${name}`,
+      help,
+      labelNames,
+      registers: [registry],
+      // The first metric sets the others too, so that all show one moment.
+      ...(index === 0 && { collect: () => setAll(reading.now()) }),
+    });
+    return { gauge, read, isLabelled: labelNames.length > 0 };
   });
+  function setAll(census: Census | undefined): void {
+    for (const { gauge, read, isLabelled } of gauges) {
+      // A gauge without labels is 0 after a reset, and absent only when it is removed.
+      if (isLabelled) gauge.reset();
+      else gauge.remove();
+      if (census !== undefined) for (const [labels, value] of read(census)) gauge.set(labels, value);
+    }
+  }
   return { countRecords: reading.by };
 }

@@ -74,36 +74,12 @@ export function makeRequests(
 ): Requests {
   const { access, userAgent, requestTimeoutMs = 30_000, onRequest } = options;
   const server = new URL(access.server);
-  const prefix = server.pathname.replace(/\/+$/, '');
-
-  /** Credentials and connections. A caller's token is never sent over a connection with Davit's client certificate. */
-  async function identity(): Promise<{ headers: Readonly<Record<string, string>>; agents: AgentPair }> {
-    const own = await access.credentials();
-    if (token === undefined) return { headers: own.headers, agents: connections.own(own.tls) };
-    return { headers: { authorization: `Bearer ${token}` }, agents: connections.foreign(own.tls) };
-  }
-
-  function dispatchOptions(
-    out: Outgoing,
-    headers: Readonly<Record<string, string>>,
-  ): Dispatcher.DispatchOptions & { readonly origin: string } {
-    return {
-      origin: server.origin,
-      path: prefix + out.path,
-      method: out.method,
-      headers: {
-        ...headers,
-        'user-agent': userAgent,
-        accept: out.accept ?? JSON_TYPE,
-        ...(out.contentType !== undefined && { 'content-type': out.contentType }),
-      },
-      ...(out.body !== undefined && { body: out.body }),
-    };
-  }
+  const dispatchOptions = (out: Outgoing, headers: Readonly<Record<string, string>>): Dispatching =>
+    dispatching(server, out, { ...headers, 'user-agent': userAgent });
 
   async function attempt(out: Outgoing): Promise<Outcome> {
     try {
-      const { headers, agents } = await identity();
+      const { headers, agents } = await identityOf(token, access, connections);
       const answer = await dispatchRequest(agents.requests, dispatchOptions(out, headers), {
         timeoutMs: requestTimeoutMs,
         signal: out.signal,
@@ -125,31 +101,15 @@ export function makeRequests(
     }
   }
 
-  async function sendWithRetries(out: Outgoing): Promise<string> {
-    const mayRepeat = out.method === 'GET' || out.verb === 'apply';
-    let refreshed = false;
-    for (let attempts = 1; ; attempts++) {
-      // oxlint-disable-next-line no-await-in-loop -- an attempt is made because the one before it failed
-      const outcome = await attempt(out);
-      if ('body' in outcome) return outcome.body;
-      if (outcome.code === 401 && token === undefined && !refreshed) {
-        // Davit's token may have been rotated since it was read. A rejected request has had no effect.
-        refreshed = true;
-        access.refresh();
-        continue;
-      }
-      const wait = outcome.retryInMs;
-      if (!mayRepeat || wait === undefined || wait > LONGEST_WAIT_MS || attempts >= MAX_ATTEMPTS) throw outcome.error;
-      // oxlint-disable-next-line no-await-in-loop -- the server asked for this pause
-      await pause(wait * (1 + Math.random() / 4), out.signal);
-    }
-  }
-
   async function send(out: Outgoing): Promise<string> {
     const start = performance.now();
     let result = 'ok';
     try {
-      return await sendWithRetries(out);
+      return await withRetries(out, {
+        attempt: () => attempt(out),
+        // Davit's token may have been rotated since it was read.
+        ...(token === undefined && { refresh: () => access.refresh() }),
+      });
     } catch (error) {
       result = error instanceof Error ? error.name : 'Error';
       throw error;
@@ -164,7 +124,7 @@ export function makeRequests(
     { over = 'watches', isOpenEnded = false }: Opening = {},
   ): Promise<AsyncIterable<Uint8Array>> {
     try {
-      const { headers, agents } = await identity();
+      const { headers, agents } = await identityOf(token, access, connections);
       const answer = await agents[over].request({
         ...dispatchOptions(out, headers),
         signal,
@@ -183,6 +143,64 @@ export function makeRequests(
   }
 
   return { send, open };
+}
+
+interface Identity {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly agents: AgentPair;
+}
+
+/** Credentials and connections. A caller's token is never sent over a connection with Davit's client certificate. */
+async function identityOf(
+  token: string | undefined,
+  access: ClusterAccess,
+  connections: Connections,
+): Promise<Identity> {
+  const own = await access.credentials();
+  if (token === undefined) return { headers: own.headers, agents: connections.own(own.tls) };
+  return { headers: { authorization: `Bearer ${token}` }, agents: connections.foreign(own.tls) };
+}
+
+type Dispatching = Dispatcher.DispatchOptions & { readonly origin: string };
+
+function dispatching(server: URL, out: Outgoing, headers: Readonly<Record<string, string>>): Dispatching {
+  return {
+    origin: server.origin,
+    path: server.pathname.replace(/\/+$/, '') + out.path,
+    method: out.method,
+    headers: {
+      ...headers,
+      accept: out.accept ?? JSON_TYPE,
+      ...(out.contentType !== undefined && { 'content-type': out.contentType }),
+    },
+    ...(out.body !== undefined && { body: out.body }),
+  };
+}
+
+interface Retrying {
+  readonly attempt: () => Promise<Outcome>;
+  /** Reads the credentials again, for one more attempt after 401; absent if there are no others. */
+  readonly refresh?: () => void;
+}
+
+async function withRetries(out: Outgoing, { attempt, refresh }: Retrying): Promise<string> {
+  const mayRepeat = out.method === 'GET' || out.verb === 'apply';
+  let refreshed = false;
+  for (let attempts = 1; ; attempts++) {
+    // oxlint-disable-next-line no-await-in-loop -- an attempt is made because the one before it failed
+    const outcome = await attempt();
+    if ('body' in outcome) return outcome.body;
+    if (outcome.code === 401 && refresh !== undefined && !refreshed) {
+      // A rejected request has had no effect.
+      refreshed = true;
+      refresh();
+      continue;
+    }
+    const wait = outcome.retryInMs;
+    if (!mayRepeat || wait === undefined || wait > LONGEST_WAIT_MS || attempts >= MAX_ATTEMPTS) throw outcome.error;
+    // oxlint-disable-next-line no-await-in-loop -- the server asked for this pause
+    await pause(wait * (1 + Math.random() / 4), out.signal);
+  }
 }
 
 /** A repeated header is a list, whatever its type says. */

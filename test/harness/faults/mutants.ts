@@ -75,7 +75,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ],
   },
   'deletes have no uid precondition': bug(
-    'src/lib/kube/http-client.ts',
+    'src/lib/kube/writes.ts',
     'preconditions: { uid, ',
     'preconditions: { ',
     'delete',
@@ -445,7 +445,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     { kind: 'watch-gap', resource: 'deployments', event: 2 },
   ),
   'a half-open watch has no idle timeout': bug(
-    'src/lib/kube/http-client.ts',
+    'src/lib/kube/watches.ts',
     'const idle = setTimeout(() => silence.abort(), idleMs);',
     'const idle = setTimeout(() => undefined, idleMs);',
     'delete',
@@ -785,7 +785,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     LIFE,
   ),
   'a copy is deleted without its uid': listenerBug(
-    'src/lib/kube/http-client.ts',
+    'src/lib/kube/writes.ts',
     'preconditions: { uid, ',
     'preconditions: { ',
     LIFE,
