@@ -4,7 +4,7 @@
 import { Invalid, NotFound, Unavailable } from '../lib/errors.ts';
 import { makeMark, pause } from '../lib/http/mark.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
-import type { EventStream } from '../organization/facade/event-streams.ts';
+import type { EventStream } from '../organization/facade/event-stream.ts';
 import { ENDED_AT_ONCE, LAST_LINES, type LogBudget, MOST_FOLLOWED, MOST_PODS, MOST_STREAMS } from './budget.ts';
 import { bornAt, listPods, type PodObject, type PodsToRead } from './pods.ts';
 import type { Positions } from './positions.ts';

@@ -4,7 +4,7 @@
 import { makeMark, pause } from '../lib/http/mark.ts';
 import type { StreamEvent } from '../lib/http/server-sent-events.ts';
 import { turns } from '../lib/http/turns.ts';
-import type { EventStream } from '../organization/facade/event-streams.ts';
+import type { EventStream } from '../organization/facade/event-stream.ts';
 import { type LineSink, lineKey, makeLineSink, shownLine, textFilter } from './lines.ts';
 import type { DeployLogsQuery } from './payloads.ts';
 import { isAfter, type Position, type Positions } from './positions.ts';

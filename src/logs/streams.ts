@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BuildContext } from '../builds/http/registry/platform.ts';
 import { runsHere } from '../deployments/record/listener-assignment.ts';
 import { deploymentNotFound, type FieldError, HttpError, tooManyLogs } from '../lib/http/http-error.ts';
-import type { EventStream } from '../organization/facade/event-streams.ts';
+import type { EventStream } from '../organization/facade/event-stream.ts';
 import { warningsOf } from '../organization/facade/field-validation.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { isUnderWay } from '../schema/build.ts';

@@ -6,7 +6,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { makeMark, pause } from '../../lib/http/mark.ts';
 import type { StreamEvent } from '../../lib/http/server-sent-events.ts';
 import { turns } from '../../lib/http/turns.ts';
-import type { EventStream, EventStreams, StreamOpening } from './event-streams.ts';
+import type { EventStream, StreamOpening } from './event-stream.ts';
+import type { EventStreams } from './event-streams.ts';
 
 export interface Followed extends Pick<StreamOpening, 'kind' | 'right'> {
   /** The answer of a GET as JSON; undefined when it is gone. */
