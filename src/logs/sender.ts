@@ -60,20 +60,13 @@ export function makeLogSender({ stream, positions, query, reviewMs }: LogSenderO
 
   const lastOf = (writer: string): Position | undefined => taken.get(writer) ?? positions.of(writer);
 
-  function eventOf({ key, writer, position, message }: Waiting, isLast: boolean): StreamEvent {
-    positions.advance(writer, position);
-    const id = positions.token();
-    const data = JSON.stringify(shownLine(key, position.time, message));
-    return { event: 'log', data, ...((id.length <= LONGEST_ID || isLast) && { id }) };
-  }
-
   async function eventsOf(batch: readonly Waiting[]): Promise<StreamEvent[]> {
     const events: StreamEvent[] = [];
     for (const line of batch) {
       const over = turns.over();
       // oxlint-disable-next-line no-await-in-loop -- other work has its turn between two lines
       if (over !== undefined) await over;
-      events.push(eventOf(line, line === batch.at(-1)));
+      events.push(eventOf(positions, line, line === batch.at(-1)));
     }
     return events;
   }
@@ -95,10 +88,7 @@ export function makeLogSender({ stream, positions, query, reviewMs }: LogSenderO
   return {
     lastOf,
     sink(writer, by) {
-      const after = lastOf(writer);
-      const { floor } = positions;
-      const isNew = (position: Position): boolean =>
-        after === undefined ? floor === undefined || position.time >= floor : isAfter(position, after);
+      const isNew = newerThan(lastOf(writer), positions.floor);
       return makeLineSink((time, nth, message) => {
         const position = { time, nth };
         if (!isNew(position)) return true;
@@ -133,6 +123,18 @@ export function makeLogSender({ stream, positions, query, reviewMs }: LogSenderO
       arrived.set();
     },
   };
+}
+
+function eventOf(positions: Positions, { key, writer, position, message }: Waiting, isLast: boolean): StreamEvent {
+  positions.advance(writer, position);
+  const id = positions.token();
+  const data = JSON.stringify(shownLine(key, position.time, message));
+  return { event: 'log', data, ...((id.length <= LONGEST_ID || isLast) && { id }) };
+}
+
+/** Tells whether a line was written after `last`, or, where there is none, not before `floor`. */
+function newerThan(last: Position | undefined, floor: string | undefined): (position: Position) => boolean {
+  return (position) => (last === undefined ? floor === undefined || position.time >= floor : isAfter(position, last));
 }
 
 /** As V8 keeps it: two bytes a character at most. */

@@ -59,155 +59,169 @@ interface StreamOfLogs {
   }) => Promise<void>;
 }
 
-export function makeLogStreams(
-  { auth, deployments, kube, platform, streams }: BuildContext,
-  budget: LogBudget,
-): LogStreams {
+interface Ground extends BuildContext {
+  readonly budget: LogBudget;
+}
+
+export function makeLogStreams(context: BuildContext, budget: LogBudget): LogStreams {
+  const ground = { ...context, budget };
+  return {
+    ofPods: (request, reply, target) => streamDeployLogs(ground, request, reply, target),
+    ofBuild: (request, reply, target) => streamBuildLogs(ground, request, reply, target),
+  };
+}
+
+function streamLogs(
+  { auth, deployments, streams, budget }: Ground,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: StreamOfLogs,
+): FastifyReply {
+  const { kind, id, record, query, positions, first, read } = options;
+  const { tenant } = auth.admitted(request);
+  const { reviewMs } = streams.limits;
   const mayGet = auth.as('get');
-  async function mayRead(request: FastifyRequest): Promise<void> {
-    await mayGet(request);
-    const { caller, tenant } = auth.admitted(request);
-    await auth.needLogs(caller, tenant);
+  async function right(again: FastifyRequest): Promise<void> {
+    await mayGet(again);
+    const { caller, tenant: now } = auth.admitted(again);
+    await auth.needLogs(caller, now);
   }
-
-  function streamLogs(request: FastifyRequest, reply: FastifyReply, options: StreamOfLogs): FastifyReply {
-    const { kind, id, record, query, positions, first, read } = options;
-    const { tenant } = auth.admitted(request);
-    const { reviewMs } = streams.limits;
-    async function run(stream: EventStream): Promise<void> {
-      const warnings = warningsOf(request);
-      if (warnings.length > 0) await stream.send({ event: 'warnings', data: JSON.stringify(warnings) });
-      const sender = makeLogSender({ stream, positions, query, reviewMs });
-      if (first !== undefined) await stream.send(...firstEvents(first, positions));
-      const onChange = (listener: () => void): (() => void) =>
-        deployments.changes.ofRecord(tenant.namespace, record.metadata.name, listener);
-      const following = { stream, sender, positions, budget, tenant: tenant.namespace, onChange };
-      await Promise.all([read({ stream, sender, following }).finally(sender.close), sender.run()]);
-      if (deployments.inCache(tenant, id) === undefined)
-        stream.end('gone', { event: 'gone', data: JSON.stringify({ detail: deploymentNotFound(id) }) });
-    }
-    return streams.open(request, reply, { kind, right: mayRead, run });
+  async function run(stream: EventStream): Promise<void> {
+    const warnings = warningsOf(request);
+    if (warnings.length > 0) await stream.send({ event: 'warnings', data: JSON.stringify(warnings) });
+    const sender = makeLogSender({ stream, positions, query, reviewMs });
+    if (first !== undefined) await stream.send(...firstEvents(first, positions));
+    const onChange = (listener: () => void): (() => void) =>
+      deployments.changes.ofRecord(tenant.namespace, record.metadata.name, listener);
+    const following = { stream, sender, positions, budget, tenant: tenant.namespace, onChange };
+    await Promise.all([read({ stream, sender, following }).finally(sender.close), sender.run()]);
+    if (deployments.inCache(tenant, id) === undefined)
+      stream.end('gone', { event: 'gone', data: JSON.stringify({ detail: deploymentNotFound(id) }) });
   }
+  return streams.open(request, reply, { kind, right, run });
+}
 
-  async function streamDeployLogs(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { id, revisionId, query, signal }: Target,
-  ): Promise<FastifyReply> {
-    refusePages(query);
-    const admitted = auth.admitted(request);
-    const record = await findTarget(deployments, admitted, id, revisionId);
-    await auth.needLogs(admitted.caller, admitted.tenant);
-    if (!runsHere(record)) throw new HttpError(409, NOT_FOLLOWED);
-    const pods = podsOf(record, podIdsIn(deployments.revisionsOf(record), revisionId));
-    const resumed =
-      positionsOf(lastEventId(request)) ?? (query.start_time ? startAt(utcOf(query.start_time)) : undefined);
-    const first = resumed
-      ? undefined
-      : await readFirstLines(admitted.caller.kube, pods, {
-          query,
-          budget,
-          tenant: admitted.tenant.namespace,
-          signal,
-        });
-    const positions = resumed ?? (first ? startBefore(first) : startAt(undefined));
-    return streamLogs(request, reply, {
-      kind: 'deploy_logs',
-      id,
-      record,
-      query,
-      positions,
-      ...(first && { first }),
-      read: ({ following }) =>
-        followPods({
+async function streamDeployLogs(
+  ground: Ground,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { id, revisionId, query, signal }: Target,
+): Promise<FastifyReply> {
+  refusePages(query);
+  const { auth, deployments, budget } = ground;
+  const admitted = auth.admitted(request);
+  const record = await findTarget(deployments, admitted, id, revisionId);
+  await auth.needLogs(admitted.caller, admitted.tenant);
+  if (!runsHere(record)) throw new HttpError(409, NOT_FOLLOWED);
+  const pods = podsOf(record, podIdsIn(deployments.revisionsOf(record), revisionId));
+  const resumed =
+    positionsOf(lastEventId(request)) ?? (query.start_time ? startAt(utcOf(query.start_time)) : undefined);
+  const first = resumed
+    ? undefined
+    : await readFirstLines(admitted.caller.kube, pods, {
+        query,
+        budget,
+        tenant: admitted.tenant.namespace,
+        signal,
+      });
+  const positions = resumed ?? (first ? startBefore(first) : startAt(undefined));
+  return streamLogs(ground, request, reply, {
+    kind: 'deploy_logs',
+    id,
+    record,
+    query,
+    positions,
+    ...(first && { first }),
+    read: ({ following }) =>
+      followPods({
+        ...following,
+        kube: admitted.caller.kube,
+        pods,
+        writerOf: (pod, container) => `${pod}/${container}`,
+        fromStart: false,
+        hasPage: first !== undefined,
+        state: () => (deployments.inCache(admitted.tenant, id) === undefined ? 'gone' : 'goes on'),
+      }),
+  });
+}
+
+async function streamBuildLogs(
+  ground: Ground,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { id, revisionId, query }: Target & { readonly revisionId: string },
+): Promise<FastifyReply> {
+  refusePages(query);
+  const { auth, deployments, kube, platform, budget } = ground;
+  const { caller, tenant } = auth.admitted(request);
+  const record = await findTarget(deployments, { caller, tenant }, id, revisionId);
+  await auth.needLogs(caller, tenant);
+  const revision = revisionId.toLowerCase();
+  const positions =
+    positionsOf(lastEventId(request)) ?? startAt(query.start_time ? utcOf(query.start_time) : undefined);
+  const state = (): 'gone' | 'over' | 'goes on' => {
+    const now = deployments.inCache(tenant, id);
+    if (now === undefined) return 'gone';
+    return isUnderWay(buildOf(deployments, now, revision)) ? 'goes on' : 'over';
+  };
+  // A caller may send positions of any number of writers, and each event would name them all.
+  positions.keepOnly(new Set(BUILD_WRITERS));
+  const build = { kube, platform, record, tenant, revision };
+  return streamLogs(ground, request, reply, {
+    kind: 'build_logs',
+    id,
+    record,
+    query,
+    positions,
+    async read({ stream, sender, following }) {
+      // A build has one pod, and what is kept of its log names no pod.
+      const writerOf = (_pod: string, container: string): string => container;
+      if (state() === 'goes on')
+        await followPods({
           ...following,
-          kube: admitted.caller.kube,
-          pods,
-          writerOf: (pod, container) => `${pod}/${container}`,
-          fromStart: false,
-          hasPage: first !== undefined,
-          state: () => (deployments.inCache(admitted.tenant, id) === undefined ? 'gone' : 'goes on'),
-        }),
-    });
-  }
-
-  async function streamBuildLogs(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { id, revisionId, query }: Target & { readonly revisionId: string },
-  ): Promise<FastifyReply> {
-    refusePages(query);
-    const { caller, tenant } = auth.admitted(request);
-    const record = await findTarget(deployments, { caller, tenant }, id, revisionId);
-    await auth.needLogs(caller, tenant);
-    const revision = revisionId.toLowerCase();
-    const positions =
-      positionsOf(lastEventId(request)) ?? startAt(query.start_time ? utcOf(query.start_time) : undefined);
-    const state = (): 'gone' | 'over' | 'goes on' => {
+          kube,
+          pods: buildPods(build),
+          writerOf,
+          fromStart: true,
+          hasPage: false,
+          state,
+        });
+      if (state() !== 'over' || stream.signal.aborted) return;
       const now = deployments.inCache(tenant, id);
-      if (now === undefined) return 'gone';
-      return isUnderWay(buildOf(deployments, now, revision)) ? 'goes on' : 'over';
-    };
-    // A caller may send positions of any number of writers, and each event would name them all.
-    positions.keepOnly(new Set(BUILD_WRITERS));
-    const build = { kube, platform, record, tenant, revision };
-    return streamLogs(request, reply, {
-      kind: 'build_logs',
-      id,
-      record,
-      query,
-      positions,
-      async read({ stream, sender, following }) {
-        // A build has one pod, and what is kept of its log names no pod.
-        const writerOf = (_pod: string, container: string): string => container;
-        if (state() === 'goes on')
-          await followPods({
-            ...following,
-            kube,
-            pods: buildPods(build),
-            writerOf,
-            fromStart: true,
-            hasPage: false,
-            state,
-          });
-        if (state() !== 'over' || stream.signal.aborted) return;
-        const now = deployments.inCache(tenant, id);
-        const ended = { ...build, status: now && buildOf(deployments, now, revision) };
-        const isCut = await readEndedBuild(ended, { sender, signal: stream.signal });
-        if (isCut)
-          await stream.send({
-            event: 'truncated',
-            data: JSON.stringify({ detail: 'Not all of the log was read. Connect again with Last-Event-ID to go on.' }),
-          });
-      },
-    });
-  }
+      const ended = { ...build, status: now && buildOf(deployments, now, revision) };
+      const isCut = await readEndedBuild(budget, ended, { sender, signal: stream.signal });
+      if (isCut)
+        await stream.send({
+          event: 'truncated',
+          data: JSON.stringify({ detail: 'Not all of the log was read. Connect again with Last-Event-ID to go on.' }),
+        });
+    },
+  });
+}
 
-  /** What is kept of a build, or what its pods still have, but for lines that were sent while it ran. */
-  async function readEndedBuild(
-    build: BuildToRead,
-    { sender, signal }: { readonly sender: LogSender; readonly signal: AbortSignal },
-  ): Promise<boolean> {
-    const tenant = build.tenant.namespace;
-    const giveBack = await (budget.requests.take(tenant, signal) ?? tooManyLogs());
-    const page = {
-      enough: undefined,
-      since: () => undefined,
-      sink: (by: string) => sender.sink(by.split('/')[1] ?? by, by),
-    };
-    const pace = async (bytes: number): Promise<void> => {
-      await budget.paceFollowed(bytes, signal);
-      await sender.room();
-    };
-    try {
-      const reading = { page, budget: { ...budget, pace }, tenant, signal, fromStart: true };
-      return await readBuildLog(build, reading);
-    } finally {
-      giveBack();
-    }
+/** What is kept of a build, or what its pods still have, but for lines that were sent while it ran. */
+async function readEndedBuild(
+  budget: LogBudget,
+  build: BuildToRead,
+  { sender, signal }: { readonly sender: LogSender; readonly signal: AbortSignal },
+): Promise<boolean> {
+  const tenant = build.tenant.namespace;
+  const giveBack = await (budget.requests.take(tenant, signal) ?? tooManyLogs());
+  const page = {
+    enough: undefined,
+    since: () => undefined,
+    sink: (by: string) => sender.sink(by.split('/')[1] ?? by, by),
+  };
+  const pace = async (bytes: number): Promise<void> => {
+    await budget.paceFollowed(bytes, signal);
+    await sender.room();
+  };
+  try {
+    const reading = { page, budget: { ...budget, pace }, tenant, signal, fromStart: true };
+    return await readBuildLog(build, reading);
+  } finally {
+    giveBack();
   }
-
-  return { ofPods: streamDeployLogs, ofBuild: streamBuildLogs };
 }
 
 function lastEventId({ headers }: FastifyRequest): string | undefined {

@@ -65,7 +65,7 @@ export function startController(options: ControllerOptions): Controller {
     for (let key = await take(); key !== undefined; key = await take()) {
       try {
         // oxlint-disable-next-line no-await-in-loop -- one worker, one key at a time
-        await traced(key);
+        await traced(tracer, name, key, (id) => handle(key, id));
       } catch (err) {
         controllerLog.error({ err, key }, 'Worker failed');
       } finally {
@@ -76,27 +76,6 @@ export function startController(options: ControllerOptions): Controller {
       // oxlint-disable-next-line no-await-in-loop -- as above
       await turnOfTheLoop();
     }
-  }
-
-  async function traced(key: string): Promise<void> {
-    const id = randomUUID();
-    if (tracer === undefined) {
-      await handle(key, id);
-      return;
-    }
-    await tracer.run('internal', async (end) => {
-      const result = await handle(key, id);
-      end({
-        name: `reconcile ${name}`,
-        attributes: {
-          'davit.controller': name,
-          'davit.key': key,
-          'davit.reconcile.id': id,
-          'davit.reconcile.result': result,
-        },
-        failed: result === 'error' || result === 'terminal',
-      });
-    });
   }
 
   async function handle(key: string, reconcileId: string): Promise<ReconcileResult> {
@@ -111,42 +90,15 @@ export function startController(options: ControllerOptions): Controller {
     const start = clock.elapsed();
     let result: ReconcileResult;
     try {
-      result = settle(key, await reconcile(key, abort.signal, log));
+      result = settle(queue, key, await reconcile(key, abort.signal, log));
     } catch (error) {
-      result = settleFailure(key, error, log);
+      result = aborted ? settleAborted(error, log) : settleFailure(queue, key, error, log);
     } finally {
       cancelTimeout();
       underWay.delete(abort);
     }
     metrics?.reconciled(name, result, (clock.elapsed() - start) / 1000);
     return result;
-  }
-
-  function settle(key: string, { requeueAfterMs }: Result): ReconcileResult {
-    queue.forget(key);
-    if (requeueAfterMs === undefined) return 'done';
-    queue.addAfter(key, requeueAfterMs);
-    return 'requeued';
-  }
-
-  function settleFailure(key: string, error: unknown, log: Logger): ReconcileResult {
-    if (aborted) {
-      log.debug({ err: error }, 'Reconcile aborted, because this process no longer leads');
-      return 'error';
-    }
-    if (error instanceof Conflict) {
-      log.debug({ err: error, waitMs: queue.addBackingOff(key) }, 'Reconcile lost a race, will retry');
-      return 'conflict';
-    }
-    if (error instanceof Terminal) {
-      queue.forget(key);
-      log.error({ err: error }, 'Reconcile failed, waiting for a change');
-      return 'terminal';
-    }
-    const asked = error instanceof Unavailable ? error.retryAfterMs : undefined;
-    const waitMs = Math.round(queue.addBackingOff(key, asked));
-    log.error({ err: error, waitMs, failures: queue.failures(key) }, 'Reconcile failed, will retry');
-    return 'error';
   }
 
   const { workersForNewGroups = 0 } = options;
@@ -164,4 +116,58 @@ export function startController(options: ControllerOptions): Controller {
       for (const abort of underWay) abort.abort();
     },
   };
+}
+
+async function traced(
+  tracer: Tracer | undefined,
+  controller: string,
+  key: string,
+  handle: (reconcileId: string) => Promise<ReconcileResult>,
+): Promise<void> {
+  const id = randomUUID();
+  if (tracer === undefined) {
+    await handle(id);
+    return;
+  }
+  await tracer.run('internal', async (end) => {
+    const result = await handle(id);
+    end({
+      name: `reconcile ${controller}`,
+      attributes: {
+        'davit.controller': controller,
+        'davit.key': key,
+        'davit.reconcile.id': id,
+        'davit.reconcile.result': result,
+      },
+      failed: result === 'error' || result === 'terminal',
+    });
+  });
+}
+
+function settle(queue: WorkQueue, key: string, { requeueAfterMs }: Result): ReconcileResult {
+  queue.forget(key);
+  if (requeueAfterMs === undefined) return 'done';
+  queue.addAfter(key, requeueAfterMs);
+  return 'requeued';
+}
+
+function settleAborted(error: unknown, log: Logger): ReconcileResult {
+  log.debug({ err: error }, 'Reconcile aborted, because this process no longer leads');
+  return 'error';
+}
+
+function settleFailure(queue: WorkQueue, key: string, error: unknown, log: Logger): ReconcileResult {
+  if (error instanceof Conflict) {
+    log.debug({ err: error, waitMs: queue.addBackingOff(key) }, 'Reconcile lost a race, will retry');
+    return 'conflict';
+  }
+  if (error instanceof Terminal) {
+    queue.forget(key);
+    log.error({ err: error }, 'Reconcile failed, waiting for a change');
+    return 'terminal';
+  }
+  const asked = error instanceof Unavailable ? error.retryAfterMs : undefined;
+  const waitMs = Math.round(queue.addBackingOff(key, asked));
+  log.error({ err: error, waitMs, failures: queue.failures(key) }, 'Reconcile failed, will retry');
+  return 'error';
 }

@@ -41,11 +41,9 @@ export function makeFairLimiter({
   mostWaiting = Infinity,
   mostWaitingOfGroup = Infinity,
 }: FairLimiterOptions = {}): FairLimiter {
-  /** What waits, by group; the group whose turn it is comes first. */
-  const queues = new Map<string, (() => void)[]>();
+  const queues = makeQueues();
   const begun = new Map<string, number>();
   let underWay = 0;
-  let waiting = 0;
 
   function isRoomFor(group: string): boolean {
     const ofGroup = begun.get(group) ?? 0;
@@ -66,43 +64,25 @@ export function makeFairLimiter({
   }
 
   function letIn(): void {
-    for (let group = next(); group !== undefined; group = next()) {
-      const [wake] = queues.get(group) ?? [];
-      if (wake) leaveQueue(group, wake);
-      wake?.();
-    }
-  }
-
-  function next(): string | undefined {
-    return [...queues.keys()].find(isRoomFor);
-  }
-
-  /** What else its group waits for is at the end of the round. */
-  function leaveQueue(group: string, wake: () => void): void {
-    const others = (queues.get(group) ?? []).filter((other) => other !== wake);
-    queues.delete(group);
-    if (others.length > 0) queues.set(group, others);
-    waiting -= 1;
+    for (let wake = queues.next(isRoomFor); wake !== undefined; wake = queues.next(isRoomFor)) wake();
   }
 
   function take(group: string, signal?: AbortSignal): Promise<() => void> | undefined {
     if (signal?.aborted) return Promise.reject(signal.reason as Error);
-    const queue = queues.get(group) ?? [];
-    if (queue.length === 0 && isRoomFor(group)) return Promise.resolve(begin(group));
-    if (waiting >= mostWaiting || queue.length >= mostWaitingOfGroup) return undefined;
+    const before = queues.waitingOf(group);
+    if (before === 0 && isRoomFor(group)) return Promise.resolve(begin(group));
+    if (queues.waiting >= mostWaiting || before >= mostWaitingOfGroup) return undefined;
     return new Promise((resolve, reject) => {
       const wake = (): void => {
         signal?.removeEventListener('abort', giveUp);
         resolve(begin(group));
       };
       const giveUp = (): void => {
-        leaveQueue(group, wake);
+        queues.leave(group, wake);
         reject(signal?.reason as Error);
       };
       signal?.addEventListener('abort', giveUp, { once: true });
-      queue.push(wake);
-      queues.set(group, queue);
-      waiting += 1;
+      queues.join(group, wake);
     });
   }
 
@@ -119,6 +99,44 @@ export function makeFairLimiter({
     get underWay() {
       return underWay;
     },
+    get waiting() {
+      return queues.waiting;
+    },
+  };
+}
+
+interface Queues {
+  join(group: string, wake: () => void): void;
+  leave(group: string, wake: () => void): void;
+  /** Takes the first of the next group that there is room for out of its queue; the rest of its group goes to the end of the round. */
+  next(isRoomFor: (group: string) => boolean): (() => void) | undefined;
+  waitingOf(group: string): number;
+  readonly waiting: number;
+}
+
+/** What waits, by group, in the order of their turns. */
+function makeQueues(): Queues {
+  const queues = new Map<string, readonly (() => void)[]>();
+  let waiting = 0;
+  function leave(group: string, wake: () => void): void {
+    const others = (queues.get(group) ?? []).filter((other) => other !== wake);
+    queues.delete(group);
+    if (others.length > 0) queues.set(group, others);
+    waiting -= 1;
+  }
+  return {
+    join(group, wake) {
+      queues.set(group, [...(queues.get(group) ?? []), wake]);
+      waiting += 1;
+    },
+    leave,
+    next(isRoomFor) {
+      const group = [...queues.keys()].find(isRoomFor);
+      const [wake] = (group !== undefined && queues.get(group)) || [];
+      if (group !== undefined && wake) leave(group, wake);
+      return wake;
+    },
+    waitingOf: (group) => queues.get(group)?.length ?? 0,
     get waiting() {
       return waiting;
     },

@@ -16,13 +16,20 @@ import {
 import { presentListener } from './presenter.ts';
 import type { Listeners } from './repository.ts';
 
-export function registerListeners(
-  app: App,
-  { auth, listeners }: { readonly auth: Auth; readonly listeners: Listeners },
-): void {
-  const tags = ['listeners'];
-  const path = '/v2/listeners';
+interface ListenerContext {
+  readonly auth: Auth;
+  readonly listeners: Listeners;
+}
 
+const tags = ['listeners'];
+const path = '/v2/listeners';
+
+export function registerListeners(app: App, context: ListenerContext): void {
+  registerCollection(app, context);
+  registerListener(app, context);
+}
+
+function registerCollection(app: App, { auth, listeners }: ListenerContext): void {
   app.get(path, {
     onRequest: auth.as('list', LISTENERS),
     schema: {
@@ -57,7 +64,9 @@ export function registerListeners(
       return presentListener(await listeners.create(auth.admitted(request), request.body));
     },
   });
+}
 
+function registerListener(app: App, { auth, listeners }: ListenerContext): void {
   app.get(`${path}/:listener_id`, {
     onRequest: auth.as('get', LISTENERS),
     schema: {
