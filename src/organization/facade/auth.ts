@@ -8,8 +8,9 @@ import { HttpError } from '../../lib/http/http-error.ts';
 import type { Resource } from '../../lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
 import { providerNameFor } from '../../schema/provider-id.ts';
-import { type Authentication, type Credentials, isNameless, type User } from './authentication.ts';
+import { type Authentication, isNameless, type User } from './authentication.ts';
 import { type Caller, type Identity, senderOf, type Tenant, type Verb } from './authorization.ts';
+import type { Credentials } from './credentials.ts';
 import { onlyForTokens } from './pod-tokens.ts';
 
 export interface RequestContext {

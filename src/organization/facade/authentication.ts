@@ -7,13 +7,8 @@ import { Forbidden, NotFound, Unauthorized } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { SELF_SUBJECT_REVIEWS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
+import type { Credentials } from './credentials.ts';
 import { isForDavit, type PodUser } from './pod-tokens.ts';
-
-/** The sender of a token. Caches use `hash` as the key, not the token. */
-export interface Credentials {
-  readonly token: string;
-  readonly hash: string;
-}
 
 export interface User {
   readonly username: string;

@@ -11,8 +11,8 @@ import { TENANT_LABEL } from '../../schema/meta.ts';
 import { OAUTH_PROVIDERS } from '../../schema/oauth-provider.ts';
 import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
 import type { Settings } from '../../schema/settings.ts';
-import type { Credentials } from './authentication.ts';
 import { synced } from './caches.ts';
+import type { Credentials } from './credentials.ts';
 import { asOurs } from './organization-secrets.ts';
 import { onlyForTokens, type PodUser } from './pod-tokens.ts';
 

@@ -7,7 +7,6 @@ import { HttpError } from '../../lib/http/http-error.ts';
 import { EVENT_STREAM, eventText, type StreamEvent } from '../../lib/http/server-sent-events.ts';
 import type { Auth } from './auth.ts';
 import { refusedFor } from './errors.ts';
-import type { StreamKind, StreamLimits, StreamSummary } from './event-streams.ts';
 import { noteHeld } from './request-log.ts';
 import type { UnreadOfCallers } from './unread-limit.ts';
 
@@ -15,6 +14,23 @@ import type { UnreadOfCallers } from './unread-limit.ts';
 const FLUSH_MS = 2000;
 /** So long after an end a client waits before it connects again; EventSource does so automatically. Spread over as much again. */
 const RETRY_MS = 2000;
+
+export interface StreamLimits {
+  /** Streams that may be open at once. */
+  readonly ofUser: number;
+  readonly ofTenant: number;
+  readonly inAll: number;
+  /** Milliseconds between two comments that keep proxies from closing a connection on which nothing moves. */
+  readonly heartbeatMs: number;
+  /** So often the caller's right is asked again where nothing changes. Before each event it is asked anyway. */
+  readonly reviewMs: number;
+  /** How long a reader may leave what was sent unread. */
+  readonly unreadMs: number;
+  /** A client connects again after that: so connections spread over the replicas, and old ones end. */
+  readonly lifeMs: number;
+}
+
+export type StreamKind = 'deployment' | 'deployments' | 'revisions' | 'deploy_logs' | 'build_logs';
 
 /** Why a stream ended. `gone`, `left` and `unread` are told by an event of their own or by none, the others by `event: end`. */
 export type StreamEnd = 'gone' | 'left' | 'unread' | 'lifetime' | 'stopping' | 'refused' | 'failed' | 'complete';
@@ -39,6 +55,12 @@ export interface StreamOpening {
   readonly right: (request: FastifyRequest) => Promise<void>;
   /** Sends what there is to send. The stream is ended when it resolves. */
   readonly run: (stream: EventStream) => Promise<void>;
+}
+
+/** What becomes of a stream, for the log. */
+export interface StreamSummary {
+  readonly streamEnd?: StreamEnd;
+  readonly events?: number;
 }
 
 const HEADERS = { 'content-type': EVENT_STREAM, 'cache-control': 'no-store', 'x-accel-buffering': 'no' } as const;

@@ -5,23 +5,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { asksForEvents } from '../../lib/http/server-sent-events.ts';
 import type { Auth } from './auth.ts';
-import { beginStream, type Owner, type StreamEnd, type StreamOpening, writeHeaders } from './event-stream.ts';
+import {
+  beginStream,
+  type Owner,
+  type StreamKind,
+  type StreamLimits,
+  type StreamOpening,
+  type StreamSummary,
+  writeHeaders,
+} from './event-stream.ts';
 import type { UnreadOfCallers } from './unread-limit.ts';
-
-export interface StreamLimits {
-  /** Streams that may be open at once. */
-  readonly ofUser: number;
-  readonly ofTenant: number;
-  readonly inAll: number;
-  /** Milliseconds between two comments that keep proxies from closing a connection on which nothing moves. */
-  readonly heartbeatMs: number;
-  /** So often the caller's right is asked again where nothing changes. Before each event it is asked anyway. */
-  readonly reviewMs: number;
-  /** How long a reader may leave what was sent unread. */
-  readonly unreadMs: number;
-  /** A client connects again after that: so connections spread over the replicas, and old ones end. */
-  readonly lifeMs: number;
-}
 
 export const STREAM_LIMITS: StreamLimits = {
   ofUser: 64,
@@ -36,14 +29,6 @@ export const STREAM_LIMITS: StreamLimits = {
 /** The limits of STREAM_LIMITS by what they count, as a metric names them. */
 export const LIMITED_BY = ['user', 'tenant', 'process'] as const;
 export type LimitedBy = (typeof LIMITED_BY)[number];
-
-export type StreamKind = 'deployment' | 'deployments' | 'revisions' | 'deploy_logs' | 'build_logs';
-
-/** What becomes of a stream, for the log. */
-export interface StreamSummary {
-  readonly streamEnd?: StreamEnd;
-  readonly events?: number;
-}
 
 export interface EventStreams {
   readonly limits: StreamLimits;

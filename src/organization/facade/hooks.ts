@@ -15,14 +15,8 @@ import { makeIdentity } from './authorization.ts';
 import type { FacadeCaches } from './caches.ts';
 import { registerCallers } from './callers.ts';
 import { registerErrors, registerNotFound } from './errors.ts';
-import {
-  type EventStreams,
-  type LimitedBy,
-  makeEventStreams,
-  STREAM_LIMITS,
-  type StreamKind,
-  type StreamLimits,
-} from './event-streams.ts';
+import type { StreamKind, StreamLimits } from './event-stream.ts';
+import { type EventStreams, type LimitedBy, makeEventStreams, STREAM_LIMITS } from './event-streams.ts';
 import { registerFieldValidation } from './field-validation.ts';
 import { registerOpenApi } from './openapi.ts';
 import { makePodReview } from './pod-tokens.ts';

@@ -8,8 +8,8 @@ import { asObject, jsonOf } from '../../lib/json-value.ts';
 import { PODS, TOKEN_REVIEWS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
 import { API_TOKEN_AUDIENCE, DEPLOYMENT_UID_LABEL } from '../../schema/meta.ts';
-import type { Credentials } from './authentication.ts';
 import { synced } from './caches.ts';
+import type { Credentials } from './credentials.ts';
 import { asOurs } from './organization-secrets.ts';
 
 /** An account as a TokenReview describes it and a SubjectAccessReview takes it. */

@@ -8,7 +8,7 @@ import { requestedOf } from '../../../src/deployments/record/wanted-revision.ts'
 import { bundlePage } from '../../../src/generate/page.ts';
 import { EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import type { StreamLimits } from '../../../src/organization/facade/event-streams.ts';
+import type { StreamLimits } from '../../../src/organization/facade/event-stream.ts';
 import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/schema/app-deployment.ts';
 import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
 import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/schema/app-revision.ts';
