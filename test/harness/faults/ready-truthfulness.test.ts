@@ -178,9 +178,11 @@ describe('Ready and DEPLOYED, held against what is there', () => {
     { reason: 'it was whole for long', rolledAt: 20, parts: {}, fault: 'none', refused: true },
     { reason: 'it had just become whole', rolledAt: 4500, parts: {}, fault: 'none', refused: false },
     { reason: 'its database was not', rolledAt: 20, parts: { readyReplicas: 0 }, fault: 'none', refused: false },
+    { reason: 'its database was changed a moment ago', rolledAt: 20, late: 0, fault: 'none', refused: false },
     { reason: 'a crash was among it', rolledAt: 20, parts: {}, fault: 'crash-loop', refused: false },
-  ])('SKIPPED where $reason: refused is $refused', ({ rolledAt, parts, fault, refused }) => {
-    const rolled = [aServer(1, rolledAt), aDatabase(rolledAt, parts)];
+  ])('SKIPPED where $reason: refused is $refused', ({ rolledAt, parts, late, fault, refused }) => {
+    const changed = late === undefined ? [] : [aDatabase(4800, { readyReplicas: late })];
+    const rolled = [aServer(1, rolledAt), aDatabase(rolledAt, parts), ...changed];
     const history = [...before, ...rolled, aRevision(2, NEW, 5000), aRevision(1, OLD, 5100, 'SKIPPED')];
     const wrong = judged(history, { kind: fault } as Fault);
     if (refused) expect(wrong).toContain('though it was rolled out whole');
