@@ -3,6 +3,7 @@
 import type { DeploymentEvents } from '../deployments/http/events/payloads.ts';
 import type { CreateDeployment, Deployment, PatchDeployment } from '../deployments/http/payloads.ts';
 import type { RevisionDiff } from '../deployments/http/revisions/payloads.ts';
+import type { TaskStatusList } from '../deployments/http/task-runs/payloads.ts';
 import type { DeployLogsQuery } from '../logs/payloads.ts';
 import type { Credentials } from './credentials.ts';
 import { makeEventParser, type ServerEvent } from './events.ts';
@@ -82,6 +83,8 @@ export interface Api {
   diff(id: string, revisionId: string): Promise<RevisionDiff>;
   /** The events of its objects, and its pods. */
   events(id: string): Promise<DeploymentEvents>;
+  /** The tasks of the active revision with their last runs. */
+  tasks(id: string): Promise<TaskStatusList>;
   interrupt(id: string, revisionId: string): Promise<void>;
   redeploy(id: string, revisionId: string): Promise<void>;
   remove(id: string): Promise<void>;
@@ -170,10 +173,19 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     }
   }
 
-  async function request(method: string, path: string, options: RequestOptions = {}): Promise<void> {
+  async function accepted(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
     const response = await send(method, path, options);
     if (!response.ok) throw await refused(response);
-    await response.body?.cancel();
+    return response;
+  }
+
+  async function request(method: string, path: string, options: RequestOptions = {}): Promise<void> {
+    await (await accepted(method, path, options)).body?.cancel();
+  }
+
+  /** The body of the answer to a GET of something of the deployment. */
+  async function get<T>(id: string, path: string): Promise<T> {
+    return (await (await accepted('GET', `v2/deployments/${id}/${path}`)).json()) as T;
   }
 
   async function refused(response: Response): Promise<ApiError> {
@@ -266,8 +278,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
         source_revision_config: { image_uri: image },
         secrets: [],
       };
-      const response = await send('POST', 'v2/deployments?secrets=names', { body });
-      if (!response.ok) throw await refused(response);
+      const response = await accepted('POST', 'v2/deployments?secrets=names', { body });
       return ((await response.json()) as Deployment).id;
     },
     list({ nameContains, status, offset, limit }) {
@@ -286,16 +297,9 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     revise: (id, body) => change('POST', id, '/revisions', body),
     setSecret: (id, name, value) => change('PUT', id, `/secrets/${encodeURIComponent(name)}`, { value }),
     removeSecret: (id, name) => change('DELETE', id, `/secrets/${encodeURIComponent(name)}`),
-    async diff(id, revisionId) {
-      const response = await send('GET', `v2/deployments/${id}/revisions/${revisionId}/diff`, {});
-      if (!response.ok) throw await refused(response);
-      return (await response.json()) as RevisionDiff;
-    },
-    async events(id) {
-      const response = await send('GET', `v2/deployments/${id}/events`, {});
-      if (!response.ok) throw await refused(response);
-      return (await response.json()) as DeploymentEvents;
-    },
+    diff: (id, revisionId) => get(id, `revisions/${revisionId}/diff`),
+    events: (id) => get(id, 'events'),
+    tasks: (id) => get(id, 'tasks'),
     interrupt: (id, revisionId) => request('POST', `v2/deployments/${id}/revisions/${revisionId}/interrupt`),
     redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),
     remove: (id) => change('DELETE', id),

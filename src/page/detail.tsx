@@ -14,6 +14,7 @@ import {
   canRollBackTo,
   conditionOf,
   IN_BUILD,
+  noticesOf,
   originOf,
   type Part,
   partsOf,
@@ -31,6 +32,7 @@ import { Logs } from './logs.tsx';
 import { Address, Age, Asking, Breakable, Mark, Status } from './parts.tsx';
 import { Reported } from './reported.tsx';
 import type { LogState } from './route.ts';
+import { Tasks } from './tasks.tsx';
 import { plain, short } from './text.ts';
 
 interface RevisionList {
@@ -129,6 +131,7 @@ export function Detail({ api, id, say, onGone, list, log, onLog }: DetailProps):
       </div>
       <Variables deployment={found} onAsk={isLeaving ? undefined : setAsked} />
       <Revisions deployment={found} followed={revisions} onAsk={isLeaving ? undefined : setAsked} />
+      <Tasks api={api} deployment={found} />
       <Reported api={api} id={id} />
       <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} state={log} onState={onLog} />
       {asked !== undefined && (
@@ -186,6 +189,7 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
   const facts: [string, VNode | string | null][] = [
     ['Runs', <code>{plain(originOf(deployment))}</code>],
     ['Commit', revision.repo_commit_sha && <code>{short(revision.repo_commit_sha)}</code>],
+    ['Its file', revision.davit_file && <code>{plain(revision.davit_file)}</code>],
     ['Address', config.custom_url && <Address url={config.custom_url} />],
     ['In the cluster', deployment.internal_url && <code>{plain(deployment.internal_url)}</code>],
     ['Pods', scaleOf(deployment)],
@@ -339,6 +343,11 @@ function Revisions({ deployment, followed, onAsk }: RevisionsProps): VNode {
                 </td>
                 <td role="cell" class="message">
                   {plain(revision.status_message ?? '')}
+                  {noticesOf(revision).map((notice) => (
+                    <div key={notice} class="sub">
+                      {plain(notice)}
+                    </div>
+                  ))}
                 </td>
                 <td role="cell" class="image" data-title="Runs">
                   <Breakable text={ranOf(revision)} />

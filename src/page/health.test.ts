@@ -11,6 +11,7 @@ import {
   advice,
   aspectsOf,
   canRollBackTo,
+  noticesOf,
   numbersOf,
   partsOf,
   patchOf,
@@ -100,6 +101,34 @@ it('workers stand between the other parts and the stores, with what the record a
     ['Redis', 'redis_', '0.05–0.5 CPU, 128 MB'],
   ]);
   expect(numbersOf(deployment)['constructor.max_scale']).toBe(1);
+});
+
+it.each<[string, Partial<Revision>, string[]]>([
+  ['nobody and nothing', {}, []],
+  ['a caller', { requested_by: 'anna' }, ['asked for by anna']],
+  ['a message without an author', { commit_message: 'Faster' }, ['the commit says: Faster']],
+  [
+    'a file',
+    {
+      from_file: {
+        path: 'davit.yaml',
+        fields: [
+          { field: 'env.A', value: '1' },
+          { field: 'runtime.port', value: '3000' },
+        ],
+        not_taken: [],
+      },
+    },
+    ['davit.yaml gave env.A, runtime.port'],
+  ],
+  [
+    'a file that the deployment wins over',
+    { from_file: { path: 'davit.yaml', fields: [], not_taken: ['env.A', 'tasks'] } },
+    ['davit.yaml gave nothing; not taken: env.A, tasks'],
+  ],
+])('a revision of %s is told as that', (_what, has, notices) => {
+  const revision = { requested_by: null, commit_author: null, commit_message: null, from_file: null, ...has };
+  expect(noticesOf(revision as Revision)).toEqual(notices);
 });
 
 it('changed numbers are a patch of sizes and of workers', () => {

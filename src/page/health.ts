@@ -92,6 +92,23 @@ export function ranOf({ source_revision_config: config }: Revision): string {
   return parts.length === 0 && config.source_tarball_path !== null ? 'uploaded source' : parts.join(' ');
 }
 
+/** Who asked for a revision, what its commit says of itself, and what the file of the commit gave. */
+export function noticesOf({
+  requested_by: by,
+  commit_author: author,
+  commit_message: message,
+  from_file: file,
+}: Revision): string[] {
+  const commit = [author, message].filter((part) => part !== null).join(': ');
+  const fields = file?.fields.map(({ field }) => field).join(', ');
+  const left = file?.not_taken.join(', ');
+  return [
+    by !== null && `asked for by ${by}`,
+    commit !== '' && `the commit says: ${commit}`,
+    file !== null && `${file.path} gave ${fields || 'nothing'}${left ? `; not taken: ${left}` : ''}`,
+  ].filter((notice) => notice !== false);
+}
+
 /** What the latest revision runs: an image, or the place that its source comes from. */
 export function originOf({ source_config: config, source_revision_config: revision }: Deployment): string {
   const { repo_url: repository, repo_ref: ref } = { ...config, ...revision };

@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundlePage } from '../../../src/generate/page.ts';
+import { REASONS } from '../../../src/schema/app-deployment-conditions.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
 import { type Facade, makeFacade } from './facade.ts';
 
@@ -148,7 +149,12 @@ describe('the files of the page', () => {
 
   it('are few bytes', async () => {
     // Each reason of a condition brings its advice.
-    expect((await get('/assets/page.js')).body.length).toBeLessThan(82_000);
+    const page = (await get('/assets/page.js')).body;
+    expect(page.length).toBeLessThan(82_000);
+    // What a reason means stands in no view.
+    const reasons = Object.values(REASONS);
+    expect(reasons.filter(({ todo }) => !page.includes(todo) && !/["'`$]/.test(todo))).toEqual([]);
+    expect(reasons.filter(({ meaning }) => page.includes(meaning))).toEqual([]);
     expect((await get('/assets/oidc.js')).body.length).toBeLessThan(30_000);
   });
 

@@ -857,6 +857,28 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       expect(specOf(world, shop)?.sourceConfig.resourceSpec).toEqual({ queueMaxScale: 7, dbStorageGi: 20 });
     });
 
+    it('scales each named worker on its own, and says why a singleton has no second pod', async ({ world, enter }) => {
+      const { shop } = deployTeam(world);
+      const workers = (): unknown => specOf(world, shop)?.sourceConfig.runtime?.workers;
+      const before = workers() as Readonly<Record<'mail' | 'beat', object>>;
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByRole('listitem').filter({ hasText: /^mail/ }).getByText('1–3 pods').waitFor();
+      const dialog = page.getByRole('dialog');
+      await page.getByRole('button', { name: 'Scale' }).click();
+      await dialog.getByRole('group', { name: 'mail' }).getByLabel('Most mail pods').fill('5');
+      await dialog.getByLabel('Most beat pods').fill('2');
+      await page.keyboard.press('Enter');
+      await dialog.getByRole('alert').getByText('runtime.workers.beat').waitFor();
+      expect(workers()).toEqual(before);
+      await dialog.getByLabel('Most beat pods').fill('1');
+      await page.keyboard.press('Enter');
+      await dialog.waitFor({ state: 'detached' });
+      expect(workers()).toEqual({ ...before, mail: { ...before.mail, maxScale: 5 } });
+      expect(specOf(world, shop)?.sourceConfig.resourceSpec).toEqual({ minScale: 2, maxScale: 6, cpu: 0.5 });
+      await page.getByRole('listitem').filter({ hasText: /^mail/ }).getByText('1–5 pods').waitFor();
+    });
+
     it('sets and removes a variable without ever reading a value', async ({ world, enter, visits }) => {
       const shop = world.deploy('shop', {
         spec: { secrets: [{ name: 'API_KEY', secretName: 'shop--vars-1', secretKey: 'API_KEY' }] },
@@ -922,6 +944,86 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('button', { name: 'Delete' }).click();
       await dialog.getByText('It has no PostgreSQL of its own').waitFor();
     });
+  });
+
+  describe('tasks', () => {
+    const lines = (page: Page): Promise<string[]> =>
+      page
+        .getByRole('region', { name: 'Tasks' })
+        .locator('li, li > div')
+        .allInnerTexts()
+        .then((texts) => texts.map((text) => text.replaceAll(/\s+/g, ' ')));
+
+    it('are shown with their schedules, their last runs, and why these failed', async ({ world, enter }) => {
+      const { shop } = deployTeam(world);
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByText('no such table: <b>sessions</b>').waitFor();
+      expect(await lines(page)).toEqual([
+        expect.stringMatching(/^clean 0 3 \* \* \* Europe\/Berlin /),
+        expect.stringMatching(
+          /^Failed, exit code 3, began .* ago, took 9 s, shop--clean-29701620 Container davit-task/,
+        ),
+        expect.stringMatching(/^Succeeded, exit code 0, began .* ago, took 2 min, shop--clean-29700180$/),
+        expect.stringMatching(/^prices @hourly, no run begins now The deployment is scaled to zero\.$/),
+        'The deployment is scaled to zero.',
+        expect.stringMatching(/^reindex runs when somebody asks /),
+        'Running, shop--run-x7x2k',
+      ]);
+      await page.getByText('kubectl davit run shop --task TASK').waitFor();
+      // A change of the deployment brings them again.
+      const tasks = [
+        { name: 'reindex', state: 'OnDemand', runs: [{ job: 'shop--run-x7x2k', state: 'Succeeded' }] },
+      ] as const;
+      const now = world.facade.records.byUid(shop.metadata.uid ?? '') ?? shop;
+      const [last, ...others] = now.status?.conditions ?? [];
+      world.facade.records.put({
+        ...now,
+        status: { ...now.status, conditions: [{ ...last, message: 'Another one.' }, ...others], tasks },
+      } as never);
+      await page.getByText('Succeeded, shop--run-x7x2k').waitFor();
+      expect(await page.getByText('no such table').count()).toBe(0);
+    });
+
+    it('can be read again, and a refusal is said', async ({ world, enter }) => {
+      deployTeam(world);
+      const page = await enter();
+      await page.route('**/tasks', (route) => route.fulfill({ status: 503, body: '{"detail":"Try again later."}' }));
+      await open(page, 'shop');
+      const region = page.getByRole('region', { name: 'Tasks' });
+      await region.getByRole('alert').getByText('Try again later.').waitFor();
+      await page.unroute('**/tasks');
+      await tabTo(page, 'Read the tasks again');
+      await page.keyboard.press('Enter');
+      await region.getByText('shop--run-x7x2k').waitFor();
+      expect(await region.getByRole('alert').innerText()).toBe('');
+      expect(await focused(page)).toBe('Read the tasks again');
+    });
+
+    it('are no part of the view where there are none', async ({ world, enter, visits }) => {
+      world.deploy('plain');
+      const page = await enter();
+      await open(page, 'plain');
+      await page.getByRole('heading', { name: 'Pods and events' }).waitFor();
+      expect(await page.getByRole('heading', { name: 'Tasks' }).count()).toBe(0);
+      expect(visits[0]?.requests.filter((request) => request.includes('/tasks'))).toEqual([]);
+    });
+  });
+
+  it('a revision has who asked for it, what its commit says, and what the file of the commit gave', async ({
+    world,
+    enter,
+  }) => {
+    deployTeam(world);
+    const page = await enter();
+    await open(page, 'shop');
+    const newest = page.locator('.revisions tbody tr').first().locator('.message .sub');
+    await newest.first().waitFor();
+    expect(await newest.allInnerTexts()).toEqual([
+      'asked for by anna@example.com',
+      'the commit says: Berta: Carts <b>keep</b> their order',
+      'deploy/davit.yaml gave nothing; not taken: env.LOG_LEVEL',
+    ]);
   });
 
   describe('pods and events', () => {

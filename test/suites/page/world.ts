@@ -14,6 +14,7 @@ import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/s
 import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/schema/app-revision.ts';
 import { DEPLOYMENT_LABEL } from '../../../src/schema/meta.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
+import type { TaskStatus } from '../../../src/schema/tasks.ts';
 import { type Facade, makeFacade, TENANT } from '../http/facade.ts';
 import { type GrowingLogs, growLogs, type Place } from '../http/growing-logs.ts';
 
@@ -59,7 +60,13 @@ export interface Sample {
   readonly url?: string;
   readonly ageMs?: number;
   /** Oldest first. */
-  readonly revisions?: readonly { readonly state: RevisionState; readonly message: string; readonly image?: string }[];
+  readonly revisions?: readonly {
+    readonly state: RevisionState;
+    readonly message: string;
+    readonly image?: string;
+    readonly spec?: Partial<AppRevision['spec']>;
+  }[];
+  readonly tasks?: readonly TaskStatus[];
   readonly isLeaving?: boolean;
 }
 
@@ -122,6 +129,7 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
         ...(made.length > 0 && { image, latestRevisionId: id(made.length) }),
         ...(active >= 0 && { activeRevisionId: id(active + 1) }),
         ...(url !== undefined && { url }),
+        ...(sample.tasks && { tasks: [...sample.tasks] }),
         conditions: (Object.keys(CONDITION_TYPES) as ConditionType[]).flatMap((type) => {
           const verdict = verdicts[type];
           if (verdict === undefined) return [];
@@ -139,7 +147,7 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
     record: AppDeployment,
     serial: number,
     createdAt: string,
-    { state, message, image }: NonNullable<Sample['revisions']>[number],
+    { state, message, image, spec: more }: NonNullable<Sample['revisions']>[number],
   ): AppRevision {
     const id = serialRevisionId(record.metadata.uid ?? '', serial);
     const { sourceRevisionConfig, ...rest } = record.spec;
@@ -162,6 +170,7 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
         source: record.spec.source,
         requested: requestedOf(spec),
         resolved: resolve(spec, defaultSettings()),
+        ...more,
       },
       status: {
         state,
@@ -249,6 +258,41 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
   };
 }
 
+const TASKS: readonly TaskStatus[] = [
+  {
+    name: 'clean',
+    state: 'Scheduled',
+    schedule: '0 3 * * *',
+    timeZone: 'Europe/Berlin',
+    runs: [
+      {
+        job: 'shop--clean-29701620',
+        state: 'Failed',
+        startedAt: '2026-07-02T01:00:00Z',
+        finishedAt: '2026-07-02T01:00:09Z',
+        exitCode: 3,
+        reason: 'ContainerCrashed',
+        message: 'Container davit-task exited (Error, exit code 3): no such table: <b>sessions</b>.',
+      },
+      {
+        job: 'shop--clean-29700180',
+        state: 'Succeeded',
+        startedAt: '2026-07-01T01:00:00Z',
+        finishedAt: '2026-07-01T01:02:08Z',
+        exitCode: 0,
+      },
+    ],
+  },
+  {
+    name: 'prices',
+    state: 'Suspended',
+    schedule: '@hourly',
+    message: 'The deployment is scaled to zero.',
+    runs: [],
+  },
+  { name: 'reindex', state: 'OnDemand', runs: [{ job: 'shop--run-x7x2k', state: 'Running' }] },
+];
+
 /** Deployments as a team has them, some of them in trouble. */
 export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'checkout', AppDeployment>> {
   const shop = world.deploy('shop', {
@@ -258,13 +302,27 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
         customUrl: 'https://shop.apps.example.com',
         resourceSpec: { minScale: 2, maxScale: 6, cpu: 0.5 },
         env: [{ name: 'LOG_LEVEL', value: 'info' }],
+        runtime: {
+          workers: {
+            mail: { command: ['worker', 'mail'], maxScale: 3, heartbeatFile: '/tmp/alive' },
+            beat: { command: ['beat'], singleton: true },
+          },
+        },
+        tasks: TASKS.map(({ name, schedule, timeZone }) => ({
+          name,
+          command: ['task', name],
+          ...(schedule && { schedule }),
+          ...(timeZone && { timeZone }),
+        })),
       },
       secretReferences: [{ name: 'LICENSE', secretName: 'shop-license', secretKey: 'key' }],
     },
     conditions: {
       AddressReady: ['True', 'Routed', 'https://shop.apps.example.com leads to the server.'],
       AutoscalingReady: ['True', 'Autoscaled', 'Autoscalers decide the number of pods.'],
+      TasksReady: ['False', 'TaskFailed', 'The last run of task clean failed.'],
     },
+    tasks: TASKS,
     revisions: [
       { state: 'DEPLOYED', message: 'Every pod ran this revision.', image: 'registry.example/team/shop:1.3.0' },
       {
@@ -276,6 +334,12 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
         state: 'DEPLOYED',
         message: 'The rollout of this revision has finished.',
         image: 'registry.example/team/shop:1.4.0',
+        spec: {
+          requestedBy: 'anna@example.com',
+          commitAuthor: 'Berta',
+          commitMessage: 'Carts <b>keep</b> their order',
+          file: { path: 'deploy/davit.yaml', notTaken: ['env.LOG_LEVEL'] },
+        },
       },
     ],
   });

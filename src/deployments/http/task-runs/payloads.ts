@@ -52,7 +52,7 @@ export const TaskStatusList = z
       },
     ],
   });
-type TaskStatusList = z.output<typeof TaskStatusList>;
+export type TaskStatusList = z.output<typeof TaskStatusList>;
 
 export function presentTaskRuns(tasks: readonly TaskStatus[] = []): TaskStatusList {
   return {
