@@ -226,6 +226,7 @@ describe('an external store', () => {
       name: 'it was said not to answer, and old pods serve',
       observed: see({ children: [aWorkload('server', of)] }, said('DatabaseReady', 'False', 'NotAnswering')),
       want: 'fail NotObserved serving',
+      says: 'No pod of the latest revision has connected to the PostgreSQL in POSTGRES_URI_CUSTOM yet. The pods that serve connected earlier.',
     },
     {
       name: 'another pod has got through since',

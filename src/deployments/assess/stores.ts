@@ -314,8 +314,10 @@ function servesOn(seen: Seen): Entry | undefined {
 }
 
 function notTried(seen: Seen): Entry | undefined {
+  const { observed, what, variable } = seen;
   if (podsWithImage(seen).length > 0) return undefined;
-  return fail('NotObserved', `No pod has connected to the ${seen.what} in ${seen.variable} yet.`);
+  const pod = isServing(observed) ? 'pod of the latest revision' : 'pod';
+  return fail('NotObserved', `No ${pod} has connected to the ${what} in ${variable} yet.${connectedEarlier(observed)}`);
 }
 
 function podsWithImage({ observed, revision }: Seen): readonly Pod[] {

@@ -14,7 +14,7 @@ import { caughtUp, isBehind, withLag } from './lag.ts';
 import { type Broken, makeMachine } from './machine.ts';
 import { RESOURCES } from './passes.ts';
 import { judgePass } from './properties.ts';
-import { makeRests, type Rests } from './rest.ts';
+import { makeRests, type Rest, type Rests } from './rest.ts';
 import type { Admission, Scene } from './scene.ts';
 import { type Ground, makeSteps, placesOf, type Steps } from './steps.ts';
 import { makeTurnsOfWriters, type TurnsOfWriters } from './turns-of-writers.ts';
@@ -40,6 +40,8 @@ export interface Bound {
   readonly troubles: number;
   /** More steps than any way to rest has; 400 if absent. */
   readonly longestWay?: number;
+  /** Whether what counts is every order of steps of records that concern each other little: it has no sequences of events alone. */
+  readonly interleavings?: true;
   /** Whether the controller crashes between its writes. */
   readonly crashes?: true;
   /** Whether caches lag by one event. */
@@ -54,7 +56,12 @@ export interface Step {
   readonly state: State;
   readonly label: string;
   readonly broken: readonly Broken[];
+  /** Whether it is an event of people or a trouble. */
+  readonly isAct: boolean;
 }
+
+/** The step in which everything happens that is automatic. */
+export const ALL_REST = 'everything automatic happens';
 
 export interface Judged {
   readonly broken: readonly Broken[];
@@ -67,6 +74,10 @@ export interface World {
   /** All steps from a state; `take` gets each state they lead to. */
   expand(state: State, take: (step: Step) => void): Promise<void>;
   step(state: State, label: string): Promise<readonly Step[]>;
+  /** Where the state comes to rest. */
+  rest(state: State): Promise<State>;
+  /** What is done from a state until it is at rest. */
+  wayToRest(state: State): Promise<readonly string[]>;
   /** What is broken at rest, as the world is and when it was mended; nothing if the same rest was judged before. */
   judge(state: State): Promise<readonly Judged[]>;
   /** Every object, for people. */
@@ -141,6 +152,8 @@ export async function makeWorld(bound: Bound): Promise<World> {
     );
   const judge = makeJudge(ground, steps, rests, makeConvergence(ground, rests, start));
   const judgedRests = new Set<string>();
+  const restOf = async (state: State): Promise<Rest> =>
+    (bound.lags === true ? undefined : await components.rest(state)) ?? (await rests.settle(state));
 
   const world: World = {
     first: await firstState(ground, steps, rests, await start()),
@@ -153,7 +166,7 @@ export async function makeWorld(bound: Bound): Promise<World> {
       ];
     },
     async step(state, label) {
-      if (label === CATCH_UP) return [{ state: await caughtUp(ground, state), label, broken: [] }];
+      if (label === CATCH_UP) return [{ state: await caughtUp(ground, state), label, broken: [], isAct: false }];
       const { event, namespace } = steps.takingOf(label);
       const done = await steps.take(budget.spend(state, steps.costOf(label)), label);
       if (bound.lags !== true || !event) return done;
@@ -170,8 +183,10 @@ export async function makeWorld(bound: Bound): Promise<World> {
         for (let group = 0; group < groups.count; group += 1)
           await expandGroup(state, { group, groups, components, budget, each, take });
     },
+    rest: async (state) => budget.spentAs(state, (await restOf(state)).state),
+    wayToRest: (state) => rests.wayFrom(state),
     async judge(state) {
-      const rest = (bound.lags === true ? undefined : await components.rest(state)) ?? (await rests.settle(state));
+      const rest = await restOf(state);
       const at = budget.without(rest.state);
       const isNew = !judgedRests.has(at);
       judgedRests.add(at);
@@ -216,7 +231,7 @@ async function expandGroup(state: State, { group, groups, components, budget, ea
     }
     const next = budget.spend(state, cost) as number[];
     for (const [place, content] of changes) next[place] = content;
-    take({ state: next, label, broken });
+    take({ state: next, label, broken, isAct: cost !== 'nothing' });
   }
 }
 

@@ -12,6 +12,7 @@ import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import type { Bound } from './bound.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
 import { CLUSTER_EVENTS, claimGrows, type WithTemplate } from './cluster-events.ts';
+import { EXTERNAL_STORE_EVENTS } from './external-stores.ts';
 import { listenerBounds } from './listener-bounds.ts';
 import * as people from './people-events.ts';
 import type { Admission, Scene } from './scene.ts';
@@ -174,6 +175,7 @@ const FIXED = { minScale: 1, maxScale: 1 };
 const CLEAN = { name: 'clean', schedule: '0 3 * * *', command: ['clean'] };
 const BAD = { sourceRevisionConfig: { imageUri: 'registry.example/shop:bad' } };
 const OUTSIDE = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
+const OUTSIDE_REDIS = [{ name: 'REDIS_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
 const isBad = ({ sourceRevisionConfig: { imageUri } }: AppDeployment['spec']): boolean =>
   imageUri?.endsWith(':bad') === true;
 const isOutside = ({ secrets }: AppDeployment['spec']): boolean => secrets.length > 0;
@@ -472,6 +474,37 @@ export const BOUNDS: readonly Bound[] = [
     admission: ADMISSION,
   },
   {
+    name: 'external',
+    about:
+      'PostgreSQL and Redis that others run stop answering and answer again, while images, nodes and Secrets change.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin(scene) {
+      people.putSecret(scene, 'team', 'external', 'uri');
+      begin({ sourceConfig: { resourceSpec: { ...FIXED, ...QUEUE } }, secrets: [...OUTSIDE, ...OUTSIDE_REDIS] })(scene);
+    },
+    events: [
+      ...CLUSTER_EVENTS,
+      ...EXTERNAL_STORE_EVENTS,
+      people.image('2'),
+      people.image('bad'),
+      people.rollback,
+      people.runtime('a migration', MIGRATE),
+      people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
+      people.sizes('scale 1', { minScale: 1, maxScale: 1 }),
+      people.sizes('more memory of the queue', { queueMemoryMb: 2048, queueMemoryLimitMb: 4096 }),
+      DELETIONS.deployment,
+      DELETIONS.ownSecret,
+      people.newSecret('external', 'uri'),
+      people.pause,
+      people.resume,
+    ],
+    people: 3,
+    troubles: 3,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
     name: 'crashes',
     about: 'The controller crashes after any of its writes, while the image changes and the record is deleted.',
     settings: PLAIN,
@@ -569,6 +602,7 @@ export const BOUNDS: readonly Bound[] = [
   {
     name: 'tenants',
     share: 6,
+    interleavings: true,
     about: 'Three tenants whose records change, pause, lose children and go, in every order.',
     settings: PLAIN,
     namespaces: ['team', 'other', 'third'],

@@ -9,6 +9,8 @@ export interface Budget {
   readonly places: number;
   isSpent(cost: Cost, state: State): boolean;
   spend(state: State, cost: Cost): State;
+  /** A state that has spent as much as `state`. */
+  spentAs(state: State, other: State): State;
   /** A word for a state, whatever it has spent. */
   without(state: State): string;
 }
@@ -20,6 +22,7 @@ export function makeBudget({ namespaces, people, troubles }: Bound): Budget {
     places: place.trouble + 1,
     isSpent: (cost, state) => cost !== 'nothing' && (state[place[cost]] ?? 0) >= most[cost],
     spend: (state, cost) => (cost === 'nothing' ? [...state] : state.with(place[cost], (state[place[cost]] ?? 0) + 1)),
+    spentAs: (state, other) => [...other.slice(0, place.people), ...state.slice(place.people)],
     without: (state) => state.slice(0, place.people).join(),
   };
 }

@@ -1,7 +1,7 @@
 // What kubelet, scheduler, the built-in controllers, storage and quotas do. A pod stands for all pods of its template.
 
 import { hash } from 'node:crypto';
-import type { ObservedCondition, Pod, Workload } from '../../../src/deployments/assess/observed.ts';
+import type { ContainerStatus, ObservedCondition, Pod, Workload } from '../../../src/deployments/assess/observed.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -32,7 +32,7 @@ interface Claim extends KubeObject {
   readonly spec: { readonly resources: { readonly requests: { readonly storage: string } } };
   readonly status?: { readonly phase?: string; readonly capacity?: { readonly storage: string } };
 }
-interface PodSpec {
+export interface PodSpec {
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
   readonly volumes?: readonly { readonly persistentVolumeClaim?: { readonly claimName: string } }[];
@@ -46,11 +46,11 @@ const TEMPLATE = 'explore/template';
 export function workloads(scene: Scene, namespace: string): WithTemplate[] {
   return [DEPLOYMENTS, STATEFUL_SETS].flatMap((resource) => scene.all<WithTemplate>(resource, namespace));
 }
-function workload(scene: Scene, namespace: string, subject: string): WithTemplate {
+export function workload(scene: Scene, namespace: string, subject: string): WithTemplate {
   const [kind, name = ''] = subject.split(' ');
   return scene.get<WithTemplate>(kind === 'Deployment' ? DEPLOYMENTS : STATEFUL_SETS, namespace, name) as WithTemplate;
 }
-const said = ({ kind, metadata: { name } }: KubeObject): string => `${kind} ${name}`;
+export const said = ({ kind, metadata: { name } }: KubeObject): string => `${kind} ${name}`;
 
 const templates = new WeakMap<object, string>();
 export function templateOf({ spec: { template } }: WithTemplate): string {
@@ -118,14 +118,14 @@ function statusOf(scene: Scene, one: WithTemplate): object {
     ...revisions,
   };
 }
-function see(scene: Scene, before: WithTemplate): void {
+export function see(scene: Scene, before: WithTemplate): void {
   const one = workload(scene, before.metadata.namespace ?? '', said(before));
   scene.change(one.kind === 'Deployment' ? DEPLOYMENTS : STATEFUL_SETS, one, {
     status: statusOf(scene, one),
   });
 }
 
-function setPod(scene: Scene, pod: Pod, status: object): void {
+export function setPod(scene: Scene, pod: Pod, status: object): void {
   scene.put(PODS, { ...pod, metadata: { ...pod.metadata, generation: 1 }, status } as KubeObject);
 }
 const claimsOf = ({ spec }: { readonly spec?: Pod['spec'] | PodSpec }): string[] =>
@@ -145,27 +145,33 @@ function lacks(scene: Scene, one: WithTemplate): boolean {
     secrets.some((name) => !scene.get(SECRETS, namespace, name)) ||
     claimsOf(one.spec.template).some(isLost) ||
     (one.kind === 'StatefulSet' && scene.mark(namespace, 'stores') === 'stuck') ||
-    awaits(scene, one)
+    awaitedBy(scene, one, one.spec.template) !== undefined
   );
 }
-/** Whether an init container waits for a store of its own that does not answer. */
-function awaits(scene: Scene, { metadata: { namespace = '', labels = {} }, spec }: WithTemplate): boolean {
-  const inits = spec.template.spec.initContainers ?? [];
-  return Object.entries(STORES).some(([waits, part]) => {
-    const set = scene
-      .all<WithTemplate>(STATEFUL_SETS, namespace)
-      .find(({ metadata }) => metadata.name === `${labels[DEPLOYMENT_LABEL]}--${part}`);
-    const isOwn = inits.some(
-      ({ name, env = [] }) =>
-        name === waits && env.some(({ valueFrom }) => valueFrom?.secretKeyRef?.name === set?.metadata.name),
-    );
-    return set !== undefined && isOwn && !podsOf(scene, set).some(isReady);
-  });
+/** The first init container that waits for a store which does not answer: an own one without a ready pod, or a silent external one. */
+export function awaitedBy(
+  scene: Scene,
+  { metadata: { namespace = '', labels = {} } }: Pick<KubeObject, 'metadata'>,
+  { spec: { initContainers = [] } }: { readonly spec: PodSpec },
+): string | undefined {
+  return initContainers.find(({ name, env = [] }) => {
+    const part = STORES[name as keyof typeof STORES];
+    if (part === undefined) return false;
+    const own = `${labels[DEPLOYMENT_LABEL]}--${part}`;
+    const isOwn = env.some(({ valueFrom }) => valueFrom?.secretKeyRef?.name === own);
+    if (!isOwn) return scene.mark(namespace, `external ${part}`) === SILENT;
+    const set = scene.all<WithTemplate>(STATEFUL_SETS, namespace).find(({ metadata }) => metadata.name === own);
+    return set === undefined || !podsOf(scene, set).some(isReady);
+  })?.name;
 }
+/** The mark of an external store that does not answer. */
+export const SILENT = 'silent';
 const STORES = { [WAIT_FOR_DATABASE]: 'postgres', [WAIT_FOR_REDIS]: 'redis' } as const;
+/** The status of an init container that has done its part. */
+export const passed = (name: string): ContainerStatus => ({ name, state: { terminated: { exitCode: 0 } } });
 const isBad = (one: WithTemplate): boolean =>
   one.spec.template.spec.containers.some(({ image }) => image.includes('bad'));
-const starting = (scene: Scene, one: WithTemplate): Pod | undefined =>
+export const starting = (scene: Scene, one: WithTemplate): Pod | undefined =>
   podsOf(scene, one).find((pod) => isCurrent(pod, one) && !isReady(pod));
 
 /** Removes what nothing holds any more: pods of no workload, objects of no owner, claims of no pod. */
@@ -238,10 +244,7 @@ export const CLUSTER_EVENTS: readonly Event[] = [
           setPod(scene, pod, {
             phase: 'Running',
             conditions: [{ type: 'Ready', status: 'True' }],
-            initContainerStatuses: one.spec.template.spec.initContainers?.map(({ name }) => ({
-              name,
-              state: { terminated: { exitCode: 0 } },
-            })),
+            initContainerStatuses: one.spec.template.spec.initContainers?.map(({ name }) => passed(name)),
             containerStatuses: pod.spec?.containers?.map(({ name }) => ({ name, ready: true, state: { running: {} } })),
           });
       const [claimName] = claimsOf(one.spec.template);
@@ -287,9 +290,11 @@ export const CLUSTER_EVENTS: readonly Event[] = [
     calm: true,
     subjects: (scene, namespace) =>
       workloads(scene, namespace)
-        .filter(
-          (one) => isBad(one) && starting(scene, one)?.status?.containerStatuses === undefined && starting(scene, one),
-        )
+        .filter((one) => {
+          const pod = starting(scene, one);
+          const isPulled = awaitedBy(scene, one, one.spec.template) === undefined;
+          return isBad(one) && pod && pod.status?.containerStatuses === undefined && isPulled;
+        })
         .map(said),
     happen(scene, namespace, subject) {
       const one = workload(scene, namespace, subject);
@@ -302,7 +307,8 @@ export const CLUSTER_EVENTS: readonly Event[] = [
         ready: false,
         state: { waiting },
       }));
-      setPod(scene, pod, { phase: 'Pending', containerStatuses });
+      const initContainerStatuses = one.spec.template.spec.initContainers?.map(({ name }) => passed(name));
+      setPod(scene, pod, { phase: 'Pending', initContainerStatuses, containerStatuses });
       see(scene, one);
     },
   },
@@ -321,6 +327,7 @@ export const CLUSTER_EVENTS: readonly Event[] = [
           setPod(scene, pod, {
             phase: 'Running',
             conditions: [{ type: 'Ready', status: 'False' }],
+            initContainerStatuses: pod.status?.initContainerStatuses,
             containerStatuses: pod.spec?.containers?.map(({ name }) => ({ name, ready: false, state: { terminated } })),
           });
       see(scene, one);
@@ -395,10 +402,15 @@ export const CLUSTER_EVENTS: readonly Event[] = [
       ...(how === 'succeeds' && { calm: true as const }),
       subjects: (scene, namespace) =>
         scene
-          .all<KubeObject & { status?: { conditions?: unknown } }>(JOBS, namespace)
+          .all<KubeObject & { status?: { conditions?: unknown }; spec: { template: { spec: PodSpec } } }>(
+            JOBS,
+            namespace,
+          )
           .filter(
-            ({ metadata, status }) =>
-              metadata.labels?.[COMPONENT_LABEL] === MIGRATION && status?.conditions === undefined,
+            (job) =>
+              job.metadata.labels?.[COMPONENT_LABEL] === MIGRATION &&
+              job.status?.conditions === undefined &&
+              awaitedBy(scene, job, job.spec.template) === undefined,
           )
           .map(({ metadata }) => metadata.name),
       happen(scene, namespace, subject) {

@@ -10,6 +10,7 @@ import { hasLostData, pictureOf } from './properties.ts';
 import type { Rests } from './rest.ts';
 import type { Scene } from './scene.ts';
 import type { Ground } from './steps.ts';
+import { tasksAreOfEarlier } from './task-events.ts';
 import type { State } from './world.ts';
 
 /** Differences, told as broken `property`, for each record that `which` selects. */
@@ -46,8 +47,8 @@ export function makeConvergence({ bound, machine }: Ground, rests: Rests, start:
       const [record, ...more] = machine.ask(`records ${property} ${namespace}`, state, (scene) =>
         scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace).filter((one) => which(one, scene)),
       );
-      if (!record || more.length > 0 || record.metadata.deletionTimestamp !== undefined || hasLostData(record))
-        continue;
+      if (!record || more.length > 0 || record.metadata.deletionTimestamp !== undefined) continue;
+      if (hasLostData(record) || tasksAreOfEarlier(record)) continue;
       const picture = pictureAt(namespace, state);
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const fresh = await freshPicture(record);

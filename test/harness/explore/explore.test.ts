@@ -2,10 +2,11 @@
 
 import { expect, it } from 'vitest';
 import { SERVICES } from '../../../src/lib/kube/api-resources.ts';
-import { type Bound, makeWorld } from './bound.ts';
+import { ALL_REST, type Bound, makeWorld } from './bound.ts';
 import { BOUNDS } from './bounds.ts';
 import type { Event } from './event.ts';
 import { faultPlanOf } from './fault-plan.ts';
+import { makeOrder } from './order.ts';
 import { replay } from './replay.ts';
 import { search } from './search.ts';
 import { makeStateTable } from './state-table.ts';
@@ -18,15 +19,50 @@ const named = (name: string): (typeof BOUNDS)[number] => {
 
 it('a table of states has each once, and knows the shortest way to it', () => {
   const table = makeStateTable(2);
-  expect(table.add([0, 0], -1, '')).toBe(true);
-  for (let one = 1; one < 100_000; one += 1) expect(table.add([one, one % 7], one - 1, `step ${one % 3}`)).toBe(true);
-  expect(table.add([5, 5], 0, 'again')).toBe(false);
+  expect(table.add([0, 0], -1, '')).toBe(0);
+  for (let one = 1; one < 100_000; one += 1) expect(table.add([one, one % 7], one - 1, `step ${one % 3}`)).toBe(one);
+  expect(table.add([5, 5], 0, 'again')).toBe(5);
   expect([table.size, table.stateAt(70_000), table.pathTo(3)]).toEqual([
     100_000,
     [70_000, 0],
     ['step 1', 'step 2', 'step 0'],
   ]);
 });
+
+it('states wait by level, each once', () => {
+  const order = makeOrder();
+  expect([order.add(0, 0), order.add(70_000, 1), order.add(3, 1), order.add(70_000, 2)]).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
+  const seen = [];
+  for (let level = order.level(), at = order.next(); at !== undefined; level = order.level(), at = order.next()) {
+    seen.push([level, at]);
+    if (at === 3) order.add(4, 2);
+  }
+  expect([seen, order.level()]).toEqual([
+    [
+      [0, 0],
+      [1, 70_000],
+      [1, 3],
+      [2, 4],
+    ],
+    3,
+  ]);
+});
+
+it('sequences of events from rest to rest are explored beside single steps, and replayed', async () => {
+  const { sequences, depth } = await search(named('life'), { depth: 99, states: 300 });
+  expect(sequences).toBeGreaterThanOrEqual(1);
+  expect(depth).toBeLessThan(10);
+  const lines: string[] = [];
+  const events = ['somebody sets scale 0 of shop in team', ALL_REST, 'somebody sets scale 1 of shop in team', ALL_REST];
+  const read = { bound: 'life', property: 'a property', message: '', events, afterwards: [] };
+  expect(await replay(read, (line) => void lines.push(line))).toBe(true);
+  expect(lines.filter((line) => line.includes(`${ALL_REST}: Davit reconciles records team/shop`))).toHaveLength(2);
+}, 300_000);
 
 it('the same events lead to the same state, also when they are only looked up', async () => {
   const walk = async (): Promise<string> => {
@@ -41,7 +77,7 @@ it('the same events lead to the same state, also when they are only looked up', 
     return world.show(state).replaceAll(/"resourceVersion":"\d+"/g, '');
   };
   expect(await walk()).toBe(await walk());
-});
+}, 300_000);
 
 it('no property is broken in the first states of each bound', async () => {
   const found = [];
@@ -98,7 +134,7 @@ it('what is changed to and fro is found, and a replay of what was found shows it
   const written = JSON.parse(JSON.stringify(found));
   expect(await replay(written, (line) => void lines.push(line), [forgetful])).toBe(false);
   expect(lines.filter((line) => line.includes('BROKEN')).join()).toContain(found[0]?.message);
-});
+}, 300_000);
 
 it('a replay says what cannot happen, and that nothing is broken', async () => {
   const said = async (events: readonly string[]): Promise<unknown[]> => {

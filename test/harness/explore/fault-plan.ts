@@ -37,6 +37,7 @@ const FAULTS: readonly (readonly [event: RegExp, fault: (found: RegExpExecArray,
 ];
 /** What the faults' world does on its own, or undoes. */
 const BY_ITSELF = [
+  /^everything automatic happens$/,
   /^Davit reconciles \w+ \S+$/,
   /^the (pods|image|controller) of /,
   /^the garbage collector /,

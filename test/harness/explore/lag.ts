@@ -15,7 +15,7 @@ export function isBehind({ machine }: Ground, state: State, namespace: string): 
 export async function withLag(
   ground: Ground,
   before: State,
-  { state, label }: Step,
+  { state, label, isAct }: Step,
   namespace: string,
 ): Promise<readonly Step[]> {
   const { registry, machine } = ground;
@@ -31,7 +31,7 @@ export async function withLag(
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const behind = await machine.act(`behind ${value}`, state, (scene) => scene.setMark(namespace, 'behind', value));
       const shown = `the cache does not show ${entry.object.kind} ${entry.object.metadata.name} as it is now`;
-      lags.push({ state: behind, label: `${label}; ${shown}`, broken: [] });
+      lags.push({ state: behind, label: `${label}; ${shown}`, broken: [], isAct });
     }
   }
   return lags;

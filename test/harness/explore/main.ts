@@ -99,9 +99,9 @@ async function explore(): Promise<boolean> {
   const done = await all(ordered, async ({ name, share = 1 }) => {
     const seconds = Math.min(minutes * 60, (minutes * 60 * WORKERS * share) / shares);
     const one = await run({ bound: name, depth: Number(values.depth), states: Number(values.states), seconds });
-    const { states, transitions, depth, complete, counts } = one.found;
+    const { states, transitions, depth, sequences, complete, counts } = one.found;
     say(
-      `${name}: ${states} states, ${transitions} transitions, ${depth} events deep${complete ? ', complete' : ''}, ${one.cpuSeconds} s of CPU, ${JSON.stringify(counts)}`,
+      `${name}: ${states} states, ${transitions} transitions, ${depth} steps deep, all sequences of ${sequences} events${complete ? ', complete' : ''}, ${one.cpuSeconds} s of CPU, ${JSON.stringify(counts)}`,
     );
     return one;
   });

@@ -5,12 +5,14 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-dep
 import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
 import { EMPTY_DATABASE_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/schema/meta.ts';
 import { ORGANIZATION } from './build-events.ts';
+import { answerAgain } from './external-stores.ts';
 import { putSecret } from './people-events.ts';
 import type { Scene } from './scene.ts';
 
 export async function mend(scene: Scene, namespace: string): Promise<void> {
   for (const mark of ['quota', 'webhook', 'rights', 'stores', 'behind']) scene.setMark(namespace, mark, undefined);
   scene.setMark('', 'code host', undefined);
+  answerAgain(scene, namespace);
   if (scene.get(CODE_HOST_INTEGRATIONS, ORGANIZATION, 'git') && !scene.get(SECRETS, ORGANIZATION, 'git'))
     putSecret(scene, ORGANIZATION, 'git', 'token');
   const tenant = scene.get(NAMESPACES, '', namespace);

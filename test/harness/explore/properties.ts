@@ -5,6 +5,7 @@ import { hostOf, wantedHost } from '../../../src/deployments/record/hostnames.ts
 import { names } from '../../../src/deployments/record/names.ts';
 import { isSingleton, partsOf as runPartsOf, sizeOf } from '../../../src/deployments/record/parts.ts';
 import { resolve } from '../../../src/deployments/record/resolve.ts';
+import { referencesOf } from '../../../src/deployments/record/secret-references.ts';
 import { podsIdOf } from '../../../src/deployments/record/shared-pods.ts';
 import { hasMigrated, sameRevision } from '../../../src/deployments/record/wanted-revision.ts';
 import { ServerError } from '../../../src/lib/errors.ts';
@@ -44,6 +45,7 @@ import type { Settings } from '../../../src/schema/settings.ts';
 import { isWorker } from '../../../src/schema/worker-parts.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
+import { externalStoresAreWrong } from './external-stores.ts';
 import type { Broken, PassSeen } from './machine.ts';
 import { headOf } from './passes.ts';
 import { records, revisionsOf } from './people-events.ts';
@@ -227,7 +229,8 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       const active = known.find(({ status }) => status?.state === 'DEPLOYED');
       const replaced = runPartsOf(newest.spec.resolved).find((role) => {
         const [before, after] = [deployment(seen.before, record, role), deployment(seen.after, record, role)];
-        if (!active || !before || !after || !isWhole(before)) return false;
+        // At a scale of zero its pods end anyway.
+        if (!active || !before || !after || !isWhole(before) || after.spec.replicas === 0) return false;
         const [old, id] = [revisionIdOf(before), revisionIdOf(after)];
         const isServing = old === podsIdOf(active, role);
         return isServing && old !== id && withoutId(before, old) === withoutId(after, id ?? '');
@@ -315,6 +318,10 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       if (scene.mark(record.metadata.namespace ?? '', 'quota') === 'full') return undefined;
       const asked = partsOf(record, settings);
       const active = revisionsOf(scene, record).find(({ spec }) => spec.id === record.status?.activeRevisionId);
+      // Without a Secret that its pods read, none could start.
+      const read = active ? referencesOf(active.spec.requested) : [];
+      if (read.some(({ secretName }) => !scene.get(SECRETS, record.metadata.namespace ?? '', secretName)))
+        return undefined;
       const had = active ? runPartsOf(active.spec.resolved) : [];
       const lost = had.find((part) => asked.has(part) && !deployment(scene, record, part));
       return lost && `The ${lost} of ${record.metadata.name} has no Deployment, and nothing brings it back.`;
@@ -345,6 +352,13 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
     name: 'tasks are those of the active revision, and their runs are told',
     broken: (scene, record) =>
       isLeft(record, scene) || hasLostData(record) ? undefined : tasksAreWrong(scene, record),
+  },
+  {
+    name: 'what is said of external stores is true',
+    broken: (scene, record) =>
+      isLeft(record, scene) || record.metadata.deletionTimestamp !== undefined
+        ? undefined
+        : externalStoresAreWrong(scene, record),
   },
   {
     name: 'the state is true',

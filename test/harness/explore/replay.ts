@@ -1,6 +1,6 @@
 // The events of a violation once more, with what each pass wrote.
 
-import { makeWorld } from './bound.ts';
+import { ALL_REST, makeWorld } from './bound.ts';
 import { BOUNDS } from './bounds.ts';
 import type { Violation } from './search.ts';
 
@@ -19,6 +19,11 @@ export async function replay(
     const world = await makeWorld(bound);
     let state = world.first;
     for (const label of events) {
+      if (label === ALL_REST) {
+        say(`  ${label}: ${(await world.wayToRest(state)).join('; ')}`);
+        state = await world.rest(state);
+        continue;
+      }
       const steps: Awaited<ReturnType<typeof world.step>>[number][] = [];
       for (const possible of world.enabled(state))
         if (label.startsWith(possible)) steps.push(...(await world.step(state, possible)));

@@ -1,9 +1,11 @@
-// Breadth first through the states of a bound. Every state is brought to rest once, as it is and after the world was mended, and
-// judged there.
+// Through the states of a bound in two orders, which take turns. Breadth first, every step of everybody counts. Along sequences only what
+// people do and troubles count: between two of them nothing happens, or everything that is automatic. Every state is brought to rest
+// once, as it is and after the world was mended, and judged there.
 
-import { type Bound, makeWorld } from './bound.ts';
+import { ALL_REST, type Bound, makeWorld, type Step, type World } from './bound.ts';
 import type { Broken } from './machine.ts';
-import { makeStateTable } from './state-table.ts';
+import { makeOrder } from './order.ts';
+import { makeStateTable, type StateTable } from './state-table.ts';
 import type { State } from './world.ts';
 
 export interface SearchOptions {
@@ -26,82 +28,119 @@ export interface Violation extends Broken {
 export interface Found {
   readonly states: number;
   readonly transitions: number;
+  /** Steps of which every order was explored. */
   readonly depth: number;
+  /** The same in events of people and troubles, with nothing or everything automatic between two of them. */
+  readonly sequences: number;
   readonly complete: boolean;
   readonly violations: readonly Violation[];
   readonly counts: Readonly<Record<string, number>>;
 }
 
+interface Violations {
+  readonly found: ReadonlyMap<string, Violation>;
+  /** `last`: events after those that led to the state with this number. */
+  report(broken: readonly Broken[], at: number, last: readonly string[], afterwards?: readonly string[]): void;
+}
+
+/** Each is kept once, with the first way to it. */
+function makeViolations({ name }: Bound, table: StateTable, { onProgress }: SearchOptions): Violations {
+  const found = new Map<string, Violation>();
+  return {
+    found,
+    report(broken, at, last, afterwards = []) {
+      for (const { property, message } of broken) {
+        const what = `${property}: ${message.replaceAll(/[0-9a-f]{6,}/g, '#')}`;
+        if (found.has(what)) continue;
+        found.set(what, { property, message, bound: name, events: [...table.pathTo(at), ...last], afterwards });
+        onProgress?.(`VIOLATION ${property}: ${message}`);
+      }
+    },
+  };
+}
+
+interface Looks {
+  readonly transitions: () => number;
+  /** Judges the state, if that was not done, and takes each step that it allows. */
+  look(at: number, take: (next: number, step: Step) => void): Promise<void>;
+}
+
+function makeLooks(world: World, table: StateTable, { report }: Violations): Looks {
+  const looked = makeOrder();
+  let transitions = 0;
+  return {
+    transitions: () => transitions,
+    async look(at, take) {
+      const state = table.stateAt(at);
+      const isNew = looked.add(at, 0);
+      for (const { broken, afterwards } of isNew ? await world.judge(state) : []) report(broken, at, [], afterwards);
+      await world.expand(state, (step) => {
+        const { state: next, label, broken } = step;
+        if (isNew) transitions += 1;
+        if (isNew) report(broken, at, [label]);
+        if (!same(next, state)) take(table.add(next, at, label), step);
+      });
+    },
+  };
+}
+
 export async function search(bound: Bound, options: SearchOptions): Promise<Found> {
   const world = await makeWorld(bound);
   const table = makeStateTable(world.first.length);
-  const violations = new Map<string, Violation>();
-  let transitions = 0;
-  let depth = 0;
-  let complete = true;
+  const violations = makeViolations(bound, table, options);
+  const { look, transitions } = makeLooks(world, table, violations);
+  const breadth = makeOrder();
+  const sequences = makeOrder();
   table.add(world.first, -1, '');
-  const depthEnds = [1];
-  const report = (
-    broken: readonly Broken[],
-    at: number,
-    last: readonly string[],
-    afterwards: readonly string[] = [],
-  ): void => {
-    for (const { property, message } of broken) {
-      const what = `${property}: ${message.replaceAll(/[0-9a-f]{6,}/g, '#')}`;
-      if (violations.has(what)) continue;
-      violations.set(what, {
-        property,
-        message,
-        bound: bound.name,
-        events: [...table.pathTo(at), ...last],
-        afterwards,
-      });
-      options.onProgress?.(`VIOLATION ${property}: ${message}`);
-    }
-  };
-  let at = 0;
+  breadth.add(0, 0);
+  if (bound.interleavings !== true) sequences.add(0, 0);
+
+  async function broaden(): Promise<boolean> {
+    const level = breadth.level();
+    const at = breadth.next();
+    if (at === undefined) return false;
+    await look(at, (next) => void breadth.add(next, level + 1));
+    return true;
+  }
+  /** A state after so many events, and where it comes to rest: each event of somebody that is possible in the two leads on. */
+  async function lengthen(): Promise<boolean> {
+    const level = sequences.level();
+    const at = sequences.next();
+    if (at === undefined) return false;
+    const lead = (next: number, { isAct }: Step): void => void (isAct && sequences.add(next, level + 1));
+    await look(at, lead);
+    const rest = table.add(await world.rest(table.stateAt(at)), at, ALL_REST);
+    if (rest !== at) await look(rest, lead);
+    return true;
+  }
+  const isOver = (turn: number): boolean =>
+    table.size >= options.states ||
+    (options.first === true && violations.found.size > 0) ||
+    ((turn & 63) === 0 && Date.now() > (options.deadline ?? Infinity));
+
+  let complete = false;
   let seenAt = Date.now();
-  for (; at < table.size; at += 1) {
-    if (at === depthEnds.at(-1)) {
-      depth += 1;
-      depthEnds.push(table.size);
-      if (depth > options.depth) {
-        complete = false;
-        break;
-      }
-    }
-    if (
-      table.size >= options.states ||
-      (options.first === true && violations.size > 0) ||
-      ((at & 63) === 0 && Date.now() > (options.deadline ?? Infinity))
-    ) {
-      complete = false;
-      break;
-    }
-    if ((at & 255) === 0 && Date.now() - seenAt > 5000) {
+  for (let turn = 0; !complete && breadth.level() <= options.depth && !isOver(turn); turn += 1) {
+    if ((turn & 255) === 0 && Date.now() - seenAt > 5000) {
       seenAt = Date.now();
+      const depths = `depth ${breadth.level()} and ${sequences.level()}`;
       options.onProgress?.(
-        `${bound.name}: ${table.size} states, ${at} expanded, ${transitions} transitions, depth ${depth}, ${JSON.stringify(world.counts())}`,
+        `${bound.name}: ${table.size} states, ${turn} turns, ${transitions()} transitions, ${depths}, ${JSON.stringify(world.counts())}`,
       );
     }
-    const state = table.stateAt(at);
-    /* oxlint-disable no-await-in-loop -- one state after the other */
-    for (const judged of await world.judge(state)) report(judged.broken, at, [], judged.afterwards);
-    await world.expand(state, ({ state: next, label, broken }) => {
-      transitions += 1;
-      if (broken.length > 0) report(broken, at, [label]);
-      if (!same(next, state)) table.add(next, at, label);
-    });
-    /* oxlint-enable no-await-in-loop */
+    // oxlint-disable-next-line no-await-in-loop -- one state after the other
+    const isLonger = await lengthen();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    complete = !(await broaden()) && !isLonger;
   }
   return {
     states: table.size,
-    transitions,
-    depth,
+    transitions: transitions(),
+    depth: breadth.level(),
+    sequences: Math.max(0, sequences.level() - 1),
     complete,
-    violations: [...violations.values()],
-    counts: { ...world.counts(), expanded: at },
+    violations: [...violations.found.values()],
+    counts: world.counts(),
   };
 }
 

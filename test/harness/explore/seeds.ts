@@ -106,6 +106,25 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'suspend: false,',
   ),
 
+  'an external store answers as long as any pod has connected': bug(
+    'external',
+    'src/deployments/assess/stores.ts',
+    '  aPodIsLate,\n',
+    '',
+  ),
+  'what serves is forgotten while a pod waits for an external store': bug(
+    'external',
+    'src/deployments/assess/stores.ts',
+    'return isOfPods && isServing(observed) ? { ...entry, serving: true } : entry;',
+    'return entry;',
+  ),
+  'pods that serve are said never to have connected': bug(
+    'external',
+    'src/deployments/assess/stores.ts',
+    "return isServing(observed) ? ' The pods that serve connected earlier.' : '';",
+    "return '';",
+  ),
+
   'a refused child is forgotten': bug(
     'refusals',
     'src/deployments/status.ts',

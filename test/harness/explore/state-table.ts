@@ -4,8 +4,8 @@ import type { State } from './world.ts';
 
 export interface StateTable {
   readonly size: number;
-  /** Whether the state is new. */
-  add(state: State, from: number, by: string): boolean;
+  /** The number of the state; it is new if that is the size of before. */
+  add(state: State, from: number, by: string): number;
   stateAt(index: number): State;
   pathTo(index: number): string[];
 }
@@ -58,8 +58,10 @@ export function makeStateTable(width: number): StateTable {
     },
     add(state, from, by) {
       let slot = slotOf(state, 0);
-      for (; slots[slot] !== -1; slot = (slot + 1) & (slots.length - 1))
-        if (isAt(slots[slot] ?? 0, state)) return false;
+      for (; slots[slot] !== -1; slot = (slot + 1) & (slots.length - 1)) {
+        const found = slots[slot] ?? 0;
+        if (isAt(found, state)) return found;
+      }
       if (size === capacity) {
         grow();
         slot = slotOf(state, 0);
@@ -75,7 +77,7 @@ export function makeStateTable(width: number): StateTable {
       parents[size] = from;
       labels[size] = label;
       size += 1;
-      return true;
+      return size - 1;
     },
     stateAt: (index) => Array.from(states.subarray(index * width, (index + 1) * width)),
     pathTo(index) {

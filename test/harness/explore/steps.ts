@@ -95,7 +95,7 @@ export function makeSteps({ bound, machine }: Ground): Steps {
       if (controller) return reconciled(machine, state, label, controller, `${namespace}/${subject}`);
       if (!event) return [];
       const next = await machine.act(label, state, (scene) => event.happen(scene, namespace, subject));
-      return [{ state: next, label, broken: [] }];
+      return [{ state: next, label, broken: [], isAct: costOf(event) !== 'nothing' }];
     },
   };
   return steps;
@@ -141,6 +141,7 @@ async function reconciled(
     state: after,
     label: `${label}, and crashes after ${index + 1} writes, the last of them ${written[index]}`,
     broken: [],
+    isAct: false,
   }));
-  return [{ state, label, broken: value.broken }, ...crashes];
+  return [{ state, label, broken: value.broken, isAct: false }, ...crashes];
 }

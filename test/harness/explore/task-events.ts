@@ -153,6 +153,12 @@ export function tasksAreWrong(scene: Scene, record: AppDeployment): string | und
     : undefined;
 }
 
+/** Whether the newest revision waits at a scale of zero, so that tasks are those of an earlier one, and keep its stores. */
+export function tasksAreOfEarlier({ status }: AppDeployment): boolean {
+  const isOther = status?.activeRevisionId !== undefined && status.activeRevisionId !== status.latestRevisionId;
+  return isOther && status?.phase === 'AWAITING_DEPLOY' && (status.tasks ?? []).length > 0;
+}
+
 function stateOf({ status }: Job): string {
   const [end] = status?.conditions ?? [];
   if (end === undefined) return 'Running';
