@@ -10,6 +10,8 @@ const LONGEST_MS = 120_000;
 const LONGEST_ALONE_MS = 3_600_000;
 /** So often a repository fails alone before it is set aside: about eight minutes. */
 const ENOUGH = 5;
+/** The same, once the collection of garbage has been overdue for a day: others must not be held up by always new failures. */
+const ENOUGH_LATE = 1;
 
 interface Failure {
   readonly count: number;
@@ -24,8 +26,8 @@ export interface RegistryFailures {
   forget(key: string): void;
   /** Whether the next attempt is still to come. */
   waits(key: string): boolean;
-  /** Whether the repository has failed so often that nothing waits for it. It is still tried. */
-  isSetAside(key: string): boolean;
+  /** Whether the repository has failed so often that a collection, on time or late, does not wait for it. It is still tried. */
+  isSetAside(key: string, isLate?: boolean): boolean;
   /** Repositories that fail although the registry answers. */
   alone(): number;
 }
@@ -48,7 +50,7 @@ export function makeRegistryFailures(
     },
     forget: (key) => void failures.delete(key),
     waits: (key) => (failures.get(key)?.dueAt ?? 0) > elapsed(),
-    isSetAside: (key) => (failures.get(key)?.alone ?? 0) >= ENOUGH,
+    isSetAside: (key, isLate = false) => (failures.get(key)?.alone ?? 0) >= (isLate ? ENOUGH_LATE : ENOUGH),
     alone: () => [...failures.values()].filter(({ alone }) => alone > 0).length,
   };
 }

@@ -148,6 +148,11 @@ function lastBuilt({ metadata }: AppDeployment, revisions: readonly AppRevision[
   return Math.max(...[metadata.creationTimestamp, ...times].map((time) => Date.parse(time ?? '') || 0));
 }
 
+/** For how many days a collection has been due, by the last one. Negative before. */
+export function overdueDays(lastAt: Date, { everyDays }: Pick<UpkeepSettings, 'everyDays'>, now: Date): number {
+  return (now.getTime() - lastAt.getTime()) / DAY_MS - everyDays;
+}
+
 /**
  * Whether the registry's pod is to be replaced now, so that it collects garbage and reads its keys again. Builds that run
  * put it off by at most a day, because a push fails while the registry is down.

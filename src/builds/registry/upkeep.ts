@@ -29,7 +29,7 @@ import { makeRegistryFailures } from './failures.ts';
 import type { RegistryBacklog } from './metrics.ts';
 import { makeNamedImages } from './named-images.ts';
 import { type DeletionPass, MOST_LISTED, makeTagDeletion } from './tag-deletion.ts';
-import { isCollectionDue, type ObservedRepository, type UpkeepSettings } from './unneeded.ts';
+import { isCollectionDue, type ObservedRepository, overdueDays, type UpkeepSettings } from './unneeded.ts';
 
 /** Key that stands for the registry as a whole. All other keys are names of repositories. */
 const ALL = '';
@@ -37,6 +37,10 @@ const ALL = '';
 const LOOK_MS = 600_000;
 /** Interval at which the tags of all repositories are compared with what is needed. */
 const SWEEP_MS = 6 * 3600 * 1000;
+/** Days overdue from which a collection does not wait for what has failed once, nor for surplus tags. A day, less the hour's tolerance. */
+const LATE = 0.75;
+/** Days overdue from which it waits only for one attempt at each image. */
+const VERY_LATE = 1.75;
 /** Delay between two passes over a repository with many tags to delete. */
 const PASS_MS = 1000;
 
@@ -95,6 +99,8 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
   /** Repositories that have been swept and still have tags to delete. */
   const toDelete = new Set<string>();
   let sweptAt: number | undefined;
+  /** For how many days a collection has been due, as of the last look. */
+  let overdue = 0;
 
   const untagged = (repository: string): string[] =>
     named
@@ -171,28 +177,57 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
     return isMore ? { requeueAfterMs: PASS_MS } : {};
   }
 
-  /** Repositories whose named images could lose their manifests, but those that fail alone, and again and again. */
-  function waiting(): Set<string> {
-    const these = new Set([
-      ...toSweep,
-      ...toDelete,
-      ...[...pending].filter((repository) => untagged(repository).length > 0),
-    ]);
-    return new Set([...these].filter((repository) => !failures.isSetAside(repository)));
+  /**
+   * Repositories whose named images could lose their manifests, but those that fail alone, again and again. On time, a collection waits
+   * for surplus tags too.
+   */
+  function waiting(overdue: number): Set<string> {
+    const unsafe = [...toSweep, ...[...pending].filter((repository) => untagged(repository).length > 0)];
+    const these = new Set(overdue >= LATE ? unsafe : [...unsafe, ...toDelete]);
+    return new Set([...these].filter((repository) => !failures.isSetAside(repository, overdue >= LATE)));
+  }
+
+  /**
+   * Tries to tag what is named and was not tried before. Returns whether all were tried: always new images then hold nothing up. False
+   * while the registry does not answer.
+   */
+  async function haveTried(repositories: Iterable<string>, signal: AbortSignal): Promise<boolean> {
+    let all = true;
+    for (const repository of repositories) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- a registry of one pod
+        await putPending(repository, signal);
+      } catch (error) {
+        if (!(error instanceof RegistryFailed)) throw error;
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await failures.count(repository, error, signal);
+        all &&= failures.isSetAside(repository, true);
+      }
+    }
+    return all;
+  }
+
+  /** Whether nothing that is named could be lost now, or what could be has had its chance. */
+  async function isSafe(signal: AbortSignal): Promise<boolean> {
+    const these = waiting(overdue);
+    if (these.size === 0 || overdue < VERY_LATE) return these.size === 0;
+    return [...these].every((repository) => !toSweep.has(repository)) && haveTried(these, signal);
   }
 
   /** Has the registry's pod replaced by one that collects, if that is due, and nothing that is named could be lost. */
   async function collectGarbage(signal: AbortSignal): Promise<boolean> {
-    if (settings.paused || waiting().size > 0) return false;
+    if (settings.paused) return false;
     const stored = upkeep.enabled ? await collections.stored(signal) : undefined;
     if (stored?.state?.phase === 'armed') return false;
     const pod = await collections.pod(signal);
     const started = pod?.status?.startTime;
     if (pod === undefined || started === undefined || pod.metadata.deletionTimestamp !== undefined) return false;
     const { at = new Date(started), everyDays } = lastCollection(stored, upkeep.everyDays);
+    const isRequested = stored?.isRequested === true;
+    overdue = Math.max(overdueDays(at, { everyDays }, now()), isRequested ? LATE : -Infinity);
     const isBuilding = caches.revisions.list().some(({ status }) => isBegun(status?.build));
     const isDue = isCollectionDue({ startedAt: at, isBuilding }, { ...upkeep, everyDays }, now());
-    if (!isDue && stored?.isRequested !== true) return false;
+    if ((!isDue && !isRequested) || !(await isSafe(signal))) return false;
     await collections.begin(stored, pod, signal);
     return true;
   }
@@ -242,7 +277,7 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
       const stored = upkeep.enabled ? await collections.stored(signal) : undefined;
       return stored && collectionShown(stored, settings.paused ? undefined : upkeep.everyDays);
     },
-    backlog: () => ({ waiting: waiting().size, failing: failures.alone(), unneeded: deletion.unneeded() }),
+    backlog: () => ({ waiting: waiting(overdue).size, failing: failures.alone(), unneeded: deletion.unneeded() }),
 
     wake() {
       const subscriptions = [

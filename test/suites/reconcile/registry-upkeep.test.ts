@@ -251,7 +251,8 @@ describe('a record that names what the registry cannot tag', () => {
   const pods = (): number => kube.objects(PODS).length;
   beforeEach(() => {
     const metadata = { name: 'davit-registry-0', namespace: 'davit-system' };
-    const status = { startTime: '2026-01-01T03:10:00Z' };
+    // A week before the hour of the tests.
+    const status = { startTime: '2026-01-26T03:10:00Z' };
     kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
   });
   const inItsHour = HOUR + 120_000;
@@ -347,6 +348,84 @@ describe('a record that names what the registry cannot tag', () => {
     passed = inItsHour;
     await running.look();
     expect(pods()).toBe(1);
+  });
+
+  describe('where always new ones come', () => {
+    /** A revision whose image the registry refuses to tag. It was tried once, as any other is within seconds. */
+    async function refusedOnce(running: Running, n: number): Promise<void> {
+      registry.push(repository, `v${n}`, digest(n));
+      failed(keepTag(digest(n)), 'malformed');
+      addRevision(n);
+      await running.settle();
+    }
+    /** The repository fails no more: what nothing names any longer is no failure. Its count begins again. */
+    async function forgotten(running: Running, n: number): Promise<void> {
+      dropRevision(n);
+      running.keys.add(repository);
+      await running.settle();
+    }
+    const swept = async (running: Running): Promise<void> => {
+      await running.look();
+      await running.look();
+      running.keys.clear();
+    };
+
+    it('is waited for on time, and not a day later: it has failed once', async () => {
+      const running = await start();
+      await swept(running);
+      passed = inItsHour;
+      await refusedOnce(running, 1);
+      await running.look();
+      expect(pods()).toBe(1);
+      await forgotten(running, 1);
+      expect(running.upkeep.backlog()).toMatchObject({ waiting: 0, failing: 0 });
+      passed += DAY;
+      // All is swept again, which has its time.
+      await swept(running);
+      await refusedOnce(running, 2);
+      await running.look();
+      expect(pods()).toBe(0);
+    });
+
+    /** So many days late, all swept an hour ago. Two images are named, and the look comes before their repository's turn. */
+    async function beforeItsTurn(running: Running, days: number): Promise<void> {
+      passed = days * DAY;
+      await swept(running);
+      registry.push(repository, 'good', digest(1));
+      registry.push(repository, 'refused', digest(2));
+      failed(keepTag(digest(2)), 'malformed');
+      addRevision(2);
+      addRevision(1);
+      await running.harness.reconcile('team/none');
+      running.keys.clear();
+      passed += inItsHour;
+    }
+
+    it('is waited for a day later, if it was not tried', async () => {
+      const running = await start();
+      await beforeItsTurn(running, 1);
+      await running.look();
+      expect(pods()).toBe(1);
+    });
+
+    it('is tried once two days later, with all others, and then nothing waits', async () => {
+      const running = await start();
+      await beforeItsTurn(running, 2);
+      await running.look();
+      expect(pods()).toBe(0);
+      expect(registry.tagsOf(repository)).toContain(keepTag(digest(1)));
+    });
+
+    it('is waited for however late, while the registry does not answer', async () => {
+      const running = await start();
+      await beforeItsTurn(running, 9);
+      registry.left = 0;
+      await running.look();
+      expect(pods()).toBe(1);
+      registry.left = Infinity;
+      await running.look();
+      expect(pods()).toBe(0);
+    });
   });
 });
 
