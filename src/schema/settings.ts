@@ -307,6 +307,13 @@ const Builds = z.strictObject({
     .describe(
       'Ranges that builds may reach though they are private: of the registry, a mirror, a package index. Those of codeHosts are added.',
     ),
+  egressExcept: z
+    .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
+    .max(100)
+    .default([])
+    .describe(
+      "Public addresses and ranges that builds may not reach: of the cluster's API server and of its nodes. Of two ranges, here and in egress, the smaller one counts.",
+    ),
   placement: PlacementSetting.optional().describe('Where the pods that build may run.'),
 });
 export type BuildSettings = z.infer<typeof Builds>;

@@ -182,6 +182,37 @@ describe('proxies', () => {
   });
 });
 
+describe('public addresses of the API server and of nodes', () => {
+  const blocks = (builds: object): object[] => {
+    const given = Settings.parse({ builds: { ...builds } });
+    const rules = makeBuildNetworkPolicy(given).spec?.egress ?? [];
+    return rules.flatMap(({ to = [] }) => to).flatMap(({ ipBlock }) => ipBlock ?? []);
+  };
+
+  it('are closed to builds where the settings name them, in every range that contains them', () => {
+    const egressExcept = ['203.0.113.7', '198.51.100.0/24', '2001:db8::7', '10.0.0.0/16'];
+    const [v4, v6, named] = blocks({ egressExcept, egress: ['10.0.0.0/8'] }) as { except?: string[] }[];
+    expect(v4?.except).toEqual(expect.arrayContaining(['10.0.0.0/8', '203.0.113.7/32', '198.51.100.0/24']));
+    expect(v4?.except).not.toContain('2001:db8::7/128');
+    expect(v6?.except).toEqual(['fc00::/7', 'fe80::/10', '::1/128', '2001:db8::7/128']);
+    expect(named).toEqual({ cidr: '10.0.0.0/8', except: ['10.0.0.0/16'] });
+  });
+
+  it('are open where a smaller range is opened, such as a registry on a node', () => {
+    const opened = blocks({ egressExcept: ['198.51.100.0/24'], egress: ['198.51.100.7/32', '198.51.100.0/24'] });
+    expect(opened).toContainEqual({ cidr: '198.51.100.7/32' });
+    expect(opened).toContainEqual({ cidr: '198.51.100.0/24' });
+  });
+
+  it('change nothing where none are named', () => {
+    expect(blocks({})).toEqual(blocks({ egressExcept: [] }));
+  });
+
+  it.each(['example.com', '203.0.113.*', '203.0.113.0/33'])('are no %s', (range) => {
+    expect(Settings.safeParse({ builds: { egressExcept: [range] } }).success).toBe(false);
+  });
+});
+
 describe('docs/builds.md, about the container build', () => {
   const documented = readFileSync(join(import.meta.dirname, '../../../docs/builds.md'), 'utf8');
   const list = (values: readonly (string | undefined)[] = []): string =>

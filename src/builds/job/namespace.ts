@@ -7,6 +7,7 @@ import { cpuQuantity, memoryQuantity } from '../../deployments/children/quantity
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { BUILD_LABEL } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
+import { isWithin } from './ranges.ts';
 
 /** Label of the pods of a registry in the cluster. Builds may connect to them. */
 const REGISTRY_POD_LABEL = 'davit.dev/registry';
@@ -20,9 +21,16 @@ const PRIVATE_V6 = ['fc00::/7', 'fe80::/10', '::1/128'];
 
 /**
  * Denies all connections to build pods. Build pods may connect to the internet on web ports, to DNS, to the registry,
- * to Davit's API and to the addresses that the settings name, but not to the API server.
+ * to Davit's API and to the addresses that the settings name, but not to the API server: where that or the nodes have public
+ * addresses, the settings name them (`egressExcept`).
  */
 export function makeBuildNetworkPolicy({ builds, codeHosts, proxy }: Settings): Manifest<INetworkPolicy> {
+  const excepted = builds.egressExcept.map(asRange);
+  const block = (cidr: string, always: readonly string[] = []): { ipBlock: { cidr: string; except?: string[] } } => {
+    // The API server rejects an exception that is not a part of its range.
+    const except = [...new Set([...always, ...excepted.filter((range) => isWithin(range, cidr))])];
+    return { ipBlock: { cidr, ...(except.length > 0 && { except }) } };
+  };
   const named = [...builds.egress, ...codeHosts.flatMap(({ addresses }) => addresses)].map(asRange);
   const proxies = [proxy.httpProxy, proxy.httpsProxy].filter((url) => url !== undefined).map((url) => new URL(url));
   const proxyRanges = proxies.length === 0 ? [] : [...proxies.flatMap(literalAddress), ...proxy.addresses].map(asRange);
@@ -37,17 +45,14 @@ export function makeBuildNetworkPolicy({ builds, codeHosts, proxy }: Settings): 
       policyTypes: ['Ingress', 'Egress'],
       egress: [
         {
-          to: [
-            { ipBlock: { cidr: '0.0.0.0/0', except: PRIVATE_V4 } },
-            { ipBlock: { cidr: '::/0', except: PRIVATE_V6 } },
-          ],
+          to: [block('0.0.0.0/0', PRIVATE_V4), block('::/0', PRIVATE_V6)],
           ports: webPorts(publicProxies.map(portOf), builds.registry?.host, ...codeHosts.map(({ host }) => host)),
         },
-        ...(named.length > 0 ? [{ to: [...new Set(named)].map((cidr) => ({ ipBlock: { cidr } })) }] : []),
+        ...(named.length > 0 ? [{ to: [...new Set(named)].map((cidr) => block(cidr)) }] : []),
         ...(proxyRanges.length > 0
           ? [
               {
-                to: [...new Set(proxyRanges)].map((cidr) => ({ ipBlock: { cidr } })),
+                to: [...new Set(proxyRanges)].map((cidr) => block(cidr)),
                 ports: distinct(proxies.map(portOf)).map(tcp),
               },
             ]
