@@ -93,14 +93,30 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
     return new Error(`${name} ended ${how}; the last lines of ${file}:\n${lastLines(text, 8)}`);
   }
 
+  let released = false;
+  let held = 0;
+  /** A released keeper is no reason for this process to stay, but an answer of it is. */
+  async function awaited<T>(answer: Promise<T>): Promise<T> {
+    held += 1;
+    child.channel?.ref();
+    try {
+      return await answer;
+    } finally {
+      held -= 1;
+      if (released && held === 0) child.channel?.unref();
+    }
+  }
+
   function ask(message: Distributed<ToKeeper>): Promise<number | null> {
     const id = nextId;
     nextId += 1;
-    return new Promise((resolve) => {
-      if (!child.connected) return resolve(null);
-      waiting.set(id, resolve);
-      child.send({ ...message, id });
-    });
+    return awaited(
+      new Promise((resolve) => {
+        if (!child.connected) return resolve(null);
+        waiting.set(id, resolve);
+        child.send({ ...message, id });
+      }),
+    );
   }
 
   function expectEnd(name: string): Promise<void> {
@@ -128,7 +144,7 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
     async stop(name) {
       const gone = expectEnd(name);
       await ask({ do: 'kill', name });
-      await gone;
+      await awaited(gone);
     },
     async claim(slots) {
       return (await ask({ do: 'claim', slots })) ?? undefined;
@@ -149,8 +165,9 @@ export async function forkKeeper(runFolder: string, onSurprise: (message: string
       await gone;
     },
     release() {
+      released = true;
       child.unref();
-      child.channel?.unref();
+      if (held === 0) child.channel?.unref();
     },
   };
 }
