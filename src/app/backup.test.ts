@@ -138,12 +138,17 @@ it('is a backup although old ones cannot be deleted', async () => {
 describe('fetch', () => {
   interface Fetched extends Run {
     readonly dump: string | undefined;
+    /** What the database is to say of it. */
+    readonly found: string | undefined;
   }
-  async function fetched(...more: readonly string[]): Promise<Fetched> {
+  /** `there`: files that the folder has beside the usual ones. */
+  const fetched = (...more: readonly string[]): Promise<Fetched> => fetchedInto({}, ...more);
+  async function fetchedInto(there: Readonly<Record<string, string>>, ...more: readonly string[]): Promise<Fetched> {
     const folder = mkdtempSync(join(tmpdir(), 'davit-fetch-'));
     const files = { 'server-version': '170006\n', accessKeyId: 'key', secretAccessKey: 'secret', log: '' };
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
     const store = { endpoint: s3.url, bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
+    for (const [name, text] of Object.entries(there)) writeFileSync(join(folder, name), text);
     const code = await backup([
       'fetch',
       `--store=${JSON.stringify(store)}`,
@@ -155,7 +160,8 @@ describe('fetch', () => {
       ...more,
     ]);
     const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
-    return { code, message: read('log'), dump: existsSync(join(folder, 'dump')) ? read('dump') : undefined };
+    const [dump, found] = ['dump', 'fetched'].map((name) => (existsSync(join(folder, name)) ? read(name) : undefined));
+    return { code, message: read('log'), dump, found };
   }
   const dumpOf = (day: string): string => `dump of 2026-02-${day}T02:00:00Z`;
   beforeEach(async () => {
@@ -164,7 +170,9 @@ describe('fetch', () => {
   });
 
   it('writes the newest, or the newest of a time, of any life', async () => {
-    expect(await fetched()).toMatchObject({ code: 0, dump: dumpOf('03') });
+    const newest = await fetched();
+    expect(newest).toMatchObject({ code: 0, dump: dumpOf('03') });
+    expect(JSON.parse(newest.found ?? '')).toEqual({ from: 'shop', ...(JSON.parse(newest.message) as object) });
     const earlier = await fetched('--at=2026-02-02T00:00:00Z');
     expect(earlier).toMatchObject({ code: 0, dump: dumpOf('01') });
     const { name } = JSON.parse(earlier.message) as { readonly name: string };
@@ -177,17 +185,30 @@ describe('fetch', () => {
   ])('leaves nothing of a dump %s', async (_what, words, change) => {
     for (const [key, content] of s3.objects) if (key.endsWith('/dump')) s3.objects.set(key, change(content));
     const { code, message, dump } = await fetched();
-    expect([code, dump]).toEqual([1, undefined]);
+    expect([code, dump]).toEqual([4, undefined]);
     expect(message).toMatch(words);
   });
 
   it('refuses what is not there, and a manifest that is none', async () => {
     expect(await fetched('--backup=20260101T000000Z-00000000')).toMatchObject({
-      code: 1,
+      code: 4,
       message: expect.stringMatching(/^There is no backup 20260101T000000Z-00000000\. There are /) as string,
     });
     for (const key of s3.objects.keys()) if (key.endsWith('.json')) s3.objects.set(key, Buffer.from('{}'));
     expect((await fetched()).message).toMatch(/^The manifest of backup .* cannot be read\.$/);
+  });
+
+  it('fetches nothing where the database says what it began with, although the store is away', async () => {
+    s3.fault = () => 503;
+    const loaded = { from: 'old', name: '20260101T000000Z-00000000', takenAt: '2026-01-01T00:00:00Z', sizeBytes: 9 };
+    const { code, message, dump, found } = await fetchedInto({ loaded: JSON.stringify(loaded) });
+    const { from: _from, ...sent } = loaded;
+    expect([code, JSON.parse(message), dump, found]).toEqual([0, sent, undefined, undefined]);
+  });
+
+  it('tries again what the store refuses now', async () => {
+    s3.fault = () => 403;
+    expect((await fetched()).code).toBe(1);
   });
 });
 

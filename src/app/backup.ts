@@ -6,17 +6,19 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import type { Owner } from '../deployments/archive/archive.ts';
-import { fetchBackup } from '../deployments/archive/fetch.ts';
+import { fetchBackup, Unusable } from '../deployments/archive/fetch.ts';
 import { sendBackup } from '../deployments/archive/send.ts';
 import { jsonOf } from '../lib/json-value.ts';
 import { makeObjectStore, type ObjectStore } from '../lib/outbound/object-store.ts';
 import type { SentBackup } from '../schema/database.ts';
+import { REFUSED } from '../schema/meta.ts';
 
 const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --uid UID --keep NUMBER
        davit backup fetch --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME [--backup NAME] [--at TIME]
 
 send takes FOLDER/dump to the store. fetch writes it from the newest backup, from that of this name, or from the newest of this time
-or before. Each prints one line of JSON: {name, takenAt, sizeBytes}.
+or before, and writes FOLDER/fetched. Where FOLDER/loaded is there, it fetches nothing. Each prints one line of JSON: {name, takenAt,
+sizeBytes}.
 
   --store JSON           {"endpoint", "bucket", "prefix", "region", "pathStyle", "ca"}
   --credentials FOLDER   folder with the files accessKeyId and secretAccessKey
@@ -50,7 +52,7 @@ interface Arguments {
   readonly terminationLog: string | undefined;
 }
 
-/** The exit code: 0, 1 after a failure, 2 for wrong arguments. */
+/** The exit code: 0, 1 after a failure, 2 for wrong arguments, and REFUSED for a backup that cannot be used. */
 export async function backup([command, ...args]: readonly string[]): Promise<number> {
   let given: Arguments;
   try {
@@ -71,7 +73,7 @@ export async function backup([command, ...args]: readonly string[]): Promise<num
   } catch (error) {
     warn(messageOf(error));
     terminate(given.terminationLog, messageOf(error));
-    return 1;
+    return error instanceof Unusable ? REFUSED : 1;
   } finally {
     await store?.close();
   }

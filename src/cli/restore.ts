@@ -7,6 +7,7 @@ import type { ObservedCondition, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { names } from '../deployments/record/names.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
+import type { DatabaseRestore } from '../schema/database.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -45,21 +46,16 @@ nothing. One that is not complete, damaged, or of another version of PostgreSQL 
     if (backup !== undefined && at !== undefined) throw new Misuse('Give --backup or --at, not both.');
     if (at !== undefined && Number.isNaN(Date.parse(at)))
       throw new Misuse(`--at must be a time such as 2026-11-25T12:00:00Z, not ${at}.`);
-    const job = await startJob(kubectl, name, { from, backup, at });
+    const which = { from, ...(backup !== undefined && { backup }), ...(at !== undefined && { at }) };
+    const job = await startJob(kubectl, name, which);
     warn(`Job ${job} loads the backup.`);
     onInterrupt(() => `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`);
     return follow(context, job);
   },
 };
 
-interface Which {
-  readonly from: string;
-  readonly backup: string | undefined;
-  readonly at: string | undefined;
-}
-
 /** Returns the name of the Job. Throws Failure if the deployment cannot be restored into, or the caller may not. */
-async function startJob(kubectl: Kubectl, name: string, which: Which): Promise<string> {
+async function startJob(kubectl: Kubectl, name: string, which: DatabaseRestore): Promise<string> {
   const { restoreJob } = await import('./restore-job.ts');
   const record = await readRecord(kubectl, name);
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted.`);
@@ -69,7 +65,7 @@ async function startJob(kubectl: Kubectl, name: string, which: Which): Promise<s
     throw new Failure(
       `${name} has no CronJob ${cronJob}, which says where backups are. Ask for backups (source_config.database.backup), and see condition BackupReady: ${PROGRAM} status ${name}`,
     );
-  const manifest = restoreJob({ record, cronJob: JSON.parse(found) as ICronJob, ...which });
+  const manifest = restoreJob({ record, cronJob: JSON.parse(found) as ICronJob, which });
   const made = await kubectl(['create', FIELD_MANAGER, '-o', 'json', '-f', '-'], JSON.stringify(manifest));
   return (JSON.parse(made) as KubeObject).metadata.name;
 }

@@ -12,6 +12,7 @@ import type { ReconcilerOptions } from './pass.ts';
 import { correctionsOf } from './plan/corrections.ts';
 import { partitionByData, withoutUnsafe } from './plan/plan.ts';
 import { changedSets, childrenOf, planAllowed } from './plan-children.ts';
+import { startRestore } from './run-restore.ts';
 
 export interface ChildrenInputs extends EnsuredRevision {
   /** Whether all Secrets and keys that the pods reference exist. */
@@ -60,7 +61,9 @@ export async function applyChildren(
   const corrections = correctionsOf(actions, [...volumes, ...performed], isDeployed(observed, latest));
   recordCorrections(record, corrections, options.events);
   const changed = changedSets(actions, target);
-  const failures = [...before, ...performed];
+  const applied = [...before, ...performed];
+  const restores = changed.size === 0 && mayStartPods(applied) ? await startRestore(observed, latest, options) : [];
+  const failures = [...applied, ...restores];
   return {
     failures,
     changed,

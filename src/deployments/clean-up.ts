@@ -3,6 +3,7 @@
 import type { AppRevision } from '../schema/app-revision.ts';
 import { obsoleteMigrations } from './assess/migration.ts';
 import type { Observed } from './assess/observed.ts';
+import { obsoleteRestores } from './assess/restore.ts';
 import { deleteObjects } from './cluster/delete.ts';
 import { causesOf } from './cluster/failures.ts';
 import { hideFromArgoCd } from './hide-from-argo-cd.ts';
@@ -17,7 +18,7 @@ export async function cleanUp(
   const { home, target, settings } = options;
   return [
     ...(await collectRevisions(observed, settings.revisions.kept, home)),
-    ...causesOf(await deleteObjects(obsoleteMigrations(observed, latest), target)),
+    ...causesOf(await deleteObjects([...obsoleteMigrations(observed, latest), ...obsoleteRestores(observed)], target)),
     ...causesOf(await hideFromArgoCd(observed, options)),
   ];
 }

@@ -18,7 +18,7 @@ import { patienceOf } from './assess/patience.ts';
 import { withLongHeld } from './assess/pod-inits.ts';
 import { withJustStarted } from './assess/pod-startup.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
-import { backupMeans } from './children/database/backup.ts';
+import { backupMeans } from './children/database/job-pod.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
 import { childrenNamed } from './cluster/caches.ts';
 import type { Clusters } from './cluster/cluster.ts';

@@ -13,6 +13,7 @@ import type { Settings } from '../schema/settings.ts';
 import { isMigrated, mayMigrate, migratingBefore } from './assess/migration.ts';
 import { type ActionFailure, isOfPart, type Observed, workersAmong, workloadOf } from './assess/observed.ts';
 import { mayStartPods } from './assess/pod-starts.ts';
+import { isRestored } from './assess/restore.ts';
 import { heldRevision, isRolled } from './assess/workloads.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
 import { desiredChildren } from './children/desired.ts';
@@ -115,7 +116,7 @@ export interface AllowedPlan extends Plan {
 }
 
 /**
- * The plan for the latest revision. While its migration is due or running, workloads stay those of the running revision, with the
+ * The plan for the latest revision. While its migration is due or running, or the backup that its database begins with is not loaded, workloads stay those of the running revision, with the
  * stores of the revision that migrates. While a referenced object is missing, or the API server rejects its pods, the children stay
  * those of the running revision: pods that cannot start would replace running ones.
  */
@@ -137,7 +138,8 @@ export async function planAllowed(
   const isBuilt = imageOf(latest) !== undefined;
   const isWaiting = !isBuilt && (running ?? workloadOf(observed, 'server')) !== undefined;
   const hasFailed = latest.status?.failure !== undefined;
-  const mayRoll = isComplete && isBuilt && isMigrated(observed, latest) && !hasFailed;
+  const isBegun = isRestored(observed, latest);
+  const mayRoll = isComplete && isBuilt && isBegun && isMigrated(observed, latest) && !hasFailed;
   const preparing = isComplete && !isWaiting ? (migratingBefore(observed, latest) ?? latest) : undefined;
   // The stores of a first revision may start meanwhile.
   const desired = mayRoll
@@ -153,7 +155,8 @@ export async function planAllowed(
   const lost = await guard(stores);
   if (!mayStartPods(lost)) return { ...planned, lost };
   // The pods of the rollout are tried before the migration: one that the API server rejects would follow a changed database.
-  const migrates = isComplete && !isWaiting && mayMigrate(observed, latest) && !planned.actions.some(renewsStore);
+  const migrates =
+    isComplete && !isWaiting && isBegun && mayMigrate(observed, latest) && !planned.actions.some(renewsStore);
   const next = migrates ? render(latest, digests) : desired;
   const tried = migrates ? plan(next, observed, NOTHING_PRUNED) : planned;
   const [refused, withoutRoom] = await Promise.all([

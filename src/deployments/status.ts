@@ -16,6 +16,7 @@ import {
   type ObservedChildren,
   type ObservedRecord,
 } from './assess/observed.ts';
+import { restoreStatusOf } from './assess/restore.ts';
 import { unfinished } from './assess/stores.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
@@ -47,6 +48,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const replicas = replicasOf(observed);
   const volume = usedVolume(observed, assessment.database.is === 'pass');
   const backup = backupStatusOf(observed);
+  const restore = restoreStatusOf(observed, now);
   const tasks = active && taskStatuses(observed, active);
   const wanted = [
     ...conditionsOf(inputs, state, active),
@@ -70,6 +72,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...workersOf(observed, latest),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...(backup !== undefined && { databaseBackup: backup }),
+    ...(restore !== undefined && { databaseRestore: restore }),
     ...reportedAddress(observed, inputs.address, now),
     ...(tasks && { tasks }),
     conditions,
@@ -169,6 +172,8 @@ const ENTRIES = [
   ['PolicyAccepted', 'policy'],
   // Only of a record that asks for backups.
   ['BackupReady', 'backup'],
+  // Only of a record that begins with one.
+  ['DatabaseRestored', 'restore'],
 ] as const satisfies readonly (readonly [ConditionType, keyof Assessment])[];
 
 function conditionsOf(inputs: StatusInputs, state: State, active: AppRevision | undefined): ConditionInput[] {

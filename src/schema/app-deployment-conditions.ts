@@ -20,6 +20,8 @@ export const CONDITION_TYPES = {
   PolicyAccepted: "The record complies with the platform's rules for sources and pods.",
   BackupReady:
     'The last backup of the own PostgreSQL is in the store and is not too old. Only a record that asks for backups has it. Ready does not depend on it.',
+  DatabaseRestored:
+    'The backup that the own PostgreSQL begins with is loaded. Only a record that asks for one has it. Its pods and its migration wait for it.',
 } as const;
 export type ConditionType = keyof typeof CONDITION_TYPES;
 
@@ -91,8 +93,8 @@ export const REASONS = {
     todo: 'Check the schedule, and the events of CronJob NAME---backup.',
   },
   BackupStoreMissing: {
-    meaning: 'The record asks for backups, and this platform has no store for them.',
-    todo: 'Set settings.backups.store, or remove source_config.database.backup.',
+    meaning: 'The record asks for backups, or begins with one, and this platform has no store for them.',
+    todo: 'Set settings.backups.store, or remove the field of source_config.database that the message names.',
   },
   BackupCredentialsMissing: {
     meaning: "The namespace does not have the Secret with the store's credentials.",
@@ -101,6 +103,19 @@ export const REASONS = {
   BackupNotPossible: {
     meaning: 'The record asks for backups, and its database is not its own.',
     todo: 'Remove source_config.database.backup, and back up the external database where it runs.',
+  },
+  Restored: { meaning: 'The database began with the backup that the message names.', todo: 'Nothing.' },
+  Restoring: {
+    meaning: 'The backup that the database begins with is being loaded, or waits for PostgreSQL.',
+    todo: 'Wait.',
+  },
+  RestoreFailed: {
+    meaning: 'The backup that the database is to begin with was not loaded. Nothing of it is in the database.',
+    todo: 'Read the message. Correct the cause, or source_config.database.restore.',
+  },
+  RestoreNotPossible: {
+    meaning: 'The record is to begin with a backup, and its database is not its own.',
+    todo: 'Remove source_config.database.restore.',
   },
   WaitingForImage: { meaning: 'The record has no image or source yet.', todo: 'Push an image, or set imageUri.' },
   BuilderNotConfigured: {
@@ -400,6 +415,8 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'VolumeResizing',
   'BackedUp',
   'BackupPending',
+  'Restored',
+  'Restoring',
 ]);
 
 /** Whether something has failed, also where it is tried again. A new reason is a failure until it is listed in CALM. */

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
-import { Database, DatabaseBackupStatus } from './database.ts';
+import { Database, DatabaseBackupStatus, DatabaseRestoreStatus } from './database.ts';
 import { PLATFORM_VARIABLES } from './meta.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
@@ -102,7 +102,9 @@ export const SourceConfig = z.object({
   env: PlainVariables.describe(
     'Environment variables with values that readers of the record see. Secret values are in secrets.',
   ).optional(),
-  database: Database.describe('Backups of the own PostgreSQL. A change creates no revision.').optional(),
+  database: Database.describe(
+    'Backups of the own PostgreSQL, and the one that it begins with. A change creates no revision.',
+  ).optional(),
   tasks: Tasks.describe(
     'Commands that run in pods of their own like the active server, on a schedule or when somebody asks.',
   ).optional(),
@@ -213,6 +215,9 @@ function fixedRules(): CelRule[] {
   });
 }
 
+export const RESTORE_AT_CREATION_MESSAGE =
+  'can be set only when the deployment is created: create another deployment that begins with the backup';
+
 export const AppDeploymentSpec = z
   .object({
     source: z
@@ -280,6 +285,11 @@ export const AppDeploymentSpec = z
         rule: '!has(oldSelf.revisionSerial) || (has(self.revisionSerial) && self.revisionSerial >= oldSelf.revisionSerial)',
         message: 'revisionSerial must not be lowered',
       },
+      {
+        rule: '!has(self.sourceConfig.database) || !has(self.sourceConfig.database.restore) || (has(oldSelf.sourceConfig.database) && has(oldSelf.sourceConfig.database.restore))',
+        message: RESTORE_AT_CREATION_MESSAGE,
+        fieldPath: '.sourceConfig.database.restore',
+      },
       ...RUNTIME_RULES,
       ...PLAIN_VARIABLE_RULES,
     ]),
@@ -341,6 +351,9 @@ export const AppDeploymentStatus = z.object({
     .describe('uid of the PersistentVolumeClaim that the own PostgreSQL uses, or used last.')
     .optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
+  databaseRestore: DatabaseRestoreStatus.describe(
+    'What is known of the backup that the own PostgreSQL began with.',
+  ).optional(),
   remote: z
     .object({
       epoch: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Epoch of the agent that reported.'),

@@ -1,6 +1,7 @@
-// What a record asks for its own PostgreSQL beyond its size: backups. A change creates no revision.
+// What a record asks for its own PostgreSQL beyond its size: backups, and what a new one begins with. A change creates no revision.
 
 import { z } from 'zod';
+import { celRules } from './primitives.ts';
 import { Schedule, TimeZone } from './tasks.ts';
 
 const KEPT = 7;
@@ -27,8 +28,47 @@ export const DatabaseBackup = z.object({
 });
 export type DatabaseBackup = z.infer<typeof DatabaseBackup>;
 
+/** As a record's name is (app-deployment.ts). */
+const FROM_PATTERN = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
+/** RFC 3339. */
+export const TIME_PATTERN =
+  '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$';
+/** As `archiveName` makes it. */
+export const BACKUP_NAME_PATTERN = '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$';
+
+export const AT_OR_BACKUP_MESSAGE = 'set at or backup, not both';
+
+export const DatabaseRestore = z
+  .object({
+    from: z
+      .string()
+      .min(1)
+      .max(40)
+      .regex(FROM_PATTERN)
+      .describe('Deployment of the same namespace whose backup it is. It may be deleted by now.'),
+    at: z
+      .string()
+      .max(40)
+      .regex(new RegExp(TIME_PATTERN))
+      .describe('Take the newest backup of this time or before. Default: the newest.')
+      .optional(),
+    backup: z
+      .string()
+      .max(64)
+      .regex(new RegExp(BACKUP_NAME_PATTERN))
+      .describe('Take the backup of this name, as the status of its deployment has it.')
+      .optional(),
+  })
+  .meta(
+    celRules([{ rule: '!has(self.at) || !has(self.backup)', message: AT_OR_BACKUP_MESSAGE, fieldPath: '.backup' }]),
+  );
+export type DatabaseRestore = z.infer<typeof DatabaseRestore>;
+
 export const Database = z.object({
   backup: DatabaseBackup.describe('Scheduled backups to the store of the platform.').optional(),
+  restore: DatabaseRestore.describe(
+    'The backup that the new database begins with. It is loaded once, into an empty database, before the first pod of the deployment starts. It can be set only when the deployment is created.',
+  ).optional(),
 });
 export type Database = z.infer<typeof Database>;
 
@@ -80,6 +120,38 @@ export const DatabaseBackupStatus = z.object({
 });
 export type DatabaseBackupStatus = z.infer<typeof DatabaseBackupStatus>;
 
+/** What is known of the restore that a record asks for. */
+export const DatabaseRestoreStatus = z.object({
+  from: z.string().max(64).describe('Deployment whose backup the database began with.').optional(),
+  name: z.string().max(64).describe('Name of that backup.').optional(),
+  takenAt: z
+    .string()
+    .max(64)
+    .meta({ format: 'date-time' })
+    .describe('The database began with the state of this time.')
+    .optional(),
+  sizeBytes: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe('Size of that backup in the store, in bytes.')
+    .optional(),
+  restoredAt: z
+    .string()
+    .max(64)
+    .meta({ format: 'date-time' })
+    .describe('When it was loaded. It is never loaded again.')
+    .optional(),
+  lastFailureAt: z
+    .string()
+    .max(64)
+    .meta({ format: 'date-time' })
+    .describe('When a restore failed last, if one has.')
+    .optional(),
+  lastFailure: z.string().max(1024).describe('Last words of that restore.').optional(),
+});
+export type DatabaseRestoreStatus = z.infer<typeof DatabaseRestoreStatus>;
+
 /** Termination message of the container that sent a backup. */
 export const SentBackup = z.object({
   name: z.string().max(64),
@@ -88,3 +160,7 @@ export const SentBackup = z.object({
   sizeBytes: z.int().min(1),
 });
 export type SentBackup = z.infer<typeof SentBackup>;
+
+/** Termination message of the container that loaded a backup, as the database has it. */
+export const LoadedBackup = z.object({ from: z.string().min(1).max(40), ...SentBackup.shape });
+export type LoadedBackup = z.infer<typeof LoadedBackup>;

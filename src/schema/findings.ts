@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import { NAME_PATTERN } from './app-deployment.ts';
+import { BACKUP_NAME_PATTERN, TIME_PATTERN } from './database.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
 import { VARIABLE_VALUE_PATTERN } from './plain-variables.ts';
 import {
@@ -50,6 +51,8 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [SCHEDULE_PATTERN]:
     'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own',
   [TIME_ZONE_PATTERN]: 'must be the name of a time zone such as Europe/Berlin',
+  [TIME_PATTERN]: 'must be a time such as 2026-11-25T12:00:00Z',
+  [BACKUP_NAME_PATTERN]: 'must be the name of a backup such as 20261125T120000Z-1a2b3c4d',
 };
 
 const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {

@@ -154,6 +154,13 @@ export const RESTORE = 'restore';
 export const CHECK_CONTAINER = 'davit-check';
 export const FETCH_CONTAINER = 'davit-fetch';
 export const RESTORE_CONTAINER = 'davit-restore';
+/**
+ * Their exit code where another try would mend nothing: a database that is not empty, a backup that is not there or does not fit.
+ * PostgreSQL's programs have none above 3.
+ */
+export const REFUSED = 4;
+/** On the Job that loads the backup with which a database begins: which one it was made for (record/restore-request.ts). */
+export const RESTORE_REQUEST_ANNOTATION = 'davit.dev/restore-request';
 /** Components whose pods are of Davit's own Jobs and read or write the own PostgreSQL as a whole. */
 export const DATABASE_JOBS = [BACKUP, RESTORE] as const;
 /** A component whose pods run the record's image: a role, the name of a worker (worker-parts.ts), a migration or a task. */

@@ -905,6 +905,54 @@ export const refusedBackups: readonly RefusedBackup[] = [
   },
 ];
 
+/** Restores that neither door takes. */
+export interface RefusedRestore {
+  readonly name: string;
+  readonly restore: Parts;
+  readonly kubectl: string;
+  /** `where` is below database.restore. */
+  readonly http: readonly Finding[];
+}
+
+export const refusedRestores: readonly RefusedRestore[] = [
+  {
+    name: 'no deployment that it comes from',
+    restore: { at: '2026-02-01T00:00:00Z' },
+    kubectl: 'Required value',
+    http: [['from', 'is required', 'missing']],
+  },
+  {
+    name: 'a deployment of another namespace',
+    restore: { from: 'other/shop' },
+    kubectl: 'should match',
+    http: [
+      [
+        'from',
+        'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit',
+        'string_pattern_mismatch',
+      ],
+    ],
+  },
+  {
+    name: 'a time that is none',
+    restore: { from: 'shop', at: 'yesterday' },
+    kubectl: 'should match',
+    http: [['at', 'must be a time such as 2026-11-25T12:00:00Z', 'string_pattern_mismatch']],
+  },
+  {
+    name: 'a backup that is a path',
+    restore: { from: 'shop', backup: '../other' },
+    kubectl: 'should match',
+    http: [['backup', 'must be the name of a backup such as 20261125T120000Z-1a2b3c4d', 'string_pattern_mismatch']],
+  },
+  {
+    name: 'a time and a backup',
+    restore: { from: 'shop', at: '2026-02-01T00:00:00Z', backup: '20260201T020000Z-0000000a' },
+    kubectl: 'set at or backup, not both',
+    http: [['backup', 'set at or backup, not both', 'value_error']],
+  },
+];
+
 /** The spec as the HTTP API takes it. */
 export function payloadSpec(spec: Parts): Parts {
   return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));

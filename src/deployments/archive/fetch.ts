@@ -1,9 +1,10 @@
 // Fetches a backup from the store. What is fetched is whole and of this tenant, or it is not there.
 
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { ObjectStore } from '../../lib/outbound/object-store.ts';
+import { LoadedBackup, type SentBackup } from '../../schema/database.ts';
 import {
   ArchiveManifest,
   type Asked,
@@ -19,12 +20,35 @@ import { digestOf } from './send.ts';
 export interface Fetching extends Asked {
   /** The deployment whose backup is fetched, of any of its lives. */
   readonly from: Omit<Owner, 'uid'>;
-  /** Folder with `server-version`, which gets `dump`. */
+  /** Folder with `server-version`, which gets `dump`, and `fetched`: a LoadedBackup. */
   readonly folder: string;
 }
 
-/** Throws StoreFailed, or an Error that says which backup cannot be used, and why. */
-export async function fetchBackup(store: ObjectStore, { from, folder, ...asked }: Fetching): Promise<ArchiveManifest> {
+/** The backup cannot be used, and another try would not change it. */
+export class Unusable extends Error {}
+
+/**
+ * Throws StoreFailed, or Unusable, which says which backup cannot be used, and why. Where `loaded` says that the database has begun with
+ * a backup before, that one is returned, and nothing is asked of the store.
+ */
+export async function fetchBackup(store: ObjectStore, { from, folder, ...asked }: Fetching): Promise<SentBackup> {
+  const loaded = LoadedBackup.array().safeParse([jsonOf(await textOf(join(folder, 'loaded')))]).data?.[0];
+  if (loaded !== undefined) return loaded;
+  const manifest = await fetchChosen(store, { from, folder, ...asked });
+  const { name, takenAt, sizeBytes } = manifest;
+  await writeFile(join(folder, 'fetched'), JSON.stringify({ from: from.deployment, name, takenAt, sizeBytes }));
+  return manifest;
+}
+
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+async function fetchChosen(store: ObjectStore, { from, folder, ...asked }: Fetching): Promise<ArchiveManifest> {
   const { prefix, namespace, deployment } = from;
   const objects = await store.list(`${prefix}/${namespace}/${deployment}/`);
   const found = chosenBackup(
@@ -34,20 +58,20 @@ export async function fetchBackup(store: ObjectStore, { from, folder, ...asked }
     ),
     asked,
   );
-  if (typeof found === 'string') throw new Error(found);
+  if (typeof found === 'string') throw new Unusable(found);
   const { name, owner } = found;
   const parsed = ArchiveManifest.safeParse(jsonOf(await store.read(manifestKey(owner, name))));
-  if (!parsed.success) throw new Error(`The manifest of backup ${name} cannot be read.`);
+  if (!parsed.success) throw new Unusable(`The manifest of backup ${name} cannot be read.`);
   const manifest = parsed.data;
   const serverVersion = Number((await readFile(join(folder, 'server-version'), 'utf8')).trim());
   const stored = await store.sizeOf(dumpKey(owner, name));
   const unfit = unfitness(found, manifest, { stored, serverVersion });
-  if (unfit !== undefined) throw new Error(unfit);
+  if (unfit !== undefined) throw new Unusable(unfit);
   const file = join(folder, 'dump');
   await store.download(dumpKey(owner, name), file);
   if ((await digestOf(file)) !== manifest.sha256) {
     await rm(file, { force: true });
-    throw new Error(`Backup ${name} is damaged: its dump does not have the SHA-256 of its manifest.`);
+    throw new Unusable(`Backup ${name} is damaged: its dump does not have the SHA-256 of its manifest.`);
   }
   return manifest;
 }

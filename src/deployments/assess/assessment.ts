@@ -12,6 +12,7 @@ import { type ActionFailure, isServing, type Observed } from './observed.ts';
 import { pausedBy } from './pause.ts';
 import { checkPolicy } from './policy.ts';
 import { checkReferences } from './references.ts';
+import { checkRestore } from './restore.ts';
 import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
 import { checkHeld, checkUnstarted, checkWorkloads, revisionOfStore } from './workloads.ts';
@@ -39,6 +40,8 @@ export interface Assessment extends Preconditions {
   readonly address: Entry;
   /** Undefined if the record asks for no backups. */
   readonly backup: Entry | undefined;
+  /** Undefined if the record does not begin with a backup. */
+  readonly restore?: Entry | undefined;
 }
 
 export function checkPreconditions(observed: Observed, settings: Settings): Preconditions {
@@ -94,6 +97,7 @@ export function assess(
     honored: checkHonored(observed, latest, foreign),
     address,
     backup,
+    restore: checkRestore(observed, latest, failures),
   };
 }
 

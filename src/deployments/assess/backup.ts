@@ -3,22 +3,20 @@
 
 import { jsonOf } from '../../lib/json-value.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { rfc3339 } from '../../schema/conditions.ts';
 import { backupPlanOf, type DatabaseBackupStatus, SentBackup } from '../../schema/database.ts';
-import { BACKUP, DEPLOYMENT_UID_LABEL, UPLOAD_CONTAINER } from '../../schema/meta.ts';
-import { quoted } from '../../schema/text.ts';
+import { BACKUP, UPLOAD_CONTAINER } from '../../schema/meta.ts';
 import { activeRevision } from '../record/revisions.ts';
+import { databaseJobPods, newestFailure, sizeText } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
-import { type Job, jobEnd, jobsOf } from './jobs.ts';
+import { jobsOf } from './jobs.ts';
 import {
   type ActionFailure,
   type ContainerStatus,
   failureAt,
   type Observed,
   type ObservedChildren,
-  type Pod,
 } from './observed.ts';
-import { podFailure, podsOf } from './pod-failures.ts';
+import { podFailure } from './pod-failures.ts';
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
 export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus | undefined {
@@ -28,7 +26,7 @@ export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus
 }
 
 function lastSuccess(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
-  const reports = backupPods(observed)
+  const reports = databaseJobPods(observed, BACKUP)
     .flatMap(({ status }) => status?.containerStatuses ?? [])
     .flatMap(sentBackup)
     .toSorted((a, b) => (a.takenAt < b.takenAt ? 1 : -1));
@@ -45,31 +43,7 @@ function sentBackup({ name: container, state }: ContainerStatus): readonly SentB
 }
 
 function lastFailure(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
-  const failed = jobsOf(observed, BACKUP)
-    .flatMap((job) => {
-      const at = failedAt(job);
-      return at === undefined ? [] : [{ job, at }];
-    })
-    .toSorted((a, b) => (a.at < b.at ? 1 : -1));
-  const [newest] = failed;
-  // The words of a failure that was reported stay: its pod may be gone by now.
-  if (newest === undefined || (before?.lastFailureAt ?? '') >= newest.at) return {};
-  const pods = backupPods(observed).filter((pod) => isOf(pod, newest.job));
-  // The pod has ended, and the cache of pods does not show it yet.
-  if (pods.some(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded')) return {};
-  const words = pods.flatMap(lastWords)[0] ?? quoted(jobEnd(newest.job, 'Failed')?.message);
-  return { lastFailureAt: newest.at, lastFailure: words };
-}
-
-function lastWords({ status }: Pod): readonly string[] {
-  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return all.flatMap(({ name, state }) => {
-    const ended = state?.terminated;
-    if (ended === undefined || ended.exitCode === 0) return [];
-    const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
-    const words = quoted(ended.message?.slice(-2048), 900);
-    return [`Container ${name} exited (${how})${words === '' ? '' : `: ${words}`}`];
-  });
+  return newestFailure(observed, jobsOf(observed, BACKUP), BACKUP, before?.lastFailureAt);
 }
 
 interface Seen {
@@ -138,7 +112,7 @@ function noCredentials({ observed: { backupStore, record } }: Seen): Entry | und
 }
 
 function podFails({ observed }: Seen): Entry | undefined {
-  const waiting = backupPods(observed).filter(({ status }) => status?.phase === 'Pending');
+  const waiting = databaseJobPods(observed, BACKUP).filter(({ status }) => status?.phase === 'Pending');
   const trouble = podFailure(waiting);
   return trouble && fail('BackupFailing', `A backup cannot begin. ${trouble.message}`);
 }
@@ -162,24 +136,4 @@ function stale({ observed: { patience }, status: { name, lastSuccessAt } }: Seen
 function backedUp({ status: { name, lastSuccessAt, sizeBytes = 0 } }: Seen): Entry | undefined {
   if (name === undefined) return undefined;
   return pass('BackedUp', `The last backup, ${name}, has the state of ${lastSuccessAt} and ${sizeText(sizeBytes)}.`);
-}
-
-function sizeText(bytes: number): string {
-  if (bytes < 1024 ** 2) return `${Math.max(1, Math.round(bytes / 1024))} KiB`;
-  return bytes < 1024 ** 3 ? `${Math.round(bytes / 1024 ** 2)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
-}
-
-function backupPods(observed: ObservedChildren): readonly Pod[] {
-  const { uid } = observed.record.metadata;
-  return podsOf(observed, BACKUP).filter(({ metadata }) => metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid);
-}
-
-function isOf({ metadata }: Pod, job: Job): boolean {
-  return metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid) === true;
-}
-
-/** RFC 3339 in UTC. */
-function failedAt(job: Job): string | undefined {
-  const at = Date.parse(jobEnd(job, 'Failed')?.lastTransitionTime ?? '');
-  return Number.isNaN(at) ? undefined : rfc3339(new Date(at));
 }

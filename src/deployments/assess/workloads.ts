@@ -30,6 +30,7 @@ import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.t
 import { hasStarted, heldWords } from './pod-inits.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { healthWords, probeWords } from './probe-failures.ts';
+import { checkRestore } from './restore.ts';
 import { isOwn } from './stores.ts';
 
 interface Seen {
@@ -61,6 +62,8 @@ export function checkWorkloads(
   failures: readonly ActionFailure[] = [],
 ): Entry {
   if (imageOf(revision) === undefined) return checkBuild(observed, revision);
+  const restore = checkRestore(observed, revision, failures);
+  if (restore && restore.is !== 'pass') return restore;
   const migration = checkMigration(observed, revision, failures);
   if (migration) return migration;
   const { failure } = revision.status ?? {};

@@ -9,6 +9,7 @@ import { makeAutoscalers } from './autoscaler.ts';
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
 import { makeBackup } from './database/backup.ts';
+import { makeRestore } from './database/restore.ts';
 import { makePostgresService } from './database/service.ts';
 import { makeVolumeClaim } from './database/volume-claim.ts';
 import { makeDisruptionBudgets } from './disruption-budget.ts';
@@ -62,6 +63,11 @@ export function taskChildren(inputs: Inputs, contracts: PodContracts = POD_CONTR
 export function backupChildren(inputs: Inputs): KubeObject[] {
   const backup = makeBackup(inputs);
   return backup === undefined ? [] : [backup];
+}
+
+/** The Job that loads the backup with which the database of this revision begins. It is created once and never changed. */
+export function restoreJob(inputs: Inputs): KubeObject | undefined {
+  return makeRestore(inputs);
 }
 
 function databaseChildren(inputs: Inputs, contract: PodContract): KubeObject[] {

@@ -15,6 +15,7 @@ import { workerNames } from '../../schema/worker-parts.ts';
 import { names } from '../record/names.ts';
 import { followsDepth } from '../record/scale.ts';
 import { backedUp } from './database/backup.ts';
+import { restored } from './database/restore.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { selectorLabels } from './labels.ts';
@@ -75,8 +76,8 @@ function makePolicy(inputs: Inputs, policyName: string, component: Component, po
   const { record, revision, otherWorkers = [] } = inputs;
   const { name } = record.metadata;
   const workers = new Set([...workerNames(revision.spec.requested.runtime), ...otherWorkers]);
-  const isBackedUp = component === 'postgres' && backedUp(inputs) !== undefined;
-  const components = [...REACHING, ...(isBackedUp ? DATABASE_JOBS : []), ...[...workers].toSorted()];
+  const hasJobs = component === 'postgres' && (backedUp(inputs) ?? restored(inputs)) !== undefined;
+  const components = [...REACHING, ...(hasJobs ? DATABASE_JOBS : []), ...[...workers].toSorted()];
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',

@@ -41,6 +41,8 @@ const NORMAL: readonly Reason[] = [
   'Resizing',
   'BackedUp',
   'BackupPending',
+  'Restored',
+  'Restoring',
 ];
 
 function statusOf(reason: Reason, stalled = false): AppDeploymentStatus {

@@ -2,8 +2,19 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { payloadShape, responseShape, toSnake } from '../../lib/http/casing.ts';
-import { Database, DatabaseBackup, DatabaseBackupStatus } from '../../schema/database.ts';
+import { fromSnake, payloadShape, responseShape, toSnake } from '../../lib/http/casing.ts';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import { asObject } from '../../lib/json-value.ts';
+import type { Draft } from '../../organization/facade/validation.ts';
+import { RESTORE_AT_CREATION_MESSAGE } from '../../schema/app-deployment.ts';
+import {
+  AT_OR_BACKUP_MESSAGE,
+  Database,
+  DatabaseBackup,
+  DatabaseBackupStatus,
+  DatabaseRestore,
+  DatabaseRestoreStatus,
+} from '../../schema/database.ts';
 import { mergedPart } from './runtime.ts';
 
 const BackupPayload = z.object(payloadShape(DatabaseBackup.shape)).meta({
@@ -11,33 +22,56 @@ const BackupPayload = z.object(payloadShape(DatabaseBackup.shape)).meta({
   description:
     'Scheduled backups of the own PostgreSQL. An empty object asks for them with all defaults. In a PATCH merged field by field: null sets a field back.',
 });
-export const DatabasePayload = z.object({ ...payloadShape(Database.shape), backup: BackupPayload.nullish() }).meta({
-  id: 'DatabaseRequest',
-  description: 'The own PostgreSQL beyond its size. In a PATCH absent fields are unchanged, and null takes one away.',
+const RestorePayload = z.object({ ...payloadShape(DatabaseRestore.shape), from: DatabaseRestore.shape.from }).meta({
+  id: 'DatabaseRestoreRequest',
+  description:
+    'The backup that the database of a new deployment begins with. In a PATCH it replaces the previous one, and null takes it away; that has an effect until it is loaded.',
 });
+export const DatabasePayload = z
+  .object({ ...payloadShape(Database.shape), backup: BackupPayload.nullish(), restore: RestorePayload.nullish() })
+  .meta({
+    id: 'DatabaseRequest',
+    description: 'The own PostgreSQL beyond its size. In a PATCH absent fields are unchanged, and null takes one away.',
+  });
 type DatabasePayload = z.output<typeof DatabasePayload>;
 
 const BackupResponse = z
   .object(responseShape(DatabaseBackup.shape))
   .meta({ id: 'DatabaseBackup', description: 'Scheduled backups, as the record asks for them; null where unset.' });
+const RestoreResponse = z
+  .object(responseShape(DatabaseRestore.shape))
+  .meta({ id: 'DatabaseRestore', description: 'The backup that the database begins with; null where unset.' });
 export const DatabaseResponse = z
-  .object({ ...responseShape(Database.shape), backup: BackupResponse.nullable() })
+  .object({ ...responseShape(Database.shape), backup: BackupResponse.nullable(), restore: RestoreResponse.nullable() })
   .meta({ id: 'Database', description: 'The own PostgreSQL beyond its size; null where unset.' });
 
 export const DatabaseBackupReport = z
   .object(responseShape(DatabaseBackupStatus.shape))
   .meta({ id: 'DatabaseBackupReport', description: 'What is known of the backups; null where nothing is known.' });
+export const DatabaseRestoreReport = z.object(responseShape(DatabaseRestoreStatus.shape)).meta({
+  id: 'DatabaseRestoreReport',
+  description: 'What is known of the backup that the database began with; null where nothing is known.',
+});
 
 export function presentDatabase(database: Readonly<Database> | undefined): z.output<typeof DatabaseResponse> | null {
   if (database === undefined) return null;
-  const { backup } = database;
-  return { backup: backup === undefined ? null : toSnake(DatabaseBackup.shape, backup) };
+  const { backup, restore } = database;
+  return {
+    backup: backup === undefined ? null : toSnake(DatabaseBackup.shape, backup),
+    restore: restore === undefined ? null : toSnake(DatabaseRestore.shape, restore),
+  };
 }
 
 export function presentBackupReport(
   status: Readonly<DatabaseBackupStatus> | undefined,
 ): z.output<typeof DatabaseBackupReport> | null {
   return status === undefined ? null : toSnake(DatabaseBackupStatus.shape, status);
+}
+
+export function presentRestoreReport(
+  status: Readonly<DatabaseRestoreStatus> | undefined,
+): z.output<typeof DatabaseRestoreReport> | null {
+  return status === undefined ? null : toSnake(DatabaseRestoreStatus.shape, status);
 }
 
 /** `before` with what was sent; the very same where the result means the same. Undefined where nothing is left. */
@@ -50,8 +84,32 @@ export function mergedDatabase(
     sent.backup === undefined
       ? before?.backup
       : (mergedPart(DatabaseBackup.shape, before?.backup ?? {}, sent.backup) as DatabaseBackup | undefined);
-  const { backup: _before, ...others } = before ?? {};
-  const after: Database = { ...others, ...(backup !== undefined && { backup }) };
+  const restore = sent.restore === undefined ? before?.restore : restoreFrom(sent.restore);
+  const { backup: _backup, restore: _restore, ...others } = before ?? {};
+  const after: Database = {
+    ...others,
+    ...(backup !== undefined && { backup }),
+    ...(restore !== undefined && { restore }),
+  };
   if (isDeepStrictEqual(after, before ?? {})) return before;
   return Object.keys(after).length > 0 ? after : undefined;
+}
+
+function restoreFrom(sent: DatabasePayload['restore']): DatabaseRestore | undefined {
+  return sent ? (fromSnake(DatabaseRestore.shape, sent) as DatabaseRestore) : undefined;
+}
+
+const RESTORE = ['source_config', 'database', 'restore'] as const;
+
+/** What the schema does not say of a restore, in the words of the CRD. */
+export function* restoreRule(draft: Draft): Generator<FieldError> {
+  const { at, backup } = asObject(asObject(asObject(draft['source_config'])['database'])['restore']);
+  const isSet = (value: unknown): boolean => value !== undefined && value !== null;
+  if (isSet(at) && isSet(backup)) yield { loc: [...RESTORE, 'backup'], msg: AT_OR_BACKUP_MESSAGE, type: 'value_error' };
+}
+
+/** A restore that a record does not have cannot be added to it. */
+export function* laterRestore(before: Database | undefined, after: Database | undefined): Generator<FieldError> {
+  if (after?.restore !== undefined && before?.restore === undefined)
+    yield { loc: [...RESTORE], msg: RESTORE_AT_CREATION_MESSAGE, type: 'frozen_field' };
 }

@@ -21,7 +21,7 @@ import { SOURCE_RULES } from '../../schema/source-rules.ts';
 import { missingExternal } from '../record/limits.ts';
 import { referencesOf } from '../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
-import { mergedDatabase } from './database.ts';
+import { laterRestore, mergedDatabase, restoreRule } from './database.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
@@ -255,6 +255,8 @@ function* findPatch({ metadata, spec }: AppDeployment, patch: Patch, after: AppD
     'resource_spec',
   ]);
   yield* newFindings(sizeRule, spec, after);
+  yield* restoreRule({ ...patch });
+  yield* laterRestore(spec.sourceConfig.database, after.sourceConfig.database);
   yield* variableFindings(spec, after);
   if (
     patch.source_config?.build_on_push !== false &&

@@ -20,7 +20,13 @@ import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../sche
 import { REVISION_STATES } from '../../schema/revision-states.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { SOURCES } from '../../schema/source-rules.ts';
-import { DatabaseBackupReport, DatabasePayload, DatabaseResponse } from './database.ts';
+import {
+  DatabaseBackupReport,
+  DatabasePayload,
+  DatabaseResponse,
+  DatabaseRestoreReport,
+  restoreRule,
+} from './database.ts';
 import {
   hostingRule,
   nameRule,
@@ -162,6 +168,7 @@ export function createDeployment(
     workerContainerRule,
     plainVariableRule,
     tasksRule,
+    restoreRule,
   ]);
 }
 
@@ -476,6 +483,7 @@ const EXAMPLE = {
   active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   image_version: '1.4.2',
   database_backup: null,
+  database_restore: null,
   internal_url: 'http://shop.team.svc',
 } as const;
 
@@ -530,6 +538,7 @@ export const Deployment = z
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
     image_version: z.string().nullable().describe("Tag of the latest revision's image. null for a bare digest."),
     database_backup: DatabaseBackupReport.nullable(),
+    database_restore: DatabaseRestoreReport.nullable(),
     internal_url: z
       .string()
       .nullable()

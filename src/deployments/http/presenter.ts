@@ -30,7 +30,7 @@ import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { scaledBy } from '../record/scaled.ts';
 import { requestedOf, sameRevision } from '../record/wanted-revision.ts';
-import { presentBackupReport, presentDatabase } from './database.ts';
+import { presentBackupReport, presentDatabase, presentRestoreReport } from './database.ts';
 import type { Deployment } from './payloads.ts';
 import { presentRuntime } from './runtime.ts';
 import { ASKS_NOTHING } from './same-request.ts';
@@ -99,6 +99,7 @@ export function presentDeployment(
     active_revision_id: ids.active,
     image_version: imageVersion(revision.imageUri),
     database_backup: presentBackupReport(record.status?.databaseBackup),
+    database_restore: presentRestoreReport(record.status?.databaseRestore),
     internal_url: internalUrl(record),
   };
 }

@@ -56,6 +56,7 @@ it('names every part of a record', () => {
     networkPolicies: { server: 'shop--server', postgres: 'shop--postgres', redis: 'shop--redis' },
     address: 'shop',
     backup: 'shop---backup',
+    restore: 'shop---restore',
     certificate: 'shop--tls',
     tracingProject: 'shop',
   });

@@ -35,6 +35,8 @@ export interface Names {
   task(name: string): string;
   /** CronJob that backs up the own PostgreSQL. No task has this name: that of a task does not begin with a hyphen. */
   readonly backup: string;
+  /** Job that loads the backup with which the own PostgreSQL begins. Jobs of `kubectl davit restore` have more after it. */
+  readonly restore: string;
   /** Name of the AppRevision of this id (a uuid). */
   revision(id: string): string;
   /** Its name where another revision of the record has the same first eight digits. */
@@ -69,6 +71,7 @@ export function names(recordName: string): Names {
     part: (part) => (isRole(part) ? ofRoles[part] : shortened(`${recordName}--${part}`)),
     task: (name) => shortened(`${recordName}--${name}`),
     backup: `${recordName}---backup`,
+    restore: `${recordName}---restore`,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
     longRevision: (id) => `${recordName}--${id.replaceAll('-', '').slice(0, 16).toLowerCase()}`,
     variables: (suffix) => `${recordName}--vars-${suffix}`,

@@ -77,7 +77,8 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const known = current?.status ?? before ?? {};
   const state = stateOf(seen, current?.status.state, word);
   const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
-  const { image, url, replicas, workers, databaseVolumeUid, databaseBackup, resourceSpec, tasks } = known;
+  const { image, url, replicas, workers, databaseVolumeUid, databaseBackup, databaseRestore, resourceSpec, tasks } =
+    known;
   const conditions = conditionsOf(record, known.conditions ?? [], word, current !== undefined, now);
   const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
   return {
@@ -96,6 +97,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(workers !== undefined && { workers }),
     ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
     ...(databaseBackup !== undefined && { databaseBackup }),
+    ...(databaseRestore !== undefined && { databaseRestore }),
     ...(remote !== undefined && { remote }),
     ...(resourceSpec !== undefined && { resourceSpec }),
     ...(tasks !== undefined && { tasks }),

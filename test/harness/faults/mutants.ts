@@ -144,7 +144,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a rollout before the migration': bug(
     'src/deployments/plan-children.ts',
-    'const mayRoll = isComplete && isBuilt && isMigrated(observed, latest) && !hasFailed;',
+    'const mayRoll = isComplete && isBuilt && isBegun && isMigrated(observed, latest) && !hasFailed;',
     'const mayRoll = isComplete && isBuilt && !hasFailed;',
     'migrated',
   ),

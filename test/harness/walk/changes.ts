@@ -93,6 +93,8 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
     { backup: {} },
     { backup: { schedule: '0 3 * * *', timeZone: 'Etc/UTC', keep: 3 } },
     { backup: { enabled: false, staleAfterHours: 24 } },
+    { backup: {}, restore: { from: 'old' } },
+    { restore: { from: 'older', at: '2026-02-01T00:00:00Z' } },
   ],
   queueDepth: [{ query: 'SELECT 1' }, { query: 'SELECT 2', perPod: 5 }],
   migrate: [{ command: ['up'] }, { args: ['up'], timeoutSeconds: 60 }],
@@ -244,7 +246,15 @@ export function changed(spec: AppDeploymentSpec, { path, value }: Change): AppDe
   const last = path.at(-1) ?? '';
   if (value === undefined) delete here[last];
   else here[last] = structuredClone(value);
-  return made(next as unknown as AppDeploymentSpec);
+  return made(withoutLateRestore(spec, next as unknown as AppDeploymentSpec));
+}
+
+/** A restore is asked for when a record is made, or never. */
+function withoutLateRestore(before: AppDeploymentSpec, after: AppDeploymentSpec): AppDeploymentSpec {
+  const { database, ...config } = after.sourceConfig;
+  if (database?.restore === undefined || before.sourceConfig.database?.restore !== undefined) return after;
+  const { restore: _late, ...others } = database;
+  return { ...after, sourceConfig: { ...config, database: others } };
 }
 
 /** What the rules between fields ask for: the schema says one field at a time. */

@@ -25,15 +25,20 @@ const LONGEST_MS = 60_000 + STEPS * 6000;
 
 /** All of them give tokens to pods. */
 const FOR_AGENTS = { oauth: { hosts: [{ host: 'idp.example' }] }, http: { podUrl: 'https://davit-api.svc' } };
+/** All of them have a store of backups. */
+const FOR_BACKUPS = {
+  backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+};
+const ALL = { ...FOR_AGENTS, ...FOR_BACKUPS };
 /** Platforms that the walks go through in turn. */
 const PLATFORMS: readonly Settings[] = [
-  Settings.parse({ ...FOR_AGENTS, address: { kind: 'ingress', baseDomain: 'apps.example' } }),
+  Settings.parse({ ...ALL, address: { kind: 'ingress', baseDomain: 'apps.example' } }),
   Settings.parse({
-    ...FOR_AGENTS,
+    ...ALL,
     address: { kind: 'gateway', gateway: { name: 'public', namespace: 'gateways' }, baseDomain: 'apps.example' },
   }),
   // Only records that ask for an address have one.
-  Settings.parse({ ...FOR_AGENTS, address: { kind: 'ingress' } }),
+  Settings.parse({ ...ALL, address: { kind: 'ingress' } }),
 ];
 
 function aPlace(): FakeKube {
@@ -43,7 +48,7 @@ function aPlace(): FakeKube {
     kind: 'Namespace',
     metadata: { name: 'team', labels: { 'davit.dev/tenant': 'true' }, annotations: { 'davit.dev/hosts': NAMED.hosts } },
   });
-  for (const [name, keys] of Object.entries(NAMED.secrets)) {
+  for (const [name, keys] of Object.entries({ ...NAMED.secrets, 'davit-backup-store': ['accessKeyId'] })) {
     kube.seed(SECRETS, {
       apiVersion: 'v1',
       kind: 'Secret',
@@ -110,7 +115,8 @@ it.each(Array.from({ length: WALKS }, (_, walk) => walk))(
   'after every change the children are those of a fresh record: walk %i',
   async (walk) => {
     const changes = CHANGES.slice(walk * STEPS, (walk + 1) * STEPS);
-    await walkAlong(changes, platformOf(walk), `seed ${SEED}, walk ${walk}`);
+    // Not all of the same platform.
+    await walkAlong(changes, platformOf(walk), walk % 4 === 3, `seed ${SEED}, walk ${walk}`);
   },
   LONGEST_MS,
 );
@@ -127,6 +133,7 @@ it('the walks went everywhere', () => {
   ])
     expect([...kinds], 'a walk that never makes such a thing shows nothing of it').toContain(kind);
   expect(walked).toBe(WALKS * STEPS);
+  expect(restores, 'no record with a backup to begin with was changed').toBeGreaterThan(10);
   expect(awakened, 'nothing was scaled to no pods and back').toBeGreaterThan(0);
   process.stdout.write(`  walk: seed ${SEED}, ${walked} steps, ${known.size} states, 0 differences\n`);
 });
@@ -138,16 +145,23 @@ function platformOf(walk: number): Settings {
 }
 
 let walked = 0;
+/** Steps of records that began with a backup, and still name it. */
+let restores = 0;
 /** How often a record without pods got an autoscaler, or pods of a fixed number. */
 let awakened = 0;
 const isAsleep = (spec: AppDeployment['spec']): boolean => spec.sourceConfig.resourceSpec?.maxScale === 0;
 /** Every kind of child that was compared. */
 const kinds = new Set<string>();
 
-async function walkAlong(changes: readonly Change[], platform: Settings, where: string): Promise<void> {
+async function walkAlong(
+  changes: readonly Change[],
+  platform: Settings,
+  beginsWithBackup: boolean,
+  where: string,
+): Promise<void> {
   const controller = await aController(aPlace(), platform);
   try {
-    let spec = aSpec();
+    let spec = beginsWithBackup ? aSpec({ sourceConfig: { database: { restore: { from: 'old' } } } }) : aSpec();
     for (const [step, change] of changes.entries()) {
       const said = `${where}, step ${step}: ${JSON.stringify(change)}`;
       const wasAsleep = isAsleep(spec);
@@ -166,6 +180,7 @@ async function walkAlong(changes: readonly Change[], platform: Settings, where: 
         new Map([...children].filter(([name]) => hasItsTasks || !name.startsWith('CronJob ')));
       expect(differencesOf(compared(picture(childrenIn(controller))), compared(fresh.children)), said).toEqual([]);
       walked += 1;
+      if (spec.sourceConfig.database?.restore) restores += 1;
     }
   } finally {
     controller.stop();

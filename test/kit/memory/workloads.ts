@@ -4,7 +4,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ContainerStatus, ObservedCondition, Pod } from '../../../src/deployments/assess/observed.ts';
 import { DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, REVISION_LABEL } from '../../../src/schema/meta.ts';
+import {
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  RESTORE,
+  RESTORE_CONTAINER,
+  REVISION_LABEL,
+} from '../../../src/schema/meta.ts';
 import { CONTROLLER } from '../../support/builders.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 
@@ -50,7 +56,13 @@ export const crashing = (restartCount: number, message?: string): Partial<Contai
 
 /** Does what kubelet and the built-in controllers would: every workload becomes ready at its generation, every Job succeeds. */
 export async function makeReady(kube: FakeKube): Promise<void> {
+  loadBackups(kube);
   await endJobs(kube, { type: 'Complete', status: 'True' });
+  await makeWorkloadsReady(kube);
+}
+
+/** The same, but for the Jobs. */
+export async function makeWorkloadsReady(kube: FakeKube): Promise<void> {
   for (const resource of [DEPLOYMENTS, STATEFUL_SETS]) {
     for (const object of kube.objects<KubeObject & { spec?: { replicas?: number }; status?: object }>(resource)) {
       const replicas = object.spec?.replicas ?? 1;
@@ -68,6 +80,61 @@ export async function makeReady(kube: FakeKube): Promise<void> {
       await kube.mergePatch(resource, { namespace, name }, { status }, writing);
     }
   }
+}
+
+/** The pods of Jobs with which databases begin have loaded a backup, and say so. */
+function loadBackups(kube: FakeKube): void {
+  for (const job of kube.objects<RestoreJob>(JOBS)) {
+    const { name, namespace = '', uid = '', labels } = job.metadata;
+    if (labels?.[COMPONENT_LABEL] !== RESTORE || job.status?.conditions !== undefined) continue;
+    putRestorePod(kube, { name, namespace, uid, labels }, { exitCode: 0, message: loadedFrom(job) });
+  }
+}
+
+interface RestoreJob extends KubeObject {
+  readonly spec?: {
+    readonly template?: {
+      readonly spec?: { readonly initContainers?: readonly { readonly args?: readonly string[] }[] };
+    };
+  };
+  readonly status?: { readonly conditions?: readonly unknown[] };
+}
+
+function loadedFrom({ spec }: RestoreJob): string {
+  const args = spec?.template?.spec?.initContainers?.flatMap((container) => container.args ?? []) ?? [];
+  const from = args.find((arg) => arg.startsWith('--deployment='))?.slice('--deployment='.length);
+  const takenAt = '2026-02-01T02:00:00Z';
+  return JSON.stringify({ from, name: '20260201T020000Z-0000000a', takenAt, sizeBytes: 5_000_000 });
+}
+
+/** The pod of a restore, whose last container ended so; without `ended` it runs. */
+export function putRestorePod(
+  kube: FakeKube,
+  { name, namespace = 'team', uid = '', labels }: KubeObject['metadata'],
+  ended?: { readonly exitCode: number; readonly message: string },
+): void {
+  const pod: Pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${name}-pod`,
+      namespace,
+      ...(labels && { labels }),
+      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid, controller: true }],
+    },
+    status: {
+      phase: ended === undefined ? 'Running' : ended.exitCode === 0 ? 'Succeeded' : 'Failed',
+      containerStatuses: [
+        {
+          name: RESTORE_CONTAINER,
+          state: ended === undefined ? { running: {} } : { terminated: { reason: 'Error', ...ended } },
+        },
+      ],
+    },
+  };
+  const place = { namespace, name: pod.metadata.name };
+  if (kube.objects(PODS).some(({ metadata }) => metadata.name === place.name)) kube.erase(PODS, place);
+  kube.seed(PODS, pod);
 }
 
 /** Every Job that has not ended yet ends with this condition. */

@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from '../../../src/deployments/children/database/load-scripts.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { ensureImages } from '../../cluster/images/build.ts';
 import { realPods } from '../../cluster/machine.ts';
@@ -233,6 +234,129 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       await writeFile(store.fileOf(dump), whole);
       expect(await sql('select count(*) from pg_tables where schemaname = $$public$$', 'copy')).toBe('0');
       await kubectl('delete', 'appd', 'copy', '--timeout=180s');
+    }, 600_000);
+  });
+
+  describe('a deployment that begins with a backup', () => {
+    const SUM = 'select count(*), sum(n), md5(string_agg(word, $$,$$ order by n)) from kept';
+    const begins = (name: string, restore: object): object => {
+      const made = record(name) as { readonly spec: { readonly sourceConfig: object } };
+      const sourceConfig = { ...made.spec.sourceConfig, database: { restore } };
+      return { ...made, spec: { ...made.spec, sourceConfig } };
+    };
+    interface Restored {
+      readonly from?: string;
+      readonly name?: string;
+    }
+    async function restoredOf(name: string): Promise<Restored> {
+      return JSON.parse(
+        (await kubectl('get', 'appd', name, '-o', 'jsonpath={.status.databaseRestore}')) || '{}',
+      ) as Restored;
+    }
+    const serversOf = (name: string): Promise<string> =>
+      kubectl('get', 'deployment', '-l', `davit.dev/deployment=${name}`, '-o', 'name');
+
+    it('has all rows before its first pod, says which backup it is, and loads it once', async () => {
+      const { name } = await reported();
+      await apply(begins('begun', { from: 'shop' }));
+      await says('begun', 'DatabaseRestored', 'True', 'Restored');
+      await says('begun', 'Ready', 'True', 'Serving');
+      expect(await sql(SUM, 'begun')).toBe(await sql(SUM));
+      expect(await restoredOf('begun')).toMatchObject({ from: 'shop', name });
+      await sql('update kept set n = 0', 'begun');
+      const changed = await sql(SUM, 'begun');
+      await eventually(async () =>
+        expect((await kubectl('get', 'jobs', '-o', 'name')).includes('begun---')).toBe(false),
+      );
+      await kubectl(
+        'patch',
+        'appd',
+        'begun',
+        '--type=merge',
+        '-p',
+        JSON.stringify({ spec: { sourceConfig: { database: { restore: { from: 'other' } } } } }),
+      );
+      await eventually(
+        async () =>
+          expect(await kubectl('get', 'appd', 'begun', '-o', 'jsonpath={.status.observedGeneration}')).toBe('2'),
+        READY_MS,
+      );
+      expect([await kubectl('get', 'jobs', '-o', 'name'), await sql(SUM, 'begun')]).toEqual([
+        expect.not.stringContaining('begun---'),
+        changed,
+      ]);
+      await kubectl('delete', 'appd', 'begun', '--timeout=180s');
+    }, 600_000);
+
+    it('starts no pod where there is none, with the words of the restore, and goes on with another', async () => {
+      await apply(begins('late', { from: 'nowhere' }));
+      const message = await says('late', 'Ready', 'False', 'RestoreFailed');
+      expect(message).toMatch(
+        /No backup of nowhere was loaded\. Container davit-fetch exited .*There is no complete backup/,
+      );
+      expect(await serversOf('late')).toBe('');
+      await putCredentials('wrong');
+      await kubectl(
+        'patch',
+        'appd',
+        'late',
+        '--type=merge',
+        '-p',
+        JSON.stringify({ spec: { sourceConfig: { database: { restore: { from: 'shop' } } } } }),
+      );
+      await eventually(
+        async () => expect((await conditionOf('late', 'DatabaseRestored'))?.message).toMatch(/is tried again\..*403/),
+        READY_MS,
+      );
+      expect(await serversOf('late')).toBe('');
+      await putCredentials(store.credentials.secretAccessKey);
+      await says('late', 'Ready', 'True', 'Serving');
+      expect(await sql(SUM, 'late')).toBe(await sql(SUM));
+      await kubectl('delete', 'appd', 'late', '--timeout=180s');
+    }, 900_000);
+
+    it('has nothing of a dump that was cut anywhere, and a repeated restore loads nothing', async () => {
+      await sql('create database cuts');
+      const shell = (script: string, id = 'u1'): Promise<string> =>
+        kubectl(
+          'exec',
+          'shop--postgres-0',
+          '--',
+          'env',
+          'PGHOST=127.0.0.1',
+          'PGUSER=postgres',
+          'PGDATABASE=cuts',
+          `RESTORE_ID=${id}`,
+          `OWN_RELATIONS=${OWN_RELATIONS.value}`,
+          'sh',
+          '-c',
+          `mkdir -p /tmp/cuts; cd /tmp/cuts; ${script}`,
+        );
+      const relations = (): Promise<string> => shell('psql -X -Atc "$OWN_RELATIONS"').then((text) => text.trim());
+      const loaded = { from: 'shop', name: '20260201T020000Z-0000000a', takenAt: '2026-02-01T02:00:00Z', sizeBytes: 1 };
+      const size = Number(
+        await shell(
+          `pg_dump -d postgres -F custom --no-owner -f whole; printf '%s' '${JSON.stringify(loaded)}' > fetched; wc -c < whole`,
+        ),
+      );
+      for (let cut = 1; cut <= 10; cut += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- one cut after the other
+        await expect(
+          shell(`head -c ${Math.floor((size * cut) / 10) - 1} whole > dump; ${LOAD_ONCE}`),
+          `cut ${cut}`,
+        ).rejects.toThrow(/was not loaded|ERROR|pg_restore: error/);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        expect(await relations(), `cut ${cut}`).toBe('0');
+      }
+      await shell(`cp whole dump; ${LOAD_ONCE}`);
+      const count = await relations();
+      expect(count).not.toBe('0');
+      expect(JSON.parse(await shell(`${CHECK_ONCE}`).then(() => shell('cat loaded')))).toEqual(loaded);
+      await shell(`rm dump; ${LOAD_ONCE}`);
+      await expect(shell(`rm loaded; ${CHECK_ONCE}`, 'u2')).rejects.toThrow(/The database is not empty/);
+      await expect(shell(LOAD_ONCE, 'u2')).rejects.toThrow(/The database is not empty/);
+      expect(await relations()).toBe(count);
+      await sql('drop database cuts');
     }, 600_000);
   });
 

@@ -472,6 +472,8 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   BackupStoreMissing: 'test/suites/reconcile/backups.test.ts',
   BackupCredentialsMissing: 'test/suites/reconcile/backups.test.ts',
   BackupNotPossible: 'test/suites/reconcile/backups.test.ts',
+  RestoreFailed: 'test/suites/reconcile/restores.test.ts',
+  RestoreNotPossible: 'test/suites/reconcile/restores.test.ts',
   NoReadyPod: 'test/suites/reconcile/failed-rollout.test.ts',
   ResizeDeferred: 'test/suites/e2e/store-sizes.test.ts',
   ImageNotAllowed: 'src/deployments/assess/policy.test.ts',

@@ -7,6 +7,7 @@ import {
   payloadSpec,
   refused,
   refusedBackups,
+  refusedRestores,
   refusedRuntimes,
   refusedTasks,
   refusedVariables,
@@ -422,6 +423,13 @@ describe('POST /v2/deployments', () => {
     const body = aBody({ source_config: { database: { backup: payloadSpec(backup) } } });
     const answer = await facade.call('POST', '/v2/deployments', body);
     expectFindings(answer.body.detail, http, 'database.backup');
+    expect([answer.status, facade.writes()]).toEqual([422, []]);
+  });
+
+  it.each(refusedRestores)('as the API server refuses restores: $name', async ({ restore, http }) => {
+    const body = aBody({ source_config: { database: { restore: payloadSpec(restore) } } });
+    const answer = await facade.call('POST', '/v2/deployments', body);
+    expectFindings(answer.body.detail, http, 'database.restore');
     expect([answer.status, facade.writes()]).toEqual([422, []]);
   });
 

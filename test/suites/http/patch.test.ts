@@ -794,7 +794,11 @@ describe('backups', () => {
       keep: null,
       stale_after_hours: 30,
     });
-    expect(body.database_backup).toBeNull();
+    expect([body.source_config.database.restore, body.database_backup, body.database_restore]).toEqual([
+      null,
+      null,
+      null,
+    ]);
     expect(stored().spec.sourceConfig.database).toEqual({ backup: { schedule: '@daily', staleAfterHours: 30 } });
     expect((await patch(id, body)).status).toBe(200);
     expect((await patch(id, { source_config: { database: null } })).status).toBe(200);
@@ -838,6 +842,48 @@ describe('what becomes of the database', () => {
   it('may be asked for with the creation', async () => {
     await made({ database_deletion_policy: 'Retain' });
     expect(stored().spec.databaseDeletionPolicy).toBe('Retain');
+  });
+});
+
+describe('a restore', () => {
+  const restore = (fields: unknown): object => ({ source_config: { database: { restore: fields } } });
+
+  it('is shown as it was asked for, and sending the answer back changes nothing', async () => {
+    const id = await made(restore({ from: 'old', at: '2026-02-01T00:00:00Z' }));
+    const { body } = await facade.call('GET', `/v2/deployments/${id}`);
+    expect(body.source_config.database).toEqual({
+      backup: null,
+      restore: { from: 'old', at: '2026-02-01T00:00:00Z', backup: null },
+    });
+    expect(stored().spec.sourceConfig.database).toEqual({ restore: { from: 'old', at: '2026-02-01T00:00:00Z' } });
+    expect((await patch(id, body)).status).toBe(200);
+    expect(said().filter((write) => !write.endsWith('dry run'))).toEqual([]);
+  });
+
+  it('is replaced as a whole without a revision, and null takes it away', async () => {
+    const id = await made(restore({ from: 'old', at: '2026-02-01T00:00:00Z' }));
+    const before = stored().spec.revisionSerial;
+    await patch(id, restore({ from: 'older' }));
+    expect(stored().spec.sourceConfig.database).toEqual({ restore: { from: 'older' } });
+    await patch(id, { source_config: { database: { backup: {} } } });
+    expect(stored().spec.sourceConfig.database).toEqual({ backup: {}, restore: { from: 'older' } });
+    await patch(id, restore(null));
+    expect(stored().spec.sourceConfig.database).toEqual({ backup: {} });
+    expect(stored().spec.revisionSerial).toBe(before);
+  });
+
+  it('is not added to a deployment that is there', async () => {
+    const id = await made();
+    const { status, body } = await patch(id, restore({ from: 'old' }));
+    expect(status).toBe(422);
+    expect(body.detail).toEqual([
+      expect.objectContaining({
+        loc: ['body', 'source_config', 'database', 'restore'],
+        msg: expect.stringContaining('only when the deployment is created') as string,
+        type: 'frozen_field',
+      }),
+    ]);
+    expect(stored().spec.sourceConfig).not.toHaveProperty('database');
   });
 });
 

@@ -12,6 +12,7 @@ import {
   payloadSpec,
   refused,
   refusedBackups,
+  refusedRestores,
   refusedRuntimes,
   refusedTasks,
   refusedVariables,
@@ -269,6 +270,16 @@ describe('rejected over HTTP and with kubectl', () => {
     const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload);
     expect(status).toBe(422);
     expectFindings(body.detail, http, 'database.backup');
+  });
+  it.each(refusedRestores)('restores with $name', async ({ restore, kubectl, http }) => {
+    const database = { restore };
+    const manifest = aManifest({ name: 'refused', namespace: tenant.namespace }, { sourceConfig: { database } });
+    const direct = await atTheApiServer('POST', '', manifest);
+    expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
+    const payload = aPayload('refused', { source_config: { database: { restore: payloadSpec(restore) } } });
+    const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload);
+    expect(status).toBe(422);
+    expectFindings(body.detail, http, 'database.restore');
   });
   it('fields of pods that records do not have are dropped', async () => {
     const fields = {

@@ -713,6 +713,23 @@ describe('immutable fields', () => {
       );
     });
   });
+  it('a restore cannot be added, and can be changed and taken away', async () => {
+    const asking = (restore: object | null): object => ({ spec: { sourceConfig: { database: { restore } } } });
+    const late = await door.call('PATCH', `${RECORDS}/${name}?dryRun=All`, asking({ from: 'shop' }));
+    expect(late.causes).toContainEqual(
+      expect.objectContaining({
+        field: 'spec.sourceConfig.database.restore',
+        message: expect.stringContaining('can be set only when the deployment is created') as string,
+      }),
+    );
+    const begun = docker({ sourceConfig: { database: { restore: { from: 'shop' } } } });
+    await door.call('POST', RECORDS, aRecord(begun, 'begun-with-a-backup'));
+    const place = `${RECORDS}/begun-with-a-backup?dryRun=All`;
+    for (const restore of [{ from: 'other', at: '2026-02-01T00:00:00+01:00' }, null]) {
+      // oxlint-disable-next-line no-await-in-loop -- one change after the other
+      expect(await door.call('PATCH', place, asking(restore))).toMatchObject({ status: 200, message: '' });
+    }
+  });
   it('revisionSerial cannot be lowered or dropped', async () => {
     expect((await patch({ revisionSerial: 2 })).message).toContain('revisionSerial must not be lowered');
     expect((await patch({ revisionSerial: null })).message).toContain('revisionSerial must not be lowered');

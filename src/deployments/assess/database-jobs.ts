@@ -1,0 +1,70 @@
+// What the Jobs on a record's own PostgreSQL say, which make backups and load them: their last words, and when they failed.
+
+import { rfc3339 } from '../../schema/conditions.ts';
+import { DEPLOYMENT_UID_LABEL } from '../../schema/meta.ts';
+import { quoted } from '../../schema/text.ts';
+import { type Job, jobEnd } from './jobs.ts';
+import type { ObservedChildren, Pod } from './observed.ts';
+import { isUnended, podsOf } from './pod-failures.ts';
+
+/** The pods of this record's Jobs of a component, and of no other life of its name. */
+export function databaseJobPods(observed: ObservedChildren, component: string): readonly Pod[] {
+  const { uid } = observed.record.metadata;
+  return podsOf(observed, component).filter(({ metadata }) => metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid);
+}
+
+function isOfJob({ metadata }: Pod, job: Job): boolean {
+  return metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid) === true;
+}
+
+/** The Job of these that failed last, after `known`: the words of a failure that was reported stay, and its pod may be gone by now. */
+export function newestFailure(
+  observed: ObservedChildren,
+  jobs: readonly Job[],
+  component: string,
+  known = '',
+): { readonly lastFailureAt?: string; readonly lastFailure?: string } {
+  const failed = jobs
+    .flatMap((job) => {
+      const at = failedAt(job);
+      return at === undefined ? [] : [{ job, at }];
+    })
+    .toSorted((a, b) => (a.at < b.at ? 1 : -1));
+  const [newest] = failed;
+  if (newest === undefined || known >= newest.at) return {};
+  const pods = databaseJobPods(observed, component).filter((pod) => isOfJob(pod, newest.job));
+  // The pod has ended, and the cache of pods does not show it yet.
+  if (pods.some(isUnended)) return {};
+  const words = newestFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(newest.job, 'Failed')?.message);
+  return { lastFailureAt: newest.at, lastFailure: words };
+}
+
+/** A Job that tries again has several. */
+export function newestFirst(pods: readonly Pod[]): readonly Pod[] {
+  const madeAt = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
+  return pods.toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1));
+}
+
+/** What each container that failed has said at its end. */
+export function lastWords({ status }: Pod): readonly string[] {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return all.flatMap(({ name, state }) => {
+    const ended = state?.terminated;
+    if (ended === undefined || ended.exitCode === 0) return [];
+    const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
+    const words = quoted(ended.message?.slice(-2048), 900);
+    return [`Container ${name} exited (${how})${words === '' ? '' : `: ${words}`}`];
+  });
+}
+
+/** For people. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1024 ** 2) return `${Math.max(1, Math.round(bytes / 1024))} KiB`;
+  return bytes < 1024 ** 3 ? `${Math.round(bytes / 1024 ** 2)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+}
+
+/** RFC 3339 in UTC. */
+function failedAt(job: Job): string | undefined {
+  const at = Date.parse(jobEnd(job, 'Failed')?.lastTransitionTime ?? '');
+  return Number.isNaN(at) ? undefined : rfc3339(new Date(at));
+}

@@ -1,0 +1,228 @@
+// The backup with which a record's own PostgreSQL begins. It is loaded by a Job, once, before the first pod and the migration. That it was
+// loaded stands in the status for ever; until then the report of the container that loaded it is the evidence.
+
+import { jsonOf } from '../../lib/json-value.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { rfc3339 } from '../../schema/conditions.ts';
+import { type DatabaseRestoreStatus, LoadedBackup } from '../../schema/database.ts';
+import { RESTORE, RESTORE_CONTAINER, RESTORE_REQUEST_ANNOTATION } from '../../schema/meta.ts';
+import { restoreRequestOf } from '../record/restore-request.ts';
+import { databaseJobPods, lastWords, newestFailure, newestFirst, sizeText } from './database-jobs.ts';
+import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
+import { type Job, jobEnd, jobsOf } from './jobs.ts';
+import { type ActionFailure, failureAt, type Observed, type ObservedChildren, type Pod } from './observed.ts';
+import { isUnended, podFailure } from './pod-failures.ts';
+import { ownStoreAnswers } from './stores.ts';
+
+/**
+ * `done`: nothing is loaded any more, or nothing was asked for. `ending`: what was asked for before must end first. `external`: the
+ * revision has no PostgreSQL of its own.
+ */
+type Phase = 'done' | 'due' | 'running' | 'failed' | 'ending' | 'external';
+
+function phaseOf(observed: ObservedChildren, revision: AppRevision): Phase {
+  const { spec } = observed.record;
+  if (loadedInto(observed)) return 'done';
+  const job = jobOf(observed);
+  const isBusy = restorePods(observed).some(isUnended);
+  if (spec.sourceConfig.database?.restore === undefined) return (job && !hasEnded(job)) || isBusy ? 'ending' : 'done';
+  if (revision.spec.resolved.postgres === undefined) return 'external';
+  if (job === undefined) return isBusy ? 'ending' : 'due';
+  if (!isCurrent(observed, job)) return 'ending';
+  return jobEnd(job, 'Failed') ? 'failed' : 'running';
+}
+
+/** Whether the pods and the migration of a revision may begin, as far as the database is concerned. */
+export function isRestored(observed: ObservedChildren, revision: AppRevision): boolean {
+  return phaseOf(observed, revision) === 'done';
+}
+
+/** Whether the Job may be made. */
+export function mayRestore(observed: Observed, revision: AppRevision): boolean {
+  return (
+    phaseOf(observed, revision) === 'due' &&
+    observed.backupStore?.hasCredentials === true &&
+    ownStoreAnswers('postgres', observed)
+  );
+}
+
+/**
+ * The Job, where it is of no more use: its backup is loaded, another one is asked for, or it has ended and left no report. It is then
+ * made again, and finds out what the database began with.
+ */
+export function obsoleteRestores(observed: ObservedChildren): readonly Job[] {
+  const job = jobOf(observed);
+  if (!job || job.metadata.deletionTimestamp !== undefined) return [];
+  const isReported = observed.record.status?.databaseRestore?.restoredAt !== undefined;
+  const isMute =
+    jobEnd(job, 'Complete') !== undefined && !restorePods(observed).some((pod) => isUnended(pod) || loadedBy(pod));
+  return isReported || isMute || !isCurrent(observed, job) ? [job] : [];
+}
+
+/** As the status has it, with what the Job and its pods say now. Undefined if there is nothing to say. */
+export function restoreStatusOf(observed: ObservedChildren, now: Date): DatabaseRestoreStatus | undefined {
+  const before = observed.record.status?.databaseRestore;
+  if (before?.restoredAt !== undefined) return before;
+  const loaded = loadedInto(observed);
+  const job = jobOf(observed);
+  const after = {
+    ...before,
+    ...newestFailure(observed, job ? [job] : [], RESTORE, before?.lastFailureAt),
+    ...(loaded && { ...loaded, restoredAt: rfc3339(now) }),
+  };
+  return Object.keys(after).length > 0 ? after : undefined;
+}
+
+interface Seen {
+  readonly observed: Observed;
+  readonly revision: AppRevision;
+  readonly phase: Phase;
+  readonly failures: readonly ActionFailure[];
+}
+
+/** In the order in which people should hear of them. */
+const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
+  restored,
+  ending,
+  notOwned,
+  hasFailed,
+  noStore,
+  noCredentials,
+  refused,
+  podFails,
+  triesAgain,
+];
+
+/** Undefined if the record asks for no restore, and none is in the way. `failures`: what came of the last try. */
+export function checkRestore(
+  observed: Observed,
+  revision: AppRevision,
+  failures: readonly ActionFailure[],
+): Entry | undefined {
+  const phase = phaseOf(observed, revision);
+  const isAsked = observed.record.spec.sourceConfig.database?.restore !== undefined;
+  if (phase === 'done' && !isAsked) return undefined;
+  const seen = { observed, revision, phase, failures };
+  return (
+    firstOf(CHECKS, seen) ??
+    fail(
+      'Restoring',
+      phase === 'running'
+        ? `A backup of ${fromOf(observed)} is being loaded. kubectl get pods -l job-name=${observed.names.restore} -n ${observed.record.metadata.namespace} shows how far it is.`
+        : `A backup of ${fromOf(observed)} is loaded as soon as PostgreSQL answers.`,
+    )
+  );
+}
+
+function restored({ observed, phase }: Seen): Entry | undefined {
+  if (phase !== 'done') return undefined;
+  const { from, name, takenAt, sizeBytes = 0 } = loadedInto(observed) ?? {};
+  return pass(
+    'Restored',
+    `The database began with backup ${name} of ${from}, which has the state of ${takenAt} and ${sizeText(sizeBytes)}.`,
+  );
+}
+
+function ending({ phase }: Seen): Entry | undefined {
+  return phase === 'ending'
+    ? fail(
+        'Restoring',
+        'The restore that was asked for before is being ended. The deployment then continues automatically.',
+      )
+    : undefined;
+}
+
+function notOwned({ phase }: Seen): Entry | undefined {
+  return phase === 'external'
+    ? stalled(
+        'RestoreNotPossible',
+        'The deployment has no PostgreSQL of its own, and Davit loads a backup into no other. Remove source_config.database.restore, and load the backup where the external database runs.',
+      )
+    : undefined;
+}
+
+function hasFailed({ observed, phase }: Seen): Entry | undefined {
+  if (phase !== 'failed') return undefined;
+  const { names, record } = observed;
+  const { lastFailure = '' } = restoreStatusOf(observed, new Date(0)) ?? {};
+  return stalled(
+    'RestoreFailed',
+    `No backup of ${fromOf(observed)} was loaded. ${lastFailure}. Correct the cause, then delete the Job, and Davit makes it again: kubectl delete job ${names.restore} -n ${record.metadata.namespace}. A change of source_config.database.restore does that as well. Without that field the deployment starts on the database as it is.`,
+  );
+}
+
+function noStore({ observed: { backupStore } }: Seen): Entry | undefined {
+  if (backupStore !== undefined) return undefined;
+  return stalled(
+    'BackupStoreMissing',
+    'This platform has no store for backups, so none can be loaded. Have settings.backups.store set, or remove source_config.database.restore.',
+  );
+}
+
+function noCredentials({ observed: { backupStore, record } }: Seen): Entry | undefined {
+  if (backupStore === undefined || backupStore.hasCredentials) return undefined;
+  return stalled(
+    'BackupCredentialsMissing',
+    `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so no backup can be fetched. An administrator creates it with the keys accessKeyId and secretAccessKey; the backup is then loaded.`,
+  );
+}
+
+function refused({ observed: { names }, failures }: Seen): Entry | undefined {
+  const failure = failureAt({ kind: 'Job', name: names.restore }, failures);
+  return failure && entryOf(failure);
+}
+
+function podFails({ observed, phase }: Seen): Entry | undefined {
+  if (phase !== 'running') return undefined;
+  const trouble = podFailure(restorePods(observed).filter(({ status }) => status?.phase === 'Pending'));
+  return trouble && fail(trouble.reason, `The restore cannot begin. ${trouble.message}`);
+}
+
+/** The Job goes on after a failure: a store may be away for a moment. */
+function triesAgain({ observed, phase }: Seen): Entry | undefined {
+  const [words] = phase === 'running' ? newestFirst(restorePods(observed)).flatMap(lastWords) : [];
+  return words === undefined
+    ? undefined
+    : fail('Restoring', `A backup of ${fromOf(observed)} is not loaded yet, and is tried again. ${words}.`);
+}
+
+function fromOf({ record }: ObservedChildren): string {
+  return record.spec.sourceConfig.database?.restore?.from ?? '';
+}
+
+/** Jobs of `kubectl davit restore` have other names. */
+function jobOf(observed: ObservedChildren): Job | undefined {
+  return jobsOf(observed, RESTORE).find(({ metadata }) => metadata.name === observed.names.restore);
+}
+
+function isCurrent({ record }: ObservedChildren, { metadata }: Job): boolean {
+  const { restore } = record.spec.sourceConfig.database ?? {};
+  return (
+    metadata.deletionTimestamp === undefined &&
+    restore !== undefined &&
+    metadata.annotations?.[RESTORE_REQUEST_ANNOTATION] === restoreRequestOf(restore)
+  );
+}
+
+function hasEnded(job: Job): boolean {
+  return (jobEnd(job, 'Complete') ?? jobEnd(job, 'Failed')) !== undefined;
+}
+
+function restorePods(observed: ObservedChildren): readonly Pod[] {
+  return databaseJobPods(observed, RESTORE).filter(({ metadata }) =>
+    metadata.ownerReferences?.some(({ kind, name }) => kind === 'Job' && name === observed.names.restore),
+  );
+}
+
+/** The backup that the database began with, by the status or by the report of a pod. */
+function loadedInto(observed: ObservedChildren): DatabaseRestoreStatus | undefined {
+  const known = observed.record.status?.databaseRestore;
+  return known?.restoredAt === undefined ? restorePods(observed).flatMap((pod) => loadedBy(pod) ?? [])[0] : known;
+}
+
+/** Its pod may be anybody's work, so nothing is believed unread. */
+function loadedBy({ status }: Pod): LoadedBackup | undefined {
+  const own = status?.containerStatuses?.find(({ name }) => name === RESTORE_CONTAINER);
+  const ended = own?.state?.terminated;
+  return ended?.exitCode === 0 ? LoadedBackup.safeParse(jsonOf(ended.message)).data : undefined;
+}

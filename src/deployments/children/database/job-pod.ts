@@ -1,0 +1,134 @@
+// The pods of Davit's own Jobs on a record's own PostgreSQL: containers of the database's image, which have its password, and containers
+// of Davit's image, which have the credentials of the store. None has both.
+
+import type { IContainer } from 'kubernetes-models/v1/Container';
+import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
+import type { Resolved } from '../../../schema/app-revision.ts';
+import type { BackupStore, Settings } from '../../../schema/settings.ts';
+import { namespaceOf } from '../../record/metadata.ts';
+import { names } from '../../record/names.ts';
+import { RESTRICTED, RESTRICTED_POD } from '../containers.ts';
+import { fromSecret } from '../env.ts';
+import type { Inputs } from '../inputs.ts';
+import { placementFor, pullSecretsFor } from '../placement.ts';
+import { storageQuantity } from '../quantity.ts';
+import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost } from '../store-hosts.ts';
+
+const FOLDER = '/backup';
+const CREDENTIALS = '/store';
+/** The pods' own sizes: pg_dump streams, and an upload holds one part of the file. */
+const SIZES = { requests: { cpu: '50m', memory: '64Mi' }, limits: { cpu: '1', memory: '512Mi' } };
+
+/** What a platform needs for backups; undefined if it has not all of it. */
+export interface BackupMeans {
+  readonly store: BackupStore;
+  readonly image: string;
+}
+
+export function backupMeans({ backups: { store, image } }: Settings): BackupMeans | undefined {
+  return store && image !== undefined ? { store, image } : undefined;
+}
+
+/** The record has an own PostgreSQL. */
+export interface DatabaseJob {
+  readonly inputs: Inputs;
+  readonly postgres: NonNullable<Resolved['postgres']>;
+  readonly means: BackupMeans;
+}
+
+interface Containers {
+  readonly initContainers: IContainer[];
+  readonly containers: IContainer[];
+}
+
+/** They share a folder, which may become as large as the database. */
+export function jobPod({ inputs, postgres, means }: DatabaseJob, containers: Containers): IPodSpec {
+  const { record, revision } = inputs;
+  const { resolved } = revision.spec;
+  const { topologySpreadConstraints: _spread, ...placement } = placementFor(resolved, 'postgres', record.metadata.name);
+  return {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 10,
+    ...pullSecretsFor(resolved),
+    ...placement,
+    securityContext: RESTRICTED_POD,
+    ...containers,
+    volumes: [
+      { name: 'backup', emptyDir: { sizeLimit: storageQuantity(postgres.storageGi) } },
+      { name: 'tmp', emptyDir: {} },
+      { name: 'store', secret: { secretName: means.store.credentialsSecret, defaultMode: 0o440 } },
+    ],
+  };
+}
+
+/** Runs this script of a shell in the shared folder. */
+export function inDatabase(
+  { inputs, postgres }: DatabaseJob,
+  name: string,
+  script: string,
+  env: NonNullable<IContainer['env']> = [],
+): IContainer {
+  return {
+    ...commonOf(inputs),
+    name,
+    image: postgres.image,
+    // The other one keeps its image's, from which its program starts.
+    workingDir: FOLDER,
+    command: ['sh', '-c', script],
+    env: [...databaseEnv(inputs.record), ...env],
+    volumeMounts: MOUNTS,
+  };
+}
+
+/** Runs `davit backup` with these arguments and those that say where the store is. */
+export function inStore(
+  { inputs, means: { store, image } }: DatabaseJob,
+  name: string,
+  [command, ...args]: readonly [string, ...string[]],
+): IContainer {
+  return {
+    ...commonOf(inputs),
+    name,
+    image,
+    args: ['backup', command, ...storeOptions(store), `--namespace=${namespaceOf(inputs.record)}`, ...args],
+    volumeMounts: [...MOUNTS, { name: 'store', mountPath: CREDENTIALS, readOnly: true }],
+  };
+}
+
+const MOUNTS = [
+  { name: 'backup', mountPath: FOLDER },
+  { name: 'tmp', mountPath: '/tmp' },
+];
+
+function commonOf({ revision }: Inputs): Partial<IContainer> {
+  return {
+    imagePullPolicy: revision.spec.resolved.pullPolicy,
+    resources: SIZES,
+    securityContext: RESTRICTED,
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+  };
+}
+
+function databaseEnv(record: Inputs['record']): NonNullable<IContainer['env']> {
+  const { postgresSecret } = names(record.metadata.name);
+  return [
+    { name: 'PGHOST', value: postgresHost(record) },
+    { name: 'PGUSER', value: POSTGRES_USER },
+    { name: 'PGDATABASE', value: POSTGRES_DATABASE },
+    { name: 'PGCONNECT_TIMEOUT', value: '10' },
+    fromSecret('PGPASSWORD', { secretName: postgresSecret, secretKey: 'password' }),
+  ];
+}
+
+/** Where the store is; its credentials are files. */
+function storeOptions({ endpoint, bucket, prefix, region, pathStyle, ca }: BackupStore): string[] {
+  const address = { endpoint, bucket, prefix, region, pathStyle, ...(ca !== undefined && { ca }) };
+  return [`--folder=${FOLDER}`, `--credentials=${CREDENTIALS}`, `--store=${literal(JSON.stringify(address))}`];
+}
+
+/** The kubelet replaces $(NAME) in arguments, and $$ by $. */
+function literal(text: string): string {
+  return text.replaceAll('$', '$$$$');
+}

@@ -1,0 +1,73 @@
+// The Job that loads the backup with which a record's own PostgreSQL begins. It may run again: the database says what it began with.
+
+import type { IJob } from 'kubernetes-models/batch/v1/Job';
+import type { DatabaseRestore } from '../../../schema/database.ts';
+import {
+  CHECK_CONTAINER,
+  FETCH_CONTAINER,
+  REFUSED,
+  RESTORE,
+  RESTORE_CONTAINER,
+  RESTORE_REQUEST_ANNOTATION,
+} from '../../../schema/meta.ts';
+import { uidOf } from '../../record/metadata.ts';
+import { names } from '../../record/names.ts';
+import { fetchOptionsOf, restoreRequestOf } from '../../record/restore-request.ts';
+import type { Inputs } from '../inputs.ts';
+import { commonLabels } from '../labels.ts';
+import type { Manifest } from '../manifest.ts';
+import { ONCE } from '../one-off-pod.ts';
+import { ownedMeta } from '../owner.ts';
+import { backupMeans, type DatabaseJob, inDatabase, inStore, jobPod } from './job-pod.ts';
+import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from './load-scripts.ts';
+
+/** About five minutes: a store that is away for a moment, or a key that is being replaced. */
+const RETRIES = 5;
+
+interface Restored extends DatabaseJob {
+  readonly restore: Readonly<DatabaseRestore>;
+}
+
+/** What is loaded; undefined if the record asks for nothing, has no own PostgreSQL, or the platform has no store. */
+export function restored(inputs: Inputs): Restored | undefined {
+  const { record, revision, settings } = inputs;
+  const { postgres } = revision.spec.resolved;
+  const restore = record.spec.sourceConfig.database?.restore;
+  const means = backupMeans(settings);
+  return postgres && restore && means && { inputs, postgres, restore, means };
+}
+
+/** Undefined if nothing is loaded. */
+export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
+  const job = restored(inputs);
+  if (!job) return undefined;
+  const { record, settings } = inputs;
+  const labels = commonLabels(record, RESTORE);
+  const meta = ownedMeta(record, names(record.metadata.name).restore, RESTORE);
+  const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: uidOf(record) }];
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { ...meta, annotations: { [RESTORE_REQUEST_ANNOTATION]: restoreRequestOf(job.restore) } },
+    spec: {
+      backoffLimit: RETRIES,
+      podFailurePolicy: {
+        rules: [
+          { action: 'FailJob', onExitCodes: { operator: 'In', values: [REFUSED] } },
+          ...ONCE.podFailurePolicy.rules,
+        ],
+      },
+      activeDeadlineSeconds: settings.backups.timeoutSeconds,
+      template: {
+        metadata: { labels },
+        spec: jobPod(job, {
+          initContainers: [
+            inDatabase(job, CHECK_CONTAINER, CHECK_ONCE, env),
+            inStore(job, FETCH_CONTAINER, ['fetch', ...fetchOptionsOf(job.restore)]),
+          ],
+          containers: [inDatabase(job, RESTORE_CONTAINER, LOAD_ONCE, env)],
+        }),
+      },
+    },
+  };
+}
