@@ -11,7 +11,8 @@ import { LEASE_MS, makeRunFolder, makeRunTenant } from './ground.ts';
 import type { Violation } from './invariants.ts';
 import type { Census, Seen } from './object-history.ts';
 import type { Fault } from './plans.ts';
-import { startProxy, type Trace } from './proxy.ts';
+import type { Trace } from './proxy/trace.ts';
+import { startProxy } from './proxy.ts';
 import { type Actor, type Cast, startCast } from './run-processes.ts';
 import { IMAGES, NotConverged, RECORD } from './workloads/stage.ts';
 

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Census } from './object-history.ts';
-import type { Trace } from './proxy.ts';
+import type { Trace } from './proxy/trace.ts';
 import { namesOf, openStation } from './steady-controller.ts';
 
 /** After the last record is ready, until its last status has been written. */

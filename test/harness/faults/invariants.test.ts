@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { judge, type Reference } from './invariants.ts';
 import type { Seen, Sighting } from './object-history.ts';
-import { emptyTrace, type Trace } from './proxy.ts';
+import { emptyTrace, type Trace } from './proxy/trace.ts';
 import type { Run } from './run.ts';
 
 const REFERENCE: Reference = { end: [], counts: new Map(), requests: 100, seconds: 1, labels: [], children: [] };

@@ -8,7 +8,7 @@ import {
 import type { Violation } from './invariants.ts';
 import type { ListenerPlan } from './listener-plans.ts';
 import type { Seen, Sighting } from './object-history.ts';
-import type { TracedWrite } from './proxy.ts';
+import type { TracedWrite } from './proxy/trace.ts';
 
 /** What there was when a phase had ended. */
 export interface Checkpoint {
