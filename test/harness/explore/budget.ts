@@ -1,7 +1,7 @@
 // How many events of people, and how many troubles, a way has had. Both are places of a state, behind those of its namespaces.
 
 import type { Bound } from './bound.ts';
-import type { Cost } from './components.ts';
+import type { Cost } from './groups.ts';
 import type { State } from './world.ts';
 
 export interface Budget {

@@ -4,6 +4,7 @@ import type { Write } from '../../support/fake-kube/fake-kube.ts';
 import { makeMemo, type Outcome } from './memo.ts';
 import { type Controllers, type Pass, type PassOptions, runPass } from './passes.ts';
 import { type Admission, openScene, type Scene } from './scene.ts';
+import type { Trace } from './working-copy.ts';
 import type { Column, Registry, State } from './world.ts';
 
 /** What a pass of the controller did, as far as a property may ask. */
@@ -66,15 +67,6 @@ export function makeMachine(registry: Registry, options: MachineOptions): Machin
   const after = (state: State, { changes }: Pick<Outcome<unknown>, 'changes'>): State =>
     changes.size === 0 ? state : registry.write(state, changes);
 
-  function changesOf(before: State, state: State, columns: Iterable<Column>): Outcome<unknown>['changes'] {
-    const changes = new Map();
-    for (const column of columns) {
-      const number = registry.read(state, column);
-      if (number !== registry.read(before, column)) changes.set(column, number);
-    }
-    return changes;
-  }
-
   return {
     ask(question, state, answer) {
       const found = answers.find(question, state);
@@ -100,7 +92,11 @@ export function makeMachine(registry: Registry, options: MachineOptions): Machin
       const trace = close();
       touch(trace.reads);
       const columns = trace.reads.map(([column]) => column);
-      steps.keep(step, trace.reads, { value: undefined, changes: changesOf(state, trace.state, columns), between: [] });
+      steps.keep(step, trace.reads, {
+        value: undefined,
+        changes: changesOf(registry, state, trace.state, columns),
+        between: [],
+      });
       return trace.state;
     },
     async pass(controller, key, state) {
@@ -114,19 +110,11 @@ export function makeMachine(registry: Registry, options: MachineOptions): Machin
           between: found.between.map((changes) => registry.write(state, changes)),
         };
       }
-      const { scene, close } = openScene(registry, state, options.admission, options.stepwise);
-      const done = await runPass(scene, controller, key, options);
-      const seenBefore = openScene(registry, state);
-      const broken = options.judge({ ...done, before: seenBefore.scene, after: scene, key, controller });
-      const judged = seenBefore.close();
-      const trace = close();
-      const value = valueOf(done, broken);
-      // What only the judges read counts as read too.
-      const reads = new Map([...trace.reads, ...judged.reads]);
+      const { value, reads, trace } = await runAndJudge(registry, options, { controller, key, state });
       touch(reads);
       const columns = [...reads.keys()];
-      const changes = changesOf(state, trace.state, columns);
-      const crashes = trace.between.map((one) => changesOf(state, one, columns));
+      const changes = changesOf(registry, state, trace.state, columns);
+      const crashes = trace.between.map((one) => changesOf(registry, state, one, columns));
       passes.keep(step, [...reads], { value, changes, between: crashes });
       return { state: trace.state, value, between: trace.between };
     },
@@ -143,6 +131,36 @@ export function makeMachine(registry: Registry, options: MachineOptions): Machin
       answersRun: answers.counts.runs,
     }),
   };
+}
+
+/** Of these columns, those that differ. */
+function changesOf(
+  registry: Registry,
+  before: State,
+  after: State,
+  columns: Iterable<Column>,
+): Outcome<unknown>['changes'] {
+  const changes = new Map();
+  for (const column of columns) {
+    const number = registry.read(after, column);
+    if (number !== registry.read(before, column)) changes.set(column, number);
+  }
+  return changes;
+}
+
+/** A pass of the real code. What only the judges read counts as read too. */
+async function runAndJudge(
+  registry: Registry,
+  options: MachineOptions,
+  { controller, key, state }: { readonly controller: Controllers; readonly key: string; readonly state: State },
+): Promise<{ readonly value: PassValue; readonly reads: ReadonlyMap<Column, number>; readonly trace: Trace }> {
+  const { scene, close } = openScene(registry, state, options.admission, options.stepwise);
+  const done = await runPass(scene, controller, key, options);
+  const seenBefore = openScene(registry, state);
+  const broken = options.judge({ ...done, before: seenBefore.scene, after: scene, key, controller });
+  const judged = seenBefore.close();
+  const trace = close();
+  return { value: valueOf(done, broken), reads: new Map([...trace.reads, ...judged.reads]), trace };
 }
 
 function valueOf({ writes, error }: Pass, broken: readonly Broken[]): PassValue {

@@ -1,9 +1,10 @@
-// One step of the world on the in-memory API server: what it reads of a state is noted, and what it writes makes the next one.
+// One step of the world on the in-memory API server, over a working copy of a state.
 
-import type { KubeObject, ObjectRef, Resource } from '../../../src/lib/kube/client.ts';
-import { type FakeKube, makeFakeKube, type ObjectStore, type Stored } from '../../support/fake-kube/fake-kube.ts';
+import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
-import type { Column, Entry, Registry, State } from './world.ts';
+import { idOf, makeWorkingCopy, type Trace, type WorkingCopy } from './working-copy.ts';
+import type { Column, Registry, State } from './world.ts';
 
 /** The time of all states. */
 export const NOW = Date.parse('2026-02-02T02:02:02Z');
@@ -23,14 +24,6 @@ export const MARKS: Resource = {
 export interface Mark extends KubeObject {
   readonly value: string;
 }
-
-/** How many uids of a name are told apart, by kind. Nothing refers to the uid of a former object of another kind. */
-const INCARNATIONS: Readonly<Record<string, number>> = {
-  AppDeployment: 3,
-  ListenerWork: 2,
-  PersistentVolumeClaim: 3,
-  Secret: 2,
-};
 
 export interface Scene {
   readonly kube: FakeKube;
@@ -53,14 +46,6 @@ export interface Scene {
   cached(resource: Resource, namespace: string): readonly KubeObject[];
 }
 
-/** What a step has read and written. */
-export interface Trace {
-  readonly reads: readonly (readonly [Column, number])[];
-  readonly state: State;
-  /** The states between its writes. */
-  readonly between: readonly State[];
-}
-
 let version = 1000;
 
 export interface Admission {
@@ -73,99 +58,38 @@ export function openScene(
   { admit }: Admission = {},
   stepwise = false,
 ): { readonly scene: Scene; close(): Trace } {
-  const reads = new Map<Column, number>();
-  const opened = new Map<Column, Map<string, Entry>>();
-  const dirty = new Set<Column>();
-  const between: Map<Column, ReadonlyMap<string, Entry>>[] = [];
-  const idOf = (resource: Resource, { namespace = '', name }: ObjectRef): string =>
-    `${resource.group}/${resource.plural}/${namespace}/${name}`;
-
-  function open(column: Column): Map<string, Entry> {
-    const there = opened.get(column);
-    if (there) return there;
-    const number = registry.read(before, column);
-    reads.set(column, number);
-    const group = new Map([...registry.group(number)].map(([id, entry]) => [id, registry.entry(entry)]));
-    opened.set(column, group);
-    return group;
-  }
-  function columnAt(id: string): Column {
-    const [group = '', plural = '', namespace = ''] = id.split('/');
-    return registry.columnOf({ group, plural } as Resource, namespace);
-  }
-  function here(id: string): Entry | undefined {
-    return open(columnAt(id)).get(id);
-  }
-  const isThere = (entry: Entry | undefined): entry is Stored => entry !== undefined && 'object' in entry;
-  const numbered = (column: Column, group: ReadonlyMap<string, Entry> | undefined): [Column, number] => [
-    column,
-    registry.internGroup(new Map([...(group ?? [])].map(([id, entry]) => [id, registry.internEntry(entry)]))),
-  ];
-  function storedIn(column: Column): Stored[] {
-    return [...open(column).values()].filter(isThere);
-  }
-  function write(id: string, entry: Entry | undefined): void {
-    const column = columnAt(id);
-    const group = open(column);
-    if (entry) group.set(id, entry);
-    else group.delete(id);
-    dirty.add(column);
-  }
-  const store: ObjectStore = {
-    get(id) {
-      const entry = here(id);
-      return isThere(entry) ? entry : undefined;
-    },
-    has: (id) => isThere(here(id)),
-    set(id, stored) {
-      // A resource that is read before it is known has only its names.
-      registry.columnOf(stored.resource, stored.object.metadata.namespace ?? '');
-      write(id, stored);
-    },
-    delete(id) {
-      const entry = here(id);
-      if (!isThere(entry)) return;
-      const many = INCARNATIONS[entry.resource.kind];
-      const next = many === undefined ? 0 : (incarnationOf(entry.object) + 1) % many;
-      write(id, many === undefined ? undefined : { gone: next });
-    },
-    values: () => [...opened.keys()].flatMap(storedIn),
-    of: (resource, namespace) =>
-      (namespace === undefined ? registry.columnsOf(resource) : [registry.columnOf(resource, namespace)]).flatMap(
-        storedIn,
-      ),
-    hold() {
-      const held = new Map([...opened].map(([column, group]) => [column, new Map(group)]));
-      const heldDirty = new Set(dirty);
-      return () => {
-        for (const [column, group] of held) opened.set(column, group);
-        for (const column of dirty) if (!heldDirty.has(column)) dirty.delete(column);
-        for (const column of opened.keys()) if (!held.has(column)) opened.delete(column);
-      };
-    },
-  };
+  const copy = makeWorkingCopy(registry, before);
   const kube = makeFakeKube({
     now: () => NOW,
     version,
-    store,
-    uidOf(resource, ref) {
-      const entry = here(idOf(resource, ref));
-      return uidFor(resource.kind, ref, entry && 'gone' in entry ? entry.gone : 0);
-    },
+    store: copy.store,
+    uidOf: copy.uidOf,
     ...(admit && { admit: (resource, object, existing) => admit(resource, object, existing, scene) }),
   });
   if (stepwise)
     kube.failAfter(({ dryRun }) => {
-      if (dryRun !== true) between.push(new Map([...dirty].map((column) => [column, new Map(opened.get(column))])));
+      if (dryRun !== true) copy.noteBetween();
       return undefined;
     });
+  const scene = sceneOf(kube, copy, registry);
+  return {
+    scene,
+    close() {
+      version = Number(kube.resourceVersion());
+      return copy.trace();
+    },
+  };
+}
 
-  const scene: Scene = {
+function sceneOf(kube: FakeKube, { store, objectsIn, numbersOf, bringBack }: WorkingCopy, registry: Registry): Scene {
+  const backedUp = (namespace: string): readonly Column[] =>
+    registry.columnsIn(namespace).filter(({ resource }) => resource.kind !== MARKS.kind);
+  return {
     kube,
     get: (resource, namespace, name) => store.get(idOf(resource, { namespace, name }))?.object as never,
-    all: (resource, namespace) => storedIn(registry.columnOf(resource, namespace)).map(({ object }) => object) as never,
+    all: (resource, namespace) => [...store.of(resource, namespace)].map(({ object }) => object) as never,
     everywhere: (resource) => [...store.of(resource)].map(({ object }) => object) as never,
-    inside: (namespace) => registry.columnsIn(namespace).flatMap(storedIn),
+    inside: (namespace) => registry.columnsIn(namespace).flatMap(objectsIn),
     put: (resource, object, manager = 'cluster') => void kube.seed(resource, object, manager),
     change(resource, object, fields) {
       const {
@@ -184,31 +108,11 @@ export function openScene(
       if (value !== undefined) kube.seed<Mark>(MARKS, { apiVersion: 'explore/v1', kind: 'Mark', metadata: ref, value });
       else if (store.has(idOf(MARKS, ref))) kube.erase(MARKS, ref);
     },
-    backUp: (namespace) =>
-      JSON.stringify(
-        registry
-          .columnsIn(namespace)
-          .filter((column) => column.resource.kind !== MARKS.kind)
-          .map((column) => numbered(column, open(column))[1]),
-      ),
-    restore(namespace, backup) {
-      const numbers = JSON.parse(backup) as readonly number[];
-      const columns = registry.columnsIn(namespace).filter(({ resource }) => resource.kind !== MARKS.kind);
-      for (const [index, column] of columns.entries()) {
-        open(column);
-        const group = [...registry.group(numbers[index] ?? 0)];
-        opened.set(column, new Map(group.map(([id, entry]) => [id, registry.entry(entry)])));
-        dirty.add(column);
-      }
-    },
+    backUp: (namespace) => JSON.stringify(numbersOf(backedUp(namespace))),
+    restore: (namespace, backup) => bringBack(backedUp(namespace), JSON.parse(backup) as readonly number[]),
     cached(resource, namespace) {
       const behind = this.mark(namespace, 'behind')?.split(' ');
-      const objects = new Map(
-        storedIn(registry.columnOf(resource, namespace)).map((one) => [
-          idOf(resource, one.object.metadata),
-          one.object,
-        ]),
-      );
+      const objects = new Map(this.all(resource, namespace).map((one) => [idOf(resource, one.metadata), one]));
       if (behind && `${resource.group}/${resource.plural}` === behind[0]?.split('/').slice(0, 2).join('/')) {
         const old = registry.entry(Number(behind[1]));
         if ('object' in old) objects.set(behind[0] ?? '', old.object);
@@ -217,30 +121,6 @@ export function openScene(
       return [...objects.values()];
     },
   };
-
-  return {
-    scene,
-    close() {
-      version = Number(kube.resourceVersion());
-      const after = (groups: ReadonlyMap<Column, ReadonlyMap<string, Entry>>): State =>
-        registry.write(before, new Map([...groups].map(([column, group]) => numbered(column, group))));
-      return {
-        reads: [...reads],
-        state: after(new Map([...dirty].map((column) => [column, opened.get(column) as Map<string, Entry>]))),
-        between: between.map(after),
-      };
-    },
-  };
-}
-
-function uidFor(kind: string, { namespace = '', name }: ObjectRef, incarnation: number): string {
-  let sum = 0x811c9dc5;
-  for (const letter of `${kind}/${namespace}/${name}`) sum = Math.imul(sum ^ (letter.codePointAt(0) ?? 0), 0x01000193);
-  return `${(sum >>> 0).toString(16).padStart(8, '0')}-0000-4000-8000-${String(incarnation).padStart(12, '0')}`;
-}
-
-export function incarnationOf({ metadata: { uid = '' } }: KubeObject): number {
-  return Number(uid.slice(-12)) || 0;
 }
 
 /** As by a merge patch: undefined and null take a field away. */

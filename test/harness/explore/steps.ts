@@ -7,8 +7,8 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-dep
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import type { Bound, Step } from './bound.ts';
 import { BUILDS } from './build-events.ts';
-import type { Cost } from './components.ts';
 import { type Event, wordsOf } from './event.ts';
+import type { Cost } from './groups.ts';
 import type { Machine } from './machine.ts';
 import type { Controllers } from './passes.ts';
 import type { Scene } from './scene.ts';

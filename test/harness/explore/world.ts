@@ -12,16 +12,19 @@ export type Entry = Stored | { readonly gone: number };
 /** Of each place the number of what it contains. */
 export type State = readonly number[];
 
-export interface Registry {
+export interface Columns {
+  /** Column of a resource in a namespace: the same in all states. */
+  columnOf(resource: Resource, namespace: string): Column;
+  columnsOf(resource: Resource): readonly Column[];
+  columnsIn(namespace: string): readonly Column[];
+}
+
+export interface Registry extends Columns {
   entry(number: number): Entry;
   /** The objects of a group by `group/plural/namespace/name`. */
   group(number: number): ReadonlyMap<string, number>;
   internEntry(entry: Entry): number;
   internGroup(entries: ReadonlyMap<string, number>): number;
-  /** Column of a resource in a namespace: the same in all states. */
-  columnOf(resource: Resource, namespace: string): Column;
-  columnsOf(resource: Resource): readonly Column[];
-  columnsIn(namespace: string): readonly Column[];
   read(state: State, column: Column): number;
   write(state: State, changes: ReadonlyMap<Column, number>): State;
   readonly sizes: () => Readonly<Record<'objects' | 'groups' | 'places', number>>;
@@ -44,10 +47,6 @@ export function makeRegistry(placeOf: (namespace: string) => number): Registry {
   const places: Int32Array[] = [new Int32Array(0)];
   /** Numbers of places by a hash of what they contain. */
   const placesByHash = new Map<number, number[]>([[hashOf(places[0] as Int32Array), [0]]]);
-  const columns = new Map<string, Column>();
-  const byResource = new Map<string, Column[]>();
-  const byNamespace = new Map<string, Column[]>();
-  const widths: number[] = [];
 
   function numbered<Value>(text: string, texts: Map<string, number>, all: Value[], value: Value): number {
     const found = texts.get(text);
@@ -69,6 +68,7 @@ export function makeRegistry(placeOf: (namespace: string) => number): Registry {
   }
 
   return {
+    ...makeColumns(placeOf),
     entry: (number) => entries[number] as Entry,
     group: (number) => groups[number] as ReadonlyMap<string, number>,
     internEntry(entry) {
@@ -82,21 +82,6 @@ export function makeRegistry(placeOf: (namespace: string) => number): Registry {
       const sorted = [...group].toSorted(([a], [b]) => (a < b ? -1 : 1));
       return numbered(sorted.map(([id, number]) => `${id}=${number}`).join(), groupByText, groups, new Map(sorted));
     },
-    columnOf(resource, namespace) {
-      const at = `${resource.group}/${resource.plural}/${namespace}`;
-      const found = columns.get(at);
-      if (found) return found;
-      const place = placeOf(namespace);
-      const index = widths[place] ?? 0;
-      widths[place] = index + 1;
-      const column = { place, index, resource, namespace };
-      columns.set(at, column);
-      add(byResource, `${resource.group}/${resource.plural}`, column);
-      add(byNamespace, namespace, column);
-      return column;
-    },
-    columnsOf: (resource) => byResource.get(`${resource.group}/${resource.plural}`) ?? [],
-    columnsIn: (namespace) => byNamespace.get(namespace) ?? [],
     read: (state, { place, index }) => places[state[place] ?? 0]?.[index] ?? 0,
     write(state, changes) {
       const next = [...state];
@@ -115,6 +100,30 @@ export function makeRegistry(placeOf: (namespace: string) => number): Registry {
       return next;
     },
     sizes: () => ({ objects: entries.length, groups: groups.length, places: places.length }),
+  };
+}
+
+function makeColumns(placeOf: (namespace: string) => number): Columns {
+  const columns = new Map<string, Column>();
+  const byResource = new Map<string, Column[]>();
+  const byNamespace = new Map<string, Column[]>();
+  const widths: number[] = [];
+  return {
+    columnOf(resource, namespace) {
+      const at = `${resource.group}/${resource.plural}/${namespace}`;
+      const found = columns.get(at);
+      if (found) return found;
+      const place = placeOf(namespace);
+      const index = widths[place] ?? 0;
+      widths[place] = index + 1;
+      const column = { place, index, resource, namespace };
+      columns.set(at, column);
+      add(byResource, `${resource.group}/${resource.plural}`, column);
+      add(byNamespace, namespace, column);
+      return column;
+    },
+    columnsOf: (resource) => byResource.get(`${resource.group}/${resource.plural}`) ?? [],
+    columnsIn: (namespace) => byNamespace.get(namespace) ?? [],
   };
 }
 
