@@ -180,6 +180,12 @@ describe('an external store', () => {
     ...passed,
     metadata: { ...passed.metadata, labels: { ...passed.metadata.labels, 'davit.dev/revision': 'b' } },
   };
+  const earlier = { ...of, spec: { ...of.spec, id: 'b' } };
+  const { postgres } = aRevision(aRecord()).spec.resolved;
+  const withOwn = {
+    ...earlier,
+    spec: { ...earlier.spec, resolved: { ...of.spec.resolved, ...(postgres && { postgres }) } },
+  };
   const answered = said('DatabaseReady', 'True', 'Answering');
   const claim: KubeObject = { ...aStore('postgres'), kind: 'PersistentVolumeClaim' };
   const since = (pod: Pod, startedAt: string): Pod => ({
@@ -227,6 +233,17 @@ describe('an external store', () => {
       observed: see({ children: [aWorkload('server', of)] }, said('DatabaseReady', 'False', 'NotAnswering')),
       want: 'fail NotObserved serving',
       says: 'No pod of the latest revision has connected to the PostgreSQL in POSTGRES_URI_CUSTOM yet. The pods that serve connected earlier.',
+    },
+    {
+      name: 'no pod of the revision has tried, and one of an earlier revision waits for long',
+      observed: see({ pods: [since(older, LATE)], revisions: [of, earlier] }),
+      want: 'fail NotAnswering',
+      says: 'Pod shop-server-0 waits for it: kubectl logs shop-server-0 -c wait-for-database -n team shows the cause.',
+    },
+    {
+      name: 'one of an earlier revision waits for its own store',
+      observed: see({ pods: [since(older, LATE)], revisions: [of, withOwn] }),
+      want: 'fail NotObserved',
     },
     {
       name: 'another pod has got through since',

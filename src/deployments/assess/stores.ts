@@ -85,6 +85,7 @@ const EXTERNAL_CHECKS: readonly Check[] = [
   notNeeded,
   aPodIsLate,
   aPodHasPassed,
+  anEarlierPodIsLate,
   servesOn,
   notTried,
 ];
@@ -290,8 +291,22 @@ function notNeeded({ revision, what }: Seen): Entry | undefined {
 
 /** The newest evidence: a pod has tried since the last one got through. */
 function aPodIsLate(seen: Seen): Entry | undefined {
-  const { observed, what, variable, waits } = seen;
-  const late = lateAt(podsWithImage(seen), waits);
+  return lateAmong(podsWithImage(seen), seen);
+}
+
+/** The same of earlier revisions with an external store, while the revision has no pod. */
+function anEarlierPodIsLate(seen: Seen): Entry | undefined {
+  const { observed, part } = seen;
+  if (podsWithImage(seen).length > 0) return undefined;
+  const others = observed.revisions.filter((revision) => !isOwn(part, revision));
+  return lateAmong(
+    others.flatMap((revision) => podsWithImage({ ...seen, revision })),
+    seen,
+  );
+}
+
+function lateAmong(pods: readonly Pod[], { observed, what, variable, waits }: Seen): Entry | undefined {
+  const late = lateAt(pods, waits);
   if (!late) return undefined;
   return fail(
     'NotAnswering',

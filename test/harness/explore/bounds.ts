@@ -316,6 +316,7 @@ export const BOUNDS: readonly Bound[] = [
   },
   {
     name: 'workers',
+    share: 2,
     about:
       'Named workers: a command, a scale, a singleton that is one no longer, a name that goes; images and crashes.',
     settings: PLAIN,
@@ -443,6 +444,7 @@ export const BOUNDS: readonly Bound[] = [
   },
   {
     name: 'tasks',
+    share: 2,
     about: 'Runs of a task begin, end and fail, while the task, the image, the database and the scale change.',
     settings: PLAIN,
     namespaces: ['team'],
@@ -643,6 +645,7 @@ export const BOUNDS: readonly Bound[] = [
   },
   {
     name: 'files',
+    share: 2,
     about:
       'A record with a davit.yaml of its repository: commits with and without a valid one, sizes, rollbacks, the code host.',
     settings: WITH_BUILDS,

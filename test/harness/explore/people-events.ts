@@ -1,8 +1,9 @@
 // What people do to a record and to its parts.
 
 import { commitOf } from '../../../src/deployments/record/build-source.ts';
+import { ownRequested } from '../../../src/deployments/record/file-values.ts';
 import { followsUnseen, needsRevision } from '../../../src/deployments/record/needs-revision.ts';
-import { askingForRevision, rollingBack } from '../../../src/deployments/record/revision-request.ts';
+import { askingForRevision, isUnseen, rollingBack } from '../../../src/deployments/record/revision-request.ts';
 import { revisionsOf as inOrder } from '../../../src/deployments/record/revisions.ts';
 import { requestedOf, sameRequested } from '../../../src/deployments/record/wanted-revision.ts';
 import { patchTo } from '../../../src/lib/http/merge-patch.ts';
@@ -51,13 +52,16 @@ async function edit(scene: Scene, record: AppDeployment, patch: object, serial =
 
 /**
  * Changes that cancel each other before the controller has seen the first look like the wish for a new revision of the same values,
- * which builds the newest commit: nobody can tell these apart.
+ * which builds the newest commit, and such a wish is gone with another change that is unseen as well: nobody can tell these apart.
  */
 function forgetWhatWasAsked(scene: Scene, record: AppDeployment, after: Spec): void {
-  const [newest] = revisionsOf(scene, record);
   const { namespace = '', name } = record.metadata;
-  if (newest && sameRequested(requestedOf(after), newest.spec.requested))
+  if (isOfNewest(scene, record, record.spec) || isOfNewest(scene, record, after))
     scene.setMark(namespace, `asked ${name}`, undefined);
+}
+function isOfNewest(scene: Scene, record: AppDeployment, spec: Spec): boolean {
+  const [newest] = revisionsOf(scene, record);
+  return newest !== undefined && sameRequested(requestedOf(spec), ownRequested(newest.spec));
 }
 
 /** A change of the spec, as a merge patch; undefined where it changes nothing. `serial: false` is a change by kubectl alone. */
@@ -129,9 +133,12 @@ const serial = specChange('a new revisionSerial', () => ({}));
 export const newRevision: Event = {
   ...serial,
   async happen(scene, namespace, subject) {
+    const record = scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, subject);
+    const followsOther =
+      record && isUnseen(record.spec, revisionsOf(scene, record)) && !isOfNewest(scene, record, record.spec);
     await serial.happen(scene, namespace, subject);
     if (scene.mark(namespace, `asked ${subject}`) !== undefined)
-      scene.setMark(namespace, `asked ${subject}`, scene.mark('', 'head') ?? 'a');
+      scene.setMark(namespace, `asked ${subject}`, followsOther ? undefined : (scene.mark('', 'head') ?? 'a'));
   },
 };
 
