@@ -6,7 +6,7 @@ import { outcomeOf } from '../../../src/builds/outcome.ts';
 import type { BuildStatus } from '../../../src/schema/build.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { endOf, statusOf } from './build-pod-status.ts';
-import { digestOf } from './build-world.ts';
+import { digestOf } from './build-world/registry.ts';
 import type { Seen, Sighting } from './object-history.ts';
 import type { BuildsSeen, Run } from './run.ts';
 

@@ -11,7 +11,9 @@ import { repositoryOf } from '../../../src/deployments/record/registry-names.ts'
 import { Settings } from '../../../src/schema/settings.ts';
 import type { ApiClient, ApiObject } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
-import { type BuildWorld, digestOf, SOURCE_TOKEN, startBuildWorld } from './build-world.ts';
+import { SOURCE_TOKEN } from './build-world/code-host.ts';
+import { digestOf } from './build-world/registry.ts';
+import { type BuildWorld, startBuildWorld } from './build-world.ts';
 
 const ID = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
 const KEY = Buffer.alloc(32, 7);
