@@ -81,26 +81,12 @@ class Incoming {
 }
 
 export function run(load: Load): Promise<Loaded> {
-  const { clients, seconds, warmUpSeconds = 0, steps, alternate = false, headers } = load;
+  const { clients, seconds, warmUpSeconds = 0, steps, alternate = false } = load;
   const url = new URL(load.url);
-  const fixed = Object.entries({ host: url.host, connection: 'keep-alive', ...headers })
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('');
-  const latencies: number[] = [];
-  const statuses: Record<string, number> = {};
-  const perClient = Array.from({ length: clients }, () => 0);
-  let bytes = 0;
+  const requestOf = requestsTo(url, load.headers);
+  const tally = makeTally(clients);
   let turns = 0;
-  let counting = warmUpSeconds === 0;
-  let started = performance.now();
-  let cpu = process.cpuUsage();
   let over = false;
-
-  const requestOf = ({ method = 'GET', path, body }: Step, turn: number): string => {
-    if (body === undefined) return `${method} ${path} HTTP/1.1\r\n${fixed}\r\n`;
-    const text = body.replaceAll('{n}', String(turn));
-    return `${method} ${path} HTTP/1.1\r\n${fixed}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
-  };
   const open = (): Socket =>
     url.protocol === 'https:'
       ? connectTls({ host: url.hostname, port: Number(url.port), ca: load.ca, servername: 'localhost' })
@@ -127,17 +113,11 @@ export function run(load: Load): Promise<Loaded> {
       socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', begin);
       socket.on('data', (chunk: Buffer) => {
         if (!incoming.take(chunk)) return;
-        if (counting) {
-          statuses[incoming.status] = (statuses[incoming.status] ?? 0) + 1;
-          bytes += incoming.size;
-        }
+        tally.answered(incoming);
         step += 1;
         if (!alternate && step < steps.length) return ask();
-        if (counting) {
-          latencies.push(performance.now() - began);
-          perClient[client] = (perClient[client] ?? 0) + 1;
-          if (load.turns !== undefined && latencies.length >= load.turns) finish();
-        }
+        const counted = tally.turned(client, began);
+        if (load.turns !== undefined && counted >= load.turns) finish();
         begin();
       });
       socket.on('error', reject);
@@ -149,12 +129,71 @@ export function run(load: Load): Promise<Loaded> {
     const finish = (): void => {
       if (over) return;
       over = true;
+      const loaded = tally.result();
+      for (const socket of sockets) socket.destroy();
+      resolve(loaded);
+    };
+    const count = (): void => {
+      tally.start();
+      // Not what keeps the process, should the turns be over before.
+      setTimeout(finish, seconds * 1000).unref();
+    };
+    if (warmUpSeconds === 0) count();
+    else setTimeout(count, warmUpSeconds * 1000);
+  });
+}
+
+/** The text of a request; `{n}` in its body is the number of the turn. */
+function requestsTo({ host }: URL, headers: Load['headers']): (step: Step, turn: number) => string {
+  const fixed = Object.entries({ host, connection: 'keep-alive', ...headers })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+  return ({ method = 'GET', path, body }, turn) => {
+    if (body === undefined) return `${method} ${path} HTTP/1.1\r\n${fixed}\r\n`;
+    const text = body.replaceAll('{n}', String(turn));
+    return `${method} ${path} HTTP/1.1\r\n${fixed}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+  };
+}
+
+interface Tally {
+  /** What came before was the warm-up. */
+  start(): void;
+  answered(incoming: Incoming): void;
+  /** How many turns are counted by now. */
+  turned(client: number, began: number): number;
+  result(): Loaded;
+}
+
+function makeTally(clients: number): Tally {
+  const latencies: number[] = [];
+  const statuses: Record<string, number> = {};
+  const perClient = Array.from({ length: clients }, () => 0);
+  let bytes = 0;
+  let counting = false;
+  let started = performance.now();
+  let cpu = process.cpuUsage();
+  return {
+    start() {
+      counting = true;
+      started = performance.now();
+      cpu = process.cpuUsage();
+    },
+    answered({ status, size }) {
+      if (!counting) return;
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      bytes += size;
+    },
+    turned(client, began) {
+      if (!counting) return 0;
+      perClient[client] = (perClient[client] ?? 0) + 1;
+      return latencies.push(performance.now() - began);
+    },
+    result() {
       const took = (performance.now() - started) / 1000;
       const used = process.cpuUsage(cpu);
-      for (const socket of sockets) socket.destroy();
       const sorted = latencies.toSorted((a, b) => a - b);
       const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-      resolve({
+      return {
         turns: sorted.length,
         seconds: took,
         perSecond: sorted.length / took,
@@ -165,18 +204,9 @@ export function run(load: Load): Promise<Loaded> {
         bytes,
         perClient: [Math.min(...perClient), Math.max(...perClient)],
         cpuMsPerSecond: (used.user + used.system) / 1000 / took,
-      });
-    };
-    const count = (): void => {
-      counting = true;
-      started = performance.now();
-      cpu = process.cpuUsage();
-      // Not what keeps the process, should the turns be over before.
-      setTimeout(finish, seconds * 1000).unref();
-    };
-    if (warmUpSeconds === 0) count();
-    else setTimeout(count, warmUpSeconds * 1000);
-  });
+      };
+    },
+  };
 }
 
 if (import.meta.main)

@@ -394,7 +394,15 @@ function endOnSignal(): () => boolean {
   return () => askedAt !== undefined;
 }
 
-async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<void> {
+/** Everything that is to be run. */
+interface Chosen {
+  readonly plans: readonly Plan[];
+  readonly throughFacade: readonly FacadePlan[];
+  readonly ofListeners: readonly ListenerPlan[];
+  readonly trials: ReturnType<typeof trialsOf>;
+}
+
+async function chosen(bench: Bench, what: Programme): Promise<Chosen> {
   const { bugs, trials, choose, chooseFacade, chooseListener } = what;
   const every = allPlans(bench.references);
   const plans = choose(every);
@@ -403,12 +411,56 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
   const throughFacade =
     learned && !values.trials ? chooseFacade(facadePlans(await learnFacade(bench.cluster, bench.census))) : [];
   const ofListeners = chooseListener ? chooseListener(await everyListenerPlan(bench)) : [];
-  const apart = trials ? trialsOf(values.quick) : [];
   say(
     `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, ${ofListeners.length} of listeners, and ${bugs.length} seeded bugs`,
   );
+  return { plans, throughFacade, ofListeners, trials: trials ? trialsOf(values.quick) : [] };
+}
+
+interface BugHunt {
+  run(plan: AnyPlan): Promise<void>;
+  /** Runs again, alone, what was missed beside other runs. */
+  runMissed(): Promise<void>;
+  /** A line for each bug. */
+  readonly table: readonly string[];
+}
+
+function huntBugs(bench: Bench, tally: Tally): BugHunt {
+  const table: string[] = [];
+  const missed: AnyPlan[] = [];
+  /**
+   * Beside many runs a lease may be lost, after which everything is looked at again, and a failing key comes again more slowly:
+   * what was missed then is run again alone. Twice, since some show only in a moment that does not come every time.
+   */
+  const runAgain = async (plan: AnyPlan): Promise<void> => {
+    const first = await execute(bench, plan, tally);
+    const violations = isCaught(plan, first) ? first : await execute(bench, plan, tally);
+    if (isCaught(plan, violations)) tally.caught += 1;
+    const word = isCaught(plan, violations) ? 'caught' : 'MISSED';
+    table.push(`${word}  ${plan.seed}  ${invariantsOf(violations)} (alone)`);
+  };
+  return {
+    table,
+    async run(plan) {
+      const violations = await execute(bench, plan, tally);
+      tally.plans += 1;
+      tally.seeded += 1;
+      if (!isCaught(plan, violations)) {
+        missed.push(plan);
+        return;
+      }
+      tally.caught += 1;
+      table.push(`caught  ${plan.seed}  ${invariantsOf(violations)}`);
+    },
+    runMissed: () => inLanes(missed, runAgain, 1),
+  };
+}
+
+async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<void> {
+  const { bugs } = what;
+  const { plans, throughFacade, ofListeners, trials } = await chosen(bench, what);
   const progress = startProgress(
-    plans.length + throughFacade.length + ofListeners.length + bugs.length + apart.length,
+    plans.length + throughFacade.length + ofListeners.length + bugs.length + trials.length,
     tally,
   );
   const lastMoment = performance.now() + withinMs();
@@ -430,30 +482,9 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
     if (isTimeOver()) return;
     await judged(`--plan '${JSON.stringify(plan)}'`, () => execute(on, plan, tally));
   };
-  const table: string[] = [];
-  const missed: AnyPlan[] = [];
+  const hunt = huntBugs(bench, tally);
   const runBug = async (plan: AnyPlan): Promise<void> => {
-    if (isTimeOver()) return;
-    const violations = await execute(bench, plan, tally);
-    tally.plans += 1;
-    tally.seeded += 1;
-    if (!isCaught(plan, violations)) {
-      missed.push(plan);
-      return;
-    }
-    tally.caught += 1;
-    table.push(`caught  ${plan.seed}  ${invariantsOf(violations)}`);
-  };
-  /**
-   * Beside many runs a lease may be lost, after which everything is looked at again, and a failing key comes again more slowly:
-   * what was missed then is run again alone. Twice, since some show only in a moment that does not come every time.
-   */
-  const runMissed = async (plan: AnyPlan): Promise<void> => {
-    const first = await execute(bench, plan, tally);
-    const violations = isCaught(plan, first) ? first : await execute(bench, plan, tally);
-    if (isCaught(plan, violations)) tally.caught += 1;
-    const word = isCaught(plan, violations) ? 'caught' : 'MISSED';
-    table.push(`${word}  ${plan.seed}  ${invariantsOf(violations)} (alone)`);
+    if (!isTimeOver()) await hunt.run(plan);
   };
   const [alone = [], besides = []] = [true, false].map((is) => plans.filter(({ fault }) => isExclusive(fault) === is));
   const breakingTheirs = async (): Promise<void> => {
@@ -466,7 +497,7 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
   );
   const seededBugs = bugs.filter((plan) => !isRestored(plan)).map((plan) => () => runBug(plan));
   const runTrials = async (alone: boolean): Promise<void> => {
-    for (const trial of apart.filter((one) => one.alone === alone)) {
+    for (const trial of trials.filter((one) => one.alone === alone)) {
       if (isTimeOver()) continue;
       await judged('--trials', async () => {
         const { figures, violations } = await trial.run(bench.cluster, bench.census);
@@ -483,10 +514,10 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
   await inLanes(ofListeners.filter(isRestored), (plan) => runAndSay(plan), 1);
   await inLanes(bugs.filter(isRestored), runBug, 1);
   if (values.quick) await runTrials(true);
-  await inLanes(missed, runMissed, 1);
+  await hunt.runMissed();
   await tryAgain(suspects, tally);
   progress.stop();
-  if (table.length > 0) say(`\n${table.toSorted().join('\n')}`);
+  if (hunt.table.length > 0) say(`\n${hunt.table.toSorted().join('\n')}`);
   if (tally.leftOut > 0) say(`${tally.leftOut} plans were not begun: it was to end`);
   if (tally.unfired > 0) say(`${tally.unfired} plans never came to their fault`);
 }

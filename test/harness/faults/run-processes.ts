@@ -70,7 +70,6 @@ const SOURCE = join(import.meta.dirname, '../../../src/main.ts');
 export async function startCast(actors: readonly Actor[], options: CastOptions): Promise<Cast> {
   const { cluster, namespace } = options;
   const stoppedAt: number[] = [];
-  const frozen = new Map<Actor, () => void>();
   let kills = 0;
   let goneAt = -Infinity;
   let backAt = -Infinity;
@@ -118,6 +117,7 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
     processes.set(actor, await startOne(actor));
   }
 
+  const freezer = makeFreezer(processes);
   return {
     pid: (actor) => processes.get(actor)?.pid(),
     healthPort: () => healthPort,
@@ -131,8 +131,37 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
       processes.get(actor)?.kill(signal);
     },
     pause(actor, ms) {
-      const process = processes.get(actor);
       goneAt = performance.now();
+      freezer.freeze(actor, ms);
+    },
+    wake: freezer.wake,
+    async stop() {
+      // One that is frozen would never hear of its end.
+      freezer.wakeAll();
+      isStopping = true;
+      const from = performance.now();
+      await Promise.all([...processes.values()].map((one) => one.stop()));
+      return Math.max(...(stoppedAt.length > 0 ? stoppedAt : [performance.now()])) - from;
+    },
+    facadeUrl: () => facadeUrl,
+    logs: actors.map(logOf),
+  };
+}
+
+type Processes = ReadonlyMap<Actor, Pick<ReturnType<typeof supervise>, 'kill'>>;
+
+interface Freezer {
+  /** Until it is woken, at the latest after `ms`. */
+  freeze(actor: Actor, ms: number): void;
+  wake(actor: Actor): void;
+  wakeAll(): void;
+}
+
+function makeFreezer(processes: Processes): Freezer {
+  const frozen = new Map<Actor, () => void>();
+  return {
+    freeze(actor, ms) {
+      const process = processes.get(actor);
       process?.kill('SIGSTOP');
       const timer = setTimeout(() => wake(), ms);
       const wake = (): void => {
@@ -143,16 +172,9 @@ export async function startCast(actors: readonly Actor[], options: CastOptions):
       frozen.set(actor, wake);
     },
     wake: (actor) => frozen.get(actor)?.(),
-    async stop() {
-      // One that is frozen would never hear of its end.
+    wakeAll() {
       for (const wake of frozen.values()) wake();
-      isStopping = true;
-      const from = performance.now();
-      await Promise.all([...processes.values()].map((one) => one.stop()));
-      return Math.max(...(stoppedAt.length > 0 ? stoppedAt : [performance.now()])) - from;
     },
-    facadeUrl: () => facadeUrl,
-    logs: actors.map(logOf),
   };
 }
 
