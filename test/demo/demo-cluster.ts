@@ -30,7 +30,7 @@ export interface DemoCluster {
   readonly askSample?: (namespace: string, deployment: string) => Promise<readonly string[]>;
   /** Starts Davit together with all that builds take; only where builds were asked for. */
   readonly startBuildPlatform?: () => Promise<PlatformThatBuilds>;
-  /** Starts Davit with listeners; only where one was asked for. */
+  /** Starts Davit with listeners, or with people's tokens; only where that was asked for. */
   readonly startHub?: () => Promise<Platform>;
   stop(): Promise<void>;
 }

@@ -277,20 +277,28 @@ describe('npm run demo', () => {
   });
 });
 
-describe('npm run demo -- --listener', () => {
-  it('runs a deployment on a second cluster, and shows that the cluster is connected', {
+describe('npm run demo -- --listener --oauth', () => {
+  it('runs a deployment on a second cluster, and shows that the cluster is connected; a person consents, and an agent gets the token', {
     timeout: 900_000,
   }, async ({ signal }) => {
-    const { code, out } = await runDemo(['--listener', '--once'], { ...process.env, DAVIT_PODS: 'off' }, signal);
+    const { code, out } = await runDemo(
+      ['--listener', '--oauth', '--once'],
+      { ...process.env, DAVIT_PODS: 'off' },
+      signal,
+    );
     expect(code, out).toBe(0);
     expect(out).toContain('Enrolling it as listener edge of tenant demo');
     expect(out).toContain('Deployment hello-edge is READY');
+    expect(out).toContain("grace has consented on Davit's page, and an agent has got her token");
     expect(out).toMatch(/NAME +CONNECTED +VERSION +LAST-SEEN +RECORDS +AGE\n.* edge +True +\d\S+ +\S+ +1 /);
   });
 
   it.each([[['--build']], [['--codehost']], [['--context', 'kind-kind']]])('does not go with %s', async (args) => {
-    const { code, out } = await runDemo(['--listener', ...args], process.env);
-    expect(out).toContain('goes without --build and --context');
-    expect(code).toBe(2);
+    for (const option of ['--listener', '--oauth']) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { code, out } = await runDemo([option, ...args], process.env);
+      expect(out).toContain('goes without --build and --context');
+      expect(code).toBe(2);
+    }
   });
 });

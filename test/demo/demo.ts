@@ -1,7 +1,7 @@
 // `npm run demo`: a real Kubernetes of one's own, Davit on it, and a sample deployment that answers. Each step is
 // printed with its time. `--once` tears down after READY, `--json FILE` tells scripts where everything is,
 // `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one, `--build` also builds an image,
-// `--codehost` also one of a repository, `--listener` also runs a deployment on a second cluster.
+// `--codehost` also one of a repository, `--listener` also runs a deployment on a second cluster, `--oauth` also gives people's tokens.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,6 +15,7 @@ import { connectContext, localContexts } from './context.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 import { embeddedDemoCluster } from './embedded.ts';
 import { type FurtherCluster, ON_FURTHER_CLUSTER, startFurtherCluster } from './further-cluster.ts';
+import { startDemoTokens, type TokenFacts, tokenCommands } from './tokens.ts';
 
 const USAGE = `Usage: npm run demo [-- OPTION ...]
 
@@ -24,8 +25,9 @@ const USAGE = `Usage: npm run demo [-- OPTION ...]
   --codehost      the same, and build a deployment from a repository, with a Gitea of the demo's own, which takes another ten
                   minutes to compile the first time
   --listener      also start a second cluster, enroll it as a listener and run a deployment on it. Helm is compiled the first time
-  --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage, hosting, registryUrl, baseImages, packageIndex} to
-                  FILE once all is up. Without --build the last three are null
+  --oauth         also run an OAuth server of the demo's own, from which agents get people's tokens. Helm is compiled the first time
+  --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage, hosting, registryUrl, baseImages, packageIndex, oauth}
+                  to FILE once all is up. Without --build the three before the last are null, without --oauth the last is
   --context NAME  use this context of your kubeconfig instead of the embedded cluster
   --image IMAGE   deploy this image instead of the sample
 `;
@@ -47,6 +49,7 @@ interface Options {
   readonly build: boolean;
   readonly codehost: boolean;
   readonly listener: boolean;
+  readonly oauth: boolean;
   readonly json: string | undefined;
   readonly context: string | undefined;
   readonly image: string | undefined;
@@ -58,6 +61,7 @@ function readOptions(): Options {
     build: { type: 'boolean' },
     codehost: { type: 'boolean' },
     listener: { type: 'boolean' },
+    oauth: { type: 'boolean' },
     json: { type: 'string' },
     context: { type: 'string' },
     image: { type: 'string' },
@@ -69,12 +73,15 @@ function readOptions(): Options {
       process.stdout.write(USAGE);
       process.exit(0);
     }
-    const { once = false, codehost = false, build = codehost, listener = false, json, context, image } = values;
+    const { once = false, codehost = false, build = codehost, listener = false, oauth = false } = values;
+    const { json, context, image } = values;
     if (build && context !== undefined)
       throw new Error("--build needs the demo's own cluster: leave out --context, or set settings.builds on yours.");
     if (listener && (build || context !== undefined))
       throw new Error("--listener needs the demo's own clusters, and goes without --build and --context.");
-    return { once, build, codehost, listener, json, context, image };
+    if (oauth && (build || context !== undefined))
+      throw new Error("--oauth needs the demo's own cluster, and goes without --build and --context.");
+    return { once, build, codehost, listener, oauth, json, context, image };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(2);
@@ -129,9 +136,10 @@ async function untilReady(stage: Stage, created: Deployment, name = DEPLOYMENT):
 
 async function run(options: Options, stopping: AbortSignal): Promise<void> {
   if (options.context === undefined) await sayLocalContexts();
+  const tokens = options.oauth ? await startDemoTokens() : undefined;
   const cluster: DemoCluster =
     options.context === undefined
-      ? await embeddedDemoCluster(say, options)
+      ? await embeddedDemoCluster(say, { ...options, tokens })
       : await connectContext(options.context, say);
   started = true;
   let platform: Platform | undefined;
@@ -151,6 +159,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     const stage = { platform, tenant, cluster, stopping };
     await deploy(stage, image);
     if (builds !== undefined) await buildDeployments(stage, builds, say);
+    const ofTokens = await tokens?.setUp(stage, say);
     if (options.listener) {
       further = await startFurtherCluster(stage, say);
       say(`Creating deployment ${ON_FURTHER_CLUSTER}, which runs there`);
@@ -168,10 +177,11 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
         registryUrl: builds?.registry.host ?? null,
         baseImages: builds?.baseImages ?? null,
         packageIndex: builds?.packageIndex ?? null,
+        oauth: ofTokens ?? null,
       };
       await writeFile(options.json, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
     }
-    await sayWhatNext(platform, tenant, cluster, { builds, further });
+    await sayWhatNext(platform, tenant, cluster, { builds, further, ofTokens });
     if (!options.once && !stopping.aborted) {
       say('Ctrl-C ends it all.');
       await new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve(), { once: true }));
@@ -187,6 +197,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     if (cluster.outlivesDemo) await removeDeployment(cluster);
     await further?.stop();
     await (builds ?? platform)?.stop();
+    await tokens?.stop();
     await cluster.stop();
     say('Gone');
   }
@@ -240,7 +251,12 @@ async function sayWhatNext(
   {
     builds,
     further,
-  }: { readonly builds: PlatformThatBuilds | undefined; readonly further: FurtherCluster | undefined },
+    ofTokens,
+  }: {
+    readonly builds: PlatformThatBuilds | undefined;
+    readonly further: FurtherCluster | undefined;
+    readonly ofTokens: TokenFacts | undefined;
+  },
 ): Promise<void> {
   const inFile = async (name: string, secret: string): Promise<string> => {
     const file = `${cluster.directory}/${name}`;
@@ -273,6 +289,7 @@ async function sayWhatNext(
           `  ${cluster.kubectlCommand} get lsn`,
           `  ${cluster.kubectlCommand} --kubeconfig ${further.kubeconfig} get appd,pods -A`,
         ]),
+    ...(ofTokens === undefined ? [] : tokenCommands(ofTokens)),
     '  curl -s -H "X-Api-Key: $TOKEN" "$API/v2/deployments"',
     `  curl -s ${platform.metricsUrl}   # the controller's metrics`,
     `  ${cluster.kubectlCommand} patch appd ${DEPLOYMENT} --type=merge -p '${JSON.stringify(change)}'   # a new revision`,

@@ -15,11 +15,19 @@ import {
 import { startPlatform } from '../support/platform.ts';
 import { SAMPLE_AGAIN, startSampleCluster } from '../support/sample-cluster.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
+import type { DemoTokens } from './tokens.ts';
 
-/** With `build` or `listener` it can start a platform that does so, for which more is compiled the first time. */
+interface EmbeddedOptions {
+  readonly build?: boolean;
+  readonly codehost?: boolean;
+  readonly listener?: boolean;
+  readonly tokens?: DemoTokens | undefined;
+}
+
+/** With `build`, `listener` or `tokens` it can start a platform that does so, for which more is compiled the first time. */
 export async function embeddedDemoCluster(
   say: (line: string) => void,
-  { build = false, codehost = false, listener = false } = {},
+  { build = false, codehost = false, listener = false, tokens }: EmbeddedOptions = {},
 ): Promise<DemoCluster> {
   if (build) await needRealPods(say);
   const buildImages = build ? await ensureBuildPlatformImages(say) : undefined;
@@ -55,13 +63,15 @@ export async function embeddedDemoCluster(
           progress: say,
         }),
     }),
-    ...(listener && {
+    ...((listener || tokens) && {
       startHub: () =>
         startPlatform(cluster, {
           progress: say,
+          env: tokens?.env ?? {},
           values: {
+            ...tokens?.values,
             'settings.hosting': 'both',
-            'settings.listeners.enabled': true,
+            'settings.listeners.enabled': listener,
             'settings.images.postgres': images.postgres,
             'settings.images.redis': images.redis,
           },

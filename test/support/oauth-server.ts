@@ -13,6 +13,8 @@ export interface OAuthTestServer {
   readonly host: string;
   readonly ca: string;
   readonly client: { readonly id: string; readonly secret: string };
+  /** Id of a client without a secret. */
+  readonly publicClient: string;
   /** Seconds for which access tokens are valid. */
   lifetime: number;
   isRefusing: boolean;
@@ -38,8 +40,17 @@ interface GrantContext {
   readonly body?: Readonly<Partial<Record<'access_token' | 'refresh_token', string>>>;
 }
 
-/** `redirectUris`: where it may send codes. */
-export async function startOAuthServer(redirectUris: readonly string[]): Promise<OAuthTestServer> {
+/** Where the documents of an origin really are, which are clients by their addresses. */
+export interface ClientDocuments {
+  readonly origin: string;
+  at: string;
+}
+
+/** `redirectUris`: where it may send codes. `documents`: it takes clients by their documents too. */
+export async function startOAuthServer(
+  redirectUris: readonly string[],
+  documents?: ClientDocuments,
+): Promise<OAuthTestServer> {
   const authority = makeAuthority('oauth server');
   const { certificate, key } = authority.serving('127.0.0.1', ['127.0.0.1']);
   let handle: (request: IncomingMessage, response: ServerResponse) => void = () => undefined;
@@ -52,6 +63,7 @@ export async function startOAuthServer(redirectUris: readonly string[]): Promise
     host,
     ca: authority.certificate,
     client,
+    publicClient: 'davit-public',
     lifetime: 3600,
     isRefusing: false,
     fault: undefined,
@@ -70,13 +82,25 @@ export async function startOAuthServer(redirectUris: readonly string[]): Promise
         token_endpoint_auth_method: 'client_secret_post',
         grant_types: ['authorization_code', 'refresh_token'],
       },
+      {
+        client_id: server.publicClient,
+        redirect_uris: redirectUris,
+        token_endpoint_auth_method: 'none',
+        grant_types: ['authorization_code', 'refresh_token'],
+      },
     ],
     scopes: SCOPES,
     cookies: { keys: ['of a test'] },
+    fetch: (url: string | URL, { method, headers, redirect, signal }: RequestInit) => {
+      const { origin = '', at = '' } = documents ?? {};
+      // Without its dispatcher, which connects to no address of loopback.
+      return fetch(String(url).replace(origin, at), { method, headers, redirect, signal } as RequestInit);
+    },
     features: {
       devInteractions: { enabled: false },
       revocation: { enabled: true },
       registration: { enabled: true },
+      clientIdMetadataDocument: { enabled: documents !== undefined, ack: 'draft-02' },
       registrationManagement: { enabled: true },
       resourceIndicators: {
         enabled: true,

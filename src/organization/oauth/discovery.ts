@@ -1,5 +1,6 @@
 // Finds the OAuth server of an MCP server and registers a client there: the metadata of the resource (RFC 9728) names the server, whose
-// own metadata (RFC 8414 or OpenID Connect) has the endpoints, and the client is registered dynamically (RFC 7591).
+// own metadata (RFC 8414 or OpenID Connect) has the endpoints. The client is the address of a document that Davit serves, where the server
+// takes one, and is registered dynamically otherwise (RFC 7591).
 
 import * as oauth from 'oauth4webapi';
 import type { OAuthProviderSpec } from '../../schema/oauth-provider.ts';
@@ -22,6 +23,8 @@ export interface DiscoveryRequest {
   readonly redirectUri: string;
   /** Display name of the client at the server. */
   readonly clientName: string;
+  /** Where Davit serves the metadata of the client (draft-ietf-oauth-client-id-metadata-document). */
+  readonly metadataUrl?: string;
 }
 
 /** Those that Davit speaks, the best first. */
@@ -29,12 +32,34 @@ const METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const;
 
 /** Throws GrantFailed, whose message says what is missing, or CodeHostFailed if a server cannot be asked. */
 export async function discoverMcp(
-  { mcpServerUrl, redirectUri, clientName }: DiscoveryRequest,
+  { mcpServerUrl, redirectUri, clientName, metadataUrl }: DiscoveryRequest,
   options: () => RequestOptions,
 ): Promise<Discovered> {
   const as = await authorizationServer(new URL(mcpServerUrl), options);
   if (as.code_challenge_methods_supported?.includes('S256') !== true)
     throw new GrantFailed('refused', 'The OAuth server does not support PKCE with S256.');
+  const { authorization_endpoint: authUrl, token_endpoint: tokenUrl, revocation_endpoint: revocationUrl } = as;
+  const endpoints = {
+    // Only a server that says so names itself in its answers.
+    ...(as.authorization_response_iss_parameter_supported === true && { issuer: as.issuer }),
+    ...(revocationUrl !== undefined && { revocationUrl }),
+  };
+  // Nothing is left at the server that would have to be deleted.
+  if (
+    as['client_id_metadata_document_supported'] === true &&
+    metadataUrl?.startsWith('https://') &&
+    authUrl &&
+    tokenUrl
+  )
+    return {
+      ...endpoints,
+      registration: undefined,
+      clientId: metadataUrl,
+      secret: undefined,
+      authUrl,
+      tokenUrl,
+      tokenEndpointAuthMethod: 'none',
+    };
   if (as.registration_endpoint === undefined)
     throw new GrantFailed(
       'refused',
@@ -42,7 +67,6 @@ export async function discoverMcp(
     );
   const supported = as.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   const method = METHODS.find((one) => supported.includes(one));
-  const { authorization_endpoint: authUrl, token_endpoint: tokenUrl, revocation_endpoint: revocationUrl } = as;
   if (method === undefined || authUrl === undefined || tokenUrl === undefined)
     throw new GrantFailed(
       'refused',
@@ -60,9 +84,7 @@ export async function discoverMcp(
     secret: typeof secret === 'string' ? secret : undefined,
     authUrl,
     tokenUrl,
-    // Only a server that says so names itself in its answers.
-    ...(as.authorization_response_iss_parameter_supported === true && { issuer: as.issuer }),
-    ...(revocationUrl !== undefined && { revocationUrl }),
+    ...endpoints,
     tokenEndpointAuthMethod: typeof secret !== 'string' ? 'none' : method,
   };
 }

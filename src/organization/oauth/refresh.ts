@@ -1,6 +1,7 @@
 // Refreshes a token once, however many replicas see that it expires: two requests with one refresh token make servers revoke the whole
 // family. The first to write its claim sends the request; the others wait and read again.
 
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Unavailable } from '../../lib/errors.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
@@ -41,10 +42,25 @@ export function makeRefresh({ store, server, clientOf, holder, now }: RefreshOpt
       await server.revoke(client, values.refreshToken);
   }
 
+  /** Undefined if another process has changed the token. */
+  async function claim(entry: TokenEntry): Promise<TokenEntry | undefined> {
+    const until = new Date(now().getTime() + CLAIM_MS).toISOString();
+    // Each has a name of its own, also two of one process.
+    const own = { holder: `${holder}/${randomUUID()}`, until };
+    try {
+      return await store.replace({ ...entry, about: { ...entry.about, claim: own } });
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      // Whether it was written is not known. Nobody else gives it back, so the token would be lost.
+      const present = await patiently(() => store.read(entry.id));
+      if (present?.about.claim?.holder !== own.holder) throw error;
+      return present;
+    }
+  }
+
   return async (entry, provider, { refreshToken = '' }) => {
     const client = await clientOf(provider);
-    const until = new Date(now().getTime() + CLAIM_MS).toISOString();
-    const claimed = await store.replace({ ...entry, about: { ...entry.about, claim: { holder, until } } });
+    const claimed = await claim(entry);
     if (claimed === undefined) return;
     let grant: Grant;
     try {

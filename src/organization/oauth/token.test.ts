@@ -4,13 +4,21 @@ import { grantedScopes, type Standing, standingOf, type TokenAbout, type TokenVa
 const RFC = { hosts: [] };
 const NOW = new Date('2026-01-01T00:00:00Z');
 const at = (seconds: number): string => new Date(NOW.getTime() + seconds * 1000).toISOString();
-const ABOUT: TokenAbout = { scopes: ['a', 'b'], createdAt: at(0), updatedAt: at(0), isDefault: true, metadata: {} };
+const ABOUT: TokenAbout = {
+  scopes: ['a', 'b'],
+  createdAt: at(-1000),
+  updatedAt: at(-1000),
+  isDefault: true,
+  metadata: {},
+};
 const claim = (seconds: number): Pick<TokenAbout, 'claim'> => ({ claim: { holder: 'h', until: at(seconds) } });
 
 it.each<[string, Partial<TokenAbout>, Partial<TokenValues>, Standing]>([
   ['that never expires', {}, {}, 'use'],
   ['that is valid for long', { expiresAt: at(61) }, { refreshToken: 'r' }, 'use'],
   ['that expires soon', { expiresAt: at(60) }, { refreshToken: 'r' }, 'refresh'],
+  ['that lives for half a minute', { updatedAt: at(0), expiresAt: at(30) }, { refreshToken: 'r' }, 'use'],
+  ['that has lived for half of it', { updatedAt: at(-15), expiresAt: at(15) }, { refreshToken: 'r' }, 'refresh'],
   ['that expires soon and cannot be refreshed', { expiresAt: at(60) }, {}, 'use'],
   ['that has expired and cannot be refreshed', { expiresAt: at(0) }, {}, 'expired'],
   ['that has expired', { expiresAt: at(-1000) }, { refreshToken: 'r' }, 'refresh'],

@@ -32,7 +32,7 @@ export type TokenAbout = z.output<typeof TokenAbout>;
 export const TokenValues = z.object({ accessToken: z.string(), refreshToken: z.string().optional() });
 export type TokenValues = z.output<typeof TokenValues>;
 
-/** A token that expires within this time is refreshed, so that its user has a while. */
+/** A token that expires within this time, or in the second half of its life, is refreshed, so that its user has a while. */
 export const REFRESHED_AHEAD_MS = 60_000;
 /** A refresh ends long before, or never. */
 export const CLAIM_MS = 30_000;
@@ -44,7 +44,7 @@ export const CLAIM_MS = 30_000;
 export type Standing = 'use' | 'refresh' | 'wait' | 'expired' | 'narrow';
 
 export function standingOf(
-  { scopes, expiresAt, claim }: TokenAbout,
+  { scopes, updatedAt, expiresAt, claim }: TokenAbout,
   { accessToken, refreshToken }: TokenValues,
   wanted: readonly string[],
   now: Date,
@@ -55,7 +55,9 @@ export function standingOf(
   if (!wanted.every((scope) => isCovered(scope, has, quirks))) return 'narrow';
   if (accessToken === '') return 'expired';
   const left = expiresAt === undefined ? Infinity : Date.parse(expiresAt) - now.getTime();
-  if (left > REFRESHED_AHEAD_MS) return 'use';
+  // One that lives for less would be refreshed by every request.
+  const half = (Date.parse(expiresAt ?? updatedAt) - Date.parse(updatedAt)) / 2;
+  if (left > Math.min(REFRESHED_AHEAD_MS, half)) return 'use';
   if (claim !== undefined) return Date.parse(claim.until) > now.getTime() ? 'wait' : 'expired';
   if (refreshToken !== undefined) return 'refresh';
   return left > 0 ? 'use' : 'expired';

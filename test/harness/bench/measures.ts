@@ -6,6 +6,7 @@ import { changes } from './measures/changes.ts';
 import { facadeCreates } from './measures/facade-creates.ts';
 import { facadeLists } from './measures/facade-lists.ts';
 import { facadeLogs } from './measures/facade-logs.ts';
+import { facadeTokens } from './measures/facade-tokens.ts';
 import { fairness } from './measures/fairness.ts';
 import { floor, growth } from './measures/floor.ts';
 import { handOver } from './measures/hand-over.ts';
@@ -29,6 +30,7 @@ export const MEASURES: readonly Measure[] = [
   handOver,
   facadeLists,
   facadeCreates,
+  facadeTokens,
   facadeLogs,
   listeners,
   builds,

@@ -32,7 +32,7 @@ const CANARIES = ['canary-one-9f1c', 'canary-two-77ab', 'canary-three-c04e'] as 
 const ACTORS: readonly Actor[] = ['a', 'facade'];
 
 /** One answer of the facade, or why there was none. */
-interface Attempt {
+export interface Attempt {
   readonly what: string;
   readonly status: number | 'no answer';
 }
@@ -52,7 +52,12 @@ interface FacadeRun {
 
 /** Every plan of the facade, given the labels of its writes. */
 export function facadePlans(labels: readonly string[]): FacadePlan[] {
-  const faults = labels.flatMap((at): Fault[] => [
+  return facadeFaults(labels).map((fault) => ({ workload: 'http', fault }));
+}
+
+/** Killed before, at and after each of these writes, or told wrong about it. */
+export function facadeFaults(labels: readonly string[]): Fault[] {
+  return labels.flatMap((at): Fault[] => [
     { kind: 'crash-before', at },
     { kind: 'crash-lost', at },
     { kind: 'crash-after', at },
@@ -61,7 +66,6 @@ export function facadePlans(labels: readonly string[]): FacadePlan[] {
     { kind: 'refused', at, status: 503 },
     { kind: 'refused-committed', at, status: 500 },
   ]);
-  return faults.map((fault) => ({ workload: 'http', fault }));
 }
 
 /** The labels of the facade's writes in an undisturbed run, which must itself be without blame. */
@@ -112,7 +116,7 @@ async function runFacade({ fault, seed }: FacadePlan, cluster: Cluster, census: 
   });
   const attempts: Attempt[] = [];
   const settled: Seen[] = [];
-  const client = aClient(cast, tenant, attempts);
+  const client = makeClient(cast, tenant, attempts);
   let stuck: string | undefined;
   try {
     await useApi(client, census, namespace, proxy.enter, settled);
@@ -151,7 +155,7 @@ interface Body {
   readonly resources: readonly Body[];
 }
 
-function aClient(cast: Cast, tenant: Tenant, attempts: Attempt[]): Client {
+export function makeClient(cast: Cast, tenant: Tenant, attempts: Attempt[]): Client {
   const headers = { authorization: `Bearer ${tenant.token}`, 'x-tenant-id': tenant.id };
   async function once(method: string, path: string, body?: object): Promise<Response | undefined> {
     try {

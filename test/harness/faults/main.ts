@@ -23,6 +23,7 @@ import {
   startRemote,
 } from './listener-run.ts';
 import { SEEDS } from './mutants.ts';
+import { learnOAuth, type OAuthPlan, oauthPlans, runOAuthPlan } from './oauth.ts';
 import { type Census, startCensus } from './object-history.ts';
 import { allPlans, oneOfEach, type Plan, shuffled, WORKLOADS, type WorkloadName } from './plans.ts';
 import { type Patience, type Run, runPlan } from './run.ts';
@@ -30,6 +31,8 @@ import { type Patience, type Run, runPlan } from './run.ts';
 /** All five sources, and what builds are granted; what they are built with is each run's own. */
 const CHART = {
   'settings.hosting': 'both',
+  // Gives the facade its rights to people's tokens; where their OAuth server is, is each run's own.
+  'settings.oauth.hosts': [{ host: 'localhost:1' }],
   'settings.builds.registry': { host: 'builds.example', tokens: true },
   'settings.builds.images': { builder: 'registry.example/played-builder:1', davit: 'registry.example/played-davit:1' },
 };
@@ -106,12 +109,12 @@ interface Programme {
   readonly bugs: readonly AnyPlan[];
   readonly trials: boolean;
   choose(every: readonly Plan[]): readonly Plan[];
-  chooseFacade(every: readonly FacadePlan[]): readonly FacadePlan[];
+  chooseFacade(every: readonly (FacadePlan | OAuthPlan)[]): readonly (FacadePlan | OAuthPlan)[];
   /** Undefined where none is wanted: then none is learned. */
   readonly chooseListener?: (every: readonly ListenerPlan[]) => readonly ListenerPlan[];
 }
 
-type AnyPlan = Plan | FacadePlan | ListenerPlan;
+type AnyPlan = Plan | FacadePlan | OAuthPlan | ListenerPlan;
 
 function isListener(plan: AnyPlan): plan is ListenerPlan {
   return LISTENER_WORKLOADS.some((workload) => workload === plan.workload);
@@ -119,6 +122,10 @@ function isListener(plan: AnyPlan): plan is ListenerPlan {
 
 function isFacade(plan: AnyPlan): plan is FacadePlan {
   return plan.workload === 'http';
+}
+
+function isOAuth(plan: AnyPlan): plan is OAuthPlan {
+  return plan.workload === 'oauth';
 }
 
 function workloadsOf(plans: readonly AnyPlan[]): readonly WorkloadName[] {
@@ -158,7 +165,7 @@ function programme(): Programme {
   const nothing: Programme = { workloads: [], bugs: [], trials: false, choose: () => [], chooseFacade: () => [] };
   if (plan !== undefined) {
     const named = plan.map((json) => JSON.parse(json) as AnyPlan);
-    const facade = named.filter(isFacade);
+    const facade = named.filter((one) => isFacade(one) || isOAuth(one));
     const listener = named.filter(isListener);
     const others = named.filter(isOfRecords);
     return {
@@ -178,7 +185,7 @@ function programme(): Programme {
     return {
       ...nothing,
       ...(ofListeners && { chooseListener: (every: readonly ListenerPlan[]) => every.filter(isMatch) }),
-      workloads: ofListeners ? [] : match.includes('http') ? ['create'] : named.length > 0 ? named : WORKLOADS,
+      workloads: ofListeners ? [] : /http|oauth/.test(match) ? ['create'] : named.length > 0 ? named : WORKLOADS,
       choose: (every) => every.filter(isMatch),
       chooseFacade: (every) => every.filter(isMatch),
     };
@@ -294,11 +301,12 @@ function laneOf<P extends AnyPlan>(
   return { owns, play: (plan, bench) => play(plan as P, bench) };
 }
 
-const isOfRecords = (plan: AnyPlan): plan is Plan => !isListener(plan) && !isFacade(plan);
+const isOfRecords = (plan: AnyPlan): plan is Plan => !isListener(plan) && !isFacade(plan) && !isOAuth(plan);
 
 const LANES: readonly Lane[] = [
   laneOf(isListener, async (plan, bench) => runListenerPlan(plan, await bench.withRemote())),
   laneOf(isFacade, (plan, { cluster, census }) => runFacadePlan(plan, cluster, census)),
+  laneOf(isOAuth, (plan, { cluster }) => runOAuthPlan(plan, cluster)),
   laneOf(isOfRecords, playRecord),
 ];
 
@@ -406,10 +414,7 @@ async function chosen(bench: Bench, what: Programme): Promise<Chosen> {
   const { bugs, trials, choose, chooseFacade, chooseListener } = what;
   const every = allPlans(bench.references);
   const plans = choose(every);
-  // Learning costs a run of the facade: not for those who want none.
-  const learned = trials || values.plan?.some((plan) => plan.includes('http')) || values.match?.includes('http');
-  const throughFacade =
-    learned && !values.trials ? chooseFacade(facadePlans(await learnFacade(bench.cluster, bench.census))) : [];
+  const throughFacade = chooseFacade(await everyFacadePlan(bench, trials));
   const ofListeners = chooseListener ? chooseListener(await everyListenerPlan(bench)) : [];
   say(
     `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, ${ofListeners.length} of listeners, and ${bugs.length} seeded bugs`,
@@ -524,6 +529,19 @@ async function disturb(bench: Bench, what: Programme, tally: Tally): Promise<voi
 
 function isRestored({ workload }: AnyPlan): boolean {
   return workload === 'listener-restored';
+}
+
+/** Learning costs runs of the facade: not for those who want none. Those of tokens are left to the whole run. */
+async function everyFacadePlan(
+  { cluster, census }: Bench,
+  trials: boolean,
+): Promise<readonly (FacadePlan | OAuthPlan)[]> {
+  const isNamed = (workload: string): boolean =>
+    [...(values.plan ?? []), values.match ?? ''].some((text) => text.includes(workload));
+  const isWhole = trials && !values.trials;
+  const http = isWhole || isNamed('http') ? facadePlans(await learnFacade(cluster, census)) : [];
+  const tokens = (isWhole && !values.quick) || isNamed('oauth') ? oauthPlans(await learnOAuth(cluster)) : [];
+  return [...http, ...tokens];
 }
 
 async function everyListenerPlan(bench: Bench): Promise<readonly ListenerPlan[]> {

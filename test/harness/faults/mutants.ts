@@ -13,7 +13,9 @@ interface Replacement {
 export interface Seed {
   readonly replacements: readonly Replacement[];
   /** The run that must catch the bug. Absent for a replacement that only shortens a time. */
-  readonly shows?: { readonly workload: WorkloadName | 'http'; readonly fault: Fault } | Omit<ListenerPlan, 'seed'>;
+  readonly shows?:
+    | { readonly workload: WorkloadName | 'http' | 'oauth'; readonly fault: Fault }
+    | Omit<ListenerPlan, 'seed'>;
   /** The invariant that the bug must violate, where the fault violates another one without it. */
   readonly violates?: string;
 }
@@ -22,7 +24,13 @@ const NONE: Fault = { kind: 'none' };
 /** Delays the watch, so that on a slow machine too the answer of a write arrives before events of its consequences. */
 const LATE_DEPLOYMENTS: Fault = { kind: 'watch-delay', resource: 'deployments', ms: 400 };
 
-function bug(file: string, from: string, to: string, workload: WorkloadName | 'http', fault: Fault = NONE): Seed {
+function bug(
+  file: string,
+  from: string,
+  to: string,
+  workload: WorkloadName | 'http' | 'oauth',
+  fault: Fault = NONE,
+): Seed {
   return { replacements: [{ file, from, to }], shows: { workload, fault } };
 }
 
@@ -59,6 +67,9 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     replacements: [
       { file: 'src/deployments/plan/secret-garbage.ts', from: 'GRACE_MS = 60_000', to: 'GRACE_MS = 2_500' },
     ],
+  },
+  SHORT_CLAIM: {
+    replacements: [{ file: 'src/organization/oauth/token.ts', from: 'CLAIM_MS = 30_000', to: 'CLAIM_MS = 5_000' }],
   },
   SHORT_BUILD_RETRY: {
     replacements: [
@@ -490,6 +501,62 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER }).catch(() => undefined); return Promise.resolve(secret);',
     'http',
     { kind: 'refused', at: 'patch/facade create secrets shop--vars-X#1', status: 500 },
+  ),
+  'a refresh is not claimed': bug(
+    'src/organization/oauth/refresh.ts',
+    'return await store.replace({ ...entry, about: { ...entry.about, claim: own } });',
+    'return entry;',
+    'oauth',
+  ),
+  'a refresh whose answer was lost is sent again': bug(
+    'src/organization/oauth/token.ts',
+    "? 'wait' : 'expired'",
+    "? 'wait' : 'refresh'",
+    'oauth',
+    { kind: 'crash-before', at: 'refresh/facade update secrets token-ID#2' },
+  ),
+  "a claim whose answer was lost is nobody's": bug(
+    'src/organization/oauth/refresh.ts',
+    'if (present?.about.claim?.holder !== own.holder) throw error;',
+    'throw error;',
+    'oauth',
+    { kind: 'lost', at: 'refresh/facade update secrets token-ID#1' },
+  ),
+  'an answer of the provider counts twice': bug(
+    'src/organization/oauth/flow.ts',
+    'if (!entry || !(await vault.take(entry)) || isOver(entry.about)) return undefined;',
+    'if (!entry || isOver(entry.about)) return undefined;',
+    'oauth',
+  ),
+  'the browser at the end is not compared': bug(
+    'src/organization/oauth/flow.ts',
+    'return cookie !== undefined && isSame(digestOf(cookie), browser);',
+    'return true;',
+    'oauth',
+  ),
+  'a token is not bound to its token endpoint': bug(
+    'src/organization/oauth/binding.ts',
+    "    authUrl,\n    tokenUrl,\n    revocationUrl ?? '',",
+    "    authUrl,\n    revocationUrl ?? '',",
+    'oauth',
+  ),
+  "an agent gets a person's token without a connection": bug(
+    'src/organization/oauth/broker.ts',
+    'return asking.agentId === undefined ? ownToken(asking, subject) : agentToken(asking, subject);',
+    'return ownToken(asking, subject);',
+    'oauth',
+  ),
+  'a deleted token is not revoked': bug(
+    'src/organization/oauth/tokens.ts',
+    "if (accessToken !== '') await server.revoke(",
+    'if (false) await server.revoke(',
+    'oauth',
+  ),
+  'a code is in the log': bug(
+    'src/organization/http/oauth-tokens/pages.ts',
+    'log.warn({ provider, reason: error.message }',
+    "log.warn({ provider, reason: error.message, code: parameters.get('code') }",
+    'oauth',
   ),
   'the status is written before the children': bug(
     'src/deployments/reconcile.ts',

@@ -48,6 +48,8 @@ let asked: string[];
 let tokens: Tokens;
 let flows: Flows;
 let entry: TokenEntry;
+/** Seconds that the next token lives. */
+let lifetime: number;
 /** What happens while the OAuth server answers. */
 let meanwhile: () => Promise<void>;
 
@@ -56,7 +58,7 @@ const server: OAuthServer = {
   async refresh(_client, refreshToken) {
     asked.push(refreshToken);
     await meanwhile();
-    return grant(String(asked.length));
+    return grant(String(asked.length), lifetime);
   },
   async revoke(_client, token) {
     asked.push(`revoke ${token}`);
@@ -70,6 +72,7 @@ beforeEach(async () => {
   clock = Date.parse('2026-01-01T00:00:00Z');
   kube = makeFakeKube({ now: () => clock });
   asked = [];
+  lifetime = 3600;
   meanwhile = async () => undefined;
   const now = (): Date => new Date(clock);
   const keys = makeKeys({ kube, namespace: 'davit-system', now, log: pino({ level: 'silent' }) });
@@ -84,6 +87,8 @@ beforeEach(async () => {
   const about = { scopes: ['a'], createdAt: time, updatedAt: time, isDefault: true, metadata: {} };
   const id = idOf(await keys(), 'token', SUBJECT);
   entry = await tokens.keep({ id, subject: SUBJECT, about }, PROVIDER, grant('0', 1));
+  // It has expired.
+  clock += 1000;
 });
 
 async function obtained(): Promise<string> {
@@ -101,6 +106,28 @@ describe('a refresh', () => {
     };
     expect(await obtained()).toBe('access-1');
     expect(asked).toEqual(['refresh-0']);
+  });
+
+  it('of a token that lives for half a minute is asked for once', async () => {
+    lifetime = 30;
+    expect(await obtained()).toBe('access-1');
+    expect(await obtained()).toBe('access-1');
+    expect(asked).toEqual(['refresh-0']);
+  });
+
+  it('goes on if its claim was written and the answer about that was lost', async () => {
+    let lost = 0;
+    kube.failAfter(({ verb }) => (verb === 'update' && (lost += 1) === 1 ? new Unavailable('reset') : undefined));
+    expect(await obtained()).toBe('access-1');
+    expect(asked).toEqual(['refresh-0']);
+  });
+
+  it('is not begun if its claim was not written', async () => {
+    let lost = 0;
+    kube.failOn(({ verb }) => (verb === 'update' && (lost += 1) === 1 ? new Unavailable('down') : undefined));
+    await expect(obtained()).rejects.toThrow('down');
+    expect(asked).toEqual([]);
+    expect(await obtained()).toBe('access-1');
   });
 
   it('whose answer cannot be written is lost, and its refresh token is not sent again', async () => {

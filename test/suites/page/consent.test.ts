@@ -2,7 +2,8 @@
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
@@ -13,12 +14,18 @@ import { accessibilityFindings, chromiumHere, launch, overflow } from './browser
 const here = await chromiumHere();
 const why = 'missing' in here ? ` (left out: ${here.missing})` : '';
 
+/** Where the next answer leads, if it is to be held back. */
+let held: ((back: string) => void) | undefined;
 /** Refuses everybody. */
 const provider = createServer((request, response) => {
   const asked = new URL(request.url ?? '/', 'http://127.0.0.1').searchParams;
   const back = new URL(asked.get('redirect_uri') ?? '');
   back.search = new URLSearchParams({ state: asked.get('state') ?? '', error: 'access_denied' }).toString();
-  response.writeHead(303, { location: back.href }).end();
+  if (held === undefined) return void response.writeHead(303, { location: back.href }).end();
+  held(back.href);
+  held = undefined;
+  // The browser stays where it is.
+  response.writeHead(204).end();
 });
 let browser: Browser;
 let facade: Facade;
@@ -40,20 +47,24 @@ beforeAll(async () => {
     http: { ...settings.http, publicUrl },
   });
   await facade.app.listen({ port, host: '127.0.0.1' });
-  facade.kube.seed<OAuthProvider>(OAUTH_PROVIDERS, {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'OAuthProvider',
-    metadata: { name: 'idp', namespace: ORGANIZATION.namespace },
-    spec: {
-      name: '<script>alert(1)</script> & Co.',
-      clientId: 'a',
-      authUrl: `http://127.0.0.1:${(provider.address() as AddressInfo).port}/authorize?tenant=1`,
-      tokenUrl: 'https://idp.example/token',
-      usesPkce: true,
-      tokenEndpointAuthMethod: 'none',
-      isDynamicClient: false,
-    },
-  });
+  for (const [id, name] of [
+    ['idp', '<script>alert(1)</script> & Co.'],
+    ['issue-tracker', 'Issue tracker'],
+  ] as const)
+    facade.kube.seed<OAuthProvider>(OAUTH_PROVIDERS, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'OAuthProvider',
+      metadata: { name: id, namespace: ORGANIZATION.namespace },
+      spec: {
+        name,
+        clientId: 'a',
+        authUrl: `http://127.0.0.1:${(provider.address() as AddressInfo).port}/authorize?tenant=1`,
+        tokenUrl: 'https://idp.example/token',
+        usesPkce: true,
+        tokenEndpointAuthMethod: 'none',
+        isDynamicClient: false,
+      },
+    });
   facade.providers.fill();
 });
 afterAll(async () => {
@@ -91,4 +102,41 @@ it.skipIf('missing' in here)(`leads a person to the provider and back, and shows
   await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
   expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
   await context.close();
+});
+
+it.skipIf('missing' in here)(`says on every page what to do, to everybody${why}`, async () => {
+  const body = {
+    provider: 'issue-tracker',
+    scopes: ['issues:read', 'issues:write'],
+    user_id: 'ada',
+    agent_id: 'triage',
+  };
+  const { body: link } = await facade.call('POST', '/v2/auth/authenticate', body);
+  const newPage = async (): Promise<Page> =>
+    (await browser.newContext({ viewport: { width: 720, height: 200 } })).newPage();
+  const isGood = async (page: Page, name: string): Promise<void> => {
+    expect([name, await accessibilityFindings(page)]).toEqual([name, []]);
+    expect([name, await overflow(page)]).toEqual([name, 0]);
+    const target = process.env['DAVIT_SCREENSHOTS'];
+    if (target !== undefined) await page.screenshot({ path: join(target, `${name}.png`), fullPage: true });
+  };
+  const [page, other] = [await newPage(), await newPage()];
+  await page.goto(link.url);
+  await isGood(page, 'consent');
+  // Somebody takes the way to the provider's answer in another browser.
+  const back = new Promise<string>((resolve) => {
+    held = resolve;
+  });
+  await page.getByRole('button').click();
+  await other.goto(await back);
+  await other.getByRole('heading', { name: 'This is another browser' }).waitFor();
+  await isGood(other, 'other-browser');
+  await page.goto(link.url);
+  await page.getByRole('button').click();
+  await page.getByRole('heading', { name: 'Access was refused' }).waitFor();
+  await isGood(page, 'refused');
+  await page.goto(link.url);
+  await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
+  await isGood(page, 'ended');
+  await Promise.all([page, other].map((one) => one.context().close()));
 });

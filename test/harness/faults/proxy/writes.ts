@@ -76,6 +76,7 @@ export function nameOfWrite(phase: string, { actor, asked, body }: Exchange): st
   const who = actor === 'facade' ? 'facade ' : '';
   return `${phase}/${who}${asked.verb} ${asked.resource} ${asked.name || nameIn(body)}`
     .replaceAll(/\bbuild-[0-9a-f]{8}(-[0-9a-f]{4,12}){4}/g, 'build-ID')
+    .replaceAll(/\b[0-9a-f]{64}\b/g, 'DIGEST')
     .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
     .replaceAll(/--vars-[0-9a-z]+/g, '--vars-X')
     .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4,12}){4}/g, 'ID')

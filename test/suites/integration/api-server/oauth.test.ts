@@ -24,6 +24,8 @@ const CALLBACK = `${PUBLIC}/v2/auth/callback/`;
 const VAULT = 'davit-oauth';
 
 let server: OAuthTestServer;
+/** Another one, which takes clients by their documents. */
+let modern: OAuthTestServer;
 let davit: Davit;
 let tenant: Tenant;
 let other: Tenant;
@@ -43,13 +45,19 @@ beforeAll(async () => {
   server = await startOAuthServer(
     ['idp', 'remade', 'moved', 'plain', 'ending', 'swapped', 'chat', 'google_workspace'].map((id) => CALLBACK + id),
   );
+  const documents = { origin: PUBLIC, at: '' };
+  modern = await startOAuthServer([], documents);
   davit = await startDavit('apiserver', {
     auditLog: true,
     values: {
       'settings.http.publicUrl': PUBLIC,
-      'settings.oauth.hosts': [{ host: server.host, addresses: ['127.0.0.1'], ca: server.ca }, { host: 'localhost:1' }],
+      'settings.oauth.hosts': [
+        ...[server, modern].map(({ host, ca }) => ({ host, addresses: ['127.0.0.1'], ca })),
+        { host: 'localhost:1' },
+      ],
     },
   });
+  documents.at = davit.apiUrl;
   [tenant, other] = (await Promise.all(['agents', 'others'].map((name) => davit.knownTenant(name)))) as [
     Tenant,
     Tenant,
@@ -73,6 +81,7 @@ afterAll(async () => {
   await second?.supervised.stop();
   await davit?.stop();
   await server?.close();
+  await modern?.close();
 }, 60_000);
 beforeEach(() => {
   server.lifetime = 3600;
@@ -83,8 +92,8 @@ beforeEach(() => {
   browser = newBrowser();
 });
 
-function newBrowser(): Browser {
-  const made = makeBrowser({ [PUBLIC]: davit.apiUrl }, server.ca);
+function newBrowser({ ca } = server): Browser {
+  const made = makeBrowser({ [PUBLIC]: davit.apiUrl }, ca);
   const noted = async (visit: Promise<Visited>): Promise<Visited> => {
     const visited = await visit;
     // A redirect that was not followed is the provider's.
@@ -378,7 +387,7 @@ describe('the answer of a provider', () => {
 
 describe('a token that expires', () => {
   it('is refreshed once, by whichever replica is first', async () => {
-    server.lifetime = 30;
+    server.lifetime = 1;
     const first = await connectedShortly();
     server.grants.length = 0;
     server.lifetime = 3600;
@@ -401,11 +410,12 @@ describe('a token that expires', () => {
     const waiting = davit.call(tenant, 'GET', `/v2/auth/wait/${body.auth_id}?timeout=0`);
     await waiting;
     expect((await browser.open(await consent(body.url))).status).toBe(200);
+    await sleep(1000);
     return '';
   }
 
   it('and was refreshed without an answer is not refreshed again', async () => {
-    server.lifetime = 30;
+    server.lifetime = 1;
     await connectedShortly();
     const [name = ''] = await tokensOf(user);
     await annotate(name, (entry) => ({
@@ -422,7 +432,7 @@ describe('a token that expires', () => {
   });
 
   it('and was revoked by the provider is expired, and is not asked for again', async () => {
-    server.lifetime = 30;
+    server.lifetime = 1;
     await connectedShortly();
     server.fault = tokenFault((response) => {
       response.writeHead(400, { 'content-type': 'application/json' });
@@ -450,7 +460,7 @@ describe('a token that expires', () => {
       502,
     ],
   ])('and whose provider %s stays for the next attempt', async (_name, fault, status) => {
-    server.lifetime = 30;
+    server.lifetime = 1;
     await connectedShortly();
     server.fault = tokenFault(fault);
     const begun = performance.now();
@@ -569,9 +579,10 @@ it('an issuer is compared with the metadata of its server', async () => {
 
 it('another client secret sends a token nowhere else, and keeps it', async () => {
   await provider('swapped');
-  server.lifetime = 30;
+  server.lifetime = 1;
   const { body } = await authenticate({ provider: 'swapped' });
   expect((await browser.open(await consent(body.url))).status).toBe(200);
+  await sleep(1000);
   server.lifetime = 3600;
   const swap = (client_secret: string): Promise<Answer> =>
     davit.call(tenant, 'PATCH', '/v2/auth/providers/swapped', { client_secret });
@@ -692,16 +703,51 @@ describe('an MCP server', () => {
     ]);
     expect(body.client_id).not.toBe(server.client.id);
     server.audiences.length = 0;
-    server.lifetime = 30;
+    server.lifetime = 1;
     await eventually(async () => expect((await authenticate({ provider: 'notes' })).body.status).toBe('pending'));
     const { body: link } = await authenticate({ provider: 'notes' });
     expect((await browser.open(await consent(link.url))).status).toBe(200);
+    await sleep(1000);
     server.lifetime = 3600;
     expect((await authenticate({ provider: 'notes' })).body.status).toBe('completed');
     expect(server.audiences).toEqual([`${server.issuer}/mcp`, `${server.issuer}/mcp`]);
     const registrations = server.seen.filter((path) => path === '/reg').length;
     expect((await discover()).status).toBe(409);
     expect(server.seen.filter((path) => path === '/reg').length).toBe(registrations);
+  });
+
+  it('whose OAuth server takes a client by its document gets the address of one, which Davit serves', async () => {
+    const id = 'modern.Notes';
+    const { status, body } = await discover({ provider_id: id, mcp_server_url: `${modern.issuer}/mcp` });
+    const address = `${PUBLIC}/v2/auth/clients/${id}`;
+    expect([status, body]).toMatchObject([
+      200,
+      { client_id: address, token_endpoint_auth_method: 'none', uses_pkce: true, is_dynamic_client: false },
+    ]);
+    expect(modern.seen).not.toContain('/reg');
+    const served = await fetch(address.replace(PUBLIC, davit.apiUrl));
+    expect(await served.json()).toEqual({
+      client_id: address,
+      client_name: 'Davit: Notes',
+      redirect_uris: [CALLBACK + id],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    });
+    // Others have another client, and no document.
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const other of ['idp', 'absent'])
+      expect((await fetch(`${davit.apiUrl}/v2/auth/clients/${other}`)).status).toBe(404);
+    await eventually(async () => expect((await authenticate({ provider: id })).body.status).toBe('pending'));
+    const { body: link } = await authenticate({ provider: id });
+    const using = newBrowser(modern);
+    expect((await using.open(await consent(link.url, using))).status).toBe(200);
+    expect((await authenticate({ provider: id })).body).toMatchObject({
+      status: 'completed',
+      token: expect.any(String),
+    });
+    expect(modern.grants).toEqual(['authorization_code']);
+    expect((await davit.call(tenant, 'DELETE', `/v2/auth/providers/${id}`)).status).toBe(200);
   });
 
   it.each<[string, object, number, string]>([
@@ -957,7 +1003,7 @@ it('codes, verifiers and tokens are in no object, event, log, metric, error and 
     ),
   );
   expect(metrics.filter((text) => text?.includes('davit_')).length).toBeGreaterThan(1);
-  for (const secret of server.secrets) secrets.add(secret);
+  for (const secret of [...server.secrets, ...modern.secrets]) secrets.add(secret);
   expect([secrets.size > 50, told.length > 20, stored.includes('kind: Event')]).toEqual([true, true, true]);
   expect(texts.join('')).toContain('/v2/auth/callback/idp');
   const everywhere = Object.entries({ stored, logs: texts.join(''), told: told.join(''), metrics: metrics.join('') });
