@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { celRules } from './primitives.ts';
-import { Schedule, TimeZone } from './tasks.ts';
+import { SCHEDULE_RULES, Schedule, TimeZone } from './tasks.ts';
 
 const KEPT = 7;
 const STALE_AFTER_HOURS = 48;
@@ -65,7 +65,9 @@ export const DatabaseRestore = z
 export type DatabaseRestore = z.infer<typeof DatabaseRestore>;
 
 export const Database = z.object({
-  backup: DatabaseBackup.describe('Scheduled backups to the store of the platform.').optional(),
+  backup: DatabaseBackup.meta({ 'x-kubernetes-validations': SCHEDULE_RULES })
+    .describe('Scheduled backups to the store of the platform.')
+    .optional(),
   restore: DatabaseRestore.describe(
     'The backup that the new database begins with. It is loaded once, into an empty database, before the first pod of the deployment starts. It can be set only when the deployment is created.',
   ).optional(),

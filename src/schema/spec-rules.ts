@@ -49,7 +49,7 @@ import {
   PRE_STOP_MESSAGE,
   RESTART_MESSAGE,
 } from './runtime-part.ts';
-
+import { scheduleBreaches } from './tasks.ts';
 import {
   asWorkers,
   SINGLETON_MESSAGE,
@@ -112,6 +112,19 @@ export function* duplicates(list: readonly unknown[], at: Path, key = 'name'): G
     if (seen.has(value)) yield { at: [...at, index, key], message: `this ${key} is a duplicate` };
     if (isSet(value)) seen.add(value);
   }
+}
+
+export function* taskBreaches(tasks: readonly unknown[], timeZone = 'timeZone'): Generator<SpecBreach> {
+  yield* duplicates(tasks, []);
+  for (const [index, task] of tasks.map(asObject).entries())
+    for (const { at, message } of scheduleBreaches(task['schedule'], task[timeZone]))
+      yield { at: [index, at === 'timeZone' ? timeZone : at], message };
+}
+
+export function* backupBreaches(database: Parts, timeZone = 'timeZone'): Generator<SpecBreach> {
+  const backup = asObject(database['backup']);
+  for (const { at, message } of scheduleBreaches(backup['schedule'], backup[timeZone]))
+    yield { at: ['backup', at === 'timeZone' ? timeZone : at], message };
 }
 
 /**
@@ -235,14 +248,15 @@ export function* specBreaches(spec: Readonly<AppDeploymentSpec>): Generator<Spec
   const parsed = AppDeploymentSpec.safeParse(spec, { reportInput: true });
   for (const issue of parsed.error?.issues ?? [])
     if (!isTakenByServer(issue)) yield* findingsOf(issue, []).map(asBreach);
-  const { resourceSpec, runtime, env, tasks } = asObject(asObject(spec)['sourceConfig']);
+  const { resourceSpec, runtime, env, tasks, database } = asObject(asObject(spec)['sourceConfig']);
   const variables = [...asArray(asObject(spec)['secrets']), ...asArray(asObject(spec)['secretReferences'])];
   const names = new Set(variables.map((variable) => asObject(variable)['name']));
   yield* below('resourceSpec', sizeBreaches(asObject(resourceSpec)));
   yield* below('resourceSpec', podBreaches(asObject(resourceSpec)));
   yield* below('runtime', runtimeBreaches(asObject(runtime), names));
   yield* below('runtime', workerContainerBreaches(runtime, resourceSpec));
-  yield* below('tasks', duplicates(asArray(tasks), []));
+  yield* below('tasks', taskBreaches(asArray(tasks)));
+  yield* below('database', backupBreaches(asObject(database)));
   yield* below('env', plainVariableBreaches(env, names, asObject(runtime)));
 }
 

@@ -1,7 +1,7 @@
 // Which schedules and time zones a task takes.
 
 import { describe, expect, it } from 'vitest';
-import { Task } from './tasks.ts';
+import { scheduleBreaches, Task } from './tasks.ts';
 
 const takes = (more: object): boolean => Task.safeParse({ name: 'clean', command: ['clean'], ...more }).success;
 
@@ -52,6 +52,43 @@ it.each([
   ['', false],
 ])('the time zone %j: %s', (timeZone, is) => {
   expect(takes({ timeZone })).toBe(is);
+});
+
+describe('days that no month of the schedule has', () => {
+  const never = (schedule: string): boolean => [...scheduleBreaches(schedule, undefined)].length > 0;
+  it.each([
+    '0 0 30 2 *',
+    '0 0 30-31 feb *',
+    '* * 31,30 02 ?',
+    '0 0 31 2,4,jun,SEP,11 */1',
+    '*/5 1-3 30/1 FEB-FEB *',
+    '0  0  31  nov  *',
+  ])('%s never runs', (schedule) => {
+    expect([takes({ schedule }), never(schedule)]).toEqual([true, true]);
+  });
+
+  it.each([
+    '0 0 29 2 *',
+    '0 0 28-31 2 *',
+    '0 0 30 2 1',
+    '0 0 31 2 */2',
+    '0 0 30 4 *',
+    '0 0 31 4-6 *',
+    '0 0 31 1,2 *',
+    '0 0 31 12 *',
+    '0 0 1,31 2 *',
+    '0 0 31 * *',
+    '0 0 * 2 *',
+    '30 30 30 1 *',
+    '@monthly',
+  ])('%s is not among them', (schedule) => {
+    expect(never(schedule)).toBe(false);
+  });
+
+  it.each(['Local', 'local', 'LOCAL'])('nor is the time zone %s taken', (timeZone) => {
+    expect([...scheduleBreaches('@daily', timeZone)].map(({ at }) => at)).toEqual(['timeZone']);
+    expect([...scheduleBreaches('@daily', `${timeZone}/Berlin`)]).toEqual([]);
+  });
 });
 
 it('a task needs a name that is a DNS label, and a command', () => {

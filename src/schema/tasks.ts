@@ -25,6 +25,51 @@ export const TimeZone = z
   .regex(new RegExp(TIME_ZONE_PATTERN))
   .describe("Time zone of the schedule, such as Europe/Berlin. If absent, that of the cluster's control plane.");
 
+const list = (item: string): string => `${item}(,${item})*`;
+const months = (names: string): string =>
+  `(0?(${names.replaceAll(/[a-z]+/g, (name) => `${name}|${name.toUpperCase()}`)}))`;
+const FEBRUARY = months('2|feb');
+const SHORT_MONTH = `(11|${months('2|4|6|9|feb|apr|jun|sep|nov')})`;
+const NO_DAYS = [
+  `${list('3[01](-3[01])?(/[0-9]+)?')} +${list(`${FEBRUARY}(-${FEBRUARY})?`)}`,
+  `${list('31(-31)?(/[0-9]+)?')} +${list(SHORT_MONTH)}`,
+].join('|');
+/** Days that none of the months has, on any day of the week: 30 February. A CronJob takes it and never runs. */
+export const NEVER_PATTERN = `^[^ ]+ +[^ ]+ +(${NO_DAYS}) +[*?](/1)?$`;
+export const NEVER_MESSAGE =
+  'names only days that its months do not have, so it would never run: correct the day or the month';
+/** Kubernetes refuses it in a CronJob. */
+export const LOCAL_PATTERN = '^[Ll][Oo][Cc][Aa][Ll]$';
+export const LOCAL_MESSAGE =
+  "must be the name of a time zone such as Europe/Berlin: Local is none. Leave it out for that of the cluster's control plane";
+
+export interface ScheduleBreach {
+  readonly at: 'schedule' | 'timeZone';
+  readonly message: string;
+}
+
+/** What a CronJob would not do with a schedule and a time zone that have the right form. The CRD has the same as CEL. */
+export function* scheduleBreaches(schedule: unknown, timeZone: unknown): Generator<ScheduleBreach> {
+  if (typeof schedule === 'string' && new RegExp(NEVER_PATTERN).test(schedule))
+    yield { at: 'schedule', message: NEVER_MESSAGE };
+  if (typeof timeZone === 'string' && new RegExp(LOCAL_PATTERN).test(timeZone))
+    yield { at: 'timeZone', message: LOCAL_MESSAGE };
+}
+
+/** CEL rules of an object that has a schedule and a time zone. */
+export const SCHEDULE_RULES = [
+  {
+    rule: `!has(self.schedule) || !self.schedule.matches('${NEVER_PATTERN}')`,
+    message: NEVER_MESSAGE,
+    fieldPath: '.schedule',
+  },
+  {
+    rule: `!has(self.timeZone) || !self.timeZone.matches('${LOCAL_PATTERN}')`,
+    message: LOCAL_MESSAGE,
+    fieldPath: '.timeZone',
+  },
+];
+
 export const CONCURRENCIES = ['forbid', 'replace', 'allow'] as const;
 
 /** Time of a run if the task sets none, in seconds. */
@@ -64,7 +109,10 @@ export type Task = z.infer<typeof Task>;
 /** Without rules: a snapshot of a record keeps what it has. */
 export const TaskList = z.array(Task).max(20);
 
-export const Tasks = TaskList.meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
+export const Tasks = z
+  .array(Task.meta({ 'x-kubernetes-validations': SCHEDULE_RULES }))
+  .max(20)
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 
 export function taskSecondsOf({ timeoutSeconds = TASK_SECONDS }: Readonly<Task>): number {
   return timeoutSeconds;

@@ -199,7 +199,7 @@ export function patient(api: ApiClient): ApiClient {
 }
 
 /** Tries until it does not throw. Every wait of the launcher ends, and says what it was for. */
-export async function until(what: string, attempt: () => Promise<unknown>, waitMs = 60_000): Promise<void> {
+export async function until(what: string, attempt: () => Promise<unknown>, waitMs = 300_000): Promise<void> {
   const end = Date.now() + waitMs;
   for (;;) {
     try {

@@ -806,6 +806,9 @@ export interface RefusedTasks {
   readonly http: readonly Finding[];
 }
 
+const NEVER = 'names only days that its months do not have, so it would never run: correct the day or the month';
+const LOCAL =
+  "must be the name of a time zone such as Europe/Berlin: Local is none. Leave it out for that of the cluster's control plane";
 const clean = (more: Parts = {}): Parts => ({ name: 'clean', command: ['clean'], ...more });
 const NOT_A_SCHEDULE =
   'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own';
@@ -830,6 +833,18 @@ export const refusedTasks: readonly RefusedTasks[] = [
     tasks: [clean({ schedule: '@hourly', timeZone: 'Europe/' })],
     kubectl: 'should match',
     http: [['0.time_zone', 'must be the name of a time zone such as Europe/Berlin', 'string_pattern_mismatch']],
+  },
+  {
+    name: 'days that their months do not have',
+    tasks: [clean({ schedule: '0 0 30 2 *' })],
+    kubectl: NEVER,
+    http: [['0.schedule', NEVER]],
+  },
+  {
+    name: 'the local time zone, which Kubernetes refuses',
+    tasks: [clean({ schedule: '@hourly', timeZone: 'Local' })],
+    kubectl: LOCAL,
+    http: [['0.time_zone', LOCAL]],
   },
   {
     name: 'a name that is no DNS label',
@@ -890,6 +905,18 @@ export const refusedBackups: readonly RefusedBackup[] = [
     backup: { timeZone: 'Europe/' },
     kubectl: 'should match',
     http: [['time_zone', 'must be the name of a time zone such as Europe/Berlin', 'string_pattern_mismatch']],
+  },
+  {
+    name: 'days that their months do not have',
+    backup: { schedule: '0 3 31 4,6 *' },
+    kubectl: NEVER,
+    http: [['schedule', NEVER]],
+  },
+  {
+    name: 'the local time zone, which Kubernetes refuses',
+    backup: { timeZone: 'local' },
+    kubectl: LOCAL,
+    http: [['time_zone', LOCAL]],
   },
   {
     name: 'none to keep',

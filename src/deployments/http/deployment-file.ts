@@ -28,7 +28,7 @@ import {
   workerContainerRule,
 } from './rules.ts';
 import { mergedRuntime, presentRuntime, runtimeRule } from './runtime.ts';
-import { presentTasks, tasksFrom, tasksRule } from './tasks.ts';
+import { presentTasks, scheduleRule, tasksFrom } from './tasks.ts';
 
 /** Source of a file that names none: the folder beside it is uploaded. */
 export const DEFAULT_SOURCE: Source = 'internal_source';
@@ -91,7 +91,7 @@ const RULES: readonly Rule[] = [
   plainVariableRule,
   runtimeRule,
   workerContainerRule,
-  tasksRule,
+  scheduleRule,
   restoreRule,
 ];
 

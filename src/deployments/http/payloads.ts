@@ -41,7 +41,7 @@ import {
   workerContainerRule,
 } from './rules.ts';
 import { RuntimePayload, RuntimeResponse, runtimeRule } from './runtime.ts';
-import { TaskPayloads, TaskResponses, tasksRule } from './tasks.ts';
+import { scheduleRule, TaskPayloads, TaskResponses } from './tasks.ts';
 import { templateRule } from './template-rules.ts';
 
 const Name = z
@@ -167,7 +167,7 @@ export function createDeployment(
     runtimeRule,
     workerContainerRule,
     plainVariableRule,
-    tasksRule,
+    scheduleRule,
     restoreRule,
   ]);
 }
@@ -270,7 +270,7 @@ export type PatchDeployment = z.output<typeof PatchDeploymentShape>;
 
 /** The body of PATCH. patch.ts has the rules that depend on the record. */
 export function patchDeployment(): typeof PatchDeploymentShape {
-  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules, tasksRule]);
+  return withRules(PatchDeploymentShape, [sizeRule, podRules, variableRules, scheduleRule]);
 }
 
 /** Rejects a repeated parameter: one of two values would be ignored, and an ignored filter widens the result. */

@@ -6,7 +6,7 @@ import { fromSnake, payloadShape, responseShape, toSnake } from '../../lib/http/
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { asArray, asObject } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
-import { duplicates } from '../../schema/spec-rules.ts';
+import { backupBreaches, taskBreaches } from '../../schema/spec-rules.ts';
 import { Task } from '../../schema/tasks.ts';
 
 const { name, command } = Task.shape;
@@ -41,8 +41,15 @@ export function patchedTasks(
   return after.length > 0 ? after : undefined;
 }
 
-export function* tasksRule(draft: Draft): Generator<FieldError> {
-  const { tasks } = asObject(draft['source_config']);
-  for (const { at, message } of duplicates(asArray(tasks), ['source_config', 'tasks']))
-    yield { loc: at, msg: message, type: 'value_error' };
+/** The rules of tasks and of backups: both have a schedule. */
+export function* scheduleRule(draft: Draft): Generator<FieldError> {
+  const { tasks, database } = asObject(draft['source_config']);
+  const breaches = [
+    ...[...taskBreaches(asArray(tasks), 'time_zone')].map(({ at, message }) => ({ at: ['tasks', ...at], message })),
+    ...[...backupBreaches(asObject(database), 'time_zone')].map(({ at, message }) => ({
+      at: ['database', ...at],
+      message,
+    })),
+  ];
+  for (const { at, message } of breaches) yield { loc: ['source_config', ...at], msg: message, type: 'value_error' };
 }

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Workload } from '../../../src/deployments/assess/observed.ts';
 import { names } from '../../../src/deployments/record/names.ts';
 import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
+import { Invalid } from '../../../src/lib/errors.ts';
 import {
   CRON_JOBS,
   DEPLOYMENTS,
@@ -285,6 +286,31 @@ describe('a task', () => {
     await change(kube, withTasks(CLEAN));
     await converge(controller);
     expect([cronJobs(kube)[0]?.spec['schedule'], says(kube, 'Ready')]).toEqual(['1 1 1 1 1', 'False NameConflict']);
+  });
+
+  it('whose time zone only the API server knows to be none is reported in its words, and nothing else suffers', async () => {
+    const controller = await aConverged({});
+    const { kube } = controller;
+    const words = 'spec.timeZone: Invalid value: "Europe/Nowhere": unknown time zone Europe/Nowhere';
+    kube.failOn(({ verb, kind }) =>
+      verb === 'apply' && kind === 'CronJob'
+        ? new Invalid('apply CronJob shop--clean', [], { serverMessage: words })
+        : undefined,
+    );
+    await change(kube, withTasks({ ...CLEAN, timeZone: 'Europe/Nowhere' }));
+    for (let pass = 0; pass < 4; pass += 1)
+      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+      await controller.reconcile();
+    expect([record(kube).status?.state, says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual([
+      'READY',
+      'False ApplyRefused',
+      'True ApplyRefused',
+    ]);
+    expect(conditionIn(kube, 'Ready')?.message).toContain(words);
+    kube.failOn(() => undefined);
+    await change(kube, withTasks(CLEAN));
+    await converge(controller);
+    expect([says(kube, 'Ready'), cronJobs(kube).length]).toEqual(['True Serving', 1]);
   });
 
   it('is gone with its record', async () => {
