@@ -17,9 +17,9 @@ import { dataThere } from './plan/adoption.ts';
 import { type Rotation, rotationOf } from './plan/rotation.ts';
 import { sharingPods } from './plan/shared-pods.ts';
 import { childrenOf, prefetchDryRuns } from './plan-children.ts';
-import type { DryRunResult } from './pod-dry-run.ts';
 import { scaledBy } from './record/scaled.ts';
 import { type WantedRevision, wantedRevision } from './record/wanted-revision.ts';
+import type { DryRunResult } from './send-dry-runs.ts';
 
 export interface EnsuredRevision {
   readonly latest: AppRevision;

@@ -26,8 +26,8 @@ import { podsToTry, withoutRefused } from './plan/pod-dry-run.ts';
 import { handedOver } from './plan/replicas-handover.ts';
 import { digestsThere, type Rotation } from './plan/rotation.ts';
 import { keepingResized } from './plan/store-resize.ts';
-import { type DryRunResult, dryRunPods, tryAhead } from './pod-dry-run.ts';
 import { imageOf } from './record/revision-image.ts';
+import { type DryRunResult, dryRunPods, tryAhead } from './send-dry-runs.ts';
 
 export interface PlanningOptions {
   readonly target: Cluster;

@@ -13,8 +13,8 @@ import {
   DNS_LABEL_PATTERN,
   HOST_URL_PATTERN,
   ImageReference,
+  ObjectName,
   Printable,
-  SecretName,
   Uuid,
   VariableName,
 } from './primitives.ts';
@@ -58,7 +58,7 @@ export const UPLOAD_MESSAGE = 'is not a path that the upload endpoint returned';
 
 export const SecretReference = z.object({
   name: VariableName.describe('Name of the environment variable.'),
-  secretName: SecretName.describe('Secret in the same namespace.'),
+  secretName: ObjectName.describe('Secret in the same namespace.'),
   secretKey: z
     .string()
     .min(1)

@@ -9,7 +9,7 @@ import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
 import { POD_POLICIES } from './pod-policy.ts';
-import { Conditions, celRules, ObservedStatus, SecretName, Uuid } from './primitives.ts';
+import { Conditions, celRules, ObjectName, ObservedStatus, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { REVISION_STATES } from './revision-states.ts';
 import { Runtime } from './runtime.ts';
@@ -53,7 +53,7 @@ export const Resolved = z
     api: z
       .object({
         url: z.string().max(512).describe('Where the pods reach the HTTP API.'),
-        caConfigMap: SecretName.describe(
+        caConfigMap: ObjectName.describe(
           'ConfigMap of the namespace whose key ca.crt has the authority of its certificate.',
         ).optional(),
       })
@@ -93,7 +93,7 @@ export const Resolved = z
       .object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') })
       .describe('The own Redis. Absent if an external one is used.')
       .optional(),
-    pullSecrets: z.array(SecretName).max(10).describe('Pull secrets that the platform adds.').optional(),
+    pullSecrets: z.array(ObjectName).max(10).describe('Pull secrets that the platform adds.').optional(),
     placement: z.object(perPart(Placement)).describe('Where the pods of each part may run.').optional(),
     autoscaling: z
       .object({

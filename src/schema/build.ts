@@ -25,7 +25,8 @@ const NEW_REVISION = 'then ask for a new revision';
 /** Why a build is where it is. Those of the plan step are in builds/planner/failure.ts: they come as the pod says them. */
 export const BUILD_REASONS = {
   WaitingForTurn: {
-    meaning: 'As many builds run as the platform allows, of this tenant or in all.',
+    meaning:
+      'The build is queued, and nothing hinders it. The message says for what it waits: a place, or another build of the same source.',
     todo: 'Wait, or interrupt a build of the same tenant. The setting builds.concurrency says how many may run.',
   },
   PodStarting: {

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { HttpsUrl, VALID_URL } from './oauth-provider.ts';
-import { celRules, DNS_LABEL_PATTERN, ObservedStatus, SecretName } from './primitives.ts';
+import { celRules, DNS_LABEL_PATTERN, ObjectName, ObservedStatus } from './primitives.ts';
 
 export const CODE_HOST_KINDS = ['github', 'gitea'] as const;
 
@@ -35,7 +35,7 @@ export const CodeHostIntegrationSpec = z
       .describe('GitHub App. If absent, the Secret holds a token.')
       .optional(),
     credentialsRef: z
-      .object({ name: SecretName.describe('Secret in the same namespace.') })
+      .object({ name: ObjectName.describe('Secret in the same namespace.') })
       .describe(
         `Secret with the credentials: key ${TOKEN_KEY}, or ${PRIVATE_KEY_KEY} (PEM) for a GitHub App; key ${WEBHOOK_SECRET_KEY} with which the host signs webhooks.`,
       ),

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import type { AppDeploymentSpec, AppDeploymentStatus } from './app-deployment.ts';
-import { DNS_LABEL_PATTERN, passthrough, SecretName, Uuid } from './primitives.ts';
+import { DNS_LABEL_PATTERN, ObjectName, passthrough, Uuid } from './primitives.ts';
 import { REVISION_STATES } from './revision-states.ts';
 
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -26,8 +26,8 @@ export const ListenerWorkSpec = z.object({
   secrets: z
     .array(
       z.object({
-        name: SecretName.describe('Name that the deployment uses.'),
-        copy: SecretName.describe("Name of the copy in this object's namespace."),
+        name: ObjectName.describe('Name that the deployment uses.'),
+        copy: ObjectName.describe("Name of the copy in this object's namespace."),
         version: z.string().max(253).describe('uid and resourceVersion of the original.'),
       }),
     )

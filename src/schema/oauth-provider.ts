@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
-import { celRules, ObservedStatus, Printable, SecretName } from './primitives.ts';
+import { celRules, ObjectName, ObservedStatus, Printable } from './primitives.ts';
 
 /** Longest name of an object, which is also a label value, and longest id. */
 export const PROVIDER_ID_MAX_LENGTH = 63;
@@ -40,7 +40,7 @@ export const TOKEN_ENDPOINT_AUTH_METHODS = ['none', 'client_secret_basic', 'clie
 export const CLIENT_SECRET_KEY = 'client-secret';
 
 const ClientSecretRef = z.object({
-  name: SecretName.describe('Secret in the same namespace.'),
+  name: ObjectName.describe('Secret in the same namespace.'),
   key: z
     .string()
     .min(1)

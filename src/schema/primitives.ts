@@ -32,7 +32,7 @@ export const HOST_URL_OR_EMPTY_PATTERN = `^((https://)?${HOST})?$`;
 export const PRINTABLE_PATTERN = '^[^\\x00-\\x1f\\x7f]*$';
 
 export const Uuid = z.string().regex(new RegExp(UUID_PATTERN)).max(36);
-export const SecretName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
+export const ObjectName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
 export const VariableName = z.string().min(1).max(253).regex(new RegExp(VARIABLE_NAME_PATTERN));
 export const ImageReference = z.string().min(1).max(512).regex(new RegExp(IMAGE_PATTERN));
 export const Printable = z.string().regex(new RegExp(PRINTABLE_PATTERN));

@@ -17,7 +17,7 @@ import {
   VOLUME_KIND_MESSAGE,
   VOLUME_KINDS,
 } from './pod-policy.ts';
-import { type CelRule, celRules, DNS_LABEL_PATTERN, passthrough, Quantity, SecretName } from './primitives.ts';
+import { type CelRule, celRules, DNS_LABEL_PATTERN, ObjectName, passthrough, Quantity } from './primitives.ts';
 
 /** Lowest CPU request of every part, in cores: what an idle part needs (docs/adr/0035-room-for-small-applications.md). */
 const LEAST_CPU = 0.01;
@@ -372,11 +372,11 @@ export const ResourceSpec = z
       .meta({ maxProperties: 50, ...celRules(keyRules(RESERVED_ANNOTATION_PREFIXES)) })
       .describe('Annotations of the pods.')
       .optional(),
-    serviceAccountName: SecretName.describe(
+    serviceAccountName: ObjectName.describe(
       'Service account of the pods. If absent, the pods get no token.',
     ).optional(),
     imagePullSecrets: z
-      .array(z.object({ name: SecretName.describe('Name of a Secret in the same namespace.') }))
+      .array(z.object({ name: ObjectName.describe('Name of a Secret in the same namespace.') }))
       .max(20)
       .meta(mapBy('name'))
       .describe('Pull secrets for images.')

@@ -6,7 +6,7 @@ import { DEPLOYMENT_TYPES } from './app-deployment.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach, RefusedReach } from './pod-reach.ts';
-import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference, SecretName } from './primitives.ts';
+import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, HOST_PATTERN, ImageReference, ObjectName } from './primitives.ts';
 import { Oidc } from './sign-in.ts';
 import { Sizes } from './sizes.ts';
 import { HOSTINGS } from './source-rules.ts';
@@ -209,10 +209,10 @@ const Builds = z.strictObject({
         .describe(
           "true: the registry asks Davit's API for tokens, each for one repository, as the chart's own does. false: the two Secrets below are its credentials.",
         ),
-      pushSecret: SecretName.optional().describe(
+      pushSecret: ObjectName.optional().describe(
         "Secret of the builds' namespace, of type kubernetes.io/dockerconfigjson, that may push.",
       ),
-      pullSecret: SecretName.optional().describe(
+      pullSecret: ObjectName.optional().describe(
         'The same, that may only pull; copied into the namespace of each tenant that runs a built image.',
       ),
       upkeep: RegistryUpkeep.optional(),
@@ -393,7 +393,7 @@ const Backups = z
           .describe('Whether the bucket stands in the path of addresses. If false, it is a part of the host name.'),
         insecure: z.boolean().default(false).describe('Plain HTTP. For trials alone: a backup is not encrypted.'),
         ca: z.string().max(65_536).optional().describe('CA certificates (PEM) that are trusted for the store.'),
-        credentialsSecret: SecretName.default('davit-backup-store').describe(
+        credentialsSecret: ObjectName.default('davit-backup-store').describe(
           "Secret in each tenant's namespace with the keys accessKeyId and secretAccessKey. Give each tenant a key that reaches only PREFIX/TENANT/.",
         ),
       })
@@ -458,7 +458,7 @@ export const Settings = z.strictObject({
           "Registry, optionally with a path, that replaces the registry of the platform's images: mirror.example/hub.",
         ),
       pullSecrets: z
-        .array(SecretName)
+        .array(ObjectName)
         .max(10)
         .default([])
         .describe("Pull secrets in the record's namespace, in addition to those that the record names."),

@@ -223,6 +223,9 @@ export function refText({ kind, name }: ChildRef): string {
   return `${kind} ${name}`;
 }
 
+/** Because of these nothing is rolled out: they were found out before anything was applied. */
+export const ROLLS_NOTHING: ReadonlySet<ActionFailure['reason']> = new Set(['PodsRefused', 'NoNodeFits']);
+
 /** The failure of this object. */
 export function failureAt({ kind, name }: ChildRef, failures: readonly ActionFailure[]): ActionFailure | undefined {
   return failures.find(({ ref }) => ref.kind === kind && ref.name === name);

@@ -21,6 +21,7 @@ import {
   type Observed,
   type ObservedChildren,
   type ObservedRecord,
+  ROLLS_NOTHING,
   statefulSetOf,
   type Workload,
   workersThere,
@@ -166,10 +167,7 @@ function isRefTo(ref: ActionFailure['ref'], kind: string, name: string): boolean
   return ref.kind === kind && ref.name === name;
 }
 
-/** What was found out before anything was applied. */
-const ROLLS_NOTHING: ReadonlySet<ActionFailure['reason']> = new Set(['PodsRefused', 'NoNodeFits']);
-
-/** Whether no pods are started because of it (children/plan.ts). */
+/** Whether no pods are started because of it (plan/plan.ts). */
 function startsNoPods(failure: ActionFailure): boolean {
   return !mayStartPods([failure]);
 }
