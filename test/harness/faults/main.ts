@@ -405,7 +405,7 @@ function endOnSignal(): () => boolean {
 /** Everything that is to be run. */
 interface Chosen {
   readonly plans: readonly Plan[];
-  readonly throughFacade: readonly FacadePlan[];
+  readonly throughFacade: readonly (FacadePlan | OAuthPlan)[];
   readonly ofListeners: readonly ListenerPlan[];
   readonly trials: ReturnType<typeof trialsOf>;
 }
