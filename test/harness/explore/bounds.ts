@@ -352,6 +352,7 @@ export const BOUNDS: readonly Bound[] = [
           : undefined,
       ),
       people.rollback,
+      people.singletonsStuck,
       people.pause,
       people.resume,
       DELETIONS.deployment,

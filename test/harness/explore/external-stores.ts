@@ -219,7 +219,8 @@ function wrongOf(scene: Scene, record: AppDeployment, part: StorePart): string |
     if (!message?.includes(`-c ${WAITS[part]}`)) return `No command shows the log of ${WAITS[part]}: ${message}`;
   }
   const [newest] = revisionsOf(scene, record);
-  const isWhole = newest?.status?.state === 'DEPLOYED' && current.length === own.length && current.every(isReady);
+  const isComplete = own.length > 0 && current.length === own.length && current.every(isReady);
+  const isWhole = newest?.status?.state === 'DEPLOYED' && isComplete;
   if (isWhole && status !== 'True') return `Every pod has connected to ${NAMES[part]}, and ${says}`;
   const { state } = record.status ?? {};
   const server = own.find(({ metadata }) => metadata.labels?.[COMPONENT_LABEL] === 'server');

@@ -292,6 +292,8 @@ export const quotaFull = marked('the quota is full', 'quota', 'full');
 export const quotaFreed = marked('the quota is freed', 'quota', undefined);
 /** Pods of PostgreSQL and Redis that start from now on find no node. */
 export const storesStuck = marked('PostgreSQL and Redis find no node any more', 'stores', 'stuck');
+/** The same, in the words of a record without stores: its singletons. */
+export const singletonsStuck = marked('pods of StatefulSets find no node any more', 'stores', 'stuck');
 export const codeHostDown = marked('the code host is down', 'code host', 'down', '');
 export const codeHostUp = marked('the code host is up', 'code host', undefined, '');
 export const webhookRefuses = marked('a webhook refuses StatefulSets', 'webhook', 'refuses');
