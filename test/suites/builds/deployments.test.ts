@@ -39,6 +39,11 @@ interface Revision {
   readonly status?: { readonly state?: string; readonly message?: string; readonly build?: Build };
 }
 
+interface Server {
+  readonly metadata: { readonly deletionTimestamp?: string };
+  readonly status: { readonly podIP: string; readonly phase: string };
+}
+
 describe.skipIf(!machine.ok)('deployments that are built', () => {
   let cluster: Cluster;
   let registry: Registry;
@@ -152,14 +157,17 @@ describe.skipIf(!machine.ok)('deployments that are built', () => {
   }
 
   async function serves(name = 'shop'): Promise<string> {
-    const { items } = await get<{ items: { status: { podIP: string; phase: string } }[] }>(
+    const { items } = await get<{ items: Server[] }>(
       'pods',
       '-n',
       'team',
       '-l',
       `davit.dev/deployment=${name},davit.dev/component=server`,
     );
-    const pod = items.find(({ status }) => status.phase === 'Running');
+    // A pod that is being ended, which takes this program half a minute, is in phase Running too, and gets no requests.
+    const pod = items.find(
+      ({ metadata, status }) => status.phase === 'Running' && metadata.deletionTimestamp === undefined,
+    );
     return (await fetch(`http://${pod?.status.podIP}:8000/ok`)).text();
   }
 
