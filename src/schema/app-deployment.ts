@@ -15,6 +15,7 @@ import {
   ImageReference,
   ObjectName,
   Printable,
+  Time,
   Uuid,
   VariableName,
 } from './primitives.ts';
@@ -33,7 +34,6 @@ import { TaskStatuses, Tasks } from './tasks.ts';
 
 /** Maximum length of a record's name. A StatefulSet's name derived from it must be at most 52, or labels of its pods are too long. */
 export const NAME_MAX_LENGTH = 40;
-export const NAME_PATTERN = '^[a-z]([a-z0-9-]*[a-z0-9])?$';
 /** Not allowed as a record's name: its children's names would begin with `xn--`, the prefix of an encoded domain name. */
 export const IMPOSSIBLE_NAME = 'xn';
 
@@ -295,8 +295,6 @@ export const AppDeploymentSpec = z
     ]),
   );
 export type AppDeploymentSpec = z.infer<typeof AppDeploymentSpec>;
-
-const Time = z.string().max(64).meta({ format: 'date-time' });
 
 export const AppDeploymentStatus = z.object({
   state: z.enum(STATES).describe('Status in the HTTP API.').optional(),

@@ -9,7 +9,7 @@ import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
 import { POD_POLICIES } from './pod-policy.ts';
-import { Conditions, celRules, ObjectName, ObservedStatus, Uuid } from './primitives.ts';
+import { Conditions, celRules, ObjectName, ObservedStatus, Time, Uuid } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { REVISION_STATES } from './revision-states.ts';
 import { Runtime } from './runtime.ts';
@@ -249,12 +249,7 @@ export const AppRevisionStatus = z.object({
   state: z.enum(REVISION_STATES).describe('State of the revision.').optional(),
   message: z.string().max(4096).describe('What happened, as text for people.').optional(),
   observedGeneration: ObservedStatus.shape.observedGeneration,
-  stateChangedAt: z
-    .string()
-    .max(64)
-    .meta({ format: 'date-time' })
-    .describe('Time of the last change of state.')
-    .optional(),
+  stateChangedAt: Time.describe('Time of the last change of state.').optional(),
   migration: MigrationStatus.describe('The migration of this revision, once its Job has been made.').optional(),
   failure: z
     .object({

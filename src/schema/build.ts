@@ -1,7 +1,7 @@
 // What is said of a build: its phases, why it can fail and what to do then. docs/reference.md is made from this table.
 
 import { z } from 'zod';
-import { Uuid } from './primitives.ts';
+import { Time, Uuid } from './primitives.ts';
 
 /** The life of a build, in its order, then how it can end otherwise. */
 export const BUILD_PHASES = [
@@ -156,8 +156,6 @@ export const CommitWords = z.object({
   commitMessage: z.string().max(512).describe('First line of its message, which is not verified either.').optional(),
 });
 export type CommitWords = z.infer<typeof CommitWords>;
-
-const Time = z.string().max(64).meta({ format: 'date-time' });
 
 export const BuildStatus = z
   .object({

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { HttpsUrl, VALID_URL } from './oauth-provider.ts';
-import { celRules, DNS_LABEL_PATTERN, ObjectName, ObservedStatus } from './primitives.ts';
+import { celRules, DNS_LABEL_PATTERN, ObjectName, ObservedStatus, Time } from './primitives.ts';
 
 export const CODE_HOST_KINDS = ['github', 'gitea'] as const;
 
@@ -65,7 +65,7 @@ export const CodeHostIntegrationStatus = z.object({
     .array(
       z.object({
         repository: z.string().min(1).max(512).describe('OWNER/NAME, in lower case.'),
-        at: z.string().max(64).meta({ format: 'date-time' }).describe('When the newest webhook came.'),
+        at: Time.describe('When the newest webhook came.'),
       }),
     )
     .max(100)

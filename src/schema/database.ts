@@ -1,7 +1,7 @@
 // What a record asks for its own PostgreSQL beyond its size: backups, and what a new one begins with. A change creates no revision.
 
 import { z } from 'zod';
-import { celRules } from './primitives.ts';
+import { celRules, NAME_PATTERN, Time } from './primitives.ts';
 import { SCHEDULE_RULES, Schedule, TimeZone } from './tasks.ts';
 
 const KEPT = 7;
@@ -28,9 +28,7 @@ export const DatabaseBackup = z.object({
 });
 export type DatabaseBackup = z.infer<typeof DatabaseBackup>;
 
-/** As a record's name is (app-deployment.ts). */
-const FROM_PATTERN = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
-/** RFC 3339. */
+/** RFC 3339, of what people write. */
 export const TIME_PATTERN =
   '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$';
 /** As `archiveName` makes it. */
@@ -44,7 +42,7 @@ export const DatabaseRestore = z
       .string()
       .min(1)
       .max(40)
-      .regex(FROM_PATTERN)
+      .regex(new RegExp(NAME_PATTERN))
       .describe('Deployment of the same namespace whose backup it is. It may be deleted by now.'),
     at: z
       .string()
@@ -100,24 +98,14 @@ function defaultSchedule(name: string): string {
 /** What is known of the backups of a record. */
 export const DatabaseBackupStatus = z.object({
   name: z.string().max(64).describe('Name of the last backup, by which it can be restored.').optional(),
-  lastSuccessAt: z
-    .string()
-    .max(64)
-    .meta({ format: 'date-time' })
-    .describe('When the last backup was complete in the store.')
-    .optional(),
+  lastSuccessAt: Time.describe('When the last backup was complete in the store.').optional(),
   sizeBytes: z
     .int()
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
     .describe('Size of the last backup in the store, in bytes.')
     .optional(),
-  lastFailureAt: z
-    .string()
-    .max(64)
-    .meta({ format: 'date-time' })
-    .describe('When the last run failed, if one has.')
-    .optional(),
+  lastFailureAt: Time.describe('When the last run failed, if one has.').optional(),
   lastFailure: z.string().max(1024).describe('Last words of that run.').optional(),
 });
 export type DatabaseBackupStatus = z.infer<typeof DatabaseBackupStatus>;
@@ -126,30 +114,15 @@ export type DatabaseBackupStatus = z.infer<typeof DatabaseBackupStatus>;
 export const DatabaseRestoreStatus = z.object({
   from: z.string().max(64).describe('Deployment whose backup the database began with.').optional(),
   name: z.string().max(64).describe('Name of that backup.').optional(),
-  takenAt: z
-    .string()
-    .max(64)
-    .meta({ format: 'date-time' })
-    .describe('The database began with the state of this time.')
-    .optional(),
+  takenAt: Time.describe('The database began with the state of this time.').optional(),
   sizeBytes: z
     .int()
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
     .describe('Size of that backup in the store, in bytes.')
     .optional(),
-  restoredAt: z
-    .string()
-    .max(64)
-    .meta({ format: 'date-time' })
-    .describe('When it was loaded. It is never loaded again.')
-    .optional(),
-  lastFailureAt: z
-    .string()
-    .max(64)
-    .meta({ format: 'date-time' })
-    .describe('When a restore failed last, if one has.')
-    .optional(),
+  restoredAt: Time.describe('When it was loaded. It is never loaded again.').optional(),
+  lastFailureAt: Time.describe('When a restore failed last, if one has.').optional(),
   lastFailure: z.string().max(1024).describe('Last words of that restore.').optional(),
 });
 export type DatabaseRestoreStatus = z.infer<typeof DatabaseRestoreStatus>;

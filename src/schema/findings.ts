@@ -1,7 +1,6 @@
 // What is wrong with a value, in plain words: the HTTP API answers with them, and the controller reports them.
 
 import type { z } from 'zod';
-import { NAME_PATTERN } from './app-deployment.ts';
 import { BACKUP_NAME_PATTERN, TIME_PATTERN } from './database.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
 import { VARIABLE_VALUE_PATTERN } from './plain-variables.ts';
@@ -11,6 +10,7 @@ import {
   HOST_URL_OR_EMPTY_PATTERN,
   HOST_URL_PATTERN,
   IMAGE_PATTERN,
+  NAME_PATTERN,
   PRINTABLE_PATTERN,
   UUID_PATTERN,
   VARIABLE_NAME_PATTERN,

@@ -8,7 +8,6 @@ import {
   AppDeploymentStatus,
   IMPOSSIBLE_NAME,
   NAME_MAX_LENGTH,
-  NAME_PATTERN,
 } from './app-deployment.ts';
 import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revision.ts';
 import { APP_TEMPLATES, AppTemplateSpec, AppTemplateStatus } from './app-template.ts';
@@ -23,7 +22,7 @@ import {
   PROVIDER_ID_MAX_LENGTH,
   PROVIDER_NAME_PATTERN,
 } from './oauth-provider.ts';
-import { type CelRule, DNS_LABEL_PATTERN } from './primitives.ts';
+import { type CelRule, DNS_LABEL_PATTERN, NAME_PATTERN } from './primitives.ts';
 import { TRACING_PROJECTS, TracingProjectSpec, TracingProjectStatus } from './tracing-project.ts';
 
 interface PrinterColumn {

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
-import { DNS_LABEL_PATTERN, ObservedStatus } from './primitives.ts';
+import { DNS_LABEL_PATTERN, ObservedStatus, Time } from './primitives.ts';
 
 export const ListenerSpec = z.object({
   description: z.string().max(4096).describe('Description of the cluster, for people.').optional(),
@@ -17,12 +17,9 @@ export const ListenerSpec = z.object({
 
 export const ListenerStatus = ObservedStatus.extend({
   version: z.string().max(64).describe("Version of the cluster's Davit, as it reports it.").optional(),
-  lastSeenAt: z
-    .string()
-    .max(64)
-    .meta({ format: 'date-time' })
-    .describe('When the cluster was last seen, by the clock of this Davit. Updated at most every five minutes.')
-    .optional(),
+  lastSeenAt: Time.describe(
+    'When the cluster was last seen, by the clock of this Davit. Updated at most every five minutes.',
+  ).optional(),
   clusterId: z
     .string()
     .max(64)

@@ -31,6 +31,11 @@ export const HOST_URL_OR_EMPTY_PATTERN = `^((https://)?${HOST})?$`;
 /** Printable: no control characters. */
 export const PRINTABLE_PATTERN = '^[^\\x00-\\x1f\\x7f]*$';
 
+/** Names of records and of workers, which become parts of host names. */
+export const NAME_PATTERN = '^[a-z]([a-z0-9-]*[a-z0-9])?$';
+
+/** RFC 3339. */
+export const Time = z.string().max(64).meta({ format: 'date-time' });
 export const Uuid = z.string().regex(new RegExp(UUID_PATTERN)).max(36);
 export const ObjectName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
 export const VariableName = z.string().min(1).max(253).regex(new RegExp(VARIABLE_NAME_PATTERN));
@@ -68,11 +73,7 @@ export const Condition = z.object({
     .max(Number.MAX_SAFE_INTEGER)
     .describe('Generation of the object from which the condition was computed.')
     .optional(),
-  lastTransitionTime: z
-    .string()
-    .max(64)
-    .meta({ format: 'date-time' })
-    .describe('Time of the last change of status, RFC 3339.'),
+  lastTransitionTime: Time.describe('Time of the last change of status, RFC 3339.'),
   reason: z.string().max(128).describe('Cause, as one CamelCase word for programs.'),
   message: z.string().max(4096).describe('Cause and what to do, as text for people.'),
 });

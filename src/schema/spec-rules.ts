@@ -117,14 +117,12 @@ export function* duplicates(list: readonly unknown[], at: Path, key = 'name'): G
 export function* taskBreaches(tasks: readonly unknown[], timeZone = 'timeZone'): Generator<SpecBreach> {
   yield* duplicates(tasks, []);
   for (const [index, task] of tasks.map(asObject).entries())
-    for (const { at, message } of scheduleBreaches(task['schedule'], task[timeZone]))
-      yield { at: [index, at === 'timeZone' ? timeZone : at], message };
+    for (const { at, message } of scheduleBreaches(task, timeZone)) yield { at: [index, at], message };
 }
 
 export function* backupBreaches(database: Parts, timeZone = 'timeZone'): Generator<SpecBreach> {
-  const backup = asObject(database['backup']);
-  for (const { at, message } of scheduleBreaches(backup['schedule'], backup[timeZone]))
-    yield { at: ['backup', at === 'timeZone' ? timeZone : at], message };
+  for (const { at, message } of scheduleBreaches(asObject(database['backup']), timeZone))
+    yield { at: ['backup', at], message };
 }
 
 /**

@@ -55,7 +55,7 @@ it.each([
 });
 
 describe('days that no month of the schedule has', () => {
-  const never = (schedule: string): boolean => [...scheduleBreaches(schedule, undefined)].length > 0;
+  const never = (schedule: string): boolean => [...scheduleBreaches({ schedule })].length > 0;
   it.each([
     '0 0 30 2 *',
     '0 0 30-31 feb *',
@@ -86,8 +86,8 @@ describe('days that no month of the schedule has', () => {
   });
 
   it.each(['Local', 'local', 'LOCAL'])('nor is the time zone %s taken', (timeZone) => {
-    expect([...scheduleBreaches('@daily', timeZone)].map(({ at }) => at)).toEqual(['timeZone']);
-    expect([...scheduleBreaches('@daily', `${timeZone}/Berlin`)]).toEqual([]);
+    expect([...scheduleBreaches({ schedule: '@daily', timeZone })].map(({ at }) => at)).toEqual(['timeZone']);
+    expect([...scheduleBreaches({ schedule: '@daily', timeZone: `${timeZone}/Berlin` })]).toEqual([]);
   });
 });
 

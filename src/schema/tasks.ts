@@ -1,7 +1,7 @@
 // Tasks of a record: commands that run in a pod of their own, on a schedule or when somebody asks.
 
 import { z } from 'zod';
-import { DNS_LABEL_PATTERN, Uuid } from './primitives.ts';
+import { DNS_LABEL_PATTERN, Time, Uuid } from './primitives.ts';
 
 const steps = (value: string): string =>
   `(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?(,(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?)*`;
@@ -44,16 +44,22 @@ export const LOCAL_MESSAGE =
   "must be the name of a time zone such as Europe/Berlin: Local is none. Leave it out for that of the cluster's control plane";
 
 export interface ScheduleBreach {
-  readonly at: 'schedule' | 'timeZone';
+  readonly at: string;
   readonly message: string;
 }
 
-/** What a CronJob would not do with a schedule and a time zone that have the right form. The CRD has the same as CEL. */
-export function* scheduleBreaches(schedule: unknown, timeZone: unknown): Generator<ScheduleBreach> {
+/**
+ * What a CronJob would not do with a schedule and a time zone that have the right form. The CRD has the same as CEL. `timeZone`: the
+ * name of that field.
+ */
+export function* scheduleBreaches(
+  parts: Readonly<Record<string, unknown>>,
+  timeZone = 'timeZone',
+): Generator<ScheduleBreach> {
+  const [schedule, zone] = [parts['schedule'], parts[timeZone]];
   if (typeof schedule === 'string' && new RegExp(NEVER_PATTERN).test(schedule))
     yield { at: 'schedule', message: NEVER_MESSAGE };
-  if (typeof timeZone === 'string' && new RegExp(LOCAL_PATTERN).test(timeZone))
-    yield { at: 'timeZone', message: LOCAL_MESSAGE };
+  if (typeof zone === 'string' && new RegExp(LOCAL_PATTERN).test(zone)) yield { at: timeZone, message: LOCAL_MESSAGE };
 }
 
 /** CEL rules of an object that has a schedule and a time zone. */
@@ -125,8 +131,6 @@ export const LONGEST_RUN_MESSAGE = 512;
 
 export const TASK_STATES = ['Scheduled', 'Suspended', 'OnDemand', 'Pending'] as const;
 export const RUN_STATES = ['Running', 'Succeeded', 'Failed'] as const;
-
-const Time = z.string().max(64).meta({ format: 'date-time' });
 
 export const TaskRun = z.object({
   job: z.string().max(63).describe('Name of its Job.'),

@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import { asObject } from '../lib/json-value.ts';
-import { type CelRule, celNames, celRules, DNS_LABEL_PATTERN } from './primitives.ts';
+import { type CelRule, celNames, celRules, DNS_LABEL_PATTERN, NAME_PATTERN } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { PART_RULES, RuntimePart } from './runtime-part.ts';
 import { RESERVED_WORKERS } from './worker-parts.ts';
@@ -22,8 +22,6 @@ export const WORKER_COMMAND_MESSAGE = 'set command or args: without them the wor
 export const SINGLETON_MESSAGE =
   'a singleton has one pod: remove minScale and maxScale, or set maxScale to 0 to stop it';
 export const WORKER_CONTAINER_MESSAGE = 'a sidecar or init container has the name of this worker: rename one of them';
-
-const NAME_PATTERN = '^[a-z]([a-z0-9-]*[a-z0-9])?$';
 
 /** Pairs of numbers of which the first must not exceed the second, with the message. */
 export const WORKER_PAIRS = [

@@ -89,17 +89,10 @@ export function makeTagDeletion(
       const surplus = surplusOf(count, found, new Map([...spare, ...unneeded]), upkeep, now()).filter(
         (tag) => !due.has(tag),
       );
+      const room = Math.max(0, MOST_DELETED - overdue.length);
       const deleted =
         (await remove(repository, overdue.slice(0, MOST_DELETED), new Set(), { tags, signal })) +
-        (await remove(
-          repository,
-          surplus.slice(0, Math.max(0, MOST_DELETED - overdue.length)),
-          new Set(found.untagged),
-          {
-            tags,
-            signal,
-          },
-        ));
+        (await remove(repository, surplus.slice(0, room), new Set(found.untagged), { tags, signal }));
       const isMore = deleted > 0 && (overdue.length + surplus.length > MOST_DELETED || count >= MOST_LISTED);
       return { deleted, isMore, isFull: count >= fullAt(upkeep) };
     },

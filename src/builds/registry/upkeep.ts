@@ -181,7 +181,7 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
    * Repositories whose named images could lose their manifests, but those that fail alone, again and again. On time, a collection waits
    * for surplus tags too.
    */
-  function waiting(overdue: number): Set<string> {
+  function waiting(): Set<string> {
     const unsafe = [...toSweep, ...[...pending].filter((repository) => untagged(repository).length > 0)];
     const these = new Set(overdue >= LATE ? unsafe : [...unsafe, ...toDelete]);
     return new Set([...these].filter((repository) => !failures.isSetAside(repository, overdue >= LATE)));
@@ -209,7 +209,7 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
 
   /** Whether nothing that is named could be lost now, or what could be has had its chance. */
   async function isSafe(signal: AbortSignal): Promise<boolean> {
-    const these = waiting(overdue);
+    const these = waiting();
     if (these.size === 0 || overdue < VERY_LATE) return these.size === 0;
     return [...these].every((repository) => !toSweep.has(repository)) && haveTried(these, signal);
   }
@@ -277,7 +277,7 @@ export function makeRegistryUpkeep(options: RegistryUpkeepOptions): RegistryUpke
       const stored = upkeep.enabled ? await collections.stored(signal) : undefined;
       return stored && collectionShown(stored, settings.paused ? undefined : upkeep.everyDays);
     },
-    backlog: () => ({ waiting: waiting(overdue).size, failing: failures.alone(), unneeded: deletion.unneeded() }),
+    backlog: () => ({ waiting: waiting().size, failing: failures.alone(), unneeded: deletion.unneeded() }),
 
     wake() {
       const subscriptions = [

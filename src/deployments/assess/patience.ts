@@ -42,10 +42,10 @@ export function patienceOf(record: AppDeployment, { pods }: Settings, now: Date)
 /** Milliseconds until the next condition has been False for too long; undefined if none is on its way there. */
 export function untilExhaustedMs(record: AppDeployment, { pods }: Settings, now: Date): number | undefined {
   const waits = [
-    ...TIMED.flatMap((type) => leftMs(record, type, pods.unavailableSeconds, now) || []),
-    ...awaitedIn(record).flatMap((type) => leftMs(record, type, pods.progressDeadlineSeconds, now) || []),
-    ...[untilBackupStaleMs(record, now) || []].flat(),
-  ];
+    ...TIMED.map((type) => leftMs(record, type, pods.unavailableSeconds, now)),
+    ...awaitedIn(record).map((type) => leftMs(record, type, pods.progressDeadlineSeconds, now)),
+    untilBackupStaleMs(record, now),
+  ].filter((ms) => ms !== undefined && ms > 0) as number[];
   return waits.length > 0 ? Math.min(...waits) : undefined;
 }
 
