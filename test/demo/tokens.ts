@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBrowser } from '../support/cookie-browser.ts';
 import { close } from '../support/http-servers.ts';
-import { type OAuthTestServer, startOAuthServer } from '../support/oauth-server.ts';
+import { type OAuthTestServer, providerPayload, startOAuthServer } from '../support/oauth-server.ts';
 import type { Values } from '../support/platform.ts';
 import { call, type Stage } from './api-calls.ts';
 import { DemoError } from './demo-cluster.ts';
@@ -73,17 +73,7 @@ async function makeProvider(stage: Stage, server: OAuthTestServer): Promise<Toke
   const { namespace } = tenant;
   const binding = `create rolebinding agent -n ${namespace} --clusterrole=davit-agent --serviceaccount=${namespace}:team`;
   await cluster.target.kubectl(binding.split(' '));
-  await call(stage, 'POST', '/v2/auth/providers', {
-    provider_id: PROVIDER,
-    name: 'Demo',
-    client_id: server.client.id,
-    client_secret: server.client.secret,
-    auth_url: `${server.issuer}/auth`,
-    token_url: `${server.issuer}/token`,
-    revocation_url: `${server.issuer}/token/revocation`,
-    issuer: server.issuer,
-    uses_pkce: true,
-  });
+  await call(stage, 'POST', '/v2/auth/providers', providerPayload(server, PROVIDER, 'Demo'));
   const ca = `${cluster.directory}/oauth-ca.pem`;
   await writeFile(ca, server.ca);
   return { provider: PROVIDER, scopes: SCOPES, user: LEFT, ca };

@@ -13,7 +13,7 @@ export interface Refused {
   readonly says: readonly [kubectl: string, http: string | readonly Finding[]];
 }
 /** `where` is below resource_spec. */
-type Finding = readonly [where: string, msg: string, type?: string];
+export type Finding = readonly [where: string, msg: string, type?: string];
 
 export const scratch = { volumes: [{ name: 'v', emptyDir: {} }] };
 export const sidecar = (parts: Parts): Parts => ({ sidecars: [{ name: 'helper', image: 'helper:1', ...parts }] });
@@ -884,73 +884,64 @@ export const refusedTasks: readonly RefusedTasks[] = [
   },
 ];
 
-/** Backups that neither door takes. */
-export interface RefusedBackup {
+/** A part of `database` that neither door takes. */
+interface RefusedPart {
   readonly name: string;
-  readonly backup: Parts;
+  readonly part: Parts;
   readonly kubectl: string;
-  /** `where` is below database.backup. */
+  /** `where` is below the part. */
   readonly http: readonly Finding[];
 }
 
-export const refusedBackups: readonly RefusedBackup[] = [
+export const refusedBackups: readonly RefusedPart[] = [
   {
     name: 'a schedule with a time zone',
-    backup: { schedule: 'TZ=UTC 0 3 * * *' },
+    part: { schedule: 'TZ=UTC 0 3 * * *' },
     kubectl: 'should match',
     http: [['schedule', NOT_A_SCHEDULE, 'string_pattern_mismatch']],
   },
   {
     name: 'a time zone that is none',
-    backup: { timeZone: 'Europe/' },
+    part: { timeZone: 'Europe/' },
     kubectl: 'should match',
     http: [['time_zone', 'must be the name of a time zone such as Europe/Berlin', 'string_pattern_mismatch']],
   },
   {
     name: 'days that their months do not have',
-    backup: { schedule: '0 3 31 4,6 *' },
+    part: { schedule: '0 3 31 4,6 *' },
     kubectl: NEVER,
     http: [['schedule', NEVER]],
   },
   {
     name: 'the local time zone, which Kubernetes refuses',
-    backup: { timeZone: 'local' },
+    part: { timeZone: 'local' },
     kubectl: LOCAL,
     http: [['time_zone', LOCAL]],
   },
   {
     name: 'none to keep',
-    backup: { keep: 0 },
+    part: { keep: 0 },
     kubectl: 'greater than or equal to 1',
     http: [['keep', 'must be at least 1', 'greater_than_equal']],
   },
   {
     name: 'an age of more than a year',
-    backup: { staleAfterHours: 8761 },
+    part: { staleAfterHours: 8761 },
     kubectl: 'less than or equal to 8760',
     http: [['stale_after_hours', 'must be at most 8760', 'less_than_equal']],
   },
 ];
 
-/** Restores that neither door takes. */
-export interface RefusedRestore {
-  readonly name: string;
-  readonly restore: Parts;
-  readonly kubectl: string;
-  /** `where` is below database.restore. */
-  readonly http: readonly Finding[];
-}
-
-export const refusedRestores: readonly RefusedRestore[] = [
+export const refusedRestores: readonly RefusedPart[] = [
   {
     name: 'no deployment that it comes from',
-    restore: { at: '2026-02-01T00:00:00Z' },
+    part: { at: '2026-02-01T00:00:00Z' },
     kubectl: 'Required value',
     http: [['from', 'is required', 'missing']],
   },
   {
     name: 'a deployment of another namespace',
-    restore: { from: 'other/shop' },
+    part: { from: 'other/shop' },
     kubectl: 'should match',
     http: [
       [
@@ -962,19 +953,19 @@ export const refusedRestores: readonly RefusedRestore[] = [
   },
   {
     name: 'a time that is none',
-    restore: { from: 'shop', at: 'yesterday' },
+    part: { from: 'shop', at: 'yesterday' },
     kubectl: 'should match',
     http: [['at', 'must be a time such as 2026-11-25T12:00:00Z', 'string_pattern_mismatch']],
   },
   {
     name: 'a backup that is a path',
-    restore: { from: 'shop', backup: '../other' },
+    part: { from: 'shop', backup: '../other' },
     kubectl: 'should match',
     http: [['backup', 'must be the name of a backup such as 20261125T120000Z-1a2b3c4d', 'string_pattern_mismatch']],
   },
   {
     name: 'a time and a backup',
-    restore: { from: 'shop', at: '2026-02-01T00:00:00Z', backup: '20260201T020000Z-0000000a' },
+    part: { from: 'shop', at: '2026-02-01T00:00:00Z', backup: '20260201T020000Z-0000000a' },
     kubectl: 'set at or backup, not both',
     http: [['backup', 'set at or backup, not both', 'value_error']],
   },

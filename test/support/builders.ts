@@ -25,6 +25,7 @@ import {
   REVISION_LABEL,
   type Role,
 } from '../../src/schema/meta.ts';
+import type { OAuthProvider } from '../../src/schema/oauth-provider.ts';
 import { defaultSettings, type Settings } from '../../src/schema/settings.ts';
 
 export const UID = '11111111-1111-4111-8111-111111111111';
@@ -263,4 +264,26 @@ export function assessed(
   const preconditions = checkPreconditions(observed, settings);
   const assessment = assess(observed, preconditions, { latest, address, failures: refusals });
   return { observed, latest, assessment, address, refusals };
+}
+
+/** A provider of OAuth tokens, public and with PKCE unless `spec` says otherwise. */
+export function anOAuthProvider(
+  spec: Partial<OAuthProvider['spec']> = {},
+  metadata: OAuthProvider['metadata'] = { name: 'tracker', uid: 'p' },
+): OAuthProvider {
+  return {
+    apiVersion: 'davit.dev/v1alpha1',
+    kind: 'OAuthProvider',
+    metadata,
+    spec: {
+      name: 'Tracker',
+      clientId: 'a',
+      authUrl: 'https://a.example/auth',
+      tokenUrl: 'https://a.example/token',
+      usesPkce: true,
+      tokenEndpointAuthMethod: 'none',
+      isDynamicClient: false,
+      ...spec,
+    },
+  };
 }

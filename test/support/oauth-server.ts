@@ -163,3 +163,18 @@ async function interact(
   if (params.resource !== undefined) grant.addResourceScope(params.resource, params.scope ?? '');
   await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
 }
+
+/** What `POST /v2/auth/providers` takes for this server and its confidential client. */
+export function providerPayload({ issuer, client }: OAuthTestServer, id: string, name: string): object {
+  return {
+    provider_id: id,
+    name,
+    client_id: client.id,
+    client_secret: client.secret,
+    auth_url: `${issuer}/auth`,
+    token_url: `${issuer}/token`,
+    revocation_url: `${issuer}/token/revocation`,
+    issuer,
+    uses_pkce: true,
+  };
+}

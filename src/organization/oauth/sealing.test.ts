@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { anOAuthProvider } from '../../../test/support/builders.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import { boundTo } from './binding.ts';
 import { type KeyRing, newestKey, parseKeyRing, ROTATED_AFTER_MS, rotatedKeyRing } from './key-ring.ts';
@@ -13,20 +14,10 @@ const ring = rotatedKeyRing(undefined, START, random);
 const NONCE = Buffer.alloc(12, 7);
 
 const SUBJECT: Subject = { tenant: 'team', tenantId: 'uid-1', provider: 'tracker', user: 'ada', slot: '' };
-const PROVIDER: OAuthProvider = {
-  apiVersion: 'davit.dev/v1alpha1',
-  kind: 'OAuthProvider',
-  metadata: { name: 'tracker', uid: 'provider-1' },
-  spec: {
-    name: 'Tracker',
-    clientId: 'a',
-    authUrl: 'https://a.example/auth',
-    tokenUrl: 'https://a.example/token',
-    usesPkce: true,
-    tokenEndpointAuthMethod: 'client_secret_post',
-    isDynamicClient: false,
-  },
-};
+const PROVIDER = anOAuthProvider(
+  { tokenEndpointAuthMethod: 'client_secret_post' },
+  { name: 'tracker', uid: 'provider-1' },
+);
 const withSpec = (spec: Partial<OAuthProvider['spec']>): OAuthProvider => ({
   ...PROVIDER,
   spec: { ...PROVIDER.spec, ...spec },

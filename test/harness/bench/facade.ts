@@ -101,3 +101,14 @@ export async function putUnder(load: Load): Promise<Loaded> {
     throw new Error(`${load.url}: answers by status: ${JSON.stringify(loaded.statuses)}`);
   return loaded;
 }
+
+/** Runs both, one after the other, each of them first every other time: what a machine does by the way then favours neither. */
+export async function inTurns(
+  repeat: number,
+  ours: () => Promise<Loaded>,
+  theirs: () => Promise<Loaded>,
+): Promise<readonly [ours: Loaded, theirs: Loaded]> {
+  if (repeat % 2 === 0) return [await ours(), await theirs()];
+  const second = await theirs();
+  return [await ours(), second];
+}

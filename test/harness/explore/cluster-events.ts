@@ -186,24 +186,42 @@ function garbage(scene: Scene, namespace: string): { readonly resource: typeof P
   }) as never;
 }
 
-export const CLUSTER_EVENTS: readonly Event[] = [
-  {
-    name: 'the pods of % are created',
+interface OfWorkloads {
+  readonly calm?: true;
+  /** Truthy where it can happen to the workload. */
+  readonly can: (one: WithTemplate, scene: Scene) => unknown;
+  readonly happen: (scene: Scene, one: WithTemplate) => void;
+}
+
+/** What happens to the pods of one workload, whose controller then sees it. */
+export function eventOfWorkloads(name: string, { calm, can, happen }: OfWorkloads): Event {
+  return {
+    name,
     by: 'cluster',
-    calm: true,
+    ...(calm && { calm }),
     subjects: (scene, namespace) =>
       workloads(scene, namespace)
-        .filter(
-          (one) =>
-            wanted(one) > 0 &&
-            one.metadata.deletionTimestamp === undefined &&
-            !podsOf(scene, one).some((pod) => isCurrent(pod, one)) &&
-            scene.mark(namespace, 'quota') !== 'full',
-        )
+        .filter((one) => can(one, scene))
         .map(said),
     happen(scene, namespace, subject) {
       const one = workload(scene, namespace, subject);
+      happen(scene, one);
+      see(scene, one);
+    },
+  };
+}
+
+export const CLUSTER_EVENTS: readonly Event[] = [
+  eventOfWorkloads('the pods of % are created', {
+    calm: true,
+    can: (one, scene) =>
+      wanted(one) > 0 &&
+      one.metadata.deletionTimestamp === undefined &&
+      !podsOf(scene, one).some((pod) => isCurrent(pod, one)) &&
+      scene.mark(one.metadata.namespace ?? '', 'quota') !== 'full',
+    happen(scene, one) {
       const { kind, metadata, apiVersion } = one;
+      const { namespace } = metadata;
       const { template } = one.spec;
       const ofTemplate = template.metadata as { labels?: Record<string, string>; annotations?: Record<string, string> };
       if (kind === 'StatefulSet') for (const old of podsOf(scene, one)) scene.erase(PODS, old);
@@ -225,19 +243,13 @@ export const CLUSTER_EVENTS: readonly Event[] = [
         },
         status: { phase: 'Pending' },
       } as KubeObject);
-      see(scene, one);
     },
-  },
-  {
-    name: 'the pods of % become ready',
-    by: 'cluster',
+  }),
+  eventOfWorkloads('the pods of % become ready', {
     calm: true,
-    subjects: (scene, namespace) =>
-      workloads(scene, namespace)
-        .filter((one) => starting(scene, one) && !isBad(one) && !lacks(scene, one))
-        .map(said),
-    happen(scene, namespace, subject) {
-      const one = workload(scene, namespace, subject);
+    can: (one, scene) => starting(scene, one) && !isBad(one) && !lacks(scene, one),
+    happen(scene, one) {
+      const { namespace = '' } = one.metadata;
       for (const pod of podsOf(scene, one))
         if (!isCurrent(pod, one)) scene.erase(PODS, pod);
         else
@@ -263,41 +275,27 @@ export const CLUSTER_EVENTS: readonly Event[] = [
         const { labels = {}, uid } = claim.metadata;
         scene.setMark(namespace, `data ${labels[DEPLOYMENT_LABEL]}`, `${uid} ${labels[DEPLOYMENT_UID_LABEL]}`);
       }
-      see(scene, one);
     },
-  },
-  {
+  }),
+  eventOfWorkloads('pods of another template of % are ended', {
     // A rollout whose pods did not come up is over when the workload has its earlier template again.
-    name: 'pods of another template of % are ended',
-    by: 'cluster',
     calm: true,
-    subjects: (scene, namespace) =>
-      workloads(scene, namespace)
-        .filter((one) => {
-          const pods = podsOf(scene, one);
-          return pods.some((pod) => isCurrent(pod, one) && isReady(pod)) && pods.some((pod) => !isCurrent(pod, one));
-        })
-        .map(said),
-    happen(scene, namespace, subject) {
-      const one = workload(scene, namespace, subject);
-      for (const pod of podsOf(scene, one)) if (!isCurrent(pod, one)) scene.erase(PODS, pod);
-      see(scene, one);
+    can: (one, scene) => {
+      const pods = podsOf(scene, one);
+      return pods.some((pod) => isCurrent(pod, one) && isReady(pod)) && pods.some((pod) => !isCurrent(pod, one));
     },
-  },
-  {
-    name: 'the image of % cannot be pulled',
-    by: 'cluster',
+    happen(scene, one) {
+      for (const pod of podsOf(scene, one)) if (!isCurrent(pod, one)) scene.erase(PODS, pod);
+    },
+  }),
+  eventOfWorkloads('the image of % cannot be pulled', {
     calm: true,
-    subjects: (scene, namespace) =>
-      workloads(scene, namespace)
-        .filter((one) => {
-          const pod = starting(scene, one);
-          const isPulled = awaitedBy(scene, one, one.spec.template) === undefined;
-          return isBad(one) && pod && pod.status?.containerStatuses === undefined && isPulled;
-        })
-        .map(said),
-    happen(scene, namespace, subject) {
-      const one = workload(scene, namespace, subject);
+    can: (one, scene) => {
+      const pod = starting(scene, one);
+      const isPulled = awaitedBy(scene, one, one.spec.template) === undefined;
+      return isBad(one) && pod && pod.status?.containerStatuses === undefined && isPulled;
+    },
+    happen(scene, one) {
       const pod = starting(scene, one);
       if (!pod) return;
       const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image' };
@@ -309,18 +307,11 @@ export const CLUSTER_EVENTS: readonly Event[] = [
       }));
       const initContainerStatuses = one.spec.template.spec.initContainers?.map(({ name }) => passed(name));
       setPod(scene, pod, { phase: 'Pending', initContainerStatuses, containerStatuses });
-      see(scene, one);
     },
-  },
-  {
-    name: 'the pods of % crash',
-    by: 'cluster',
-    subjects: (scene, namespace) =>
-      workloads(scene, namespace)
-        .filter((one) => podsOf(scene, one).some((pod) => isCurrent(pod, one) && isReady(pod)))
-        .map(said),
-    happen(scene, namespace, subject) {
-      const one = workload(scene, namespace, subject);
+  }),
+  eventOfWorkloads('the pods of % crash', {
+    can: (one, scene) => podsOf(scene, one).some((pod) => isCurrent(pod, one) && isReady(pod)),
+    happen(scene, one) {
       const terminated = { exitCode: 1, reason: 'Error', message: 'no memory' };
       for (const pod of podsOf(scene, one))
         if (isCurrent(pod, one))
@@ -330,30 +321,22 @@ export const CLUSTER_EVENTS: readonly Event[] = [
             initContainerStatuses: pod.status?.initContainerStatuses,
             containerStatuses: pod.spec?.containers?.map(({ name }) => ({ name, ready: false, state: { terminated } })),
           });
-      see(scene, one);
     },
-  },
-  {
-    name: 'the controller of % sees its scale',
-    by: 'cluster',
+  }),
+  eventOfWorkloads('the controller of % sees its scale', {
     calm: true,
-    subjects: (scene, namespace) =>
-      workloads(scene, namespace)
-        .filter((one) => {
-          if (wanted(one) === 0 && podsOf(scene, one).length > 0) return true;
-          const status = { ...statusOf(scene, one) } as Record<string, unknown>;
-          return Object.entries(status).some(
-            ([field, value]) =>
-              JSON.stringify((one.status as Record<string, unknown> | undefined)?.[field]) !== JSON.stringify(value),
-          );
-        })
-        .map(said),
-    happen(scene, namespace, subject) {
-      const one = workload(scene, namespace, subject);
-      if (wanted(one) === 0) for (const pod of podsOf(scene, one)) scene.erase(PODS, pod);
-      see(scene, one);
+    can: (one, scene) => {
+      if (wanted(one) === 0 && podsOf(scene, one).length > 0) return true;
+      const status = { ...statusOf(scene, one) } as Record<string, unknown>;
+      return Object.entries(status).some(
+        ([field, value]) =>
+          JSON.stringify((one.status as Record<string, unknown> | undefined)?.[field]) !== JSON.stringify(value),
+      );
     },
-  },
+    happen(scene, one) {
+      if (wanted(one) === 0) for (const pod of podsOf(scene, one)) scene.erase(PODS, pod);
+    },
+  }),
   {
     name: 'the garbage collector runs',
     by: 'cluster',

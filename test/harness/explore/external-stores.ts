@@ -16,17 +16,15 @@ import {
 } from '../../../src/schema/meta.ts';
 import {
   awaitedBy,
+  eventOfWorkloads,
   isCurrent,
   isReady,
   type PodSpec,
   passed,
   podsOf,
   SILENT,
-  said,
-  see,
   setPod,
   starting,
-  workload,
   workloads,
 } from './cluster-events.ts';
 import type { Event } from './event.ts';
@@ -72,42 +70,27 @@ function wait(scene: Scene, pod: Pod, { initContainers = [] }: PodSpec, at: stri
   setPod(scene, pod, { phase: 'Pending', initContainerStatuses });
 }
 
-const podsWait: Event = {
-  name: 'the pods of % wait for a store',
-  by: 'cluster',
+const podsWait = eventOfWorkloads('the pods of % wait for a store', {
   calm: true,
-  subjects: (scene, namespace) =>
-    workloads(scene, namespace)
-      .filter((one) => {
-        const pod = starting(scene, one);
-        const at = awaitedBy(scene, one, one.spec.template);
-        // A program that has run before is past its init containers.
-        return pod?.status?.containerStatuses === undefined && pod && at !== undefined && waitingIn(pod) !== at;
-      })
-      .map(said),
-  happen(scene, namespace, subject) {
-    const one = workload(scene, namespace, subject);
-    const [pod, at] = [starting(scene, one), awaitedBy(scene, one, one.spec.template)];
-    if (!pod || at === undefined) return;
-    wait(scene, pod, one.spec.template.spec, at);
-    see(scene, one);
+  can(one, scene) {
+    const pod = starting(scene, one);
+    const at = awaitedBy(scene, one, one.spec.template);
+    // A program that has run before is past its init containers.
+    return pod?.status?.containerStatuses === undefined && pod && at !== undefined && waitingIn(pod) !== at;
   },
-};
+  happen(scene, one) {
+    const [pod, at] = [starting(scene, one), awaitedBy(scene, one, one.spec.template)];
+    if (pod && at !== undefined) wait(scene, pod, one.spec.template.spec, at);
+  },
+});
 
 /** A node goes with the pods on it, so that new ones start. */
-const nodeGone: Event = {
-  name: 'the node of the pods of % is gone',
-  by: 'cluster',
-  subjects: (scene, namespace) =>
-    workloads(scene, namespace)
-      .filter((one) => one.kind === 'Deployment' && podsOf(scene, one).some(isReady))
-      .map(said),
-  happen(scene, namespace, subject) {
-    const one = workload(scene, namespace, subject);
+const nodeGone = eventOfWorkloads('the node of the pods of % is gone', {
+  can: (one, scene) => one.kind === 'Deployment' && podsOf(scene, one).some(isReady),
+  happen(scene, one) {
     for (const pod of podsOf(scene, one)) scene.erase(PODS, pod);
-    see(scene, one);
   },
-};
+});
 
 interface Job extends KubeObject {
   readonly spec: { readonly template: Pick<KubeObject, 'metadata'> & { readonly spec: PodSpec } };

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   expectFindings,
+  type Finding,
   hostile,
   payloadSpec,
   refused,
@@ -412,26 +413,23 @@ describe('POST /v2/deployments', () => {
     expect([status, facade.writes()]).toEqual([422, []]);
   });
 
-  it.each(refusedTasks)('as the API server refuses tasks: $name', async ({ tasks, http }) => {
-    const body = aBody({ source_config: { tasks: tasks.map(payloadSpec) } });
-    const answer = await facade.call('POST', '/v2/deployments', body);
-    expectFindings(answer.body.detail, http, 'tasks');
+  async function expectFound(config: object, http: readonly Finding[], at: string): Promise<void> {
+    const answer = await facade.call('POST', '/v2/deployments', aBody({ source_config: config }));
+    expectFindings(answer.body.detail, http, at);
     expect([answer.status, facade.writes()]).toEqual([422, []]);
-  });
+  }
 
-  it.each(refusedBackups)('as the API server refuses backups: $name', async ({ backup, http }) => {
-    const body = aBody({ source_config: { database: { backup: payloadSpec(backup) } } });
-    const answer = await facade.call('POST', '/v2/deployments', body);
-    expectFindings(answer.body.detail, http, 'database.backup');
-    expect([answer.status, facade.writes()]).toEqual([422, []]);
-  });
+  it.each(refusedTasks)('as the API server refuses tasks: $name', ({ tasks, http }) =>
+    expectFound({ tasks: tasks.map(payloadSpec) }, http, 'tasks'),
+  );
 
-  it.each(refusedRestores)('as the API server refuses restores: $name', async ({ restore, http }) => {
-    const body = aBody({ source_config: { database: { restore: payloadSpec(restore) } } });
-    const answer = await facade.call('POST', '/v2/deployments', body);
-    expectFindings(answer.body.detail, http, 'database.restore');
-    expect([answer.status, facade.writes()]).toEqual([422, []]);
-  });
+  it.each(refusedBackups)('as the API server refuses backups: $name', ({ part, http }) =>
+    expectFound({ database: { backup: payloadSpec(part) } }, http, 'database.backup'),
+  );
+
+  it.each(refusedRestores)('as the API server refuses restores: $name', ({ part, http }) =>
+    expectFound({ database: { restore: payloadSpec(part) } }, http, 'database.restore'),
+  );
 
   it('a body with many errors gets an answer of limited size', async () => {
     const { status, body } = await facade.call(

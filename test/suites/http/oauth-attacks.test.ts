@@ -14,22 +14,10 @@ import { makeTokenStore } from '../../../src/organization/oauth/token-store.ts';
 import { makeTokens } from '../../../src/organization/oauth/tokens.ts';
 import { makeVault } from '../../../src/organization/oauth/vault.ts';
 import type { OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { anOAuthProvider } from '../../support/builders.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 
-const PROVIDER: OAuthProvider = {
-  apiVersion: 'davit.dev/v1alpha1',
-  kind: 'OAuthProvider',
-  metadata: { name: 'tracker', uid: 'p' },
-  spec: {
-    name: 'Tracker',
-    clientId: 'a',
-    authUrl: 'https://a.example/auth',
-    tokenUrl: 'https://a.example/token',
-    usesPkce: true,
-    tokenEndpointAuthMethod: 'none',
-    isDynamicClient: false,
-  },
-};
+const PROVIDER = anOAuthProvider();
 const ASKING: Asking = {
   tenant: { id: 'u', namespace: 'team-a' },
   user: 'ada',

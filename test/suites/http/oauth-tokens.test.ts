@@ -16,25 +16,12 @@ import { makeTokenStore, type TokenEntry } from '../../../src/organization/oauth
 import { makeTokens, type Tokens } from '../../../src/organization/oauth/tokens.ts';
 import { makeVault } from '../../../src/organization/oauth/vault.ts';
 import type { OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { anOAuthProvider } from '../../support/builders.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { makeFacade, SOMEBODY } from './facade.ts';
 
 const SUBJECT: Subject = { tenant: 'team-a', tenantId: 'u', provider: 'tracker', user: 'ada', slot: '' };
-const PROVIDER: OAuthProvider = {
-  apiVersion: 'davit.dev/v1alpha1',
-  kind: 'OAuthProvider',
-  metadata: { name: 'tracker', uid: 'p' },
-  spec: {
-    name: 'Tracker',
-    clientId: 'a',
-    authUrl: 'https://a.example/auth',
-    tokenUrl: 'https://a.example/token',
-    revocationUrl: 'https://a.example/revoke',
-    usesPkce: true,
-    tokenEndpointAuthMethod: 'none',
-    isDynamicClient: false,
-  },
-};
+const PROVIDER = anOAuthProvider({ revocationUrl: 'https://a.example/revoke' });
 const grant = (name: string, expiresIn = 3600): Grant => ({
   accessToken: `access-${name}`,
   refreshToken: `refresh-${name}`,

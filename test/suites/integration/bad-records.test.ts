@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import {
   context,
   expectFindings,
+  type Finding,
   hostile,
   type Parts,
   payloadSpec,
@@ -252,35 +253,39 @@ describe('rejected over HTTP and with kubectl', () => {
     const config = { env, ...(envNames && { runtime: { env_names: envNames } }) };
     expectFindings(await refusedOverHttp(config, secrets), http, 'env');
   });
-  it.each(refusedTasks)('tasks with $name', async ({ tasks, kubectl, http }) => {
-    const manifest = aManifest({ name: 'refused', namespace: tenant.namespace }, { sourceConfig: { tasks } });
+  /** `kubectl`: what the API server says of these fields of sourceConfig; `http`: what the API says of `sent`, below `at`. */
+  async function expectRefused(
+    config: object,
+    sent: object,
+    { kubectl, http }: { readonly kubectl: string; readonly http: readonly Finding[] },
+    at: string,
+  ): Promise<void> {
+    const manifest = aManifest({ name: 'refused', namespace: tenant.namespace }, { sourceConfig: config });
     const direct = await atTheApiServer('POST', '', manifest);
     expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
-    const payload = aPayload('refused', { source_config: { tasks: tasks.map(payloadSpec) } });
-    const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload);
+    const { status, body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('refused', { source_config: sent }),
+    );
     expect(status).toBe(422);
-    expectFindings(body.detail, http, 'tasks');
-  });
-  it.each(refusedBackups)('backups with $name', async ({ backup, kubectl, http }) => {
-    const database = { backup };
-    const manifest = aManifest({ name: 'refused', namespace: tenant.namespace }, { sourceConfig: { database } });
-    const direct = await atTheApiServer('POST', '', manifest);
-    expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
-    const payload = aPayload('refused', { source_config: { database: { backup: payloadSpec(backup) } } });
-    const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload);
-    expect(status).toBe(422);
-    expectFindings(body.detail, http, 'database.backup');
-  });
-  it.each(refusedRestores)('restores with $name', async ({ restore, kubectl, http }) => {
-    const database = { restore };
-    const manifest = aManifest({ name: 'refused', namespace: tenant.namespace }, { sourceConfig: { database } });
-    const direct = await atTheApiServer('POST', '', manifest);
-    expect([direct.status, direct.message]).toEqual([422, expect.stringContaining(kubectl)]);
-    const payload = aPayload('refused', { source_config: { database: { restore: payloadSpec(restore) } } });
-    const { status, body } = await davit.call(tenant, 'POST', '/v2/deployments', payload);
-    expect(status).toBe(422);
-    expectFindings(body.detail, http, 'database.restore');
-  });
+    expectFindings(body.detail, http, at);
+  }
+  it.each(refusedTasks)('tasks with $name', ({ tasks, ...words }) =>
+    expectRefused({ tasks }, { tasks: tasks.map(payloadSpec) }, words, 'tasks'),
+  );
+  it.each(refusedBackups)('backups with $name', ({ part: backup, ...words }) =>
+    expectRefused({ database: { backup } }, { database: { backup: payloadSpec(backup) } }, words, 'database.backup'),
+  );
+  it.each(refusedRestores)('restores with $name', ({ part: restore, ...words }) =>
+    expectRefused(
+      { database: { restore } },
+      { database: { restore: payloadSpec(restore) } },
+      words,
+      'database.restore',
+    ),
+  );
   it('fields of pods that records do not have are dropped', async () => {
     const fields = {
       hostNetwork: true,

@@ -3,7 +3,7 @@
 
 import { makeTenant, type Tenant } from '../../../support/platform.ts';
 import { davit } from '../contenders/davit.ts';
-import { putUnder, type Serving, startFacade } from '../facade.ts';
+import { inTurns, putUnder, type Serving, startFacade } from '../facade.ts';
 import type { Figure } from '../figures.ts';
 import type { Load, Loaded } from '../http-load.ts';
 import { recordsPath } from '../load.ts';
@@ -43,9 +43,7 @@ async function measure(bench: Bench, server: BenchServer, tenant: Tenant, facade
       const before = await rssMiB(facade.pid);
       const posts = (): Promise<Loaded> => putUnder({ ...load, ...postsTo(facade, tenant, `post-${round}`) });
       const writes = (): Promise<Loaded> => putUnder({ ...load, ...writesTo(server, tenant, `bare-${round}`) });
-      const isFirst = repeat % 2 === 0;
-      const [first, second] = isFirst ? [await posts(), await writes()] : [await writes(), await posts()];
-      const [ours, theirs] = isFirst ? [first, second] : [second, first];
+      const [ours, theirs] = await inTurns(repeat, posts, writes);
       samples.push(ours.p99Ms / theirs.p99Ms);
       absolutes = {
         p50Ms: Number(ours.p50Ms.toFixed(1)),

@@ -15,7 +15,7 @@ import type { OAuthProvider } from '../../../../src/schema/oauth-provider.ts';
 import { makeAuthority } from '../../../cluster/certificates.ts';
 import { DAVIT_NAMESPACE, makeTenant, ORGANIZATION_NAMESPACE, type Tenant } from '../../../support/platform.ts';
 import { davit } from '../contenders/davit.ts';
-import { putUnder, type Serving, startFacade } from '../facade.ts';
+import { inTurns, putUnder, type Serving, startFacade } from '../facade.ts';
 import type { Figure } from '../figures.ts';
 import type { Loaded } from '../http-load.ts';
 import type { Bench, BenchServer, Measure } from '../measure.ts';
@@ -181,10 +181,8 @@ async function measureTime({ bench, server, tenant, facade, keep }: Needs): Prom
   const samples: number[] = [];
   let absolutes = {};
   for (let repeat = 0; repeat < bench.repeats; repeat += 1) {
-    const isFirst = repeat % 2 === 0;
     // oxlint-disable-next-line no-await-in-loop -- two at once would measure each other
-    const [first, second] = isFirst ? [await tokens(), await bare()] : [await bare(), await tokens()];
-    const [ours, theirs] = isFirst ? [first, second] : [second, first];
+    const [ours, theirs] = await inTurns(repeat, tokens, bare);
     samples.push(ours.p99Ms / theirs.p99Ms);
     absolutes = {
       p50Ms: Number(ours.p50Ms.toFixed(2)),

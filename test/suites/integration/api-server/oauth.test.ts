@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Davit, startDavit } from '../../../kit/davit.ts';
 import { asked, granted, idle } from '../../../support/audited-rights.ts';
 import { type Browser, makeBrowser, type Visited } from '../../../support/cookie-browser.ts';
-import { type OAuthTestServer, startOAuthServer } from '../../../support/oauth-server.ts';
+import { type OAuthTestServer, providerPayload, startOAuthServer } from '../../../support/oauth-server.ts';
 import {
   DAVIT_NAMESPACE,
   ORGANIZATION_NAMESPACE,
@@ -119,15 +119,7 @@ async function agePresentKey(): Promise<void> {
 
 async function provider(id: string, more: object = {}): Promise<void> {
   const answer = await davit.call(tenant, 'POST', '/v2/auth/providers', {
-    provider_id: id,
-    name: `Provider <${id}>`,
-    client_id: server.client.id,
-    client_secret: server.client.secret,
-    auth_url: `${server.issuer}/auth`,
-    token_url: `${server.issuer}/token`,
-    revocation_url: `${server.issuer}/token/revocation`,
-    issuer: server.issuer,
-    uses_pkce: true,
+    ...providerPayload(server, id, `Provider <${id}>`),
     ...more,
   });
   expect([answer.status, answer.body.detail]).toEqual([200, undefined]);
