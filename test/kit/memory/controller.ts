@@ -12,6 +12,7 @@ import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
 import { ownResources } from '../../../src/schema/kinds.ts';
 import { defaultSettings, type Settings } from '../../../src/schema/settings.ts';
+import { caughtUp } from '../../support/fake-kube/caught-up.ts';
 import type { FakeKube, Write } from '../../support/fake-kube/fake-kube.ts';
 
 type Begin = (typeof CONTROLLERS)[number]['begin'];
@@ -113,7 +114,7 @@ export async function aController(
       begin(context, { ...makeWorkQueue({ name }), add: (key) => add(name, key) }),
     ]),
   );
-  const settled = (): Promise<void> => settle(caches, kube);
+  const settled = (): Promise<void> => caughtUp(kube, caches.all);
   kube.clearWrites();
   const stop = (): void => stopping.abort();
   onTestFinished(stop);
@@ -168,16 +169,4 @@ export async function aController(
 function describeWrite({ verb, kind, ref, subresource, error, dryRun }: Write): string {
   if (dryRun) return `try ${kind} ${ref.name}${error === undefined ? '' : ` (${error})`}`;
   return `${verb} ${kind} ${ref.name}${subresource === undefined ? '' : `/${subresource}`}${error === undefined ? '' : ` (${error})`}`;
-}
-
-/** Until the caches have seen what the server has: their watches deliver in turns of the event loop. */
-async function settle(caches: ControllerCaches, kube: FakeKube): Promise<void> {
-  kube.bookmark();
-  const version = BigInt(kube.resourceVersion());
-  for (let turn = 0; turn < 1000; turn += 1) {
-    const there = caches.all.filter((cache) => cache.isInstalled());
-    if (there.every((cache) => BigInt(cache.observedResourceVersion()) >= version)) return;
-    // oxlint-disable-next-line no-await-in-loop -- one turn at a time
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }

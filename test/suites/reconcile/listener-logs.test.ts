@@ -7,6 +7,7 @@ import { type AgentLogsOptions, makeLogReconciler, withoutPage } from '../../../
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { LISTENER_LOGS, type ListenerLog } from '../../../src/schema/listener-log.ts';
 import type { ListenerWork } from '../../../src/schema/listener-work.ts';
+import { caughtUp } from '../../support/fake-kube/caught-up.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 
 const HUB = 'davit-lsn-1';
@@ -57,11 +58,7 @@ async function anAgent(
     readPage,
   });
   return async () => {
-    hub.bookmark();
-    for (let turn = 0; turn < 1000; turn += 1) {
-      if (BigInt(requests.observedResourceVersion()) >= BigInt(hub.resourceVersion())) break;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    await caughtUp(hub, [requests]);
     return (await reconcile('one', stopping.signal, log)) as { requeueAfterMs?: number };
   };
 }

@@ -17,6 +17,7 @@ import { Settings } from '../../../src/schema/settings.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';
+import { caughtUp } from '../../support/fake-kube/caught-up.ts';
 import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
 
 export const LISTENER = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
@@ -93,12 +94,12 @@ export async function anAgent(
     epoch,
   });
   async function settle(): Promise<void> {
-    for (const kube of [hub, remote]) kube.bookmark();
-    const isSeen = (cache: (typeof caches.all)[number]): boolean =>
-      BigInt(cache.observedResourceVersion()) >=
-      BigInt((cache.resource === LISTENER_WORKS ? hub : remote).resourceVersion());
-    for (let turn = 0; turn < 1000 && !caches.all.every(isSeen); turn += 1)
-      await new Promise((resolve) => setImmediate(resolve));
+    const ofHub = caches.all.filter((cache) => cache.resource === LISTENER_WORKS);
+    await caughtUp(hub, ofHub);
+    await caughtUp(
+      remote,
+      caches.all.filter((cache) => !ofHub.includes(cache)),
+    );
   }
   return {
     lease,

@@ -210,7 +210,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
   const { uidOf, admit } = options;
   const writes: Write[] = [];
   const texts = new Map<string, string>([['/readyz', 'ok']]);
-  const watchers = new Set<{ wake(): void; end(error: Error | undefined): void }>();
+  const watchers = new Set<{ readonly resource: Resource; wake(): void; end(error: Error | undefined): void }>();
   let log: LogEntry[] = [];
   let version = options.version ?? 1000;
   let compacted = 0;
@@ -531,6 +531,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       let wake: () => void = () => {};
       let ended: { readonly error: Error | undefined } | undefined;
       const watcher = {
+        resource,
         wake: () => wake(),
         end(error: Error | undefined) {
           ended = { error };
@@ -732,7 +733,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       for (const watcher of watchers) watcher.end(undefined);
     },
     bookmark() {
-      for (const resource of new Set([...stored.values()].map((one) => one.resource))) {
+      for (const resource of new Set([...watchers].map((one) => one.resource))) {
         const metadata = { name: '', resourceVersion: String(version) };
         announce('BOOKMARK', resource, { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata });
       }
