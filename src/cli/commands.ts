@@ -1,5 +1,6 @@
 // All commands, in the order of the help.
 
+import { cloneCommand } from './clone.ts';
 import type { Command } from './command.ts';
 import { completeCommand, completionCommand } from './completion.ts';
 import { deleteCommand } from './delete.ts';
@@ -34,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   runCommand,
   tasksCommand,
   restoreCommand,
+  cloneCommand,
   scaleCommand,
   secretsCommand,
   envCommand,

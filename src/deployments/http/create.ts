@@ -1,4 +1,4 @@
-// Creates a record with the caller's token, and the Secret of its values before it.
+// Creates a record with the caller's token, and the Secret of its values before it; also one that is what another one is.
 
 import { AlreadyExists, Unavailable } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
@@ -10,52 +10,92 @@ import type { FacadeContext } from '../../organization/facade/collection.ts';
 import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
 import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
+import { type CloneRequest, cloneOf } from '../record/clone.ts';
 import { names } from '../record/names.ts';
 import { claimOfCreation } from '../record/requester.ts';
 import { needListener } from './listener-rules.ts';
 import type { CreateDeployment } from './payloads.ts';
 import { type Checking, findingsOfNew } from './platform-checks.ts';
+import { findRecord, type Reading, revisionsOf } from './reading.ts';
 import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { toResource } from './resource.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
 
-export type Creating = Checking & Pick<FacadeContext, 'remember' | 'randomSuffix' | 'gate' | 'log'>;
+export type Creating = Checking & Reading & Pick<FacadeContext, 'randomSuffix' | 'gate' | 'log'>;
 
 export interface Created {
   readonly record: AppDeployment;
   readonly isNew: boolean;
 }
 
+/** A record, and the values of its Secret. */
+interface New {
+  readonly record: AppDeployment;
+  readonly secretName: string;
+  readonly values: ReadonlyMap<string, string>;
+}
+
 /** `mark` is set on the record. If a record with it exists, that record is the result, and `isNew` is false. */
-export async function createRecord(
+export function createRecord(
   creating: Creating,
-  { caller, tenant }: RequestContext,
+  admitted: RequestContext,
   payload: CreateDeployment,
   mark?: RequestMark,
 ): Promise<Created> {
-  const { caches, settings, randomSuffix, gate } = creating;
+  const secretName = names(payload.name).variables(creating.randomSuffix());
+  return unlessMade(creating, admitted, mark, () => ({
+    record: toResource(payload, admitted.tenant.namespace, secretName),
+    secretName,
+    values: new Map(payload.secrets.map(({ name, value }) => [name, value])),
+  }));
+}
+
+/**
+ * The same for one that is what the record of `id` is. It names the same Secrets of values, which nobody changes; the API server asks
+ * whether the caller may read them. Throws HttpError 409 where it cannot be.
+ */
+export async function cloneRecord(
+  creating: Creating,
+  admitted: RequestContext,
+  id: string,
+  request: CloneRequest,
+  mark?: RequestMark,
+): Promise<Created & { readonly notes: readonly string[] }> {
+  const origin = await findRecord(creating, admitted, id);
+  const clone = cloneOf(origin, revisionsOf(creating, origin), request);
+  const created = await unlessMade(creating, admitted, mark, () => {
+    if ('refused' in clone) throw new HttpError(409, clone.refused);
+    return { record: clone.record, secretName: '', values: new Map() };
+  });
+  return { ...created, notes: 'notes' in clone ? clone.notes : [] };
+}
+
+async function unlessMade(
+  creating: Creating,
+  { caller, tenant }: RequestContext,
+  mark: RequestMark | undefined,
+  make: () => New,
+): Promise<Created> {
+  const { caches, settings, gate } = creating;
   const { namespace } = tenant;
   const isRepeated = (record: AppDeployment): boolean => mark !== undefined && isMadeBy(record, mark);
   const earlier = mark && synced(caches.records, 'deployments').list(namespace).find(isRepeated);
   if (earlier !== undefined) return { record: earlier, isNew: false };
-  const secretName = names(payload.name).variables(randomSuffix());
-  const wanted = toResource(payload, namespace, secretName);
+  const { record: wanted, ...secret } = make();
+  const { name } = wanted.metadata;
   needListener(wanted.spec, settings.hosting);
   const claim = caller.username === undefined ? undefined : claimOfCreation(caller.username);
   const annotations = { ...mark, ...claim };
   const record = mark || claim ? { ...wanted, metadata: { ...wanted.metadata, annotations } } : wanted;
   const findings = await findingsOfNew(creating, record, tenant.id);
   if (findings.length > 0) throw new HttpError(422, findings);
-  const values = new Map(payload.secrets.map(({ name, value }) => [name, value]));
   try {
-    const made = await gate.run(namespace, () => writeNew(creating, caller, record, { secretName, values }));
+    const made = await gate.run(namespace, () => writeNew(creating, caller, { record, ...secret }));
     return { record: made, isNew: true };
   } catch (error) {
     // The cache may not contain yet what a concurrent request, or another replica, has created.
     if (mark === undefined || !(error instanceof HttpError) || error.status !== 409) throw error;
-    const taken = await undefinedIfHidden(() =>
-      caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name: payload.name }),
-    );
+    const taken = await undefinedIfHidden(() => caller.kube.get<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }));
     if (taken === undefined || !isRepeated(taken)) throw error;
     creating.remember(taken);
     return { record: taken, isNew: false };
@@ -65,8 +105,7 @@ export async function createRecord(
 async function writeNew(
   { remember, log }: Creating,
   caller: Caller,
-  record: AppDeployment,
-  { secretName, values }: { readonly secretName: string; readonly values: ReadonlyMap<string, string> },
+  { record, secretName, values }: New,
 ): Promise<AppDeployment> {
   const { name, namespace = '' } = record.metadata;
   const write = async (dryRun: boolean): Promise<AppDeployment> => {

@@ -8,7 +8,6 @@ import { HttpError } from '../../lib/http/http-error.ts';
 import { canonicalJson } from '../../lib/json-value.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { IDEMPOTENCY_KEY_ANNOTATION, REQUEST_DIGEST_ANNOTATION } from '../../schema/meta.ts';
-import type { CreateDeployment } from './payloads.ts';
 
 /** The annotations of a record that was created by a request with a key. */
 export type RequestMark = Readonly<
@@ -19,7 +18,10 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 const LOC = ['header', 'Idempotency-Key'];
 
 /** Undefined if the request has no key. Throws HttpError 422 if the key is not valid. */
-export function requestMark({ headers }: FastifyRequest, payload: CreateDeployment): RequestMark | undefined {
+export function requestMark(
+  { headers }: FastifyRequest,
+  payload: { readonly secrets: readonly { readonly name: string }[]; readonly [field: string]: unknown },
+): RequestMark | undefined {
   const key = headers['idempotency-key'];
   if (key === undefined) return undefined;
   if (typeof key !== 'string' || !KEY.test(key)) {

@@ -10,8 +10,9 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import { apiStatus, isLookedAt } from '../record/api-view.ts';
+import type { CloneRequest } from '../record/clone.ts';
 import { type Changes, makeChanges } from './changes.ts';
-import { type Created, createRecord } from './create.ts';
+import { type Created, cloneRecord, createRecord } from './create.ts';
 import { decidePatch } from './decide-patch.ts';
 import { makeListing } from './list-index.ts';
 import type { Patch } from './patch.ts';
@@ -43,6 +44,13 @@ export interface Deployments {
    * `mark` is set on the record. If a record with it exists, that record is the result, and `isNew` is false.
    */
   create(admitted: RequestContext, payload: CreateDeployment, mark?: RequestMark): Promise<Created>;
+  /** The same for one that is what the record of `id` is. `notes`: what people should know of it. */
+  clone(
+    admitted: RequestContext,
+    id: string,
+    request: CloneRequest,
+    mark?: RequestMark,
+  ): Promise<Created & { readonly notes: readonly string[] }>;
   /** `revision: 'always'` requests a new revision even if nothing changes. */
   patch(
     admitted: RequestContext,
@@ -113,6 +121,8 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
     },
 
     create: (admitted, payload, mark) => createRecord(options, admitted, payload, mark),
+
+    clone: (admitted, id, request, mark) => cloneRecord(options, admitted, id, request, mark),
 
     async remove(admitted, id, withTracingProject, precondition) {
       const cached = await findRecord(options, admitted, id);

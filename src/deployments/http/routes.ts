@@ -13,6 +13,7 @@ import { noteHeld } from '../../organization/facade/request-log.ts';
 import { type App, JsonText } from '../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { readAliases } from './aliases.ts';
+import { registerClone } from './clone-route.ts';
 import { registerEvents } from './events/routes.ts';
 import { listOf, makeListedTexts } from './list-response-cache.ts';
 import {
@@ -76,6 +77,7 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerGet(app, routes);
   registerPatch(app, routes);
   registerDelete(app, routes);
+  registerClone(app, { auth, deployments, presentChanged });
   registerSecrets(app, { auth, deployments, presentChanged });
   registerRevisions(app, { auth, deployments, presentChanged, streams });
   registerEvents(app, { auth, deployments });

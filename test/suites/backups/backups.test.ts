@@ -194,43 +194,45 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     expect((await store.keys()).filter((key) => key.endsWith('/manifest.json'))).toHaveLength(2);
   }, 400_000);
 
+  /** What `kubectl davit` prints. Throws with its words. */
+  const plugin = async (...args: readonly string[]): Promise<string> => {
+    const tools = await ensureTools(['kubernetes'], say);
+    const PATH = `${dirname(toolPath(tools, 'kubernetes', 'kubectl'))}${delimiter}${process.env['PATH']}`;
+    const env = { PATH, KUBECONFIG: cluster.kubeconfig, HOME: cluster.runDir };
+    const { stdout } = await run(process.execPath, [CLI, ...args, '--namespace=team'], { env });
+    return stdout;
+  };
+
   describe('a restore', () => {
-    /** What `kubectl davit restore` prints. Throws with its words. */
-    const plugin = async (...args: readonly string[]): Promise<string> => {
-      const tools = await ensureTools(['kubernetes'], say);
-      const PATH = `${dirname(toolPath(tools, 'kubernetes', 'kubectl'))}${delimiter}${process.env['PATH']}`;
-      const env = { PATH, KUBECONFIG: cluster.kubeconfig, HOME: cluster.runDir };
-      const { stdout } = await run(process.execPath, [CLI, 'restore', ...args, '--namespace=team'], { env });
-      return stdout;
-    };
+    const restore = (...args: readonly string[]): Promise<string> => plugin('restore', ...args);
 
     it('into an empty database has all rows, and one into a database with rows loads nothing', async () => {
       await apply(record('copy', { keep: 2 }, { minScale: 0, maxScale: 0 }));
       await says('copy', 'DatabaseReady', 'True', 'Answering');
       await eventually(() => kubectl('get', 'cronjob', 'copy---backup'), READY_MS);
       const { name } = await reported();
-      expect(await plugin('copy', '--from', 'shop')).toContain(`Loaded: {"name":"${name}"`);
+      expect(await restore('copy', '--from', 'shop')).toContain(`Loaded: {"name":"${name}"`);
       const sum = 'select count(*), sum(n), md5(string_agg(word, $$,$$ order by n)) from kept';
       expect(await sql(sum, 'copy')).toBe(await sql(sum));
 
       await sql('update kept set n = 0', 'copy');
       const changed = await sql(sum, 'copy');
-      await expect(plugin('copy', '--from', 'shop')).rejects.toThrow(/Nothing was loaded\. The database is not empty/);
-      await expect(plugin('shop')).rejects.toThrow(/The database is not empty/);
+      await expect(restore('copy', '--from', 'shop')).rejects.toThrow(/Nothing was loaded\. The database is not empty/);
+      await expect(restore('shop')).rejects.toThrow(/The database is not empty/);
       expect(await sql(sum, 'copy')).toBe(changed);
     }, 600_000);
 
     it('of a backup that is not there, or was damaged, loads nothing', async () => {
       // With what the sample has made there.
       await sql('drop schema public cascade; create schema public', 'copy');
-      await expect(plugin('copy', '--from', 'shop', '--backup', '20260101T000000Z-00000000')).rejects.toThrow(
+      await expect(restore('copy', '--from', 'shop', '--backup', '20260101T000000Z-00000000')).rejects.toThrow(
         /There is no backup 20260101T000000Z-00000000\. There are /,
       );
-      await expect(plugin('copy', '--from', 'other')).rejects.toThrow(/There is no complete backup\. There is none/);
+      await expect(restore('copy', '--from', 'other')).rejects.toThrow(/There is no complete backup\. There is none/);
       const [dump = ''] = (await store.keys()).filter((key) => key.endsWith('/dump')).toReversed();
       const whole = await readFile(store.fileOf(dump));
       await writeFile(store.fileOf(dump), Buffer.from(whole).fill(0, whole.length - 10));
-      await expect(plugin('copy', '--from', 'shop')).rejects.toThrow(/is damaged/);
+      await expect(restore('copy', '--from', 'shop')).rejects.toThrow(/is damaged/);
       await writeFile(store.fileOf(dump), whole);
       expect(await sql('select count(*) from pg_tables where schemaname = $$public$$', 'copy')).toBe('0');
       await kubectl('delete', 'appd', 'copy', '--timeout=180s');
@@ -258,7 +260,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
 
     it('has all rows before its first pod, says which backup it is, and loads it once', async () => {
       const { name } = await reported();
-      await apply(begins('begun', { from: 'shop' }));
+      expect(await plugin('clone', 'shop', '--to', 'begun')).toContain('kubectl davit wait begun');
       await says('begun', 'DatabaseRestored', 'True', 'Restored');
       await says('begun', 'Ready', 'True', 'Serving');
       expect(await sql(SUM, 'begun')).toBe(await sql(SUM));

@@ -325,6 +325,9 @@ describe.each(ofTenants)('$name', (route) => {
   });
 });
 
+const CLONE = '/v2/deployments/{deployment_id}/clone';
+const CREATES: ReadonlySet<string> = new Set(['/v2/deployments', '/v2/listeners', CLONE]);
+
 describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.path.includes('_logs')))(
   'the body of $name',
   (route) => {
@@ -332,7 +335,7 @@ describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.pat
       facade.kube.know((token) => token);
       facade.kube.allow(({ verb }, token) => token !== 'viewer' || verb === 'list' || verb === 'get');
       const headers = { 'x-api-key': 'viewer' };
-      const verb = ['/v2/deployments', '/v2/listeners'].includes(route.path) ? 'create' : 'patch';
+      const verb = CREATES.has(route.path) ? 'create' : 'patch';
       const plural = route.path.startsWith('/v2/listeners') ? 'listeners' : 'appdeployments';
       const words = `You cannot ${verb} resource "${plural}" in API group "davit.dev" in the namespace "team-a". Ask for a role that allows it.`;
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -344,7 +347,8 @@ describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.pat
 
 describe.each(ofOne)('the id of $name', (route) => {
   // The least body that is valid.
-  const payload = route.operation.requestBody && { payload: route.method === 'PUT' ? '{"value":"1"}' : '{}' };
+  const least = route.path === CLONE ? '{"name":"copy"}' : '{}';
+  const payload = route.operation.requestBody && { payload: route.method === 'PUT' ? '{"value":"1"}' : least };
   const ids = [...route.path.matchAll(/\{(\w+_id)\}/g)].map(([, name]) => name);
 
   it("another tenant's gets the same answer as a missing one", async () => {

@@ -256,3 +256,24 @@ describe('revisions', () => {
     expect(body.resources[0].status).toBe('DEPLOYED');
   });
 });
+
+describe('a clone', () => {
+  it('is READY with the Secret of its origin, which outlives the origin', async () => {
+    const more = { secrets: [{ name: 'KEY', value: 'one' }], source_config: { runtime: { database: 'none' } } };
+    const id = await created('origin', more);
+    await settled(id, (await get(id)).body.latest_revision_id);
+    const clone = (body: object): Promise<Answer> => davit.call(tenant, 'POST', `/v2/deployments/${id}/clone`, body);
+    const { status, body } = await clone({ name: 'cloned' });
+    expect([status, body.secrets]).toEqual([201, more.secrets]);
+    await settled(body.id, body.latest_revision_id);
+    expect((await clone({ name: 'cloned' })).status).toBe(409);
+    const secretName = await field('cloned', '.spec.secrets[0].secretName');
+    expect(await field('origin', '.spec.secrets[0].secretName')).toBe(secretName);
+    await davit.call(tenant, 'DELETE', `/v2/deployments/${id}`);
+    await eventually(async () => expect((await get(id)).status).toBe(404));
+    expect(await davit.kubectl(['get', 'secret', secretName, '-n', tenant.namespace, '-o', 'name'])).toContain(
+      secretName,
+    );
+    expect((await get(body.id)).body).toMatchObject({ status: 'READY', secrets: more.secrets });
+  });
+});

@@ -1,0 +1,40 @@
+// What `clone` creates, and what it refuses.
+
+import { expect, it } from 'vitest';
+import { answering, aRecord, type CliRan, REVISION, runCli } from '../../test/support/cli-world.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { RECORDS } from './records.ts';
+
+const backedUp = aRecord({}, { databaseBackup: { name: '20260202T000000Z-0123abcd' } });
+
+async function clone(args: readonly string[], origin = backedUp): Promise<CliRan & { readonly made?: AppDeployment }> {
+  const written: string[] = [];
+  const get = answering({ [RECORDS]: origin, 'apprevisions.davit.dev': { items: [REVISION] } }, []);
+  const ran = await runCli(['clone', ...args], {
+    kubectl: async (words, input = '') => {
+      if (words[0] === 'get') return get(words, input);
+      written.push(input);
+      return '';
+    },
+  });
+  const [text] = written;
+  return { ...ran, ...(text !== undefined && { made: JSON.parse(text) as AppDeployment }) };
+}
+
+it('creates the record, and says what to do next', async () => {
+  const { code, out, asked, made } = await clone(['shop', '--to', 'shop-2', '--at', '2026-02-02T00:00:00Z']);
+  expect([code, out]).toEqual([0, 'shop-2 is being created as shop is now. To follow it: kubectl davit wait shop-2']);
+  expect(asked.at(-1)).toBe('create --field-manager=kubectl-davit -f -');
+  expect(made).toMatchObject({ kind: 'AppDeployment', metadata: { name: 'shop-2', namespace: 'team' } });
+  expect(made?.spec.sourceConfig.database?.restore).toEqual({ from: 'shop', at: '2026-02-02T00:00:00Z' });
+});
+
+it.each([
+  ['no new name', ['shop'], 2, '--to must be the name of the new deployment.'],
+  ['two choices', ['shop', '--to', 'b', '--at', '2026-02-02T00:00:00Z', '--backup', 'x'], 2, 'Give --backup or --at'],
+  ['a deployment that cannot be cloned', ['shop', '--to', 'b'], 1, 'No backup of "shop" is known'],
+])('refuses %s', async (_what, args, wanted, words) => {
+  const { code, err, made } = await clone(args, aRecord());
+  expect([code, made]).toEqual([wanted, undefined]);
+  expect(err).toContain(words);
+});

@@ -1,0 +1,36 @@
+// Creates a deployment that is what another one is now, with the data of a backup of it.
+
+import { cloneOf } from '../deployments/record/clone.ts';
+import { type Command, DEPLOYMENT, Misuse } from './command.ts';
+import { Failure } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { FIELD_MANAGER, readRecord, readRevisions } from './records.ts';
+
+export const cloneCommand: Command = {
+  name: 'clone',
+  purpose: 'create a deployment that is what another one is, with the data of a backup',
+  words: [DEPLOYMENT],
+  flags: [
+    { name: 'to', value: 'OTHER', help: 'name of the new deployment' },
+    { name: 'backup', value: 'BACKUP', help: 'the backup of this name; the newest if not given' },
+    { name: 'at', value: 'TIME', help: 'the newest backup of this time or before, such as 2026-11-25T12:00:00Z' },
+  ],
+  about: `OTHER gets the image, values and sizes of the revision that serves, the same Secrets, and no address. Its database begins
+with the backup. NAME is only read.
+
+  PROGRAM clone shop --to shop-2
+  PROGRAM clone shop --to shop-2 --at 2026-11-25T12:00:00Z`,
+  async run({ kubectl, words: [name = ''], flags, say, warn }) {
+    const [to, backup, at] = [flags.text('to'), flags.text('backup'), flags.text('at')];
+    if (to === undefined) throw new Misuse('--to must be the name of the new deployment.');
+    if (backup !== undefined && at !== undefined) throw new Misuse('Give --backup or --at, not both.');
+    const origin = await readRecord(kubectl, name);
+    const request = { name: to, ...(at !== undefined && { at }), ...(backup !== undefined && { backup }) };
+    const clone = cloneOf(origin, await readRevisions(kubectl, origin), request);
+    if ('refused' in clone) throw new Failure(clone.refused);
+    await kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(clone.record));
+    for (const note of clone.notes) warn(note);
+    say(`${to} is being created as ${name} is now. To follow it: ${PROGRAM} wait ${to}`);
+    return 0;
+  },
+};

@@ -1,0 +1,59 @@
+// POST /v2/deployments/{id}/clone: a new deployment that is what another one is now, with the data of a backup.
+
+import { z } from 'zod';
+import type { FieldError } from '../../lib/http/http-error.ts';
+import type { Auth } from '../../organization/facade/auth.ts';
+import { failures } from '../../organization/facade/openapi.ts';
+import { type App, type Draft, withRules } from '../../organization/facade/validation.ts';
+import { AT_OR_BACKUP_MESSAGE, DatabaseRestore } from '../../schema/database.ts';
+import { CreateDeploymentShape, Deployment, DeploymentPath, ShownSecrets } from './payloads.ts';
+import { requestMark } from './repeated-create.ts';
+import type { Deployments } from './repository.ts';
+import { nameRule } from './rules.ts';
+import type { PresentChanged } from './secret-routes.ts';
+
+const { at, backup } = DatabaseRestore.shape;
+
+const CloneDeployment = withRules(
+  z
+    .object({ name: CreateDeploymentShape.shape.name, at: at.nullish(), backup: backup.nullish() })
+    .meta({ id: 'CloneDeployment', examples: [{ name: 'shop-2', at: '2026-11-25T12:00:00Z' }] }),
+  [nameRule, oneBackupRule],
+);
+
+function* oneBackupRule({ at: time, backup: name }: Draft): Generator<FieldError> {
+  const isSet = (value: unknown): boolean => value !== undefined && value !== null;
+  if (isSet(time) && isSet(name)) yield { loc: ['backup'], msg: AT_OR_BACKUP_MESSAGE, type: 'value_error' };
+}
+
+export interface CloneRouteOptions {
+  readonly auth: Auth;
+  readonly deployments: Deployments;
+  readonly presentChanged: PresentChanged;
+}
+
+export function registerClone(app: App, { auth, deployments, presentChanged }: CloneRouteOptions): void {
+  app.post('/v2/deployments/:deployment_id/clone', {
+    onRequest: auth.as('create'),
+    schema: {
+      tags: ['deployments'],
+      operationId: 'cloneDeployment',
+      summary: 'Create a deployment that is what another one is, with the data of a backup of it',
+      params: DeploymentPath,
+      querystring: ShownSecrets,
+      body: CloneDeployment,
+      response: { 201: Deployment, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
+    },
+    handler: async (request, reply) => {
+      const { name, at: time, backup: backupName } = request.body;
+      const { deployment_id: id } = request.params;
+      auth.concerns(request, name);
+      const wanted = { name, ...(time && { at: time }), ...(backupName && { backup: backupName }) };
+      const mark = requestMark(request, { ...wanted, clone_of: id.toLowerCase(), secrets: [] });
+      const { record, notes } = await deployments.clone(auth.admitted(request), id, wanted, mark);
+      reply.code(201);
+      const warnings = notes.map((msg) => ({ loc: ['body', 'name'], msg, type: 'cloned' }));
+      return presentChanged(request, reply, { record, values: new Map(), warnings });
+    },
+  });
+}

@@ -1,0 +1,132 @@
+// What a clone asks for, and which records cannot be cloned.
+
+import { describe, expect, it } from 'vitest';
+import { aRecord, aRevision } from '../../../test/support/builders.ts';
+import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { type CloneRequest, cloneOf } from './clone.ts';
+import { askingForRevision } from './revision-request.ts';
+
+const BACKED_UP = { status: { databaseBackup: { name: '20260202T000000Z-0123abcd' } } };
+const COMMIT = 'c'.repeat(40);
+
+function clone(
+  origin: AppDeployment,
+  request: Partial<CloneRequest> = {},
+  revisions: readonly AppRevision[] = [aRevision(origin, 'DEPLOYED')],
+): {
+  readonly spec: AppDeploymentSpec;
+  readonly metadata: AppDeployment['metadata'];
+  readonly notes: readonly string[];
+} {
+  const made = cloneOf(origin, revisions, { name: 'shop-2', ...request });
+  if ('refused' in made) throw new Error(made.refused);
+  return { ...made.record, notes: made.notes };
+}
+
+describe('a clone', () => {
+  it('asks for what the record asks for and for its newest backup, without its address, and without what Davit noted', () => {
+    const sourceConfig = {
+      customUrl: 'https://shop.example',
+      env: [{ name: 'COLOR', value: 'red' }],
+      database: { backup: { keep: 3 }, restore: { from: 'before' } },
+    };
+    const secrets = [{ name: 'KEY', secretName: 'shop--vars-1', secretKey: 'KEY' }];
+    const origin = aRecord({ sourceConfig, secrets, revisionSerial: 7 }, BACKED_UP);
+    const { spec, metadata, notes } = clone(origin);
+    expect(metadata).toEqual({ name: 'shop-2', namespace: 'team', finalizers: ['davit.dev/teardown'] });
+    expect(spec).toEqual({
+      ...origin.spec,
+      sourceConfig: { env: sourceConfig.env, database: { backup: { keep: 3 }, restore: { from: 'shop' } } },
+      revisionSerial: 1,
+    });
+    expect(notes).toEqual(['It does not have the address of "shop".']);
+  });
+
+  it('takes the backup of a time or of a name, also where none is known', () => {
+    const [at, backup] = ['2026-02-02T00:00:00Z', '20260202T000000Z-0123abcd'];
+    expect(clone(aRecord(), { at }).spec.sourceConfig.database?.restore).toEqual({ from: 'shop', at });
+    expect(clone(aRecord(), { backup }).spec.sourceConfig.database?.restore).toEqual({ from: 'shop', backup });
+  });
+
+  it('is what serves, where a newer revision does not', () => {
+    const before = aRecord({ sourceConfig: { env: [{ name: 'COLOR', value: 'red' }] } }, BACKED_UP);
+    const failing = askingForRevision(before.spec, {
+      ...before.spec,
+      sourceConfig: { env: [{ name: 'COLOR', value: 'blue' }], buildOnPush: true },
+      sourceRevisionConfig: { imageUri: 'registry.example/shop:broken' },
+    });
+    const origin = { ...before, spec: failing };
+    const revisions = [aRevision(before, 'DEPLOYED'), aRevision(origin, 'DEPLOY_FAILED', 2)];
+    const { spec } = clone(origin, {}, revisions);
+    expect(spec.sourceRevisionConfig).toEqual(before.spec.sourceRevisionConfig);
+    expect(spec.sourceConfig.env).toEqual(before.spec.sourceConfig.env);
+    expect(spec).not.toHaveProperty('rollbackTo');
+    expect(clone(origin, {}, [aRevision(origin, 'DEPLOYING', 2)]).spec.sourceRevisionConfig).toEqual(
+      failing.sourceRevisionConfig,
+    );
+  });
+
+  it('of a repository is built from the commit that serves, and from no later one', () => {
+    const origin = aRecord(
+      {
+        source: 'codehost',
+        sourceConfig: { repoUrl: 'https://git.example/shop', buildOnPush: true },
+        sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
+      },
+      BACKED_UP,
+    );
+    const built = aRevision(origin, 'DEPLOYED');
+    const active = {
+      ...built,
+      status: { ...built.status, build: { phase: 'Built', commit: COMMIT } },
+    } as AppRevision;
+    const { spec, notes } = clone(origin, {}, [active]);
+    expect(spec.sourceRevisionConfig).toEqual({ repoRef: COMMIT, workflowConfigPath: 'davit.json' });
+    expect(spec.sourceConfig.buildOnPush).toBeUndefined();
+    expect(notes).toEqual([`It stays at commit ${COMMIT}: pushes do not change it.`]);
+  });
+
+  it('without a database begins with no backup', () => {
+    const { spec } = clone(aRecord({ sourceConfig: { runtime: { database: 'none' } } }));
+    expect(spec.sourceConfig).toEqual({ runtime: { database: 'none' } });
+  });
+
+  it('of a listener has no finalizer: the controller of the hub does not look after it', () => {
+    const listenerId = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
+    expect(clone(aRecord({ sourceConfig: { listenerId } }, BACKED_UP)).metadata.finalizers).toEqual([]);
+  });
+
+  it('says which schedules run twice, and which volumes are shared', () => {
+    const tasks = [
+      { name: 'nightly', schedule: '0 3 * * *', command: ['a'] },
+      { name: 'by-hand', command: ['b'] },
+    ];
+    const volumes = [
+      { name: 'a', persistentVolumeClaim: { claimName: 'files' } },
+      { name: 'b', emptyDir: {} },
+    ];
+    const origin = aRecord({ sourceConfig: { tasks, resourceSpec: { volumes } } }, BACKED_UP);
+    expect(clone(origin).notes).toEqual([
+      'Its tasks run on their schedules, as those of "shop" do: nightly.',
+      'It mounts the same PersistentVolumeClaims as "shop": files.',
+    ]);
+  });
+
+  const external = { secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' }] };
+  it.each([
+    ['no backup is known', aRecord(), {}, 'No backup of "shop" is known'],
+    ['the database is external', aRecord(external, BACKED_UP), {}, 'uses an external database'],
+    [
+      'there is no database, and a backup is named',
+      aRecord({ sourceConfig: { runtime: { database: 'none' } } }),
+      { at: '2026-02-02T00:00:00Z' },
+      '"shop" has no database. Leave out at and backup.',
+    ],
+    ['the image was pushed', aRecord({ source: 'internal_docker' }, BACKED_UP), {}, 'push the image to it'],
+    ['the source was uploaded', aRecord({ source: 'internal_source' }, BACKED_UP), {}, 'upload the source to it'],
+  ])('is refused where %s', (_where, origin, request, words) => {
+    const made = cloneOf(origin, [aRevision(origin, 'DEPLOYED')], { name: 'shop-2', ...request });
+    expect(made).toEqual({ refused: expect.stringContaining(words) as string });
+  });
+});
