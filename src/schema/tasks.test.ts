@@ -91,6 +91,55 @@ describe('days that no month of the schedule has', () => {
   });
 });
 
+describe('ranges that end before they begin, which a CronJob does not take', () => {
+  const isReversed = (schedule: string): boolean =>
+    [...scheduleBreaches({ schedule })].some(({ message }) => message.startsWith('has a range that ends before'));
+  /** In every way of writing it that the form allows. Source: robfig/cron v3, getRange, bounds of the fields. */
+  const spelled = (value: number, names: readonly string[], first: number): string[] => {
+    const name = names[value - first];
+    return [
+      String(value),
+      ...(value < 10 && names.length !== 7 ? [`0${value}`] : []),
+      ...(name ? [name, name.toUpperCase()] : []),
+    ];
+  };
+  const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+  const days = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+
+  it.each([
+    { field: 0, first: 0, last: 59, names: [] },
+    { field: 1, first: 0, last: 23, names: [] },
+    { field: 2, first: 1, last: 31, names: [] },
+    { field: 3, first: 1, last: 12, names: months },
+    { field: 4, first: 0, last: 6, names: days },
+  ])('every range of field $field from $first to $last', ({ field, first, last, names }) => {
+    const wrong: string[] = [];
+    for (let from = first; from <= last; from += 1)
+      for (let to = first; to <= last; to += 1)
+        for (const one of spelled(from, names, first))
+          for (const other of spelled(to, names, first)) {
+            const schedule = ['0', '0', '1', '1', '*'].with(field, `${one}-${other}`).join(' ');
+            if (!takes({ schedule }) || isReversed(schedule) !== from > to) wrong.push(schedule);
+          }
+    expect(wrong).toEqual([]);
+  });
+
+  it.each([
+    ['0 0 * * 1,5-1', true],
+    ['0 0 * * 5-1,2', true],
+    ['50-10/5 * * * *', true],
+    ['0  22-6  * * *', true],
+    ['0 0 1 nov-2 *', true],
+    ['0 0 * * SAT-0', true],
+    ['0 0 * * 5-6,0-1', false],
+    ['10-50/5 1,3-5,2 5-31 1-12 *', false],
+    ['9,8,7 5/2 * * *', false],
+    ['@every 5m1s', false],
+  ])('%s: %s', (schedule, is) => {
+    expect([takes({ schedule }), isReversed(schedule)]).toEqual([true, is]);
+  });
+});
+
 it('a task needs a name that is a DNS label, and a command', () => {
   expect(takes({})).toBe(true);
   for (const more of [

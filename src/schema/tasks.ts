@@ -6,12 +6,16 @@ import { DNS_LABEL_PATTERN, Time, Uuid } from './primitives.ts';
 const steps = (value: string): string =>
   `(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?(,(\\*|\\?|(${value})(-(${value}))?)(/[1-9][0-9]?)?)*`;
 const either = (names: string): string => `${names}|${names.toUpperCase()}`;
+const NAMES = {
+  months: ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'],
+  days: ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'],
+};
 const FIELDS = [
   '[0-5]?[0-9]',
   '[01]?[0-9]|2[0-3]',
   '0?[1-9]|[12][0-9]|3[01]',
-  `0?[1-9]|1[0-2]|${either('jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec')}`,
-  `[0-6]|${either('sun|mon|tue|wed|thu|fri|sat')}`,
+  `0?[1-9]|1[0-2]|${either(NAMES.months.join('|'))}`,
+  `[0-6]|${either(NAMES.days.join('|'))}`,
 ];
 const MACROS = 'yearly|annually|monthly|weekly|daily|midnight|hourly|every ([1-9][0-9]{0,4}[smh]){1,3}';
 /** As Kubernetes reads it, without TZ= and CRON_TZ=. Source: robfig/cron v3, ParseStandard. */
@@ -38,6 +42,23 @@ const NO_DAYS = [
 export const NEVER_PATTERN = `^[^ ]+ +[^ ]+ +(${NO_DAYS}) +[*?](/1)?$`;
 export const NEVER_MESSAGE =
   'names only days that its months do not have, so it would never run: correct the day or the month';
+/** Alternatives for a pair of `values`, each a pattern, of which the second comes before the first. */
+const reversed = (values: readonly string[]): string =>
+  values
+    .slice(1)
+    .map((value, index) => `(${value})-(${values.slice(0, index + 1).join('|')})`)
+    .join('|');
+const UNITS = reversed(Array.from({ length: 10 }, (_, unit) => `TEN${unit}`));
+const REVERSED_RANGES = [
+  ...[1, 2, 3, 4, 5].map((ten) => `${ten}[0-9]-[0-${ten - 1}]?[0-9]`),
+  ...['0?', '1', '2', '3', '4', '5'].map((ten) => UNITS.replaceAll('TEN', ten)),
+  reversed(NAMES.months.map((name, index) => `0?${index + 1}|${either(name)}`)),
+  reversed(NAMES.days.map((name, index) => `${index}|${either(name)}`)),
+].join('|');
+/** A range of numbers or names that ends before it begins. Kubernetes refuses it in a CronJob (robfig/cron v3). */
+export const REVERSED_PATTERN = `(^|[ ,])(${REVERSED_RANGES})([ ,/]|$)`;
+export const REVERSED_MESSAGE =
+  'has a range that ends before it begins, which Kubernetes refuses: list its two parts, such as 5-6,0-1 for Friday to Monday';
 /** Kubernetes refuses it in a CronJob. */
 export const LOCAL_PATTERN = '^[Ll][Oo][Cc][Aa][Ll]$';
 export const LOCAL_MESSAGE =
@@ -59,6 +80,8 @@ export function* scheduleBreaches(
   const [schedule, zone] = [parts['schedule'], parts[timeZone]];
   if (typeof schedule === 'string' && new RegExp(NEVER_PATTERN).test(schedule))
     yield { at: 'schedule', message: NEVER_MESSAGE };
+  if (typeof schedule === 'string' && new RegExp(REVERSED_PATTERN).test(schedule))
+    yield { at: 'schedule', message: REVERSED_MESSAGE };
   if (typeof zone === 'string' && new RegExp(LOCAL_PATTERN).test(zone)) yield { at: timeZone, message: LOCAL_MESSAGE };
 }
 
@@ -67,6 +90,11 @@ export const SCHEDULE_RULES = [
   {
     rule: `!has(self.schedule) || !self.schedule.matches('${NEVER_PATTERN}')`,
     message: NEVER_MESSAGE,
+    fieldPath: '.schedule',
+  },
+  {
+    rule: `!has(self.schedule) || !self.schedule.matches('${REVERSED_PATTERN}')`,
+    message: REVERSED_MESSAGE,
     fieldPath: '.schedule',
   },
   {

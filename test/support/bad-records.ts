@@ -807,6 +807,8 @@ export interface RefusedTasks {
 }
 
 const NEVER = 'names only days that its months do not have, so it would never run: correct the day or the month';
+const REVERSED =
+  'has a range that ends before it begins, which Kubernetes refuses: list its two parts, such as 5-6,0-1 for Friday to Monday';
 const LOCAL =
   "must be the name of a time zone such as Europe/Berlin: Local is none. Leave it out for that of the cluster's control plane";
 const clean = (more: Parts = {}): Parts => ({ name: 'clean', command: ['clean'], ...more });
@@ -840,6 +842,14 @@ export const refusedTasks: readonly RefusedTasks[] = [
     kubectl: NEVER,
     http: [['0.schedule', NEVER]],
   },
+  ...['0 0 * * 5-1', '0 22-6 * * *', '0 3 1 nov-FEB *'].map(
+    (schedule): RefusedTasks => ({
+      name: `a range that ends before it begins: ${schedule}`,
+      tasks: [clean({ schedule })],
+      kubectl: REVERSED,
+      http: [['0.schedule', REVERSED]],
+    }),
+  ),
   {
     name: 'the local time zone, which Kubernetes refuses',
     tasks: [clean({ schedule: '@hourly', timeZone: 'Local' })],
@@ -911,6 +921,12 @@ export const refusedBackups: readonly RefusedPart[] = [
     part: { schedule: '0 3 31 4,6 *' },
     kubectl: NEVER,
     http: [['schedule', NEVER]],
+  },
+  {
+    name: 'a range that ends before it begins',
+    part: { schedule: '0 3 * * sat-SUN' },
+    kubectl: REVERSED,
+    http: [['schedule', REVERSED]],
   },
   {
     name: 'the local time zone, which Kubernetes refuses',
