@@ -1,11 +1,14 @@
 // Whether what runs for a record is what runs for a new record of the same spec.
 
 import { canBuild } from '../../../src/deployments/record/build-source.ts';
+import { partsOf } from '../../../src/deployments/record/parts.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
+import { STORE_PARTS } from '../../../src/schema/meta.ts';
 import type { Broken } from './machine.ts';
 import { mend } from './mending.ts';
+import { revisionsOf } from './people-events.ts';
 import { hasLostData, pictureOf } from './properties.ts';
 import type { Rests } from './rest.ts';
 import type { Scene } from './scene.ts';
@@ -24,7 +27,7 @@ export type Converges = (
 export function makeConvergence({ bound, machine }: Ground, rests: Rests, start: () => Promise<State>): Converges {
   const pictures = new Map<string, string>();
   const pictureAt = (namespace: string, state: State): string =>
-    machine.ask(`picture ${namespace}`, state, (scene) => pictureOf(scene, namespace));
+    machine.ask(`picture ${namespace}`, state, (scene) => pictureOf(scene, namespace, heldParts(scene, namespace)));
 
   /** What a new record of the same spec comes to. */
   async function freshPicture(record: AppDeployment): Promise<string> {
@@ -58,6 +61,22 @@ export function makeConvergence({ bound, machine }: Ground, rests: Rests, start:
     }
     return broken;
   };
+}
+
+/**
+ * Parts of the revision that serves which the newest one does not have. They stay until the newest one serves, and a new record
+ * never had them.
+ */
+function heldParts(scene: Scene, namespace: string): ReadonlySet<string> {
+  const [record] = scene.all<AppDeployment>(APP_DEPLOYMENTS, namespace);
+  if (!record) return new Set();
+  const { activeRevisionId, latestRevisionId } = record.status ?? {};
+  const partsOfRevision = (id: string | undefined): ReadonlySet<string> | undefined => {
+    const resolved = revisionsOf(scene, record).find(({ spec }) => spec.id === id)?.spec.resolved;
+    return resolved && new Set([...partsOf(resolved), ...STORE_PARTS.filter((part) => resolved[part] !== undefined)]);
+  };
+  const [active, latest] = [partsOfRevision(activeRevisionId), partsOfRevision(latestRevisionId)];
+  return active && latest ? new Set([...active].filter((part) => !latest.has(part))) : new Set();
 }
 
 async function makeAnew(scene: Scene, { status: _status, ...record }: AppDeployment): Promise<void> {

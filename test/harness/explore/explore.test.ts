@@ -64,6 +64,39 @@ it('sequences of events from rest to rest are explored beside single steps, and 
   expect(lines.filter((line) => line.includes(`${ALL_REST}: Davit reconciles records team/shop`))).toHaveLength(2);
 }, 300_000);
 
+it.each([
+  {
+    what: 'a worker',
+    bound: 'workers',
+    events: [
+      'somebody sets a poster of shop in team',
+      ALL_REST,
+      'somebody rolls shop by 1 back in team',
+      'somebody sets image bad of shop in team',
+    ],
+  },
+  {
+    what: 'a database',
+    bound: 'tasks',
+    events: [
+      'somebody makes Secret external in team',
+      'somebody sets an external database of shop in team',
+      'somebody sets image bad of shop in team',
+    ],
+  },
+])(
+  '$what that the newest revision lacks stays while that one cannot come up, and breaks no property',
+  async (one) => {
+    const lines: string[] = [];
+    const read = { ...one, property: 'a property', message: '', afterwards: [] };
+    expect([await replay(read, (line) => void lines.push(line)), lines.at(-1)]).toEqual([
+      true,
+      'No property is broken.',
+    ]);
+  },
+  300_000,
+);
+
 it('the same events lead to the same state, also when they are only looked up', async () => {
   const walk = async (): Promise<string> => {
     const world = await makeWorld(named('rollouts'));

@@ -624,14 +624,15 @@ const SHOWN = [
   POD_DISRUPTION_BUDGETS,
 ];
 
-/** What runs for a record, without what differs between two records of the same spec. */
-export function pictureOf(scene: Scene, namespace: string): string {
+/** What runs for a record, without what differs between two records of the same spec, and without what belongs to the parts `without`. */
+export function pictureOf(scene: Scene, namespace: string, without: ReadonlySet<string> = new Set()): string {
   const isScaled = (name: string): boolean =>
     [HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS].some((resource) => scene.get(resource, namespace, name));
   const lines = SHOWN.flatMap((resource) =>
-    scene.all<KubeObject & { spec?: object }>(resource, namespace).map(({ kind, metadata, spec }) => {
+    scene.all<KubeObject & { spec?: object }>(resource, namespace).flatMap(({ kind, metadata, spec }) => {
+      if (without.has(metadata.labels?.[COMPONENT_LABEL] ?? '')) return [];
       const shown = isScaled(metadata.name) ? { ...spec, replicas: 'scaled' } : spec;
-      return `${kind} ${metadata.name} ${sortedText(shown)}`;
+      return [`${kind} ${metadata.name} ${sortedText(shown)}`];
     }),
   );
   return (
