@@ -26,6 +26,8 @@ export interface OAuthTestServer {
   readonly audiences: (string | undefined)[];
   /** Codes, verifiers and tokens that came or went. */
   readonly secrets: Set<string>;
+  /** Access tokens that were revoked, alone or with their refresh tokens. */
+  readonly revoked: Set<string>;
   /** Paths that were requested. */
   readonly seen: string[];
   close(): Promise<void>;
@@ -70,6 +72,7 @@ export async function startOAuthServer(
     grants: [],
     audiences: [],
     secrets: new Set(),
+    revoked: new Set(),
     seen: [],
     close: () => close(http),
   };
@@ -115,17 +118,26 @@ export async function startOAuthServer(
     rotateRefreshToken: true,
     ttl: { AccessToken: () => server.lifetime, RefreshToken: 86_400, Grant: 86_400, Session: 3600, Interaction: 600 },
   });
+  /** Access tokens by the refresh tokens that came with them. */
+  const pairs = new Map<string, string>();
   const note = (suffix: string) => (context: GrantContext) => {
     const { params = {} } = context.oidc;
     server.grants.push(`${params.grant_type}${suffix}`);
     const { code, code_verifier, refresh_token } = params;
     const given = context.body ?? {};
+    if (given.access_token && given.refresh_token) pairs.set(given.refresh_token, given.access_token);
     for (const one of [code, code_verifier, refresh_token, given.access_token, given.refresh_token])
       if (one !== undefined) server.secrets.add(one);
   };
   provider.on('grant.success', note(''));
   provider.on('grant.error', note(' refused'));
   provider.on('access_token.saved', ({ aud }) => void server.audiences.push(aud));
+  provider.use(async (context, next) => {
+    await next();
+    const { route, params } = context.oidc ?? {};
+    if (route === 'revocation' && params?.token !== undefined)
+      server.revoked.add(pairs.get(params.token) ?? params.token);
+  });
   const answer = provider.callback();
   handle = (request, response) => {
     server.seen.push(request.url?.split('?', 1)[0] ?? '');

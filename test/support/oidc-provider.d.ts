@@ -21,6 +21,12 @@ declare module 'oidc-provider' {
       readonly clientId: string;
     }) => Grant;
     constructor(issuer: string, configuration: object);
+    use(
+      middleware: (
+        context: { readonly oidc?: { readonly route?: string; readonly params?: { readonly token?: string } } },
+        next: () => Promise<void>,
+      ) => Promise<void>,
+    ): void;
     callback(): (request: IncomingMessage, response: ServerResponse) => void;
     interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
     interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): Promise<void>;

@@ -1,5 +1,5 @@
 // Tokens over an in-memory API server: what is left of a refresh that fails, and what the platform answers without settings.
-// test/suites/integration/api-server/oauth.test.ts has the whole flow with an OAuth server.
+// oauth-flow.test.ts has the whole flow with an OAuth server.
 
 import { pino } from 'pino';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
