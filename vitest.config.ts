@@ -144,6 +144,16 @@ export default defineConfig({
       },
       {
         test: {
+          // Not part of `npm test`: OAuth servers of others, which are fetched for it.
+          name: 'oauth-servers',
+          include: ['test/suites/oauth-servers/*.test.ts'],
+          globalSetup: [PREPARE],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
           // Not part of `npm test`: it builds the image, and a store of objects.
           name: 'backups',
           include: ['test/suites/backups/*.test.ts'],

@@ -14,15 +14,24 @@ export interface Browser {
   open(url: string, stop?: (url: string) => boolean): Promise<Visited>;
   /** Sends a form. */
   submit(url: string, stop?: (url: string) => boolean, fields?: Readonly<Record<string, string>>): Promise<Visited>;
+  /** Sends what a page's script would, and follows no redirect. */
+  send(method: 'POST' | 'PUT', url: string, body: string, headers: Readonly<Record<string, string>>): Promise<Visited>;
   close(): Promise<void>;
 }
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
 /** `at`: where a public origin really is. `ca`: authorities of TLS. */
 export function makeBrowser(at: Readonly<Record<string, string>>, ca: string): Browser {
   const agent = new Agent({ connect: { ca } });
   const jars = new Map<string, Map<string, string>>();
 
-  async function step(url: URL, method: 'GET' | 'POST', body?: string): Promise<Visited> {
+  async function step(
+    url: URL,
+    method: 'GET' | 'POST' | 'PUT',
+    body?: string,
+    headers: Readonly<Record<string, string>> = FORM,
+  ): Promise<Visited> {
     const jar = jars.get(url.origin) ?? new Map<string, string>();
     jars.set(url.origin, jar);
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -32,7 +41,7 @@ export function makeBrowser(at: Readonly<Record<string, string>>, ca: string): B
       headers: {
         accept: 'text/html',
         ...(cookie !== '' && { cookie }),
-        ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...(body !== undefined && headers),
       },
       ...(body !== undefined && { body }),
     });
@@ -62,6 +71,7 @@ export function makeBrowser(at: Readonly<Record<string, string>>, ca: string): B
     open: async (url, stop = never) => follow(await step(new URL(url), 'GET'), stop),
     submit: async (url, stop = never, fields = {}) =>
       follow(await step(new URL(url), 'POST', new URLSearchParams(fields).toString()), stop),
+    send: (method, url, body, headers) => step(new URL(url), method, body, headers),
     close: () => agent.close(),
   };
 }

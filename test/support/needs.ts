@@ -21,6 +21,7 @@ import { ensureExampleImages } from '../suites/applications/python-image.ts';
 import { ensureScalingImages } from '../suites/applications/scaling-systems.ts';
 import { chromiumHere } from '../suites/page/browser.ts';
 import { ensureCollector } from './collector.ts';
+import { ensureGlewlwyd, GLEWLWYD } from './glewlwyd.ts';
 import { ensurePublishedClient } from './published-client.ts';
 import { landedSource } from './upgrade/landed.ts';
 
@@ -114,6 +115,7 @@ export const needs = {
     baseImages,
     davitImage,
   ],
+  'oauth-servers': [{ name: GLEWLWYD, seconds: 20, make: ensureGlewlwyd }],
   backups: [kubernetes, helm, ...pods, { ...tool('versitygw', 120), pods: true }, baseImages, davitImage],
   applications: [
     kubernetes,

@@ -58,6 +58,7 @@ export function makePeople({ publicUrl, apiUrl, call, tenant, server }: PeopleOp
     return {
       open: (...args) => noted(made.open(...args)),
       submit: (...args) => noted(made.submit(...args)),
+      send: made.send,
       close: made.close,
     };
   }

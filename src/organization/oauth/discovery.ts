@@ -135,8 +135,13 @@ function registered(
   return asFailure(
     async () =>
       oauth.processDynamicClientRegistrationResponse(
-        await oauth.dynamicClientRegistrationRequest(as, client, options()),
+        created(await oauth.dynamicClientRegistrationRequest(as, client, options())),
       ),
     'The OAuth server did not register a client.',
   );
+}
+
+/** Some servers answer 200 to a registration. To reject that would leave a client there of which nobody knows. */
+function created(answer: Response): Response {
+  return answer.status === 200 ? new Response(answer.body, { status: 201, headers: answer.headers }) : answer;
 }

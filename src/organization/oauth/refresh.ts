@@ -38,8 +38,7 @@ export function makeRefresh({ store, server, clientOf, holder, now }: RefreshOpt
       store.change(claimed, (present) => store.sealed(renewed(present, grant, now()), provider, values)),
     );
     // Somebody has deleted the token meanwhile.
-    if (written === undefined && provider.spec.revocationUrl !== undefined)
-      await server.revoke(client, values.refreshToken);
+    if (written === undefined && provider.spec.revocationUrl !== undefined) await server.revoke(client, values);
   }
 
   /** Undefined if another process has changed the token. */

@@ -47,8 +47,8 @@ export interface OAuthServer {
     sent: { redirectUri: string; verifier: string | undefined },
   ): Promise<Grant>;
   refresh(client: Client, refreshToken: string): Promise<Grant>;
-  /** The provider has a revocationUrl. */
-  revoke(client: Client, token: string): Promise<void>;
+  /** Revokes both tokens; one that the server does not know any more is as good. The provider has a revocationUrl. */
+  revoke(client: Client, tokens: TokenValues): Promise<void>;
   /** Deletes a client that was registered dynamically (RFC 7592, 2.3); one that is gone already is as good. */
   unregister(uri: string, token: string): Promise<void>;
 }
@@ -108,18 +108,25 @@ export function makeServer(options: () => RequestOptions): OAuthServer {
       });
       return withLifetime(grant, quirks);
     },
-    async revoke({ provider, secret }, token) {
+    async revoke({ provider, secret }, { accessToken, refreshToken }) {
       const [as, client, auth] = registered(provider, secret);
-      await asFailure(async () => {
-        await oauth.processRevocationResponse(await oauth.revocationRequest(as, client, auth, token, options()));
+      const revoked = (token: string): Promise<void> =>
+        asFailure(async () =>
+          orUnknown(oauth.processRevocationResponse(await oauth.revocationRequest(as, client, auth, token, options()))),
+        );
+      if (refreshToken === undefined) return revoked(accessToken);
+      await revoked(refreshToken);
+      // That should end what was made from it (RFC 7009, 2.1), but not every server does so. One that does may answer with an error.
+      await revoked(accessToken).catch((error: unknown) => {
+        if (!(error instanceof GrantFailed)) throw error;
       });
     },
     async unregister(uri, token) {
       const { signal, [oauth.customFetch]: send } = options();
       const headers = { authorization: `Bearer ${token}` };
       const { status } = await send(uri, { method: 'DELETE', headers, body: undefined, redirect: 'manual', signal });
-      // 401: the token has gone with the client.
-      if (![204, 401, 404].includes(status))
+      // 401: the token has gone with the client. 200: some answer so instead of 204.
+      if (![200, 204, 401, 404].includes(status))
         throw new GrantFailed('refused', `The OAuth server answered ${status} to the deletion of a client.`);
     },
   };
@@ -174,11 +181,20 @@ function registered(
     authorization_response_iss_parameter_supported: issuer !== undefined,
   };
   if (tokenEndpointAuthMethod === 'none' || secret === undefined) return [as, { client_id: clientId }, oauth.None()];
-  const auth =
-    tokenEndpointAuthMethod === 'client_secret_basic'
-      ? oauth.ClientSecretBasic(secret)
-      : oauth.ClientSecretPost(secret);
+  const auth = tokenEndpointAuthMethod === 'client_secret_basic' ? basicWith(secret) : oauth.ClientSecretPost(secret);
   return [as, { client_id: clientId }, auth];
+}
+
+/**
+ * RFC 6749, 2.3.1: both are encoded as in forms. That leaves `-`, `_`, `.` and `*` as they are, and so does this, unlike the library's:
+ * many servers do not decode them.
+ */
+function basicWith(secret: string): oauth.ClientAuth {
+  const encoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1);
+  return (_as, { client_id: id }, _body, headers) => {
+    const credentials = Buffer.from(`${encoded(id)}:${encoded(secret)}`).toString('base64');
+    headers.set('authorization', `Basic ${credentials}`);
+  };
 }
 
 function responseOf(status: number, headers: Headers, body: string): Response {
@@ -197,6 +213,15 @@ function ofTokens({ signal, [oauth.customFetch]: send }: RequestOptions, quirks:
       return responseOf(status, answer.headers, isObject(json) ? JSON.stringify(json) : body);
     },
   };
+}
+
+/** Some servers answer so, instead of 200, for a token that they do not know any more. */
+async function orUnknown(revoked: Promise<undefined>): Promise<void> {
+  try {
+    await revoked;
+  } catch (error) {
+    if (!(error instanceof oauth.ResponseBodyError) || error.error !== 'invalid_token') throw error;
+  }
 }
 
 function withLifetime(grant: Grant, { lifetimeSeconds }: Quirks): Grant {

@@ -76,10 +76,8 @@ export function makeTokens(options: RefreshOptions): Tokens {
       for (const provider of providers.filter(({ spec }) => spec.revocationUrl !== undefined)) {
         // oxlint-disable-next-line no-await-in-loop -- there is hardly ever a second one
         const opened = await store.valuesOf(entry, provider);
-        const { accessToken = '', refreshToken } = opened?.values ?? {};
-        // Revoking a refresh token ends what was made from it (RFC 7009, 2.1).
         // oxlint-disable-next-line no-await-in-loop -- as above
-        if (accessToken !== '') await server.revoke(await clientOf(provider), refreshToken ?? accessToken);
+        if (opened && opened.values.accessToken !== '') await server.revoke(await clientOf(provider), opened.values);
       }
       await store.take(entry);
     },

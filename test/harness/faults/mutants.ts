@@ -548,7 +548,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a deleted token is not revoked': bug(
     'src/organization/oauth/tokens.ts',
-    "if (accessToken !== '') await server.revoke(",
+    "if (opened && opened.values.accessToken !== '') await server.revoke(",
     'if (false) await server.revoke(',
     'oauth',
   ),

@@ -31,8 +31,8 @@ let connect: (token: TokenEntry) => Promise<unknown>;
 const server: Pick<OAuthServer, 'revoke' | 'unregister' | 'refresh' | 'exchange'> = {
   exchange: () => Promise.reject(new Error('not asked here')),
   refresh: () => Promise.reject(new Error('not asked here')),
-  async revoke({ provider }, token) {
-    asked.push(`revoke ${token} at ${provider.spec.revocationUrl}`);
+  async revoke({ provider }, { refreshToken }) {
+    asked.push(`revoke ${refreshToken} at ${provider.spec.revocationUrl}`);
     if (failure) throw failure;
   },
   async unregister(uri, token) {

@@ -47,8 +47,8 @@ const server: OAuthServer = {
     await meanwhile();
     return grant(String(asked.length), lifetime);
   },
-  async revoke(_client, token) {
-    asked.push(`revoke ${token}`);
+  async revoke(_client, { refreshToken }) {
+    asked.push(`revoke ${refreshToken}`);
   },
   async unregister(uri, token) {
     asked.push(`unregister ${uri} ${token}`);
