@@ -1,6 +1,6 @@
 // A counterexample as a plan of `npm run faults`, which plays it with real processes, where each of its events exists there.
 
-import type { Fault, Plan, WorkloadName } from '../faults/plans.ts';
+import type { Fault, Plan, WorkloadName } from '../faults/fault.ts';
 
 /** What a person does to a record, as the workload that does the same. */
 const WORKLOADS: readonly (readonly [event: RegExp, workload: WorkloadName])[] = [

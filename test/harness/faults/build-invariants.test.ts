@@ -7,8 +7,8 @@ import type { BuildStatus } from '../../../src/schema/build.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { endOf, statusOf } from './build-pod-status.ts';
 import { digestOf } from './build-world/registry.ts';
+import type { BuildsSeen, Run } from './evidence.ts';
 import type { Seen, Sighting } from './object-history.ts';
-import type { BuildsSeen, Run } from './run.ts';
 
 const COMMIT = 'a'.repeat(40);
 const OTHER = 'b'.repeat(40);

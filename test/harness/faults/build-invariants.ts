@@ -3,8 +3,8 @@
 import { FINAL_PHASES, isBegun } from '../../../src/schema/build.ts';
 import { isOfBuild } from './build-workloads.ts';
 import { REGISTRY_HOST } from './build-world/registry.ts';
+import type { BuildsSeen, Run } from './evidence.ts';
 import type { Sighting } from './object-history.ts';
-import type { BuildsSeen, Run } from './run.ts';
 
 interface Problem {
   readonly invariant: string;

@@ -4,11 +4,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '../../cluster/api-client.ts';
 import type { ControlProcesses } from '../../cluster/control-processes.ts';
+import type { Fault, Plan, WorkloadName } from './fault.ts';
 import { removeNamespace } from './namespace-deletion.ts';
 import type { Census } from './object-history.ts';
-import type { Fault, Plan, WorkloadName } from './plans.ts';
+import type { Actor } from './proxy/trace.ts';
 import type { Proxy } from './proxy.ts';
-import type { Actor, Cast } from './run-processes.ts';
+import type { Cast } from './run-processes.ts';
 
 type ControlFault = Extract<Fault, { readonly kind: 'api-restart' | 'stale-server' | 'etcd-restored' }>;
 

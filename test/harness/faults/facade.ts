@@ -3,17 +3,17 @@
 // the controller that is left in peace.
 
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Tenant } from '../../support/platform.ts';
+import type { Fault } from './fault.ts';
 import { LEASE_MS, makeRunFolder, makeRunTenant } from './ground.ts';
 import type { Violation } from './invariants.ts';
 import type { Census, Seen } from './object-history.ts';
-import type { Fault } from './plans.ts';
-import type { Trace } from './proxy/trace.ts';
+import type { Actor, Trace } from './proxy/trace.ts';
 import { startProxy } from './proxy.ts';
-import { type Actor, type Cast, startCast } from './run-processes.ts';
+import { type Cast, startCast } from './run-processes.ts';
+import { startWith } from './seeded-start.ts';
 import { IMAGES, NotConverged, RECORD } from './workloads/stage.ts';
 
 export interface FacadePlan {
@@ -110,8 +110,7 @@ async function runFacade({ fault, seed }: FacadePlan, cluster: Cluster, census: 
     keys: await folder.keysOf('davit-controller'),
     facadeKeys: await folder.keysOf('davit-api'),
     leaseMs: LEASE_MS,
-    imports: [join(import.meta.dirname, 'mutant.ts')],
-    env: { SEEDED_BUGS: ['SHORT_GRACE', ...(seed === undefined ? [] : [seed])].join() },
+    ...startWith({ seeds: ['SHORT_GRACE', ...(seed === undefined ? [] : [seed])] }),
     letItEnd: false,
   });
   const attempts: Attempt[] = [];

@@ -3,30 +3,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type ApiObject } from '../../cluster/api-client.ts';
+import { EDITS, type Edit, type Fault, type Meddling } from './fault.ts';
 import { CENSUS_KINDS, type Seen, type Sighting } from './object-history.ts';
-import type { Fault } from './plans.ts';
 import { childIn, hasCondition, RECORD, type Scene, until } from './workloads/stage.ts';
-
-export type Meddling =
-  /** A person does this to one child once everything is ready. */
-  | { readonly kind: 'edit'; readonly child: string; readonly edit: Edit; readonly ms?: number }
-  /** Somebody else's object has the child's name, and is taken away when the record has complained. */
-  | { readonly kind: 'foreign'; readonly child: string; readonly ms?: number }
-  /** A ValidatingAdmissionPolicy of the cluster refuses this kind until the record has complained. */
-  | { readonly kind: 'admission'; readonly of: string; readonly ms?: number }
-  /** A ResourceQuota of the namespace does. */
-  | { readonly kind: 'quota'; readonly of: string; readonly ms?: number }
-  /** Another field manager force-applies what is ours, or adds what is its own. */
-  | { readonly kind: 'second-manager'; readonly does: 'takes' | 'adds'; readonly ms?: number }
-  /** Another writer touches the record, or its children, without pause. */
-  | { readonly kind: 'conflict-storm' | 'child-storm'; readonly ms?: number }
-  /** Somebody puts a finalizer of theirs on the record just before the controller's first write to it arrives. */
-  | { readonly kind: 'raced'; readonly at: string; readonly ms?: number }
-  /** A neighbour of almost a megabyte. */
-  | { readonly kind: 'monster'; readonly ms?: number };
-
-const EDITS = ['delete', 'labels', 'owner', 'digest', 'field', 'remade'] as const;
-export type Edit = (typeof EDITS)[number];
 
 export interface Meddler {
   /** Before the record is made. */

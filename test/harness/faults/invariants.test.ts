@@ -1,10 +1,10 @@
 // What some of the judges let pass, and what not; ready-truthfulness.test.ts has those of I6.
 
 import { expect, it } from 'vitest';
+import type { Run } from './evidence.ts';
 import { judge, type Reference } from './invariants.ts';
 import type { Seen, Sighting } from './object-history.ts';
 import { emptyTrace, type Trace } from './proxy/trace.ts';
-import type { Run } from './run.ts';
 
 const REFERENCE: Reference = { end: [], counts: new Map(), requests: 100, seconds: 1, labels: [], children: [] };
 

@@ -2,11 +2,11 @@
 
 import { canonicalJson } from '../../../src/lib/json-value.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
+import type { Run } from './evidence.ts';
 import { meddlerOf } from './interference.ts';
 import { migratedWrongly } from './migration-invariants.ts';
 import type { Seen, Sighting } from './object-history.ts';
 import { dishonest } from './ready-truthfulness.ts';
-import type { Run } from './run.ts';
 import { leaks } from './secret-leaks.ts';
 import { RECORD, SECOND } from './workloads/stage.ts';
 import { DECOY } from './workloads.ts';

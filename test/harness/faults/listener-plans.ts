@@ -1,6 +1,6 @@
 // The plans between a hub, the agent of a listener's cluster and that cluster: which of the three connections is disturbed, and how.
 
-import type { Fault } from './plans.ts';
+import type { Fault } from './fault.ts';
 
 /** `hub`: the hub's controller to its API server; `link`: the agent to the hub; `remote`: the agent to its own API server. */
 export const SIDES = ['hub', 'link', 'remote'] as const;

@@ -9,24 +9,22 @@ import { optionsOf } from '../../support/options.ts';
 import { applyChart } from '../../support/platform.ts';
 import { isBuildWorkload } from './build-workloads.ts';
 import { isExclusive } from './control-plane-faults.ts';
+import type { Run } from './evidence.ts';
 import { type FacadePlan, facadePlans, learnFacade, runFacadePlan } from './facade.ts';
+import { type Plan, WORKLOADS, type WorkloadName } from './fault.ts';
 import { measureIdle } from './idle.ts';
 import { judge, type Reference, referenceOf, referencesDiffer, type Violation } from './invariants.ts';
 import { trialsOf } from './isolation-and-growth.ts';
+import { RIGHTS_NAMESPACE } from './listener-agent.ts';
 import { LISTENER_WORKLOADS, type ListenerPlan, listenerPlans } from './listener-plans.ts';
-import {
-  LISTENER_CHART,
-  type ListenerBench,
-  learnListener,
-  RIGHTS_NAMESPACE,
-  runListenerPlan,
-  startRemote,
-} from './listener-run.ts';
+import { LISTENER_CHART, learnListener, runListenerPlan, startRemote } from './listener-run.ts';
+import type { ListenerBench } from './listener-stage.ts';
 import { SEEDS } from './mutants.ts';
 import { learnOAuth, type OAuthPlan, oauthPlans, runOAuthPlan } from './oauth.ts';
 import { type Census, startCensus } from './object-history.ts';
-import { allPlans, oneOfEach, type Plan, shuffled, WORKLOADS, type WorkloadName } from './plans.ts';
-import { type Patience, type Run, runPlan } from './run.ts';
+import { allPlans, oneOfEach, shuffled } from './plans.ts';
+import { runPlan } from './run.ts';
+import type { Patience } from './run-setup.ts';
 
 /** All five sources, and what builds are granted; what they are built with is each run's own. */
 const CHART = {

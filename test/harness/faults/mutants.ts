@@ -1,8 +1,8 @@
 // Seeded bugs, each with the workload and fault that must catch it: they measure the harness itself. `from` must be in the file
 // exactly once, after Node has stripped the types.
 
+import type { Fault, WorkloadName } from './fault.ts';
 import type { ListenerPlan } from './listener-plans.ts';
-import type { Fault, WorkloadName } from './plans.ts';
 
 interface Replacement {
   readonly file: string;

@@ -1,7 +1,7 @@
 // The workload that ends with its namespace.
 
 import type { ApiClient } from '../../cluster/api-client.ts';
-import type { Fault, Plan } from './plans.ts';
+import type { Fault, Plan } from './fault.ts';
 
 /** The plans of `doomed`, given the labels of all its writes. */
 export function doomedPlans(labels: readonly string[]): Plan[] {

@@ -9,12 +9,13 @@ import { type Browser, makeBrowser, type Visited } from '../../support/cookie-br
 import { type OAuthTestServer, startOAuthServer } from '../../support/oauth-server.ts';
 import { DAVIT_NAMESPACE, ORGANIZATION_NAMESPACE, type Tenant } from '../../support/platform.ts';
 import { type Attempt, facadeFaults, makeClient } from './facade.ts';
+import type { Fault } from './fault.ts';
 import { LEASE_MS, makeRunFolder, makeRunTenant } from './ground.ts';
 import type { Violation } from './invariants.ts';
-import type { Fault } from './plans.ts';
 import type { Trace } from './proxy/trace.ts';
 import { startProxy } from './proxy.ts';
 import { type Cast, startCast } from './run-processes.ts';
+import { startWith } from './seeded-start.ts';
 import { NotConverged } from './workloads/stage.ts';
 
 export interface OAuthPlan {
@@ -114,8 +115,7 @@ async function runOAuth({ fault, seed }: OAuthPlan, cluster: Cluster): Promise<O
     directory: folder.directory,
     keys: await folder.keysOf('davit-api'),
     leaseMs: LEASE_MS,
-    imports: [new URL('./mutant.ts', import.meta.url).pathname],
-    env: { SEEDED_BUGS: ['SHORT_CLAIM', ...(seed === undefined ? [] : [seed])].join() },
+    ...startWith({ seeds: ['SHORT_CLAIM', ...(seed === undefined ? [] : [seed])] }),
     letItEnd: false,
   });
   const attempts: Attempt[] = [];

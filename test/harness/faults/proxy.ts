@@ -14,11 +14,10 @@ import { makePermits, type Permits } from './proxy/permits.ts';
 import { beginPhase, makeOutage } from './proxy/phases.ts';
 import { type Asked, classify, READS } from './proxy/requests.ts';
 import type { ProxyOptions, ProxyState } from './proxy/state.ts';
-import { emptyTrace, type Trace } from './proxy/trace.ts';
+import { type Actor, emptyTrace, type Trace } from './proxy/trace.ts';
 import { makeUpstream } from './proxy/upstream.ts';
 import { makeWatches } from './proxy/watches.ts';
 import { makeWrites, nameOfWrite } from './proxy/writes.ts';
-import type { Actor } from './run-processes.ts';
 
 /** Each process has a port of its own, by which its requests are known. */
 export interface Proxy extends Doors, Pick<Permits, 'refuseOldToken' | 'takeRoleBinding'> {

@@ -1,8 +1,8 @@
 // What the judge of I6 lets pass, and what not.
 
 import { describe, expect, it } from 'vitest';
+import type { Fault, WorkloadName } from './fault.ts';
 import type { Seen, Sighting } from './object-history.ts';
-import type { Fault, WorkloadName } from './plans.ts';
 import { dishonest } from './ready-truthfulness.ts';
 
 type Said = Omit<Sighting, 'version'>;

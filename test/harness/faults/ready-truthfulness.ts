@@ -1,8 +1,8 @@
 // I6: every Ready, and every revision's DEPLOYED, that was ever said is held against the spec and the children of that
 // very moment.
 
+import type { Run } from './evidence.ts';
 import type { Seen, Sighting } from './object-history.ts';
-import type { Run } from './run.ts';
 
 /** What the judge looks at of a run. */
 export type Judged = Pick<Run, 'plan' | 'history'>;

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { DAVIT_NAMESPACE } from '../../support/platform.ts';
-import type { Fault } from './plans.ts';
+import type { Fault } from './fault.ts';
 import type { Proxy } from './proxy.ts';
 
 /** Longer than a kubelet leaves between the two: it swaps a token when a fifth of its life is left. */

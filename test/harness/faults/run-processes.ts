@@ -7,11 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { supervise } from '../../support/platform.ts';
+import type { Actor } from './proxy/trace.ts';
 import type { Proxy } from './proxy.ts';
 import type { Keys } from './rotations.ts';
-
-/** Which of the processes: the controller, a second one where two compete, the HTTP API. */
-export type Actor = 'a' | 'b' | 'facade';
 
 export interface CastOptions {
   readonly cluster: Cluster;

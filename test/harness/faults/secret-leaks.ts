@@ -1,36 +1,10 @@
 // I8: the values of Secrets are in Secrets and nowhere else, in whatever dress.
 
-import { readFile } from 'node:fs/promises';
-import type { ApiClient } from '../../cluster/api-client.ts';
+import type { Run, Utterance } from './evidence.ts';
 import type { Sighting } from './object-history.ts';
-import type { Run } from './run.ts';
-import type { Cast } from './run-processes.ts';
-
-/** What was said in a place that is no object of the record's. */
-export interface Utterance {
-  readonly where: string;
-  readonly text: string;
-}
 
 /** Shorter ones, such as a user's name, stand in many places by right. */
 const SHORTEST_SECRET = 12;
-
-/** What the controller has said and what Kubernetes was told, before the process ends and the namespace goes. */
-export async function gather(api: ApiClient, namespaces: readonly string[], cast: Cast): Promise<Utterance[]> {
-  const read = async (where: string, text: Promise<string>): Promise<Utterance> => ({
-    where,
-    text: await text.catch(() => ''),
-  });
-  const metrics = fetch(`http://127.0.0.1:${cast.healthPort()}/metrics`).then((answer) => answer.text());
-  return Promise.all([
-    ...namespaces.flatMap((namespace) => [
-      read('an event', api.read(`/apis/events.k8s.io/v1/namespaces/${namespace}/events`)),
-      read('a ConfigMap', api.read(`/api/v1/namespaces/${namespace}/configmaps`)),
-    ]),
-    read('the metrics', metrics),
-    ...cast.logs.map((file) => read('the log', readFile(file, 'utf8'))),
-  ]);
-}
 
 /** Where a value was found, or nothing. The value itself is not told again. */
 export function leaks(run: Run): string | undefined {

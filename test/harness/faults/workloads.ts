@@ -1,11 +1,11 @@
 // What a person does to a record, phase by phase. Every workload begins with `create`.
 
 import type { BuildWorkload } from './build-workloads.ts';
+import type { WorkloadName } from './fault.ts';
 import type { Seen } from './object-history.ts';
-import type { WorkloadName } from './plans.ts';
 import { type Acts, makeActs } from './workloads/acts.ts';
 import { deleted, doomed, held, pair, recreate, taken, undone } from './workloads/lives.ts';
-import { tasks, workers } from './workloads/parts.ts';
+import { CLEAN, tasks, workers } from './workloads/parts.ts';
 import {
   autoscaled,
   drift,
@@ -18,9 +18,9 @@ import {
   unmounted,
   upgraded,
 } from './workloads/rollouts.ts';
-import { hasCondition, IMAGES, MERGE, RECORD, recordIn, type Stage, until } from './workloads/stage.ts';
-import { external, impossible, resize } from './workloads/stores.ts';
-import { referenced, rotate, unfixed } from './workloads/values.ts';
+import { hasCondition, IMAGES, MERGE, RECORD, recordIn, SECOND, type Stage, until } from './workloads/stage.ts';
+import { external, impossible, OUTSIDE, resize } from './workloads/stores.ts';
+import { OWN_SECRET, referenced, referencesTo, rotate, SHARED, secretOfValues, unfixed } from './workloads/values.ts';
 
 type Phase = (acts: Acts) => Promise<void>;
 type OfRecords = Exclude<WorkloadName, BuildWorkload | 'create'>;
@@ -53,8 +53,38 @@ const READY: Readonly<Record<Exclude<OfRecords, keyof typeof UNREADY | keyof typ
   tasks,
 };
 
+/** Secrets that the records of some workloads name from the beginning. */
+const SECRETS: Readonly<Partial<Record<WorkloadName, object>>> = {
+  rotate: secretOfValues(1),
+  pair: secretOfValues(1, SHARED, SECOND),
+  referenced: OWN_SECRET,
+  external: OUTSIDE,
+};
+
+/** What the records of some workloads have from the beginning. */
+const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
+  rotate: { secrets: referencesTo(1), revisionSerial: 1 },
+  pair: { secrets: referencesTo(1, SHARED) },
+  referenced: { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] },
+  autoscaled: { sourceConfig: { resourceSpec: { minScale: 1, maxScale: 3 } } },
+  workers: {
+    sourceConfig: {
+      runtime: { workers: { mailer: { command: ['mail'] }, scheduler: { command: ['tick'], singleton: true } } },
+    },
+  },
+  tasks: { sourceConfig: { tasks: [CLEAN] } },
+  migrated: {
+    sourceConfig: {
+      runtime: {
+        migrate: { command: ['up'] },
+        envNames: { DB_NAME: 'postgres_database', DB_PASSWORD: 'postgres_password' },
+      },
+    },
+  },
+};
+
 export async function perform(workload: WorkloadName, stage: Stage): Promise<void> {
-  const acts = makeActs(workload, stage);
+  const acts = makeActs(stage, { spec: SPECS[workload], secret: SECRETS[workload] });
   const { api, paths } = acts;
   // Somebody else's, under the record's own label: neither a sweep nor a teardown may take them.
   await api.call('POST', paths.services, decoy('Service', { ports: [{ port: 1 }] }));

@@ -1,9 +1,10 @@
 // The fault harness makes its plans from what it has learned: what it would leave out without a word is looked at here.
 
 import { expect, it } from 'vitest';
+import { WORKLOADS } from '../../harness/faults/fault.ts';
 import { editsOf } from '../../harness/faults/interference.ts';
 import type { Sighting } from '../../harness/faults/object-history.ts';
-import { allPlans, ownWrites, WORKLOADS } from '../../harness/faults/plans.ts';
+import { allPlans, ownWrites } from '../../harness/faults/plans.ts';
 
 function aChild(kind: string): Sighting {
   const annotations = { 'davit.dev/applied': 'd' };

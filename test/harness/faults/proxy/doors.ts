@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { makeAuthority } from '../../../cluster/certificates.ts';
-import type { Actor } from '../run-processes.ts';
+import type { Actor } from './trace.ts';
 
 export interface Doors {
   urlFor(actor: Actor): string;

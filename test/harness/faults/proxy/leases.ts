@@ -2,10 +2,10 @@
 
 import type { IncomingMessage } from 'node:http';
 import { DAVIT_NAMESPACE } from '../../../support/platform.ts';
-import type { Actor } from '../run-processes.ts';
 import { answer, refuse } from './answers.ts';
 import { parsed } from './requests.ts';
 import type { Exchange, ProxyState } from './state.ts';
+import type { Actor } from './trace.ts';
 
 export function makeLeases(state: ProxyState): (exchange: Exchange) => Promise<void> {
   const { trace, upstream, options } = state;

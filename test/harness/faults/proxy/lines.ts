@@ -1,6 +1,6 @@
 // What becomes of one line of a watch.
 
-import type { Fault } from '../plans.ts';
+import type { Fault } from '../fault.ts';
 import { delayOfLine } from '../watch-faults.ts';
 import type { ProxyState } from './state.ts';
 

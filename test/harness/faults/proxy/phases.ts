@@ -1,7 +1,7 @@
 // Faults that last from the beginning of a phase on.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fault } from '../plans.ts';
+import type { Fault } from '../fault.ts';
 import { ghost } from '../watch-faults.ts';
 import type { ProxyState } from './state.ts';
 

@@ -1,10 +1,9 @@
 // What the parts of one proxy share.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Fault } from '../plans.ts';
-import type { Actor } from '../run-processes.ts';
+import type { Fault } from '../fault.ts';
 import type { Asked } from './requests.ts';
-import type { Trace } from './trace.ts';
+import type { Actor, Trace } from './trace.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface ProxyOptions {

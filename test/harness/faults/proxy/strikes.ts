@@ -1,6 +1,6 @@
 // The faults that come about at one write, which their `at` names: what each does to it.
 
-import type { Fault } from '../plans.ts';
+import type { Fault } from '../fault.ts';
 import { type Answer, answer, refuse } from './answers.ts';
 import type { Exchange, ProxyState } from './state.ts';
 import type { TracedWrite } from './trace.ts';

@@ -1,6 +1,7 @@
 // What a proxy remembers of a run.
 
-import type { Actor } from '../run-processes.ts';
+/** Which of the processes: the controller, a second one where two compete, the HTTP API. */
+export type Actor = 'a' | 'b' | 'facade';
 
 export interface TracedWrite {
   /** `create/apply deployments shop#1`: phase, verb, resource, name without what is random, and how often by now. */

@@ -2,11 +2,7 @@
 
 import type { ApiClient } from '../../../cluster/api-client.ts';
 import type { Seen } from '../object-history.ts';
-import type { WorkloadName } from '../plans.ts';
-import { CLEAN } from './parts.ts';
-import { hasCondition, MERGE, RECORD, record, recordIn, SECOND, type Stage, until } from './stage.ts';
-import { OUTSIDE } from './stores.ts';
-import { OWN_SECRET, referencesTo, SHARED, secretOfValues } from './values.ts';
+import { hasCondition, MERGE, RECORD, record, recordIn, type Stage, until } from './stage.ts';
 
 export interface Acts {
   readonly stage: Stage;
@@ -23,7 +19,11 @@ export interface Acts {
   untilReady(what: string): Promise<void>;
 }
 
-export function makeActs(workload: WorkloadName, stage: Stage): Acts {
+/** `first`: what the record has from the beginning, and the Secret that it names. */
+export function makeActs(
+  stage: Stage,
+  first: { readonly spec?: object | undefined; readonly secret?: object | undefined },
+): Acts {
   const { api, namespace } = stage;
   const core = `/api/v1/namespaces/${namespace}`;
   const paths = {
@@ -41,9 +41,8 @@ export function makeActs(workload: WorkloadName, stage: Stage): Acts {
     namespace,
     paths,
     async create() {
-      const secret = SECRETS[workload];
-      if (secret) await api.call('POST', paths.secrets, secret);
-      asked = await api.call<Seen>('POST', paths.records, record(namespace, SPECS[workload]));
+      if (first.secret) await api.call('POST', paths.secrets, first.secret);
+      asked = await api.call<Seen>('POST', paths.records, record(namespace, first.spec));
     },
     async change(spec) {
       asked = await api.call<Seen>('PATCH', `${paths.records}/${RECORD}`, { spec }, MERGE);
@@ -61,33 +60,3 @@ export function makeActs(workload: WorkloadName, stage: Stage): Acts {
       }),
   };
 }
-
-/** Secrets that the records of some workloads name from the beginning. */
-const SECRETS: Readonly<Partial<Record<WorkloadName, object>>> = {
-  rotate: secretOfValues(1),
-  pair: secretOfValues(1, SHARED, SECOND),
-  referenced: OWN_SECRET,
-  external: OUTSIDE,
-};
-
-/** What the records of some workloads have from the beginning. */
-const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
-  rotate: { secrets: referencesTo(1), revisionSerial: 1 },
-  pair: { secrets: referencesTo(1, SHARED) },
-  referenced: { secretReferences: [{ name: 'TOKEN', secretName: 'mine', secretKey: 'token' }] },
-  autoscaled: { sourceConfig: { resourceSpec: { minScale: 1, maxScale: 3 } } },
-  workers: {
-    sourceConfig: {
-      runtime: { workers: { mailer: { command: ['mail'] }, scheduler: { command: ['tick'], singleton: true } } },
-    },
-  },
-  tasks: { sourceConfig: { tasks: [CLEAN] } },
-  migrated: {
-    sourceConfig: {
-      runtime: {
-        migrate: { command: ['up'] },
-        envNames: { DB_NAME: 'postgres_database', DB_PASSWORD: 'postgres_password' },
-      },
-    },
-  },
-};
