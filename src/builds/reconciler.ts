@@ -69,7 +69,7 @@ export function makeBuildReconciler(options: BuildReconcilerOptions): Reconcile 
   /** Reports that nothing hinders the build: it lacks its turn alone. */
   async function waits(build: BuildToDo, more: Partial<BuildStatus>, client: KubeClient): Promise<void> {
     const { startedAt: _tried, ...before } = build.revision.status?.build ?? { phase: 'Queued' as const };
-    await report(build, { ...before, ...more, reason: 'WaitingForTurn', message: WAITING }, client);
+    await report(build, { ...before, ...more, reason: 'WaitingForTurn', message: WAITING.WaitingForTurn }, client);
   }
 
   /** The limits of a build begin with its Job, not with earlier attempts to start it. */

@@ -99,6 +99,7 @@ const building = revision({ phase: 'Building', commit, startedAt: earlier, job: 
 describe('before a build starts', () => {
   it.each<[string, ObservedBuild, object]>([
     ['a new revision is queued', seen(revision()), { status: { phase: 'Queued', queuedAt: '2026-01-01T01:00:00Z' } }],
+    ['a new revision whose commit is unknown says so', seen(revision()), { status: { reason: 'ReadingCommit' } }],
     ['the commit is resolved', seen(revision({})), { act: 'resolve' }],
     [
       'a build whose turn it is starts',
@@ -136,8 +137,19 @@ describe('before a build starts', () => {
         siblings: [revision({ commit }, 2), building],
         others: [revision({ commit }, 2), building],
       }),
-      { status: { phase: 'Queued', message: expect.stringContaining(building.spec.id) } },
+      {
+        status: {
+          phase: 'Queued',
+          reason: 'SameSourceBuilding',
+          message: expect.stringContaining(building.spec.id),
+        },
+      },
     ],
+    ...(['ReadingCommit', 'SameSourceBuilding', 'Paused'] as const).map((reason): [string, ObservedBuild, object] => [
+      `nothing hinders one that said ${reason}`,
+      seen(revision({ commit, reason })),
+      { act: 'start', status: { phase: 'AwaitingBuild' } },
+    ]),
     [
       'the user interrupts it',
       seen(waiting, {
@@ -148,7 +160,16 @@ describe('before a build starts', () => {
       }),
       { status: { phase: 'Interrupted' } },
     ],
-    ['nothing happens while paused', seen(waiting, { isPaused: true }), {}],
+    [
+      'nothing begins while paused',
+      seen(waiting, { isPaused: true }),
+      { status: { phase: 'Queued', reason: 'Paused' } },
+    ],
+    [
+      'what hinders it is said while paused, too',
+      seen(revision({ commit, reason: 'CredentialMissing' }), { isPaused: true }),
+      {},
+    ],
     [
       'it asks for no turn before what hindered it is gone',
       seen(revision({ commit, reason: 'CodeHostUnreachable', startedAt: earlier })),
@@ -181,6 +202,15 @@ describe('before a build starts', () => {
     const found = nextBuildStep(observed, now);
     expect(found).toMatchObject(step);
     expect(found.act).toBe((step as { act?: string }).act);
+  });
+
+  it('a pause counts against no time limit', () => {
+    const { status } = nextBuildStep(seen(begun, { isPaused: true }), now);
+    const later = new Date(now.getTime() + 86_400_000);
+    expect(nextBuildStep(seen(revision(status)), later)).toMatchObject({
+      act: 'start',
+      status: { phase: 'AwaitingBuild', startedAt: '2026-01-02T01:00:00Z' },
+    });
   });
 
   it('does not reuse the image of another commit of the same branch', () => {
@@ -395,7 +425,7 @@ describe('while a build runs', () => {
     [
       'no build is started while paused, and it gives its turn back',
       seen(begun, { isPaused: true }),
-      { status: { phase: 'Queued', reason: 'WaitingForTurn' } },
+      { status: { phase: 'Queued', reason: 'Paused' } },
     ],
     [
       'a suspended Job stays so while paused, and gives its turn back',

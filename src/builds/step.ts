@@ -11,7 +11,7 @@ import type { BuildSettings } from '../schema/settings.ts';
 import type { ObservedBuild } from './observed.ts';
 import type { ObservedJob } from './observed-job.ts';
 import { type BuildOutcome, CATCH_UP_MS, isCatchingUp, outcomeOf, patienceEndsMs } from './outcome.ts';
-import { isInterrupted, nextTurns } from './turns.ts';
+import { isHindered, isInterrupted, nextTurns } from './turns.ts';
 
 export interface BuildStep {
   /** The new status. Absent if it does not change. */
@@ -49,28 +49,29 @@ export function nextBuildStep(observed: ObservedBuild, now: Date): BuildStep {
     const before = build ?? (commit === undefined ? undefined : ({ commit } as BuildStatus));
     return { status: ended(before, 'Failed', failure.reason, failure.message, now), ...(job && { act: 'removeJob' }) };
   }
-  if (!build) {
-    const { commit } = revision.spec;
-    const waiting: BuildStatus = {
-      phase: 'Queued',
-      reason: 'WaitingForTurn',
-      message: WAITING,
-      queuedAt: rfc3339(now),
-    };
-    return {
-      status: { ...waiting, ...(commit !== undefined && { commit, ...commitWordsOf(revision) }) },
-      requeueAfterMs: 1,
-    };
-  }
+  if (!build) return { status: firstStatus(observed, now), requeueAfterMs: 1 };
   if (build.phase === 'Queued') return runs(job) ? watched(observed, build, now) : queued(observed, build, now);
   return isUnwanted(observed, build) ? cancelled(build, job, now) : begun(observed, build, now);
+}
+
+function firstStatus({ revision, record }: ObservedBuild, now: Date): BuildStatus {
+  const { commit } = revision.spec;
+  const reason = record.spec.source === 'codehost' && commit === undefined ? 'ReadingCommit' : 'WaitingForTurn';
+  return {
+    phase: 'Queued',
+    reason,
+    message: WAITING[reason],
+    queuedAt: rfc3339(now),
+    ...(commit !== undefined && { commit, ...commitWordsOf(revision) }),
+  };
 }
 
 /** A build that has its turn and no pod gives its place back: while it is paused it gets none. */
 function paused(observed: ObservedBuild, build: BuildStatus, now: Date): BuildStep {
   if (runs(observed.job)) return watched(observed, build, now);
-  if (build.phase !== 'AwaitingBuild') return {};
-  return { status: queuedAgain(build, 'WaitingForTurn', WAITING) };
+  const isWaiting = build.phase === 'Queued' && !isHindered(build);
+  if (build.phase !== 'AwaitingBuild' && !isWaiting) return {};
+  return stillQueued(queuedAgain(build, 'Paused', WAITING.Paused));
 }
 
 /** A build that had its turn and could not begin. It keeps its place in the order. */
@@ -106,8 +107,12 @@ function cancelled(build: BuildStatus, job: ObservedJob | undefined, now: Date):
   };
 }
 
-/** What a queued build says that lacks its turn alone. */
-export const WAITING = 'The build waits for its turn: it begins when another one ends.';
+/** What a queued build says that nothing hinders. */
+export const WAITING = {
+  WaitingForTurn: 'The build waits for its turn: it begins when another one ends.',
+  ReadingCommit: 'Davit asks the code host for the commit of the ref.',
+  Paused: 'No build begins while the deployment or Davit is paused. Ready of the deployment says how to continue.',
+} as const satisfies Partial<Record<BuildReason, string>>;
 
 function queued(
   { revision, siblings, others, contenderOf, settings, record, job }: ObservedBuild,
@@ -125,15 +130,17 @@ function queued(
   if (built) return { status: reused(build, built, now) };
   const building = same.find(({ status }) => isBegun(status?.build));
   if (building)
-    return stillQueued(
-      build,
-      `Revision ${building.spec.id} is building the same source. This revision will use its image.`,
-    );
-  if (isLate(build, settings, now)) return { status: notStarted(build, now), ...(job && { act: 'removeJob' }) };
-  // Something was in its way. It asks for a turn when that is gone.
-  if (build.reason !== undefined && build.reason !== 'WaitingForTurn') return { act: 'prove' };
+    return stillQueued({
+      ...build,
+      reason: 'SameSourceBuilding',
+      message: `Revision ${building.spec.id} is building the same source. This revision will use its image.`,
+    });
+  if (isHindered(build) && isLate(build, settings, now))
+    return { status: notStarted(build, now), ...(job && { act: 'removeJob' }) };
+  // It asks for a turn when that is gone.
+  if (isHindered(build)) return { act: 'prove' };
   if (!nextTurns(others, settings.concurrency, contenderOf).includes(revision.spec.id))
-    return stillQueued(build, WAITING);
+    return stillQueued({ ...build, reason: 'WaitingForTurn', message: WAITING.WaitingForTurn });
   return {
     status: {
       ...build,
@@ -147,8 +154,9 @@ function queued(
   };
 }
 
-function stillQueued({ startedAt: _tried, ...build }: BuildStatus, message: string): BuildStep {
-  return { status: { ...build, reason: 'WaitingForTurn', message } };
+/** The time that a build waits without a hindrance counts against no limit. */
+function stillQueued({ startedAt: _tried, ...status }: BuildStatus): BuildStep {
+  return { status };
 }
 
 /** Whether a build has had its turn for longer than a build may take, and has not begun. */

@@ -5,7 +5,7 @@ import { commitOf, sameBuild } from '../deployments/record/build-source.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import { isBegun } from '../schema/build.ts';
+import { type BuildReason, type BuildStatus, isBegun } from '../schema/build.ts';
 import { INTERRUPT_ANNOTATION } from '../schema/meta.ts';
 import type { BuildSettings } from '../schema/settings.ts';
 import type { ObservedJob } from './observed-job.ts';
@@ -61,9 +61,8 @@ function takesPlace({ record, job, isPaused }: Contender): boolean {
 /** Whether a queued build would begin if it were its turn. */
 function couldBegin(revision: AppRevision, { record, siblings, isPaused }: Contender): boolean {
   if (record === undefined || isPaused || isInterrupted(record, revision)) return false;
-  const { reason = 'WaitingForTurn' } = revision.status?.build ?? {};
-  // Something is in its way. It tries again at intervals, and then asks for its turn.
-  if (reason !== 'WaitingForTurn') return false;
+  // It tries again at intervals, and then asks for its turn.
+  if (isHindered(revision.status?.build)) return false;
   if (siblings[0]?.spec.id !== revision.spec.id) return false;
   if (record.spec.source === 'codehost' && commitOf(revision) === undefined) return false;
   return !siblings.some(
@@ -72,6 +71,19 @@ function couldBegin(revision: AppRevision, { record, siblings, isPaused }: Conte
       sameBuild(other, revision) &&
       (imageOf(other) !== undefined || isBegun(other.status?.build)),
   );
+}
+
+const NO_HINDRANCE: readonly (BuildReason | (string & {}) | undefined)[] = [
+  undefined,
+  'WaitingForTurn',
+  'ReadingCommit',
+  'SameSourceBuilding',
+  'Paused',
+];
+
+/** Whether a queued build lacks more than its turn: a code host that answers, a Secret, or whatever else its reason says. */
+export function isHindered(build: BuildStatus | undefined): boolean {
+  return !NO_HINDRANCE.includes(build?.reason);
 }
 
 export function isInterrupted({ metadata }: AppDeployment, { spec }: AppRevision): boolean {

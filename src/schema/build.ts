@@ -25,9 +25,20 @@ const NEW_REVISION = 'then ask for a new revision';
 /** Why a build is where it is. Those of the plan step are in builds/planner/failure.ts: they come as the pod says them. */
 export const BUILD_REASONS = {
   WaitingForTurn: {
-    meaning:
-      'The build is queued, and nothing hinders it. The message says for what it waits: a place, or another build of the same source.',
+    meaning: 'The build is queued and lacks a place alone.',
     todo: 'Wait, or interrupt a build of the same tenant. The setting builds.concurrency says how many may run.',
+  },
+  ReadingCommit: {
+    meaning: 'The build is queued, and the code host is asked for the commit of the ref.',
+    todo: 'Wait. A code host that does not answer is told as CodeHostUnreachable.',
+  },
+  SameSourceBuilding: {
+    meaning: 'The build is queued: another revision builds the same source, and this one will use its image.',
+    todo: 'Wait for the build of the revision that the message names, or interrupt it.',
+  },
+  Paused: {
+    meaning: 'The build is queued, and none begins while the deployment or Davit is paused.',
+    todo: 'Read the message of Ready, which says what pauses it and how to continue.',
   },
   PodStarting: {
     meaning: 'The pod that builds is being started.',
