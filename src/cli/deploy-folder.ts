@@ -8,7 +8,6 @@ import type { PlainVariable } from '../schema/plain-variables.ts';
 import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
 import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
 import type { Context, Terminal } from './command.ts';
-import { DEPLOY_SECONDS } from './deploy.ts';
 import { askedSecrets, changedLines, configOf, needSecrets, type SecretValue, selectedFile } from './deploy-file.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
@@ -19,8 +18,8 @@ import { RECORDS } from './records.ts';
 import { untilReady } from './rollout.ts';
 import { variablesFrom, withVariables } from './variables.ts';
 
-/** Resolves to the exit code. Throws Failure and Misuse. */
-export async function deployFolder(context: Context): Promise<number> {
+/** Resolves to the exit code. `seconds`: for everything after the upload, without --timeout. Throws Failure and Misuse. */
+export async function deployFolder(context: Context, seconds: number): Promise<number> {
   const {
     words: [folder = ''],
     flags,
@@ -43,7 +42,7 @@ export async function deployFolder(context: Context): Promise<number> {
     installCommand: flags.text('install-command'),
     buildCommand: flags.text('build-command'),
     env,
-    timeoutMs: (flags.number('timeout') ?? DEPLOY_SECONDS) * 1000,
+    timeoutMs: (flags.number('timeout') ?? seconds) * 1000,
     suggested,
     cluster: context.cluster,
     say,

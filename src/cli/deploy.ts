@@ -3,7 +3,7 @@
 import { API_FLAGS, type Command, timeoutFlag } from './command.ts';
 
 /** Time for everything after the upload, in seconds. */
-export const DEPLOY_SECONDS = 1800;
+const DEPLOY_SECONDS = 1800;
 
 export const deployCommand: Command = {
   name: 'deploy',
@@ -39,6 +39,6 @@ values belong to PROGRAM secrets.
 davit.yaml in FOLDER describes the deployment: its fields are changed with the upload, and flags win over it.`,
   async run(context) {
     const { deployFolder } = await import('./deploy-folder.ts');
-    return deployFolder(context);
+    return deployFolder(context, DEPLOY_SECONDS);
   },
 };

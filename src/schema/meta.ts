@@ -177,6 +177,16 @@ export type StorePart = (typeof STORE_PARTS)[number];
 export const WAIT_FOR_DATABASE = 'wait-for-database';
 export const WAIT_FOR_REDIS = 'wait-for-redis';
 
+/** Names that a worker must not have: those of other parts, of what runs once, and of Davit's containers. */
+export const RESERVED_WORKERS: readonly string[] = [
+  ...COMPONENTS,
+  MIGRATION,
+  TASK,
+  ...DATABASE_JOBS,
+  WAIT_FOR_DATABASE,
+  WAIT_FOR_REDIS,
+];
+
 /** Environment variables that the platform sets in every pod of a record. A secret must not have one of these names. */
 export const PLATFORM_VARIABLES = [
   'PORT',

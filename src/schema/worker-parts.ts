@@ -2,27 +2,8 @@
 // because kubectl-davit bundles it.
 
 import { ownValue } from '../lib/json-value.ts';
-import {
-  COMPONENTS,
-  DATABASE_JOBS,
-  MIGRATION,
-  ROLES,
-  type Role,
-  TASK,
-  WAIT_FOR_DATABASE,
-  WAIT_FOR_REDIS,
-} from './meta.ts';
+import { RESERVED_WORKERS, ROLES, type Role } from './meta.ts';
 import type { RuntimeWorker } from './workers.ts';
-
-/** Names that a worker must not have: those of other parts, of what runs once, and of Davit's containers. */
-export const RESERVED_WORKERS: readonly string[] = [
-  ...COMPONENTS,
-  MIGRATION,
-  TASK,
-  ...DATABASE_JOBS,
-  WAIT_FOR_DATABASE,
-  WAIT_FOR_REDIS,
-];
 
 type Workers = Readonly<Record<string, Readonly<RuntimeWorker>>>;
 type WithWorkers = { readonly workers?: Workers | undefined } | undefined;

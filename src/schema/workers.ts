@@ -3,10 +3,10 @@
 
 import { z } from 'zod';
 import { asObject } from '../lib/json-value.ts';
+import { RESERVED_WORKERS } from './meta.ts';
 import { type CelRule, celNames, celRules, DNS_LABEL_PATTERN, NAME_PATTERN } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { PART_RULES, RuntimePart } from './runtime-part.ts';
-import { RESERVED_WORKERS } from './worker-parts.ts';
 
 const MOST_WORKERS = 10;
 

@@ -20,10 +20,11 @@ import {
   type TrustedRegistry,
 } from './node.ts';
 import { freeSlots, type NodeNetwork, networkOf } from './node-network.ts';
+import type { Progress } from './prepared.ts';
 import { startProvisioner } from './provisioner.ts';
 import { makeRun, removeDeadRuns } from './run-folder.ts';
 import { standInNode, startStandIn } from './stand-in.ts';
-import { ensureTools, type Progress, toolPath } from './tools.ts';
+import { ensureTools, toolPath } from './tools.ts';
 
 export type PodsWanted = 'on' | 'off' | 'auto';
 

@@ -4,8 +4,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { NotPreparedError, noteFailure, refuseWithinTests } from './prepared.ts';
-import type { Progress } from './tools.ts';
+import { NotPreparedError, noteFailure, type Progress, refuseWithinTests } from './prepared.ts';
 
 const run = promisify(execFile);
 

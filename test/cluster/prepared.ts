@@ -9,6 +9,9 @@ const FAILED = 'DAVIT_NOT_PREPARED';
 export const NEEDS = 'DAVIT_NEEDS';
 export const BETWEEN = ';';
 
+/** Is told what is being made. */
+export type Progress = (line: string) => void;
+
 const asked = new AsyncLocalStorage<true>();
 
 export class NotPreparedError extends Error {

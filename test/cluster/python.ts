@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheRoot, withLock } from './images/cache.ts';
+import type { Progress } from './prepared.ts';
 import { needsPrepared, refuseWithinTests } from './prepared.ts';
-import type { Progress } from './tools.ts';
 
 /**
  * Path of the program `name`, one of those that the packages of the file `requirements` bring, installed once for its

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cacheRoot, withLock } from './images/cache.ts';
 import { compilerNeeds, ensurePackages } from './machine.ts';
-import { needsPrepared, refuseWithinTests } from './prepared.ts';
+import { needsPrepared, type Progress, refuseWithinTests } from './prepared.ts';
 
 const run = promisify(execFile);
 
@@ -30,7 +30,6 @@ export type ToolModule =
 export type BuildToolModule = 'buildkit' | 'rootlesskit' | 'runc' | 'registry' | 'gitea';
 /** What scaling by real metrics needs: KEDA takes ten minutes on two cores. */
 export type ScalingToolModule = 'keda' | 'metrics-server';
-export type Progress = (line: string) => void;
 
 /** For each asked module, the folder that holds its programs. */
 export type Tools = Readonly<Partial<Record<ToolModule, string>>>;

@@ -16,7 +16,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { freePort } from '../cluster/control-plane.ts';
 import { ensureBuildImages, type Image } from '../cluster/images/build.ts';
 import { ensureBuilderImage } from '../cluster/images/builder.ts';
-import type { Progress } from '../cluster/tools.ts';
+import type { Progress } from '../cluster/prepared.ts';
 import { ensureDavitImage } from '../image/davit-image.ts';
 import { type Gitea, startGitea } from '../suites/builds/gitea.ts';
 import { baseImageName, makeRegistryClient, type RegistryClient } from '../suites/builds/registry.ts';

@@ -4,7 +4,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Cluster } from '../cluster/cluster.ts';
 import { freePort } from '../cluster/control-plane.ts';
-import { ensureProgram, type Progress } from '../cluster/tools.ts';
+import type { Progress } from '../cluster/prepared.ts';
+import { ensureProgram } from '../cluster/tools.ts';
 import { eventually } from './running-davit.ts';
 
 type Attributes = Readonly<Record<string, string>>;

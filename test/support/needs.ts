@@ -5,16 +5,10 @@ import { ensureBaseImages, ensureBuildImages, ensureImages, imagesOf } from '../
 import { ensureBuilderImage } from '../cluster/images/builder.ts';
 import { nodeImageNames } from '../cluster/images/recipes.ts';
 import { ensureProgram, realPods } from '../cluster/machine.ts';
+import type { Progress } from '../cluster/prepared.ts';
 import { isPrepared, noteFailure } from '../cluster/prepared.ts';
 import { prepareSandboxImage } from '../cluster/sandbox-image.ts';
-import {
-  ensureTools,
-  gatewayApi,
-  helmFolder,
-  kubernetesRelease,
-  type Progress,
-  type ToolModule,
-} from '../cluster/tools.ts';
+import { ensureTools, gatewayApi, helmFolder, kubernetesRelease, type ToolModule } from '../cluster/tools.ts';
 import { ensureDavitImage } from '../image/davit-image.ts';
 import { ensureN8n, ensureTraced } from '../suites/applications/npm-applications.ts';
 import { ensureExampleImages } from '../suites/applications/python-image.ts';

@@ -10,8 +10,8 @@ import { cacheRoot, withLock } from '../cluster/images/cache.ts';
 import { makeRoot } from '../cluster/images/debian.ts';
 import { writeImage, writeLayer } from '../cluster/images/oci.ts';
 import { basePackages, finishBase, nodeVersion, repositoryRoot } from '../cluster/images/recipes.ts';
+import type { Progress } from '../cluster/prepared.ts';
 import { refuseWithinTests } from '../cluster/prepared.ts';
-import type { Progress } from '../cluster/tools.ts';
 
 const run = promisify(execFile);
 

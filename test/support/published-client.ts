@@ -1,8 +1,8 @@
 // The published CLI (PyPI langgraph-cli), as it is, in a virtual environment of the cache.
 
 import { join } from 'node:path';
+import type { Progress } from '../cluster/prepared.ts';
 import { ensurePython } from '../cluster/python.ts';
-import type { Progress } from '../cluster/tools.ts';
 
 const requirements = join(import.meta.dirname, '../suites/plan/requirements.txt');
 

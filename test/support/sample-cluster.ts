@@ -3,7 +3,8 @@
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { ensureImages, type Images } from '../cluster/images/build.ts';
 import type { NodeImage } from '../cluster/node.ts';
-import { ensureTools, type Progress, toolPath } from '../cluster/tools.ts';
+import type { Progress } from '../cluster/prepared.ts';
+import { ensureTools, toolPath } from '../cluster/tools.ts';
 
 /** References by digest: people deploy so, and a tag would hide a stale image. */
 export interface SampleImages {

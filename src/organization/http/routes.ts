@@ -2,7 +2,8 @@
 
 import type { App } from '../facade/validation.ts';
 import { registerProviders } from './oauth-providers/routes.ts';
-import { registerTokens, type TokenNeeds } from './oauth-tokens/routes.ts';
+import type { TokenNeeds } from './oauth-tokens/access.ts';
+import { registerTokens } from './oauth-tokens/routes.ts';
 
 export type OrganizationNeeds = TokenNeeds;
 

@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { ReadKeys } from './keys.ts';
-import { agentSlot, idOf, type Subject } from './names.ts';
-import { isOf, ownerOf, type Person, type Requester } from './people.ts';
+import { agentSlot, idOf, type Requester, type Subject } from './names.ts';
+import { isOf, ownerOf, type Person } from './people.ts';
 import type { TokenEntry } from './token-store.ts';
 import { type Entry, put, type Vault } from './vault.ts';
 

@@ -2,7 +2,6 @@
 
 import { createHash, createHmac } from 'node:crypto';
 import type { KeyRing } from './key-ring.ts';
-import type { Requester } from './people.ts';
 
 /** What a Secret of the namespace is. */
 export type EntryKind = 'token' | 'connection' | 'flow' | 'state' | 'client';
@@ -18,6 +17,13 @@ export interface Subject {
   readonly user: string;
   /** Which of the person's tokens: '' is the default one. See `agentSlot` and `ownSlot`. */
   readonly slot: string;
+}
+
+/** Who asks for tokens: an account of the cluster or, with the credential of a pod, the deployment of that pod. */
+export interface Requester {
+  /** Verified name of the account. */
+  readonly username: string;
+  readonly deployment?: { readonly name: string; readonly uid: string } | undefined;
 }
 
 /**

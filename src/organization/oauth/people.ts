@@ -16,10 +16,3 @@ export function ownerOf({ tenant, user }: Person): Omit<Subject, 'provider' | 's
 export function isOf({ tenant, user }: Person, { subject }: { readonly subject: Subject }): boolean {
   return subject.tenant === tenant.namespace && subject.tenantId === tenant.id && subject.user === user;
 }
-
-/** Who asks for tokens: an account of the cluster or, with the credential of a pod, the deployment of that pod. */
-export interface Requester {
-  /** Verified name of the account. */
-  readonly username: string;
-  readonly deployment?: { readonly name: string; readonly uid: string } | undefined;
-}

@@ -1,8 +1,7 @@
 // Who acts in a bound that is not the controller of one cluster alone, and what must hold there.
 
 import type { Reconcile } from '../../../src/lib/controller/controller.ts';
-import type { Broken, PassSeen } from './machine.ts';
-import type { Controllers } from './passes.ts';
+import type { Broken, Controllers, PassSeen } from './pass-seen.ts';
 import type { Scene } from './scene.ts';
 
 export interface Cast {

@@ -2,7 +2,7 @@
 // that agrees in these two, so that the interleavings of independent records cost a look-up of a list.
 
 import { type Cost, type Groups, isConfined, keyOf } from './groups.ts';
-import type { Broken } from './machine.ts';
+import type { Broken } from './pass-seen.ts';
 import { makeWays } from './ways.ts';
 import type { State } from './world.ts';
 

@@ -2,7 +2,8 @@
 
 import { expect, it } from 'vitest';
 import { SERVICES } from '../../../src/lib/kube/api-resources.ts';
-import { ALL_REST, type Bound, makeWorld } from './bound.ts';
+import type { Bound } from './bound.ts';
+import { ALL_REST, makeWorld } from './bound-world.ts';
 import { BOUNDS } from './bounds.ts';
 import type { Event } from './event.ts';
 import { faultPlanOf } from './fault-plan.ts';

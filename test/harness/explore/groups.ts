@@ -1,6 +1,6 @@
 // Groups of steps: 0 are those of what all namespaces share, the others those of one namespace. A group has the number of its place.
 
-import type { Broken } from './machine.ts';
+import type { Broken } from './pass-seen.ts';
 import type { State } from './world.ts';
 
 /** What an event uses up. */

@@ -25,7 +25,7 @@ import {
   thereOf,
   worksOf,
 } from './listener-world.ts';
-import type { Broken, PassSeen } from './machine.ts';
+import type { Broken, PassSeen } from './pass-seen.ts';
 import type { Scene } from './scene.ts';
 import { sortedText } from './world.ts';
 

@@ -30,7 +30,8 @@ import {
 import { Settings } from '../../../src/schema/settings.ts';
 import { aSpec } from '../../support/builders.ts';
 import { lazily, METRICS, SILENT } from './caches.ts';
-import { type Controllers, clockOf, EVENTS, openHome, recordsOf } from './passes.ts';
+import type { Controllers } from './pass-seen.ts';
+import { clockOf, EVENTS, openHome, recordsOf } from './passes.ts';
 import { NOW, type Scene, timeOf } from './scene.ts';
 
 /** Namespace of the tenant on the hub, that of the Listener there, and that of the other cluster. */

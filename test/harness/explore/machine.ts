@@ -1,21 +1,11 @@
 // Steps of the world: each is run once for what it reads, and looked up from then on.
 
-import type { Write } from '../../support/fake-kube/fake-kube.ts';
 import { makeMemo, type Outcome } from './memo.ts';
-import { type Controllers, type Pass, type PassOptions, runPass } from './passes.ts';
+import type { Broken, Controllers, PassSeen } from './pass-seen.ts';
+import { type Pass, type PassOptions, runPass } from './passes.ts';
 import { type Admission, openScene, type Scene } from './scene.ts';
 import type { Trace } from './working-copy.ts';
 import type { Column, Registry, State } from './world.ts';
-
-/** What a pass of the controller did, as far as a property may ask. */
-export interface PassSeen {
-  readonly before: Scene;
-  readonly after: Scene;
-  readonly key: string;
-  readonly controller: Controllers;
-  readonly writes: readonly Write[];
-  readonly error: Error | undefined;
-}
 
 export interface PassValue {
   readonly wrote: boolean;
@@ -23,11 +13,6 @@ export interface PassValue {
   /** Broken properties of this pass. */
   readonly broken: readonly Broken[];
   readonly failed: string | undefined;
-}
-
-export interface Broken {
-  readonly property: string;
-  readonly message: string;
 }
 
 export interface Machine {

@@ -29,6 +29,7 @@ import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import type { FakeRequest, Write } from '../../support/fake-kube/fake-kube.ts';
 import { openCaches, SILENT } from './caches.ts';
 import type { Cast } from './cast.ts';
+import type { Controllers } from './pass-seen.ts';
 import { MARKS, type Scene, timeOf } from './scene.ts';
 
 const OWN_RESOURCES = [
@@ -45,8 +46,6 @@ const OWN_RESOURCES = [
 export const RESOURCES: readonly Resource[] = [...BUILT_IN_RESOURCES, ...OWN_RESOURCES, MARKS];
 const REGISTRY = makeResourceRegistry([...BUILT_IN_RESOURCES, ...OWN_RESOURCES]);
 const DIGEST_KEY = digestKey(Buffer.alloc(32, 7));
-
-export type Controllers = 'records' | 'builds' | 'organization' | 'listeners' | 'works' | 'lease' | 'upkeep';
 
 export interface Pass {
   /** Of the pass, refused ones included, dry runs not. */

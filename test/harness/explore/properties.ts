@@ -46,7 +46,7 @@ import { isWorker } from '../../../src/schema/worker-parts.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import { externalStoresAreWrong } from './external-stores.ts';
-import type { Broken, PassSeen } from './machine.ts';
+import type { Broken, PassSeen } from './pass-seen.ts';
 import { headOf } from './passes.ts';
 import { records, revisionsOf } from './people-events.ts';
 import { LATER, type Scene } from './scene.ts';

@@ -1,6 +1,6 @@
 // The events of a violation once more, with what each pass wrote.
 
-import { ALL_REST, makeWorld } from './bound.ts';
+import { ALL_REST, makeWorld } from './bound-world.ts';
 import { BOUNDS } from './bounds.ts';
 import type { Violation } from './search.ts';
 

@@ -1,7 +1,7 @@
 // What must hold of a state at rest: as it is, and a day later.
 
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
-import type { Broken } from './machine.ts';
+import type { Broken } from './pass-seen.ts';
 import { judgeRest, namesWhere } from './properties.ts';
 import type { Rest } from './rest.ts';
 import type { Ground, Steps } from './steps.ts';

@@ -4,7 +4,7 @@ import type { Bound } from './bound.ts';
 import type { Budget } from './budget.ts';
 import { BUILDS } from './build-events.ts';
 import { caughtUp } from './lag.ts';
-import type { Broken } from './machine.ts';
+import type { Broken } from './pass-seen.ts';
 import type { Ground, Steps } from './steps.ts';
 import type { TurnsOfWriters } from './turns-of-writers.ts';
 import type { State } from './world.ts';

@@ -2,9 +2,10 @@
 // people do and troubles count: between two of them nothing happens, or everything that is automatic. Every state is brought to rest
 // once, as it is and after the world was mended, and judged there.
 
-import { ALL_REST, type Bound, makeWorld, type Step, type World } from './bound.ts';
-import type { Broken } from './machine.ts';
+import type { Bound, Step } from './bound.ts';
+import { ALL_REST, makeWorld, type World } from './bound-world.ts';
 import { makeOrder } from './order.ts';
+import type { Broken } from './pass-seen.ts';
 import { makeStateTable, type StateTable } from './state-table.ts';
 import type { State } from './world.ts';
 

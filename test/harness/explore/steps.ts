@@ -10,7 +10,7 @@ import { BUILDS } from './build-events.ts';
 import { type Event, wordsOf } from './event.ts';
 import type { Cost } from './groups.ts';
 import type { Machine } from './machine.ts';
-import type { Controllers } from './passes.ts';
+import type { Controllers } from './pass-seen.ts';
 import type { Scene } from './scene.ts';
 import type { Registry, State } from './world.ts';
 

@@ -10,7 +10,7 @@ import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import type { AppRevision } from '../../../src/schema/app-revision.ts';
 import { COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS, TASK, TASK_CONTAINER } from '../../../src/schema/meta.ts';
 import type { Event } from './event.ts';
-import type { PassSeen } from './machine.ts';
+import type { PassSeen } from './pass-seen.ts';
 import { revisionsOf } from './people-events.ts';
 import type { Scene } from './scene.ts';
 

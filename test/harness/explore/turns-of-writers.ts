@@ -1,6 +1,6 @@
 // Whether something is changed to and fro on the way to rest, where nobody asks for anything: two writers of one field.
 
-import type { Broken } from './machine.ts';
+import type { Broken } from './pass-seen.ts';
 import { type Registry, type State, sortedText } from './world.ts';
 
 export const NO_TURNS = 'no two writers of one field take turns';

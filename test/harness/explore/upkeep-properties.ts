@@ -3,7 +3,7 @@
 import { keepTag, logTag } from '../../../src/deployments/record/registry-names.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
-import type { Broken, PassSeen } from './machine.ts';
+import type { Broken, PassSeen } from './pass-seen.ts';
 import type { Scene } from './scene.ts';
 import { namedIn, type Repository, repositoriesOf, repositoryOf, TEAM, trouble } from './upkeep-world.ts';
 

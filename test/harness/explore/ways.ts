@@ -1,7 +1,7 @@
 // The way to rest of one group: nobody else is on it, so it is walked once from each of its states.
 
 import { type Groups, isConfined, keyOf } from './groups.ts';
-import type { Broken } from './machine.ts';
+import type { Broken } from './pass-seen.ts';
 import type { State } from './world.ts';
 
 export interface Resting {

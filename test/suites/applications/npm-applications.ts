@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Image } from '../../cluster/images/build.ts';
-import type { Progress } from '../../cluster/tools.ts';
+import type { Progress } from '../../cluster/prepared.ts';
 import { ensureNpmApplication } from '../../support/npm-application.ts';
 
 export function ensureTraced(progress: Progress): Promise<Image> {

@@ -17,8 +17,8 @@ import {
   trustPublicAuthorities,
   unwantedPackages,
 } from '../../cluster/images/recipes.ts';
+import type { Progress } from '../../cluster/prepared.ts';
 import { refuseWithinTests } from '../../cluster/prepared.ts';
-import type { Progress } from '../../cluster/tools.ts';
 
 const run = promisify(execFile);
 

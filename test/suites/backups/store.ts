@@ -7,7 +7,8 @@ import { makeObjectStore } from '../../../src/lib/outbound/object-store.ts';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { freePort } from '../../cluster/control-plane.ts';
-import { ensureTools, type Progress, toolPath } from '../../cluster/tools.ts';
+import type { Progress } from '../../cluster/prepared.ts';
+import { ensureTools, toolPath } from '../../cluster/tools.ts';
 import { eventually } from '../../support/running-davit.ts';
 
 export const BUCKET = 'backups';

@@ -10,7 +10,8 @@ import { promisify } from 'node:util';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { freePort } from '../../cluster/control-plane.ts';
 import { ensureProgram } from '../../cluster/machine.ts';
-import { ensureTools, moduleFolder, type Progress, toolPath } from '../../cluster/tools.ts';
+import type { Progress } from '../../cluster/prepared.ts';
+import { ensureTools, moduleFolder, toolPath } from '../../cluster/tools.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { authority } from './servers.ts';
 

@@ -244,6 +244,28 @@ describe('the subjects of src', () => {
     expect(circles).toEqual([]);
   });
 
+  it('have no circle of files, nor has test: neither by types nor by what is loaded later', () => {
+    const root = join(src, '..');
+    const all = globSync('{src,test}/**/*.{ts,tsx}', { cwd: root });
+    const left = new Map(
+      all.map((file) => {
+        const targets = importsOf(file, readFileSync(join(root, file), 'utf8'))
+          .filter(isRelative)
+          .map(targetOf);
+        return [file, targets] as const;
+      }),
+    );
+    expect(left.size).toBeGreaterThan(1000);
+    // What imports none of the others, or is imported by none of them, is in no circle.
+    for (let size = Infinity; left.size < size; ) {
+      size = left.size;
+      const imported = new Set([...left.values()].flat());
+      for (const [file, targets] of left)
+        if (!imported.has(file) || !targets.some((target) => left.has(target))) left.delete(file);
+    }
+    expect([...left.keys()]).toEqual([]);
+  });
+
   it('have few arrows between them', () => {
     const arrows = new Set(
       imports

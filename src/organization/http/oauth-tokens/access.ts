@@ -6,9 +6,16 @@ import { HttpError } from '../../../lib/http/http-error.ts';
 import { providerNameFor } from '../../../schema/provider-id.ts';
 import type { Auth } from '../../facade/auth.ts';
 import type { Tenant } from '../../facade/authorization.ts';
+import type { FacadeContext } from '../../facade/collection.ts';
+import type { Requester } from '../../oauth/names.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
-import type { Person, Requester } from '../../oauth/people.ts';
+import type { Person } from '../../oauth/people.ts';
 import type { TokenEntry } from '../../oauth/token-store.ts';
+
+/** What the routes of tokens need. */
+export interface TokenNeeds extends FacadeContext {
+  readonly oauth: OAuth | undefined;
+}
 
 export interface Access {
   /** Throws HttpError 424 that names the setting where the platform gives no tokens. */

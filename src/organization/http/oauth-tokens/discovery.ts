@@ -10,8 +10,7 @@ import { notFound, taken } from '../oauth-providers/change.ts';
 import { McpDiscover, OAuthProviderResponse, ProviderPath } from '../oauth-providers/payloads.ts';
 import { makeProviders } from '../oauth-providers/repository.ts';
 import { presenterOf } from '../oauth-providers/routes.ts';
-import type { Access } from './access.ts';
-import type { TokenNeeds } from './routes.ts';
+import type { Access, TokenNeeds } from './access.ts';
 
 const CLIENT_METADATA = '/v2/auth/clients';
 

@@ -4,14 +4,13 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { HttpError } from '../../../lib/http/http-error.ts';
 import type { OAuthProvider } from '../../../schema/oauth-provider.ts';
-import type { FacadeContext } from '../../facade/collection.ts';
 import { failures } from '../../facade/openapi.ts';
 import { noteHeld } from '../../facade/request-log.ts';
 import type { App } from '../../facade/validation.ts';
 import type { Asking, Outcome } from '../../oauth/broker.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
 import { GrantFailed } from '../../oauth/server.ts';
-import { type Access, makeAccess } from './access.ts';
+import { type Access, makeAccess, type TokenNeeds } from './access.ts';
 import { registerConnections } from './connections.ts';
 import { registerDiscovery } from './discovery.ts';
 import { registerPages } from './pages.ts';
@@ -31,10 +30,6 @@ import {
   WaitQuery,
 } from './payloads.ts';
 import { presentToken } from './presenter.ts';
-
-export interface TokenNeeds extends FacadeContext {
-  readonly oauth: OAuth | undefined;
-}
 
 const TAGS = ['tokens'];
 
