@@ -2,16 +2,17 @@
 // task counts as one of the task's runs. It is deleted with the deployment.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ContainerState, ObservedCondition, Pod } from '../deployments/assess/observed.ts';
+import type { ContainerState, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { COMPONENT_LABEL, REVISION_LABEL, TASK_CONTAINER } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
+import { conditionsOfJob, createJob, podsOfJob } from './jobs.ts';
 import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import type { Run, Template } from './one-off-job.ts';
 import { PROGRAM } from './program.ts';
-import { FIELD_MANAGER, listOf, readRecord, readRevisions } from './records.ts';
+import { listOf, readRecord, readRevisions } from './records.ts';
 
 const TIMEOUT_SECONDS = 3600;
 const EVERY_MS = 1000;
@@ -80,17 +81,12 @@ async function startJob(
       `The cluster has no pod template of the active revision of ${name}. See: ${PROGRAM} status ${name}`,
     );
   const manifest = oneOffJob({ record, active, template, ...what, seconds: timeout ?? what.seconds });
-  const made = await kubectl(['create', FIELD_MANAGER, '-o', 'json', '-f', '-'], JSON.stringify(manifest));
-  return (JSON.parse(made) as KubeObject).metadata.name;
+  return createJob(kubectl, manifest);
 }
 
 /** Number of the Deployment's template. */
 function numberOf({ metadata }: KubeObject): number {
   return Number(metadata.annotations?.['deployment.kubernetes.io/revision'] ?? 0);
-}
-
-interface Job extends KubeObject {
-  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
 }
 
 /** Prints the log and resolves to the exit code. */
@@ -108,7 +104,7 @@ async function follow({ kubectl, onTerminal, warn }: Context, job: string): Prom
       continue;
     }
     // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
-    const failed = await failedCondition(kubectl, job);
+    const failed = (await conditionsOfJob(kubectl, job)).find(({ type }) => FAILED.has(type));
     // A command that exits fails its Job, too. One that is ended for its time has an exit code that says nothing of it.
     if (state?.terminated && failed?.reason !== OVER_TIME) return state.terminated.exitCode;
     if (failed?.reason === OVER_TIME)
@@ -122,16 +118,6 @@ async function follow({ kubectl, onTerminal, warn }: Context, job: string): Prom
   }
 }
 
-async function podsOfJob(kubectl: Kubectl, job: string): Promise<readonly Pod[]> {
-  const text = await kubectl(['get', 'pods', '--selector', `batch.kubernetes.io/job-name=${job}`, '-o', 'json']);
-  return (JSON.parse(text) as { readonly items: Pod[] }).items;
-}
-
 function stateOf({ status }: Pod): ContainerState | undefined {
   return status?.containerStatuses?.find(({ name }) => name === TASK_CONTAINER)?.state;
-}
-
-async function failedCondition(kubectl: Kubectl, job: string): Promise<ObservedCondition | undefined> {
-  const { status } = JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job;
-  return status?.conditions?.find(({ type, status: is }) => FAILED.has(type) && is === 'True');
 }

@@ -3,16 +3,16 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
-import type { ObservedCondition, Pod } from '../deployments/assess/observed.ts';
+import type { Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { names } from '../deployments/record/names.ts';
-import type { KubeObject } from '../lib/kube/client.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse } from './command.ts';
+import { conditionsOfJob, createJob, podsOfJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { FIELD_MANAGER, readRecord } from './records.ts';
+import { readRecord } from './records.ts';
 
 const EVERY_MS = 1000;
 /** What a record may be called; of the schema itself zod would be a part. */
@@ -66,12 +66,7 @@ async function startJob(kubectl: Kubectl, name: string, which: DatabaseRestore):
       `${name} has no CronJob ${cronJob}, which says where backups are. Ask for backups (source_config.database.backup), and see condition BackupReady: ${PROGRAM} status ${name}`,
     );
   const manifest = restoreJob({ record, cronJob: JSON.parse(found) as ICronJob, which });
-  const made = await kubectl(['create', FIELD_MANAGER, '-o', 'json', '-f', '-'], JSON.stringify(manifest));
-  return (JSON.parse(made) as KubeObject).metadata.name;
-}
-
-interface Job extends KubeObject {
-  readonly status?: { readonly conditions?: readonly ObservedCondition[] };
+  return createJob(kubectl, manifest);
 }
 
 /** Says which backup was loaded. Throws Failure with the last words of what failed. */
@@ -79,16 +74,14 @@ async function follow({ kubectl, say, warn }: Context, job: string): Promise<num
   let warned: string | undefined;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked until the Job has ended
-    const [conditions, pods] = await Promise.all([conditionsOf(kubectl, job), podsOf(kubectl, job)]);
-    const has = (type: string): ObservedCondition | undefined =>
-      conditions.find((condition) => condition.type === type && condition.status === 'True');
-    if (has('Complete')) {
+    const [conditions, pods] = await Promise.all([conditionsOfJob(kubectl, job), podsOfJob(kubectl, job)]);
+    if (conditions.some(({ type }) => type === 'Complete')) {
       say(
         `Loaded: ${pods.flatMap((pod) => messageOf(pod, ({ name }) => name === FETCH_CONTAINER))[0] ?? 'the backup'}`,
       );
       return 0;
     }
-    const failed = has('Failed');
+    const failed = conditions.find(({ type }) => type === 'Failed');
     if (failed) {
       const words = pods.flatMap((pod) => messageOf(pod, isFailure));
       throw new Failure(`Nothing was loaded. ${words[0]?.trim() ?? failed.message ?? failed.reason}`);
@@ -101,15 +94,6 @@ async function follow({ kubectl, say, warn }: Context, job: string): Promise<num
     // oxlint-disable-next-line no-await-in-loop -- the time between two questions
     await sleep(EVERY_MS);
   }
-}
-
-async function conditionsOf(kubectl: Kubectl, job: string): Promise<readonly ObservedCondition[]> {
-  return (JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job).status?.conditions ?? [];
-}
-
-async function podsOf(kubectl: Kubectl, job: string): Promise<readonly Pod[]> {
-  const text = await kubectl(['get', 'pods', '--selector', `batch.kubernetes.io/job-name=${job}`, '-o', 'json']);
-  return (JSON.parse(text) as { readonly items: Pod[] }).items;
 }
 
 interface Ended {

@@ -2,7 +2,7 @@
 // is none, has a price, and only what the builder writes is taken.
 
 import { createGunzip } from 'node:zlib';
-import type { Descriptor, Manifest } from '../builds/registry/client.ts';
+import type { Descriptor, Manifest } from '../builds/registry/client/manifests.ts';
 import { LOG_ARTIFACT_TYPE, LOG_LAYER_TYPE } from '../deployments/record/registry-names.ts';
 import { RegistryFailed } from '../lib/errors.ts';
 import { turns } from '../lib/http/turns.ts';

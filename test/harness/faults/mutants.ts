@@ -73,7 +73,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   },
   SHORT_BUILD_RETRY: {
     replacements: [
-      { file: 'src/builds/reconciler.ts', from: 'const RETRY_MS = 15_000;', to: 'const RETRY_MS = 1_000;' },
+      { file: 'src/builds/build-reports.ts', from: 'const RETRY_MS = 15_000;', to: 'const RETRY_MS = 1_000;' },
     ],
   },
   SHORT_BUILD_TIME: {
@@ -777,7 +777,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'builds',
   ),
   'a code host outage fails the build': bug(
-    'src/builds/reconciler.ts',
+    'src/builds/build-reports.ts',
     'if (!retry || isOver || !before) {',
     'if (true) {',
     'builds',
