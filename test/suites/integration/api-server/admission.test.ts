@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { refusedHere } from '../../../support/bad-records.ts';
+import { resizesPods } from '../../../support/pod-resize.ts';
 import { eventually } from '../../../support/running-davit.ts';
 import { type Answer, aRevision, type Door, openDoor } from './door.ts';
 
@@ -1011,11 +1012,7 @@ describe('the controller', () => {
     const larger = { spec: { containers: [{ name: 'postgres', image: 'p:1', resources: sized('200m') }] } };
     const labelled = (labels: object): object => ({ metadata: { labels } });
     const NO = 'may change of pods only the sizes';
-    const { resources } = (await door.call('GET', '/api/v1')).body as {
-      readonly resources: { readonly name: string }[];
-    };
-    // From Kubernetes 1.33 on.
-    const resizes = resources.some(({ name }) => name === 'pods/resize');
+    const resizes = await resizesPods(cluster);
     expect(await patch('resized/resize', larger)).toMatchObject(
       resizes ? { message: '', status: 200 } : { status: 404 },
     );
