@@ -141,3 +141,37 @@ describe('a file', () => {
     });
   });
 });
+
+/** Whoever can push writes it, and the controller does nothing else meanwhile: its lease is lost after seconds. */
+describe('of a hostile file the cost is bounded:', () => {
+  const keys = (count: number): string[] => Array.from({ length: count }, (_, at) => `k${at}`);
+  /** Milliseconds of processor time: five times what the dearest takes. Most took seconds when each key was compared with all. */
+  const MOST_MS = 700;
+
+  it.each([
+    ['wrong values of a map', `runtime: {env_names: {${keys(3000).join(',')}}}`],
+    ['more of them', `runtime: {env_names: {${keys(9000).join(',')}}}`],
+    ['unknown fields', `{${keys(3000).join(',')}}`],
+    ['unknown fields of a field', `runtime: {${keys(3000).join(',')}}`],
+    ['a key many times', `{${'a,'.repeat(3900)}}`],
+    ['a key many more times', `{${'a,'.repeat(32_000)}}`],
+    ['wrong elements', `env: [${'a,'.repeat(3900)}]`],
+    ['brackets that end nothing', '}'.repeat(11_900)],
+    ['more of them', '}'.repeat(65_536)],
+    ['depth', '['.repeat(11_900)],
+    ['depth of lists', '- '.repeat(5900)],
+    ['anchors', `a: ${'&a '.repeat(3900)}x`],
+    ['tags', `a: ${'!!a '.repeat(3900)}x`],
+    ['aliases', `a: &a x\nb: [${'*a,'.repeat(2900)}]`],
+    ['documents', '---\n'.repeat(3900)],
+    ['comments', '# x\n'.repeat(16_384)],
+    ['a folded text', `a: >\n${'  x\n'.repeat(16_000)}`],
+    ['a quoted text without an end', `a: "${'\\n\n'.repeat(20_000)}`],
+  ])('%s', (_what, text) => {
+    const before = process.cpuUsage();
+    const { failure } = judge(text);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1000).toBeLessThan(MOST_MS);
+    if (!text.startsWith('#')) expect(failure?.reason).toBe('FileInvalid');
+  });
+});

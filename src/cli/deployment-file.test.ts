@@ -145,7 +145,14 @@ describe('a file that would fill the memory', () => {
   });
 
   it('by its depth is refused', () => {
-    expect(errorsOf('['.repeat(60_000))[0]).toMatch(/^(1:|davit\.yaml is nested too deeply)/);
+    for (const text of ['['.repeat(60_000), '- '.repeat(30_000), `a: ${'{b: '.repeat(101)}`])
+      expect(errorsOf(text)).toEqual(['davit.yaml is nested too deeply to be read.']);
+  });
+
+  it('by its number of values is refused', () => {
+    const tooMany = ['davit.yaml has more than any deployment needs. Write less into it.'];
+    expect(errorsOf('a: b\n'.repeat(2000))).toEqual(tooMany);
+    expect(errorsOf(`env: [${'a,'.repeat(10_000)}]`)).toEqual(tooMany);
   });
 
   let folder: string;

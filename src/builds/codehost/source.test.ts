@@ -13,6 +13,14 @@ it.each<[url: string, owner: string | undefined, name?: string]>([
       [`https://host.example/${part === '' ? '%' : part.replace('.git', '%zz')}/shop`, undefined],
     ],
   ),
+  // Steps out of the path of the repository at the code host.
+  ...['..', '.', '...git', '..git', '%2e%2e', '%2e.git', 'r/../../other/shop', './shop', 'x/%2e%2e/shop'].map(
+    (part): [string, undefined] => [`https://host.example/team/${part}`, undefined],
+  ),
+  ['https://host.example/../shop', undefined],
+  ['https://host.example/..git/shop', undefined],
+  ['https://Host.example:443/team/shop', 'team', 'shop'],
+  ['https://host.example/téam/shop', 'téam', 'shop'],
   ['https://host.example/shop', undefined],
   ['https://', undefined],
   ['shop', undefined],

@@ -15,6 +15,8 @@ export interface RepositoryName {
 
 /** Returns undefined for a URL that does not name a repository. */
 export function repositoryName(repoUrl: string): RepositoryName | undefined {
+  // URLs lose such steps when they are parsed, and then lead elsewhere than people read.
+  if (/\/(\.|%2e){1,2}(\/|$)/i.test(repoUrl)) return undefined;
   const path =
     URL.parse(repoUrl)
       ?.pathname.replace(/^\/+|\/+$/g, '')
@@ -29,7 +31,7 @@ export function repositoryName(repoUrl: string): RepositoryName | undefined {
 function decoded(part: string): string | undefined {
   try {
     const text = decodeURIComponent(part);
-    return /^[^\p{Cc}/\\]+$/u.test(text) ? text : undefined;
+    return /^[^\p{Cc}/\\]+$/u.test(text) && !/^\.{1,2}(\.git)?$/.test(text) ? text : undefined;
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 // Reads the text of a davit.yaml: every error with its line and column, all of them at once. The plugin and the builds of pushes read the
 // same. Pure.
 
-import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, visit } from 'yaml';
+import { type Document, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, parseAllDocuments, visit } from 'yaml';
 import type { Finding } from '../../schema/findings.ts';
 import type { Source } from '../../schema/source-rules.ts';
 import { DEFAULT_SOURCE, type DeploymentFile, fileFindings } from './deployment-file.ts';
@@ -11,6 +11,17 @@ interface FileError {
   readonly at: number;
   readonly message: string;
 }
+
+/**
+ * Pieces of YAML: a line `key: value` has eight. All fields of a deployment at their limits have fewer. A file of more is refused unread: the
+ * controller reads files that whoever can push to a repository wrote, and does nothing else meanwhile.
+ */
+const MOST_PIECES = 12_000;
+/** Lists and maps in one another, of those that one line can begin by the thousand. */
+const MOST_LEVELS = 100;
+const TOO_DEEP = 'is nested too deeply to be read.';
+/** Errors that are told. Nobody corrects more at once. */
+const MOST_ERRORS = 50;
 
 export type ReadText =
   | {
@@ -23,9 +34,11 @@ export type ReadText =
 
 /** `path` is how errors name the file. `source`: that of a file that names none. */
 export function readText(text: string, path: string, source: Source = DEFAULT_SOURCE): ReadText {
+  const excess = excessOf(text);
+  if (excess !== undefined) return { errors: [`${path} ${excess}`] };
   const lines = new LineCounter();
   const documents = documentsOf(text, lines);
-  if (documents === undefined) return { errors: [`${path} is nested too deeply to be read.`] };
+  if (documents === undefined) return { errors: [`${path} ${TOO_DEEP}`] };
   const [document, another] = documents;
   const worded = ({ at, message }: FileError): string => {
     const { line, col } = lines.linePos(at);
@@ -37,10 +50,9 @@ export function readText(text: string, path: string, source: Source = DEFAULT_SO
   const errors =
     content === undefined
       ? ofSyntax
-      : fileFindings(content, source).map((finding) => ({
-          at: offsetOf(document, finding),
-          message: sentenceOf(finding),
-        }));
+      : fileFindings(content, source)
+          .slice(0, MOST_ERRORS)
+          .map((finding) => ({ at: offsetOf(document, finding), message: sentenceOf(finding) }));
   if (errors.length > 0) return { errors: [...new Set(errors.toSorted((a, b) => a.at - b.at).map(worded))] };
   return {
     file: content as DeploymentFile,
@@ -49,28 +61,64 @@ export function readText(text: string, path: string, source: Source = DEFAULT_SO
   };
 }
 
+/** Why it is not read, as a sentence without its subject. */
+function excessOf(text: string): string | undefined {
+  let pieces = 0;
+  let brackets = 0;
+  let dashes = 0;
+  for (const piece of new Lexer().lex(text)) {
+    pieces += 1;
+    if (piece === '[' || piece === '{') brackets += 1;
+    else if (piece === ']' || piece === '}') brackets -= 1;
+    else if (piece === '-' || piece === '?') dashes += 1;
+    else if (piece === '\n') dashes = 0;
+    if (pieces > MOST_PIECES) return 'has more than any deployment needs. Write less into it.';
+    if (Math.max(brackets, dashes) > MOST_LEVELS) return TOO_DEEP;
+  }
+  return undefined;
+}
+
 /** Undefined if it is nested too deeply. */
 function documentsOf(text: string, lineCounter: LineCounter): readonly Document.Parsed[] | undefined {
-  const options = { lineCounter, prettyErrors: false, stringKeys: true, logLevel: 'error' } as const;
+  // To find keys that stand twice, the library compares each key with all others.
+  const options = { lineCounter, prettyErrors: false, stringKeys: true, uniqueKeys: false, logLevel: 'error' } as const;
   try {
     const documents = parseAllDocuments(text, options);
-    return 'empty' in documents ? [] : documents;
+    if ('empty' in documents) return [];
+    // The library reports what a regular expression throws where the stack is full.
+    return documents.some(({ errors }) => errors.some(({ message }) => STACK.test(message))) ? undefined : documents;
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
+const STACK = /stack overflow/i;
+
 function syntaxErrors(document: Document.Parsed): FileError[] {
-  const found = [...document.errors, ...document.warnings].map(({ code, message, pos: [at] }) => ({
-    at,
-    message: SYNTAX[code] ?? `${message.replace(/[.\s]+$/, '')}.`,
-  }));
-  // An alias may stand for itself, or for so much that it fills the memory.
+  const found = [...document.errors, ...document.warnings]
+    .slice(0, MOST_ERRORS)
+    .map(({ code, message, pos: [at] }) => ({
+      at,
+      message: SYNTAX[code] ?? `${message.replace(/[.\s]+$/, '')}.`,
+    }));
+  const tell = (at: number, message: string): unknown => {
+    found.push({ at, message });
+    return found.length < 2 * MOST_ERRORS ? undefined : visit.BREAK;
+  };
   visit(document, {
-    Alias(_key, { source, range }) {
-      const at = range?.[0] ?? 0;
-      found.push({ at, message: `Aliases such as *${source} are not read. Write the value out.` });
+    // An alias may stand for itself, or for so much that it fills the memory.
+    Alias: (_key, { source, range }) =>
+      tell(range?.[0] ?? 0, `Aliases such as *${source} are not read. Write the value out.`) as symbol | undefined,
+    Map(_key, { items }) {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        const value = isScalar(key) ? key.value : key;
+        if (seen.has(value))
+          return tell((key as Node).range?.[0] ?? 0, SYNTAX['DUPLICATE_KEY'] ?? '') as symbol | undefined;
+        seen.add(value);
+      }
+      return undefined;
     },
   });
   return found;

@@ -218,3 +218,27 @@ it('a provider is known by its type, then by the host of its token endpoint', ()
   for (const tokenUrl of ['https://evil-salesforce.com/', 'https://slack.com.evil.example/', 'https://notgithub.com/'])
     expect(quirksOf(provider('other', { tokenUrl, providerType: 'constructor' }))).toBe(none);
 });
+
+describe('an answer that is no bearer token of the RFCs', () => {
+  const answer = { access_token: 'a', token_type: 'bearer', expires_in: 3600 };
+  it.each([
+    ['an error beside a token', { ...answer, error: 'temporarily_unavailable' }, 'temporarily_unavailable'],
+    [
+      'a line break in the token, which agents put into a header',
+      { ...answer, access_token: 'a\r\nX: y' },
+      'not valid',
+    ],
+    ['a line break in the refresh token', { ...answer, refresh_token: 'a\nb' }, 'not valid'],
+    ['letters beyond ASCII', { ...answer, access_token: 'täken' }, 'not valid'],
+    ['no token at all', { ...answer, access_token: '' }, 'not valid'],
+    ['a token that its holder has to prove', { ...answer, token_type: 'DPoP' }, 'not valid'],
+    ['a type that nobody knows', { ...answer, token_type: 'mac' }, 'not valid'],
+  ])('is refused: %s', async (_what, body, words) => {
+    // oxlint-disable-next-line no-await-in-loop -- both requests
+    for (const asked of [exchanged, refreshed])
+      await expect(asked(provider('other'), body)).rejects.toMatchObject({
+        why: 'refused',
+        message: expect.stringContaining(words) as string,
+      });
+  });
+});

@@ -108,8 +108,8 @@ export function standardAnswer(status: number, json: object, quirks: Quirks): { 
   const { personsMember, tokenTypes = [] } = quirks;
   const answer = personsMember !== undefined && personsMember in all ? { ...asObject(all[personsMember]) } : all;
   if (tokenTypes.includes(String(answer['token_type']))) answer['token_type'] = 'bearer';
-  // Several servers tell an error with status 200.
-  const error = status === 200 && answer['access_token'] === undefined ? all['error'] : undefined;
+  // Several servers tell an error with status 200; whatever stands beside it is no token.
+  const error = status === 200 ? all['error'] : undefined;
   return typeof error === 'string' ? { status: 400, json: { error } } : { status, json: answer };
 }
 

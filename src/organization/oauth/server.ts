@@ -228,8 +228,16 @@ function withLifetime(grant: Grant, { lifetimeSeconds }: Quirks): Grant {
   return { ...grant, expiresIn: grant.expiresIn ?? lifetimeSeconds };
 }
 
+const INVALID = 'The answer of the OAuth server is not valid.';
+/** `access-token` and `refresh-token` of RFC 6749, appendix A: agents put the first into a header. */
+const TOKEN = /^[\x20-\x7e]+$/;
+
 async function granted(quirks: Quirks, ask: () => Promise<oauth.TokenEndpointResponse>): Promise<Grant> {
   const answer = await asFailure(ask, undefined, quirks.denials);
+  const tokens = [answer.access_token, ...(answer.refresh_token === undefined ? [] : [answer.refresh_token])];
+  // The agents know no other type: of RFC 9449, they would have to prove who they are.
+  if (answer.token_type !== 'bearer' || !tokens.every((token) => TOKEN.test(token)))
+    throw new GrantFailed('refused', INVALID);
   const { access_token: accessToken, refresh_token: refreshToken, scope, expires_in: expiresIn } = answer;
   const metadata = metadataOf(answer, quirks);
   return { accessToken, ...(refreshToken !== undefined && { refreshToken }), scope, expiresIn, metadata };
@@ -241,7 +249,7 @@ async function granted(quirks: Quirks, ask: () => Promise<oauth.TokenEndpointRes
  */
 export async function asFailure<T>(
   ask: () => Promise<T>,
-  invalid = 'The answer of the OAuth server is not valid.',
+  invalid = INVALID,
   denials: readonly string[] = [],
 ): Promise<T> {
   try {

@@ -50,9 +50,7 @@ export function standingOf(
   now: Date,
   quirks: Quirks,
 ): Standing {
-  // Answers name it seldom: the refresh token is what it asks for (OpenID Connect Core, 11).
-  const has = refreshToken === undefined ? scopes : [...scopes, 'offline_access'];
-  if (!wanted.every((scope) => isCovered(scope, has, quirks))) return 'narrow';
+  if (missingScopes(wanted, { scopes, refreshToken }, quirks).length > 0) return 'narrow';
   if (accessToken === '') return 'expired';
   const left = expiresAt === undefined ? Infinity : Date.parse(expiresAt) - now.getTime();
   // One that lives for less would be refreshed by every request.
@@ -61,6 +59,17 @@ export function standingOf(
   if (claim !== undefined) return Date.parse(claim.until) > now.getTime() ? 'wait' : 'expired';
   if (refreshToken !== undefined) return 'refresh';
   return left > 0 ? 'use' : 'expired';
+}
+
+/** Those of `wanted` that a token does not have. */
+export function missingScopes(
+  wanted: readonly string[],
+  { scopes, refreshToken }: { readonly scopes: readonly string[]; readonly refreshToken?: string | undefined },
+  quirks: Quirks,
+): string[] {
+  // Answers name it seldom: the refresh token is what it asks for (OpenID Connect Core, 11).
+  const has = refreshToken === undefined ? scopes : [...scopes, 'offline_access'];
+  return wanted.filter((scope) => !isCovered(scope, has, quirks));
 }
 
 /** Scopes of a grant. Some servers separate them by commas, against RFC 6749. If the answer names none, all were granted. */

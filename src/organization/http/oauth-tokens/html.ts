@@ -1,6 +1,7 @@
 // The pages of consent as HTML, without scripts. Pure. Every text is escaped: names come from callers and providers.
 
 import { createHash } from 'node:crypto';
+import { printable } from '../../../schema/text.ts';
 import type { OpenFlow } from '../../oauth/flow.ts';
 
 const STYLE =
@@ -66,6 +67,11 @@ ${body}
 `;
 }
 
+/** Agents and editors write the names. What cannot be seen, or turns the direction of a text, could make one name look like another. */
+const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu;
+
 function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return printable(text)
+    .replaceAll(UNSEEN, '\uFFFD')
+    .replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -14,6 +14,7 @@ import type { OAuth } from '../../oauth/oauth.ts';
 import { quirksOf } from '../../oauth/quirks.ts';
 import { isRandomValue, randomValue } from '../../oauth/random.ts';
 import { challengeOf, checkedCallback, GrantFailed, resourceOf } from '../../oauth/server.ts';
+import { grantedScopes, missingScopes } from '../../oauth/token.ts';
 import type { Access } from './access.ts';
 import { consentPage, endPage, policyFor } from './html.ts';
 
@@ -173,6 +174,15 @@ async function finished(oauth: OAuth, taken: OpenState, parameters: URLSearchPar
   });
   const { id } = await oauth.keep(subject, provider, request, grant);
   await oauth.flows.finish(flow, id);
+  const missing = missingScopes(
+    request.scopes,
+    { ...grant, scopes: grantedScopes(grant.scope, request.scopes) },
+    quirksOf(provider),
+  );
+  if (missing.length > 0) {
+    const text = `${provider.spec.name} is connected, but has not given: ${missing.join(', ')}. The agent gets no access until it has what it asked for. Ask it again, and allow all of it.`;
+    return { status: 200, title: 'Connected with fewer permissions', text };
+  }
   return { status: 200, title: 'Connected', text: `${provider.spec.name} is connected. You may close this page.` };
 }
 
