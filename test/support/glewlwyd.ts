@@ -13,8 +13,7 @@ import { makeAuthority } from '../cluster/certificates.ts';
 import { freePort } from '../cluster/control-plane.ts';
 import { cacheRoot, withLock } from '../cluster/images/cache.ts';
 import { type Apt, makeRoot, openApt, unpack } from '../cluster/images/debian.ts';
-import { NotPreparedError, needsPrepared, refuseWithinTests } from '../cluster/prepared.ts';
-import type { Progress } from '../cluster/tools.ts';
+import { NotPreparedError, needsPrepared, type Progress, refuseWithinTests } from '../cluster/prepared.ts';
 import { type Browser, makeBrowser } from './cookie-browser.ts';
 import { eventually } from './running-davit.ts';
 
