@@ -4,13 +4,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerState, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
-import { podsIdOf } from '../deployments/record/shared-pods.ts';
-import type { KubeObject } from '../lib/kube/client.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, TASK_CONTAINER } from '../schema/meta.ts';
+import type { ReplicaSet, Run } from '../deployments/record/one-off-job.ts';
+import { TASK_CONTAINER } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
 import { conditionsOfJob, createJob, podsOfJob } from './jobs.ts';
 import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
-import type { Run, Template } from './one-off-job.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
 
@@ -20,10 +18,6 @@ const EVERY_MS = 1000;
 const OVER_TIME = 'DeadlineExceeded';
 /** A Job gets the first of these when its pods are to be ended, and the second when they have ended. */
 const FAILED = new Set(['FailureTarget', 'Failed']);
-
-interface ReplicaSet extends KubeObject {
-  readonly spec?: { readonly template?: Template };
-}
 
 export const runCommand: Command = {
   name: 'run',
@@ -68,25 +62,19 @@ async function startJob(
   asked: Run | { readonly task: string },
   timeout: number | undefined,
 ): Promise<string> {
-  const { activeOf, oneOffJob, runOf } = await import('./one-off-job.ts');
+  const { activeOf, NotRunnable, oneOffJob, runOf, serverLabels, templateOf } = await import(
+    '../deployments/record/one-off-job.ts'
+  );
   const record = await readRecord(kubectl, name);
-  const active = activeOf(record, await readRevisions(kubectl, record));
-  const what = runOf(asked, active, name);
-  const labels = { [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: podsIdOf(active, 'server') };
-  const sets = await listOf<ReplicaSet>(kubectl, 'replicasets.apps', name, labels);
-  const [newest] = sets.toSorted((a, b) => numberOf(b) - numberOf(a));
-  const template = newest?.spec?.template;
-  if (template === undefined)
-    throw new Failure(
-      `The cluster has no pod template of the active revision of ${name}. See: ${PROGRAM} status ${name}`,
-    );
-  const manifest = oneOffJob({ record, active, template, ...what, seconds: timeout ?? what.seconds });
-  return createJob(kubectl, manifest);
-}
-
-/** Number of the Deployment's template. */
-function numberOf({ metadata }: KubeObject): number {
-  return Number(metadata.annotations?.['deployment.kubernetes.io/revision'] ?? 0);
+  try {
+    const active = activeOf(record, await readRevisions(kubectl, record));
+    const what = runOf(asked, active, name);
+    const sets = await listOf<ReplicaSet>(kubectl, 'replicasets.apps', name, serverLabels(record, active));
+    const template = templateOf(sets, name, `See: ${PROGRAM} status ${name}`);
+    return await createJob(kubectl, oneOffJob({ record, active, template, ...what, seconds: timeout ?? what.seconds }));
+  } catch (error) {
+    throw error instanceof NotRunnable ? new Failure(error.message) : error;
+  }
 }
 
 /** Prints the log and resolves to the exit code. */

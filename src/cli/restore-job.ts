@@ -5,7 +5,7 @@ import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import { CHECK_EMPTY, LOAD, OWN_RELATIONS } from '../deployments/children/database/load-scripts.ts';
-import { commonLabels } from '../deployments/children/labels.ts';
+import { commonLabels } from '../deployments/record/labels.ts';
 import { fetchOptionsOf } from '../deployments/record/restore-request.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { DatabaseRestore } from '../schema/database.ts';

@@ -1,9 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { answering, aRecord, runCli } from '../../test/support/cli-world.ts';
 import type { TaskStatus } from '../schema/tasks.ts';
 import { RECORDS } from './records.ts';
 
-const at = (minutesAgo: number): string => `${new Date(Date.now() - minutesAgo * 60_000).toISOString().slice(0, 19)}Z`;
+const NOW = Date.parse('2026-07-01T12:20:00Z');
+const at = (minutesAgo: number): string => `${new Date(NOW - minutesAgo * 60_000).toISOString().slice(0, 19)}Z`;
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOW }));
+afterEach(() => void vi.useRealTimers());
 
 const TASKS: TaskStatus[] = [
   {
@@ -36,11 +40,11 @@ describe('tasks', () => {
     expect([code, out]).toEqual([
       0,
       [
-        'TASK    SCHEDULE               RUN            STARTED  TOOK  RESULT',
-        'clean   @hourly                shop--clean-2  10m ago  3m    Failed (exit code 3)',
-        '                               shop--clean-1  3h ago   0s    Succeeded',
-        'report  0 3 * * * (suspended)  -              -        -     -',
-        'ask     -                      shop--run-x    5m ago   -     Running',
+        'TASK    SCHEDULE               NEXT    RUN            STARTED  TOOK  RESULT',
+        'clean   @hourly                in 40m  shop--clean-2  10m ago  3m    Failed (exit code 3)',
+        '                                       shop--clean-1  3h ago   0s    Succeeded',
+        'report  0 3 * * * (suspended)  -       -              -        -     -',
+        'ask     -                      -       shop--run-x    5m ago   -     Running',
         'clean: Container davit-task exited (Error, exit code 3): no such table.',
         'report: No run begins while …',
       ].join('\n'),
@@ -49,7 +53,9 @@ describe('tasks', () => {
 
   it('says that there are none, and prints JSON', async () => {
     expect(await ran(undefined)).toMatchObject({ code: 0, out: expect.stringContaining('has no tasks') });
-    expect(JSON.parse((await ran(TASKS, '-o', 'json')).out)).toEqual(TASKS);
+    const [clean, ...others] = TASKS;
+    const shown = [{ ...clean, nextRunAt: '2026-07-01T13:00:00Z' }, ...others];
+    expect(JSON.parse((await ran(TASKS, '-o', 'json')).out)).toEqual(shown);
     expect(JSON.parse((await ran(undefined, '-o', 'json')).out)).toEqual([]);
   });
 });

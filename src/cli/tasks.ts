@@ -1,5 +1,6 @@
 // Lists the tasks of a deployment with their last runs.
 
+import { nextRunText } from '../schema/next-run.ts';
 import type { TaskRun, TaskStatus } from '../schema/tasks.ts';
 import { type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
 import { PROGRAM } from './program.ts';
@@ -11,31 +12,43 @@ export const tasksCommand: Command = {
   purpose: 'list its tasks with their last runs, and why they failed',
   words: [DEPLOYMENT],
   flags: [OUTPUT],
-  about: `The tasks are those of the active revision. The log of a run: kubectl logs job/JOB. To run a task now: PROGRAM run NAME --task TASK`,
+  about: `The tasks are those of the active revision. NEXT is computed from the schedule, by UTC if the task has no time zone. The log of a run: kubectl logs job/JOB. To run a task now: PROGRAM run NAME --task TASK`,
   async run(context) {
     const {
       kubectl,
       words: [name = ''],
     } = context;
     const { status } = await readRecord(kubectl, name);
-    const tasks = status?.tasks ?? [];
-    print(context, tasks, () => taskLines(name, tasks, Date.now()));
+    const now = Date.now();
+    const tasks = (status?.tasks ?? []).map((task) => withNext(task, now));
+    print(context, tasks, () => taskLines(name, tasks, now));
     return 0;
   },
 };
 
-/** `now` in milliseconds. */
-function taskLines(name: string, tasks: readonly TaskStatus[], now: number): string[] {
-  if (tasks.length === 0) return [`The active revision of ${name} has no tasks. See: ${PROGRAM} status ${name}`];
-  const rows = tasks.flatMap((task) => rowsOf(task, now));
-  return [...tableOf([['TASK', 'SCHEDULE', 'RUN', 'STARTED', 'TOOK', 'RESULT'], ...rows]), ...tasks.flatMap(wordsOf)];
+type Shown = TaskStatus & { readonly nextRunAt?: string };
+
+function withNext(task: TaskStatus, now: number): Shown {
+  const nextRunAt = nextRunText(task, now);
+  return { ...task, ...(nextRunAt !== undefined && { nextRunAt }) };
 }
 
-function rowsOf({ name, schedule, state, runs }: TaskStatus, now: number): string[][] {
+/** `now` in milliseconds. */
+function taskLines(name: string, tasks: readonly Shown[], now: number): string[] {
+  if (tasks.length === 0) return [`The active revision of ${name} has no tasks. See: ${PROGRAM} status ${name}`];
+  const rows = tasks.flatMap((task) => rowsOf(task, now));
+  return [
+    ...tableOf([['TASK', 'SCHEDULE', 'NEXT', 'RUN', 'STARTED', 'TOOK', 'RESULT'], ...rows]),
+    ...tasks.flatMap(wordsOf),
+  ];
+}
+
+function rowsOf({ name, schedule, state, runs, nextRunAt }: Shown, now: number): string[][] {
   const when =
     state === 'Suspended' || state === 'Pending' ? `${schedule} (${state.toLowerCase()})` : (schedule ?? '-');
   const [first, ...others] = runs.map((run) => [run.job, startedText(run, now), tookText(run), resultText(run)]);
-  return [[name, when, ...(first ?? ['-', '-', '-', '-'])], ...others.map((run) => ['', '', ...run])];
+  const next = nextRunAt === undefined ? '-' : `in ${ageOf(new Date(now).toISOString(), Date.parse(nextRunAt))}`;
+  return [[name, when, next, ...(first ?? ['-', '-', '-', '-'])], ...others.map((run) => ['', '', '', ...run])];
 }
 
 function startedText({ startedAt }: TaskRun, now: number): string {

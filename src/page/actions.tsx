@@ -6,12 +6,14 @@ import type { Revision } from '../deployments/http/revisions/payloads.ts';
 import { partsOf } from './health.ts';
 import { type ActionProps, Dialog, fieldOf, Word } from './parts.tsx';
 import { RollBack } from './roll-back.tsx';
+import { RunTask } from './run-task.tsx';
 import { Scale, Sizes } from './sizes.tsx';
 import { short } from './text.ts';
 
 export type Asked =
   | { readonly action: 'deploy' | 'scale' | 'sizes' | 'delete' }
   | { readonly action: 'roll back' | 'interrupt'; readonly revision: Revision }
+  | { readonly action: 'run'; readonly task: string; readonly isRunning: boolean }
   /** `name` is absent for a new variable. */
   | { readonly action: 'set'; readonly name?: string }
   | { readonly action: 'unset'; readonly name: string };
@@ -31,6 +33,8 @@ export function Action({ asked, ...props }: ActionProps & { readonly asked: Aske
       return <RollBack {...props} revision={asked.revision} />;
     case 'interrupt':
       return <Interrupt {...props} revision={asked.revision} />;
+    case 'run':
+      return <RunTask {...props} task={asked.task} isRunning={asked.isRunning} />;
     case 'set':
       return <SetVariable {...props} name={asked.name} />;
     case 'unset':

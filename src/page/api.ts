@@ -9,6 +9,8 @@ import type { Credentials } from './credentials.ts';
 import { makeEventParser, type ServerEvent } from './events.ts';
 import type { ListState } from './route.ts';
 
+type TaskRun = TaskStatusList['resources'][number]['runs'][number];
+
 /** Kept in memory alone: no storage, no cookie, no URL. */
 export interface Session {
   /** Others after the person has signed in again. */
@@ -85,6 +87,8 @@ export interface Api {
   events(id: string): Promise<DeploymentEvents>;
   /** The tasks of the active revision with their last runs. */
   tasks(id: string): Promise<TaskStatusList>;
+  /** A run of a task now. A repeated request with the same key is the same run. */
+  runTask(id: string, task: string, key: string): Promise<TaskRun>;
   interrupt(id: string, revisionId: string): Promise<void>;
   redeploy(id: string, revisionId: string): Promise<void>;
   remove(id: string): Promise<void>;
@@ -300,6 +304,10 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     diff: (id, revisionId) => get(id, `revisions/${revisionId}/diff`),
     events: (id) => get(id, 'events'),
     tasks: (id) => get(id, 'tasks'),
+    async runTask(id, task, key) {
+      const path = `v2/deployments/${id}/tasks/${encodeURIComponent(task)}/runs`;
+      return (await (await accepted('POST', path, { headers: { 'idempotency-key': key } })).json()) as TaskRun;
+    },
     interrupt: (id, revisionId) => request('POST', `v2/deployments/${id}/revisions/${revisionId}/interrupt`),
     redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),
     remove: (id) => change('DELETE', id),

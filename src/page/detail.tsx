@@ -131,7 +131,7 @@ export function Detail({ api, id, say, onGone, list, log, onLog }: DetailProps):
       </div>
       <Variables deployment={found} onAsk={isLeaving ? undefined : setAsked} />
       <Revisions deployment={found} followed={revisions} onAsk={isLeaving ? undefined : setAsked} />
-      <Tasks api={api} deployment={found} />
+      <Tasks api={api} deployment={found} onAsk={isLeaving ? undefined : setAsked} />
       <Reported api={api} id={id} />
       <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} state={log} onState={onLog} />
       {asked !== undefined && (

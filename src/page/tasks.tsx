@@ -1,9 +1,11 @@
-// The tasks of the active revision with their last runs. They are read with every change of the deployment, and when asked for.
+// The tasks of the active revision with their last and next runs. They are read with every change of the deployment, and when asked
+// for.
 
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { TaskStatusList } from '../deployments/http/task-runs/payloads.ts';
+import type { Asked } from './actions.tsx';
 import type { Api } from './api.ts';
 import { conditionOf, type Tone } from './health.ts';
 import { Age, Failure, Mark } from './parts.tsx';
@@ -15,9 +17,11 @@ type Run = Task['runs'][number];
 interface TasksProps {
   readonly api: Api;
   readonly deployment: Deployment;
+  /** Absent where nothing can be run. */
+  readonly onAsk: ((asked: Asked) => void) | undefined;
 }
 
-export function Tasks({ api, deployment }: TasksProps): VNode | null {
+export function Tasks({ api, deployment, onAsk }: TasksProps): VNode | null {
   const [tasks, setTasks] = useState<readonly Task[]>();
   const [failure, setFailure] = useState<string>();
   const [asked, setAsked] = useState(0);
@@ -49,7 +53,21 @@ export function Tasks({ api, deployment }: TasksProps): VNode | null {
           <li key={task.name}>
             <Mark tone={toneOf(task)}>
               <strong>{plain(task.name)}</strong> {plain(whenOf(task))}
+              <NextRun task={task} />
             </Mark>
+            {onAsk && (
+              <span class="actions">
+                <button
+                  type="button"
+                  aria-label={`Run now: ${task.name}`}
+                  onClick={() =>
+                    onAsk({ action: 'run', task: task.name, isRunning: task.runs[0]?.state === 'Running' })
+                  }
+                >
+                  Run now
+                </button>
+              </span>
+            )}
             {task.message !== null && <div class="why">{plain(task.message)}</div>}
             {task.runs.map((run) => (
               <RunLine key={run.job} run={run} />
@@ -57,13 +75,21 @@ export function Tasks({ api, deployment }: TasksProps): VNode | null {
           </li>
         ))}
       </ul>
-      <p class="sub">
-        To run one now: <code>kubectl davit run {deployment.name} --task TASK</code>
-      </p>
       <button type="button" onClick={() => setAsked(asked + 1)}>
         Read the tasks again
       </button>
     </section>
+  );
+}
+
+function NextRun({ task: { next_run_at: at, time_zone: zone } }: { readonly task: Task }): VNode | null {
+  if (at === null) return null;
+  const now = new Date();
+  return (
+    <time datetime={at} title={new Date(at).toLocaleString()}>
+      , next run {Date.parse(at) > now.getTime() ? `in ${age(now.toISOString(), new Date(at))}` : 'is due'}
+      {zone === null && ' by UTC'}
+    </time>
   );
 }
 

@@ -2,10 +2,10 @@
 
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import { workerNames } from '../../schema/worker-parts.ts';
+import { selectorLabels } from '../record/labels.ts';
 import { names } from '../record/names.ts';
 import { scaleOf } from '../record/scale.ts';
 import type { Inputs } from './inputs.ts';
-import { selectorLabels } from './labels.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 

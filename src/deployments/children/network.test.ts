@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { aRecord, TENANT } from '../../../test/support/builders.ts';
 import { type Component, ROLES } from '../../schema/meta.ts';
 import { Settings } from '../../schema/settings.ts';
+import { commonLabels } from '../record/labels.ts';
 import { wantedRevision } from '../record/wanted-revision.ts';
 import { makeRevision } from './app-revision.ts';
 import { desiredChildren } from './desired.ts';
 import type { Inputs } from './inputs.ts';
-import { commonLabels } from './labels.ts';
 import { makeNetworkPolicies, type NetworkPolicy } from './network.ts';
 
 type Labels = Readonly<Record<string, string>>;

@@ -12,13 +12,13 @@ import {
   TASK,
 } from '../../schema/meta.ts';
 import { workerNames } from '../../schema/worker-parts.ts';
+import { selectorLabels } from '../record/labels.ts';
 import { names } from '../record/names.ts';
 import { followsDepth } from '../record/scale.ts';
 import { backedUp } from './database/backup.ts';
 import { restored } from './database/restore.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
-import { selectorLabels } from './labels.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 import { REDIS_PORT } from './redis/service.ts';

@@ -3,8 +3,8 @@
 import type { ObjectMeta, OwnerReference } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { API_VERSION, ARGO_CD_TRACKING_LABEL, type ImageComponent, NOT_PRUNED } from '../../schema/meta.ts';
+import { commonLabels } from '../record/labels.ts';
 import { namespaceOf, uidOf } from '../record/metadata.ts';
-import { commonLabels } from './labels.ts';
 
 /** Without blockOwnerDeletion, which would require a right on the owner's finalizers. */
 export function ownerReference(record: AppDeployment): OwnerReference {

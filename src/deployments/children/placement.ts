@@ -3,7 +3,7 @@
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { Resolved } from '../../schema/app-revision.ts';
 import { COMPONENTS } from '../../schema/meta.ts';
-import { selectorLabels } from './labels.ts';
+import { selectorLabels } from '../record/labels.ts';
 
 type PodPlacement = Pick<IPodSpec, 'nodeSelector' | 'tolerations' | 'topologySpreadConstraints' | 'priorityClassName'>;
 

@@ -6,13 +6,13 @@ import type { Sized } from '../../schema/app-revision.ts';
 import { REVISION_LABEL, SECRETS_ANNOTATION } from '../../schema/meta.ts';
 import { drainingOf } from '../../schema/runtime-part.ts';
 import { healthOf } from '../record/health.ts';
+import { commonLabels } from '../record/labels.ts';
 import { runtimeOf } from '../record/parts.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { APP_SECURITY, appPodSecurity, resourcesFor } from './containers.ts';
 import type { PodParts } from './contracts/contract.ts';
 import { initContainersFor } from './init-containers.ts';
 import type { Inputs } from './inputs.ts';
-import { commonLabels } from './labels.ts';
 import { placementFor, pullSecretsFor } from './placement.ts';
 import { volumeMountsFor, volumesFor } from './volumes.ts';
 

@@ -2,9 +2,9 @@
 
 import type { IService } from 'kubernetes-models/v1/Service';
 import { SERVICE_PORT } from '../../schema/meta.ts';
+import { selectorLabels } from '../record/labels.ts';
 import { names } from '../record/names.ts';
 import type { Inputs } from './inputs.ts';
-import { selectorLabels } from './labels.ts';
 import type { Manifest } from './manifest.ts';
 import { ownedMeta } from './owner.ts';
 

@@ -19,21 +19,32 @@ const LOC = ['header', 'Idempotency-Key'];
 
 /** Undefined if the request has no key. Throws HttpError 422 if the key is not valid. */
 export function requestMark(
-  { headers }: FastifyRequest,
+  request: FastifyRequest,
   payload: { readonly secrets: readonly { readonly name: string }[]; readonly [field: string]: unknown },
 ): RequestMark | undefined {
-  const key = headers['idempotency-key'];
+  const key = requestKey(request);
   if (key === undefined) return undefined;
-  if (typeof key !== 'string' || !KEY.test(key)) {
-    const msg = 'must be 1 to 255 printable ASCII characters without spaces, such as a UUID';
-    throw new HttpError(422, [{ loc: LOC, msg, type: 'string_pattern_mismatch' }]);
-  }
   // Readers of the record may lack the right to its values, and could guess them from a digest.
   const secrets = payload.secrets.map(({ name }) => name).toSorted();
   return {
-    [IDEMPOTENCY_KEY_ANNOTATION]: digest(key),
+    [IDEMPOTENCY_KEY_ANNOTATION]: key,
     [REQUEST_DIGEST_ANNOTATION]: digest(canonicalJson({ ...payload, secrets })),
   };
+}
+
+/** Digest of the key of a request. Undefined if it has none. Throws HttpError 422 if the key is not valid. */
+export function requestKey({ headers }: FastifyRequest): string | undefined {
+  const key = headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && KEY.test(key)) return digest(key);
+  const msg = 'must be 1 to 255 printable ASCII characters without spaces, such as a UUID';
+  throw new HttpError(422, [{ loc: LOC, msg, type: 'string_pattern_mismatch' }]);
+}
+
+/** Throws HttpError 422: the key was used for something else, which is named. */
+export function usedFor(other: string): never {
+  const msg = `was used for another request, which ${other}. Send a new key with a new request`;
+  throw new HttpError(422, [{ loc: LOC, msg, type: 'value_error' }]);
 }
 
 /** Whether the record was created by a request with this key. Throws HttpError 422 if that request had another body. */
@@ -41,8 +52,7 @@ export function isMadeBy({ metadata }: AppDeployment, mark: RequestMark): boolea
   const { annotations = {}, name } = metadata;
   if (annotations[IDEMPOTENCY_KEY_ANNOTATION] !== mark[IDEMPOTENCY_KEY_ANNOTATION]) return false;
   if (annotations[REQUEST_DIGEST_ANNOTATION] === mark[REQUEST_DIGEST_ANNOTATION]) return true;
-  const msg = `was used for another request, which created deployment "${name}". Send a new key with a new request`;
-  throw new HttpError(422, [{ loc: LOC, msg, type: 'value_error' }]);
+  return usedFor(`created deployment "${name}"`);
 }
 
 function digest(text: string): string {

@@ -9,6 +9,7 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
 import { conditionOf } from '../../schema/conditions.ts';
+import type { TaskRun } from '../../schema/tasks.ts';
 import { apiStatus, isLookedAt } from '../record/api-view.ts';
 import type { CloneRequest } from '../record/clone.ts';
 import { type Changes, makeChanges } from './changes.ts';
@@ -24,6 +25,7 @@ import { removeRecord } from './remove.ts';
 import type { RequestMark } from './repeated-create.ts';
 import { presentRevisions } from './revisions/presenter.ts';
 import { shownSecretValues } from './secret-values.ts';
+import { startTask } from './task-runs/start.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
 import { makeWaiting } from './waiting.ts';
 
@@ -63,6 +65,8 @@ export interface Deployments {
   change(admitted: RequestContext, id: string, decide: Decide, precondition?: Precondition): Promise<Changed>;
   /** Starts the deletion, which continues after the answer. */
   remove(admitted: RequestContext, id: string, withTracingProject: boolean, precondition?: Precondition): Promise<void>;
+  /** Runs a task of the active revision now. `key`: digest of the request's Idempotency-Key. Throws as `startTask` does. */
+  runTask(admitted: RequestContext, record: AppDeployment, task: string, key: string | undefined): Promise<TaskRun>;
   /** Resolves when the deployment has the state `wanted`, is gone, or `signal` aborts. Throws 404 as `find` does. */
   wait(admitted: RequestContext, id: string, wanted: WantedState, signal: AbortSignal): Promise<void>;
   /** The record in the cache; undefined where it is not there, or another tenant's. */
@@ -128,6 +132,11 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
       const cached = await findRecord(options, admitted, id);
       const removing = { remember, forget, withTracingProject, precondition };
       return gate.run(admitted.tenant.namespace, () => removeRecord(admitted.caller, cached, id, removing));
+    },
+
+    runTask({ caller, tenant }, record, task, key) {
+      const start = { record, revisions: revisionsOfRecord(record), task, key, suffix: options.randomSuffix() };
+      return gate.run(tenant.namespace, () => startTask(caller.kube, start));
     },
 
     patch: (admitted, id, payload, revision, precondition) =>

@@ -35,7 +35,7 @@ import { registerRevisions } from './revisions/routes.ts';
 import { type PresentChanged, registerSecrets } from './secret-routes.ts';
 import { registerTaskRuns } from './task-runs/routes.ts';
 
-export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'streams'> {
+export interface DeploymentNeeds extends Pick<FacadeContext, 'auth' | 'settings' | 'streams' | 'now'> {
   readonly deployments: Deployments;
 }
 
@@ -54,7 +54,7 @@ interface Routes extends DeploymentNeeds {
 }
 
 export function registerDeployments(app: App, needs: DeploymentNeeds): void {
-  const { auth, deployments, settings, streams } = needs;
+  const { auth, deployments, settings, streams, now } = needs;
   const present: Routes['present'] = (record, tenant, values) =>
     presentDeployment(record, {
       tenantId: tenant.id,
@@ -81,7 +81,7 @@ export function registerDeployments(app: App, needs: DeploymentNeeds): void {
   registerSecrets(app, { auth, deployments, presentChanged });
   registerRevisions(app, { auth, deployments, presentChanged, streams });
   registerEvents(app, { auth, deployments });
-  registerTaskRuns(app, { auth, deployments });
+  registerTaskRuns(app, { auth, deployments, now });
 }
 
 function registerList(app: App, { auth, deployments, streams, listedText }: Routes): void {

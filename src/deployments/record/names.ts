@@ -33,6 +33,8 @@ export interface Names {
   part(part: string): string;
   /** CronJob of the task of this name, at most 52 characters. */
   task(name: string): string;
+  /** Job that runs a command once; `suffix` is 1 to 16 characters of a-z and 0-9. */
+  run(suffix: string): string;
   /** CronJob that backs up the own PostgreSQL. No task has this name: that of a task does not begin with a hyphen. */
   readonly backup: string;
   /** Job that loads the backup with which the own PostgreSQL begins. Jobs of `kubectl davit restore` have more after it. */
@@ -70,6 +72,7 @@ export function names(recordName: string): Names {
     migration: (id) => `${recordName}--migrate-${id.slice(0, 8).toLowerCase()}`,
     part: (part) => (isRole(part) ? ofRoles[part] : shortened(`${recordName}--${part}`)),
     task: (name) => shortened(`${recordName}--${name}`),
+    run: (suffix) => `${recordName}--run-${suffix}`,
     backup: `${recordName}---backup`,
     restore: `${recordName}---restore`,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,

@@ -177,8 +177,10 @@ const IDEMPOTENCY_KEY = {
   minLength: 1,
   maxLength: 255,
   description:
-    'A unique key of this request, such as a UUID. A repeated request with the same key returns the deployment that the first one created.',
+    'A unique key of this request, such as a UUID. A repeated request with the same key returns what the first one created.',
 };
+/** Ids of the operations that take it. */
+const KEYED: ReadonlySet<string> = new Set(['createDeployment', 'cloneDeployment', 'runTask']);
 const ETAG = {
   type: 'string',
   description:
@@ -226,7 +228,7 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
       properties: {
         ...(rest.tags?.some((tag) => ORGANIZATION_TAGS.includes(tag)) !== true && TENANT_HEADER),
         // Every route that can answer 412 accepts If-Match.
-        ...(rest.operationId === 'createDeployment' && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
+        ...(KEYED.has(rest.operationId ?? '') && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
         ...(answers.some(([status]) => status === '412') && { 'If-Match': IF_MATCH }),
         ...(events !== undefined && { 'Last-Event-ID': LAST_EVENT_ID }),
       },

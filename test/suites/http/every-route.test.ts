@@ -49,7 +49,10 @@ const routes: Route[] = Object.entries(paths).flatMap(([path, methods]) =>
 );
 /** The path with this id, and with a name where it takes one. */
 function withId(path: string, id: string): string {
-  return path.replaceAll('{secret_name}', 'KEY').replaceAll(/\{\w+\}/g, id);
+  return path
+    .replaceAll('{secret_name}', 'KEY')
+    .replaceAll('{task_name}', 'clean')
+    .replaceAll(/\{\w+\}/g, id);
 }
 /** Whose answer has many of one kind. */
 function isList({ operation }: Route): boolean {
@@ -326,7 +329,14 @@ describe.each(ofTenants)('$name', (route) => {
 });
 
 const CLONE = '/v2/deployments/{deployment_id}/clone';
-const CREATES: ReadonlySet<string> = new Set(['/v2/deployments', '/v2/listeners', CLONE]);
+const RUN_TASK = '/v2/deployments/{deployment_id}/tasks/{task_name}/runs';
+const CREATES: ReadonlySet<string> = new Set(['/v2/deployments', '/v2/listeners', CLONE, RUN_TASK]);
+
+/** What a write needs a right to. */
+function resourceOf(path: string): string {
+  if (path === RUN_TASK) return '"jobs" in API group "batch"';
+  return `"${path.startsWith('/v2/listeners') ? 'listeners' : 'appdeployments'}" in API group "davit.dev"`;
+}
 
 describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.path.includes('_logs')))(
   'the body of $name',
@@ -336,8 +346,7 @@ describe.each(withBody.filter((route) => ofTenants.includes(route) && !route.pat
       facade.kube.allow(({ verb }, token) => token !== 'viewer' || verb === 'list' || verb === 'get');
       const headers = { 'x-api-key': 'viewer' };
       const verb = CREATES.has(route.path) ? 'create' : 'patch';
-      const plural = route.path.startsWith('/v2/listeners') ? 'listeners' : 'appdeployments';
-      const words = `You cannot ${verb} resource "${plural}" in API group "davit.dev" in the namespace "team-a". Ask for a role that allows it.`;
+      const words = `You cannot ${verb} resource ${resourceOf(route.path)} in the namespace "team-a". Ask for a role that allows it.`;
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       for (const payload of ['{"a":', '[]', '{}'])
         expect(await send(route, { headers, payload })).toEqual([403, words]);

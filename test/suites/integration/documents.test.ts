@@ -119,7 +119,7 @@ describe('the documents of operation', () => {
     expect(await type('kubectl get jobs -l davit.dev/deployment=agent,davit.dev/task=clean')).toMatch(/agent-now/);
     await eventually(async () =>
       expect(await type('kubectl davit tasks agent')).toMatch(
-        /^clean +0 3 \* \* \* +agent-now +\w+ ago +\w+ +Succeeded\nreindex +- +- +- +- +-$/m,
+        /^clean +0 3 \* \* \* +in \w+ +agent-now +\w+ ago +\w+ +Succeeded\nreindex +- +- +- +- +- +-$/m,
       ),
     );
     await inTeam('delete', 'appd', 'agent', '--timeout=120s');

@@ -111,6 +111,37 @@ describe('rights', () => {
     expect(whole.pods).toBeInstanceOf(Array);
   });
 
+  it('who may create Jobs runs a task now, once for each key, and it counts as a run of the task', async () => {
+    const tasks = [{ name: 'reindex', command: ['reindex'] }];
+    const { body } = await davit.call(
+      tenant,
+      'POST',
+      '/v2/deployments',
+      aPayload('tasked', { source_config: { tasks } }),
+    );
+    const path = `/v2/deployments/${body.id}`;
+    await davit.call(tenant, 'GET', `${path}?wait=DEPLOYED&timeout_seconds=120`);
+    const editor = await caller('task-editor', 'davit-editor');
+    const refused = await davit.call(editor, 'POST', `${path}/tasks/reindex/runs`);
+    expect([refused.status, refused.body.detail]).toEqual([
+      403,
+      expect.stringContaining('cannot create resource "jobs"'),
+    ]);
+    const runner = await caller('task-runner', 'edit');
+    const run = (): ReturnType<typeof davit.call> =>
+      davit.call(runner, 'POST', `${path}/tasks/reindex/runs`, {}, { 'idempotency-key': 'one' });
+    const first = await eventually(async () => {
+      const answer = await run();
+      expect([answer.status, answer.body.detail]).toEqual([201, undefined]);
+      return answer.body;
+    });
+    expect((await run()).body).toEqual(first);
+    await eventually(async () => {
+      const { resources } = (await davit.call(runner, 'GET', `${path}/tasks`)).body;
+      expect(resources).toMatchObject([{ name: 'reindex', runs: [{ job: first.job, state: 'Succeeded' }] }]);
+    });
+  });
+
   it('a misspelt field is rejected by Strict, and a warning by default', async () => {
     const misspelt = aPayload('misspelt', { source_config: { resource_spec: { max_scal: 0 } } });
     const msg = 'is not a known field: did you mean max_scale?';

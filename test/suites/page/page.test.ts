@@ -8,6 +8,8 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { Forbidden, Unavailable } from '../../../src/lib/errors.ts';
+import { JOBS, REPLICA_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { TENANT } from '../http/facade.ts';
 import {
@@ -71,6 +73,9 @@ const it = test.extend<Fixtures>({
       return page;
     }),
 });
+
+/** Longer than a busy machine takes. */
+const LONG = { timeout: 60_000 };
 
 const rows = (page: Page): Promise<string[]> => page.locator('.list tbody th').allInnerTexts();
 const focused = (page: Page): Promise<string> =>
@@ -349,7 +354,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await tabTo(page, 'New deployment');
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { level: 1, name: 'New deployment', exact: true }).waitFor();
-      await vi.waitFor(() => expect(page.evaluate('document.activeElement.id')).resolves.toBe('new-name'));
+      await vi.waitFor(() => expect(page.evaluate('document.activeElement.id')).resolves.toBe('new-name'), LONG);
       await page.keyboard.type('shop');
       await page.keyboard.press('Tab');
       await page.keyboard.type('images.example.com/team/shop:1');
@@ -513,7 +518,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.waitForTimeout(300);
       expect(visits[0]?.requests.length).toBe(before);
       await elapse(page, 101);
-      await vi.waitFor(() => expect(visits[0]?.requests.length).toBe(before + 1));
+      await vi.waitFor(() => expect(visits[0]?.requests.length).toBe(before + 1), LONG);
     });
 
     it('is not asked while the page is hidden', async ({ world, enter, visits }) => {
@@ -539,7 +544,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await signIn(one.page);
       await one.page.getByRole('link', { name: 'shop' }).waitFor();
       const streams = (): number => one.requests.filter((request) => request.endsWith(' events')).length;
-      await vi.waitFor(() => expect(streams()).toBeGreaterThan(1), { timeout: 15_000 });
+      await vi.waitFor(() => expect(streams()).toBeGreaterThan(1), LONG);
       world.deploy('cart');
       await one.page.getByRole('link', { name: 'cart' }).waitFor();
       expect(await one.page.getByRole('alert').innerText()).toBe('');
@@ -655,7 +660,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await tabTo(page, 'Roll back');
       await page.keyboard.press('Enter');
       await page.getByRole('status').getByText('shop goes back to revision').waitFor();
-      await vi.waitFor(async () => expect(await focused(page)).toBe(back));
+      await vi.waitFor(async () => expect(await focused(page)).toBe(back), LONG);
       const rolledBack = world.facade.records.byUid(team['shop']?.metadata.uid ?? '');
       expect(rolledBack?.spec.sourceRevisionConfig.imageUri).toBe('registry.example/team/shop:1.3.0');
 
@@ -672,7 +677,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.keyboard.press('Enter');
       await page.getByRole('status').getByText('shop is deleted.').waitFor();
       await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
-      await vi.waitFor(async () => expect(await focused(page)).toBe('Deployments'));
+      await vi.waitFor(async () => expect(await focused(page)).toBe('Deployments'), LONG);
       expect(world.facade.records.list().map(({ metadata }) => metadata.name)).not.toContain('shop');
     });
 
@@ -729,7 +734,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       expect(await focused(page)).toBe('← All deployments');
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { level: 1, name: 'Deployments', exact: true }).waitFor();
-      await vi.waitFor(async () => expect(await focused(page)).toBe('checkout'));
+      await vi.waitFor(async () => expect(await focused(page)).toBe('checkout'), LONG);
     });
 
     it('keeps the focus in a dialog', async ({ world, enter }) => {
@@ -831,7 +836,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       expect(specOf(world, shop)?.revisionSerial).toBe(2);
       await page.getByRole('button', { name: 'Deploy', exact: true }).click();
       await dialog.getByRole('button', { name: 'Deploy', exact: true }).click();
-      await vi.waitFor(() => expect(specOf(world, shop)?.revisionSerial).toBe(3));
+      await vi.waitFor(() => expect(specOf(world, shop)?.revisionSerial).toBe(3), LONG);
     });
 
     it('changes sizes and scales each part, and sends nothing else', async ({ world, enter }) => {
@@ -947,6 +952,18 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
   });
 
   describe('tasks', () => {
+    /** The pod template of the active revision, as the Deployment controller keeps it. */
+    const seedServer = (world: World, { metadata: { name, uid = '' }, spec }: AppDeployment): void => {
+      const labels = {
+        'davit.dev/deployment': name,
+        'davit.dev/component': 'server',
+        'davit.dev/revision': serialRevisionId(uid, spec.revisionSerial ?? 0),
+      };
+      const metadata = { name: `${name}-5f4d7c9b8`, namespace: TENANT.namespace, labels };
+      const template = { metadata: { labels }, spec: { containers: [{ name: 'server', image: 'app:1' }] } };
+      const set = { apiVersion: 'apps/v1', kind: 'ReplicaSet', metadata, spec: { template } };
+      world.facade.kube.seed(REPLICA_SETS, set as KubeObject);
+    };
     const lines = (page: Page): Promise<string[]> =>
       page
         .getByRole('region', { name: 'Tasks' })
@@ -960,17 +977,18 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await open(page, 'shop');
       await page.getByText('no such table: <b>sessions</b>').waitFor();
       expect(await lines(page)).toEqual([
-        expect.stringMatching(/^clean 0 3 \* \* \* Europe\/Berlin /),
+        expect.stringMatching(
+          /^clean 0 3 \* \* \* Europe\/Berlin *, next run (in \d+ (h|min|s)|is due) Run now Failed/,
+        ),
         expect.stringMatching(
           /^Failed, exit code 3, began .* ago, took 9 s, shop--clean-29701620 Container davit-task/,
         ),
         expect.stringMatching(/^Succeeded, exit code 0, began .* ago, took 2 min, shop--clean-29700180$/),
-        expect.stringMatching(/^prices @hourly, no run begins now The deployment is scaled to zero\.$/),
+        expect.stringMatching(/^prices @hourly, no run begins now Run now The deployment is scaled to zero\.$/),
         'The deployment is scaled to zero.',
-        expect.stringMatching(/^reindex runs when somebody asks /),
+        expect.stringMatching(/^reindex runs when somebody asks Run now /),
         'Running, shop--run-x7x2k',
       ]);
-      await page.getByText('kubectl davit run shop --task TASK').waitFor();
       // A change of the deployment brings them again.
       const tasks = [
         { name: 'reindex', state: 'OnDemand', runs: [{ job: 'shop--run-x7x2k', state: 'Succeeded' }] },
@@ -983,6 +1001,53 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       } as never);
       await page.getByText('Succeeded, shop--run-x7x2k').waitFor();
       expect(await page.getByText('no such table').count()).toBe(0);
+    });
+
+    it('run now by the keyboard, once also where the first answer was lost', async ({ world, enter, visits }) => {
+      const { shop } = deployTeam(world);
+      seedServer(world, shop);
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByText('no such table').waitFor();
+      await tabTo(page, 'Run now: clean');
+      await page.keyboard.press('Enter');
+      const dialog = page.getByRole('dialog', { name: 'Run clean now' });
+      await dialog.getByText('Its command runs once').waitFor();
+      expect(await dialog.getByText('goes on').count()).toBe(0);
+      expect(await accessibilityFindings(page)).toEqual([]);
+      const runs = '**/tasks/clean/runs';
+      await page.route(runs, async (route) => {
+        await route.fetch();
+        await route.fulfill({ status: 503, json: { detail: 'The answer was lost.' } });
+      });
+      await tabTo(page, 'Run now');
+      await page.keyboard.press('Enter');
+      await dialog.getByRole('alert').getByText('The answer was lost.').waitFor();
+      await page.unroute(runs);
+      await page.keyboard.press('Enter');
+      await dialog.waitFor({ state: 'detached' });
+      const jobs = world.facade.kube.objects(JOBS);
+      expect(jobs.map(({ metadata }) => metadata.labels?.['davit.dev/task'])).toEqual(['clean']);
+      await page.getByRole('status').getByText(`Job ${jobs[0]?.metadata.name} runs clean of shop.`).waitFor();
+      expect(await focused(page)).toBe('Run now: clean');
+      expect(visits[0]?.requests.filter((request) => request.endsWith('/tasks/clean/runs'))).toHaveLength(2);
+    });
+
+    it('say that a run goes on, and in the words of the API why none may begin', async ({ world, enter }) => {
+      const { shop } = deployTeam(world);
+      seedServer(world, shop);
+      const message = 'jobs.batch is forbidden: User "anna" cannot create resource "jobs"';
+      world.facade.kube.failOn(({ kind }) =>
+        kind === 'Job' ? new Forbidden('refused', { serverMessage: message }) : undefined,
+      );
+      const page = await enter();
+      await open(page, 'shop');
+      await page.getByRole('button', { name: 'Run now: reindex' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Run reindex now' });
+      await dialog.getByText('Its last run goes on.').waitFor();
+      await dialog.getByRole('button', { name: 'Run now' }).click();
+      await dialog.getByRole('alert').getByText(message).waitFor();
+      expect(world.facade.kube.objects(JOBS)).toEqual([]);
     });
 
     it('can be read again, and a refusal is said', async ({ world, enter }) => {
@@ -1110,6 +1175,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         if (shots === undefined) return;
         const picture = await page.screenshot({ fullPage: !view.includes('dialog') });
         await writeFile(join(shots, `${view}-${colorScheme}-${width}.png`), picture);
+        if (view !== 'shop') return;
+        const tasks = await page.getByRole('region', { name: 'Tasks' }).screenshot();
+        await writeFile(join(shots, `tasks-${colorScheme}-${width}.png`), tasks);
       }
       await page.getByLabel('Token').waitFor();
       await isGood('sign-in');
@@ -1141,6 +1209,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         ['Sizes', 'sizes-dialog'],
         ['Add a variable', 'variable-dialog'],
         [/^Roll back to/, 'rollback-dialog'],
+        ['Run now: clean', 'run-dialog'],
       ] as const) {
         await page.getByRole('button', { name: button }).first().click();
         await page.getByRole('dialog').waitFor();

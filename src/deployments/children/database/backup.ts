@@ -4,10 +4,10 @@
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import { type BackupPlan, backupPlanOf } from '../../../schema/database.ts';
 import { BACKUP, DUMP_CONTAINER, UPLOAD_CONTAINER } from '../../../schema/meta.ts';
+import { commonLabels } from '../../record/labels.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
-import { commonLabels } from '../labels.ts';
 import type { Manifest } from '../manifest.ts';
 import { ONCE } from '../one-off-pod.ts';
 import { ownedMeta } from '../owner.ts';

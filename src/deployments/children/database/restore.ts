@@ -10,11 +10,11 @@ import {
   RESTORE_CONTAINER,
   RESTORE_REQUEST_ANNOTATION,
 } from '../../../schema/meta.ts';
+import { commonLabels } from '../../record/labels.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import { fetchOptionsOf, restoreRequestOf } from '../../record/restore-request.ts';
 import type { Inputs } from '../inputs.ts';
-import { commonLabels } from '../labels.ts';
 import type { Manifest } from '../manifest.ts';
 import { ONCE } from '../one-off-pod.ts';
 import { ownedMeta } from '../owner.ts';

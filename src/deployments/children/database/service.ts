@@ -1,8 +1,8 @@
 // The Service of a record's own PostgreSQL.
 
+import { selectorLabels } from '../../record/labels.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
-import { selectorLabels } from '../labels.ts';
 import { ownedMeta } from '../owner.ts';
 import type { Service } from '../service.ts';
 

@@ -2,11 +2,11 @@
 
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { Resolved } from '../../../schema/app-revision.ts';
+import { commonLabels, selectorLabels } from '../../record/labels.ts';
 import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
-import { commonLabels, selectorLabels } from '../labels.ts';
 import type { Manifest } from '../manifest.ts';
 import { ownedMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';

@@ -2,19 +2,46 @@
 
 import { z } from 'zod';
 import { responseShape, toSnake } from '../../../lib/http/casing.ts';
-import { TaskRun, TaskStatus } from '../../../schema/tasks.ts';
+import { time } from '../../../organization/facade/payload-fields.ts';
+import { nextRunText } from '../../../schema/next-run.ts';
+import { Task, TaskRun, TaskStatus } from '../../../schema/tasks.ts';
+import { DeploymentPath } from '../payloads.ts';
+
+export const TaskPath = DeploymentPath.extend({
+  task_name: Task.shape.name.describe('Name of a task of the active revision.'),
+});
 
 const { job, state } = TaskRun.shape;
 
-const TaskRunResponse = z
-  .object({ ...responseShape(TaskRun.shape), job, state })
-  .meta({ id: 'TaskRun', description: 'A run of a task. null: not known, or not yet.' });
+const EXAMPLE = {
+  job: 'shop--clean-29701620',
+  state: 'Failed',
+  revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
+  started_at: '2026-07-01T01:00:00Z',
+  finished_at: '2026-07-01T01:00:09Z',
+  exit_code: 3,
+  reason: 'ContainerCrashed',
+  message:
+    'Container davit-task exited (Error, exit code 3): no such table: sessions. Read its log, and deploy a corrected revision.',
+};
+
+export const TaskRunResponse = z.object({ ...responseShape(TaskRun.shape), job, state }).meta({
+  id: 'TaskRun',
+  description: 'A run of a task. null: not known, or not yet.',
+  examples: [EXAMPLE],
+});
+type TaskRunResponse = z.output<typeof TaskRunResponse>;
 
 const TaskStatusResponse = z
   .object({
     ...responseShape(TaskStatus.shape),
     name: TaskStatus.shape.name,
     state: TaskStatus.shape.state,
+    next_run_at: time
+      .nullable()
+      .describe(
+        'When its next run is due, computed from the schedule: by UTC if it has no time zone. null if no run begins, and for @every.',
+      ),
     runs: z.array(TaskRunResponse).describe(TaskStatus.shape.runs.description ?? ''),
   })
   .meta({ id: 'TaskStatus' });
@@ -34,19 +61,8 @@ export const TaskStatusList = z
             message: null,
             schedule: '0 3 * * *',
             time_zone: 'Europe/Berlin',
-            runs: [
-              {
-                job: 'shop--clean-29701620',
-                state: 'Failed',
-                revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
-                started_at: '2026-07-01T01:00:00Z',
-                finished_at: '2026-07-01T01:00:09Z',
-                exit_code: 3,
-                reason: 'ContainerCrashed',
-                message:
-                  'Container davit-task exited (Error, exit code 3): no such table: sessions. Read its log, and deploy a corrected revision.',
-              },
-            ],
+            next_run_at: '2026-07-02T01:00:00Z',
+            runs: [EXAMPLE],
           },
         ],
       },
@@ -54,13 +70,19 @@ export const TaskStatusList = z
   });
 export type TaskStatusList = z.output<typeof TaskStatusList>;
 
-export function presentTaskRuns(tasks: readonly TaskStatus[] = []): TaskStatusList {
+/** `now` in milliseconds. */
+export function presentTaskRuns(tasks: readonly TaskStatus[] = [], now: number): TaskStatusList {
   return {
     resources: tasks.map((task) => ({
       ...toSnake(TaskStatus.shape, task),
       name: task.name,
       state: task.state,
-      runs: task.runs.map((run) => ({ ...toSnake(TaskRun.shape, run), job: run.job, state: run.state })),
+      next_run_at: nextRunText(task, now) ?? null,
+      runs: task.runs.map(presentTaskRun),
     })),
   };
+}
+
+export function presentTaskRun(run: TaskRun): TaskRunResponse {
+  return { ...toSnake(TaskRun.shape, run), job: run.job, state: run.state };
 }

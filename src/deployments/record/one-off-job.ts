@@ -1,18 +1,40 @@
-// The Job of a command that runs once. Pure.
+// The Job of a command that runs once, as the plugin and the HTTP API create it with the rights of their caller.
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IEnvVar } from 'kubernetes-models/v1/EnvVar';
 import type { IPodTemplateSpec } from 'kubernetes-models/v1/PodTemplateSpec';
-import { commonLabels } from '../deployments/children/labels.ts';
-import { asOneOff } from '../deployments/children/one-off-pod.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import type { AppRevision } from '../schema/app-revision.ts';
-import { API_VERSION, REVISION_LABEL, SECRETS_ANNOTATION, TASK, TASK_CONTAINER, TASK_LABEL } from '../schema/meta.ts';
-import type { PlatformValue } from '../schema/platform-values.ts';
-import { taskSecondsOf } from '../schema/tasks.ts';
-import { Failure } from './kubectl.ts';
+import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import {
+  API_VERSION,
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  REVISION_LABEL,
+  SECRETS_ANNOTATION,
+  TASK,
+  TASK_CONTAINER,
+  TASK_LABEL,
+} from '../../schema/meta.ts';
+import type { PlatformValue } from '../../schema/platform-values.ts';
+import { taskSecondsOf } from '../../schema/tasks.ts';
+import { asOneOff } from './as-one-off.ts';
+import { commonLabels } from './labels.ts';
+import { names } from './names.ts';
+import { podsIdOf } from './shared-pods.ts';
 
-export type Template = IPodTemplateSpec;
+/** Why there is nothing that could be run, as a sentence. */
+export class NotRunnable extends Error {
+  override readonly name = 'NotRunnable';
+}
+
+/** The used part of apps/v1 ReplicaSet. */
+export interface ReplicaSet extends KubeObject {
+  readonly spec?: { readonly template?: IPodTemplateSpec };
+}
+
+/** The active revision has no task of this name. */
+export class NoSuchTask extends NotRunnable {}
 
 /** Seconds for which a Job that has ended is kept. */
 const KEPT_SECONDS = 3600;
@@ -21,18 +43,18 @@ export interface OneOff extends Run {
   readonly record: AppDeployment;
   readonly active: AppRevision;
   /** Pod template of its server. */
-  readonly template: Template;
+  readonly template: IPodTemplateSpec;
 }
 
-/** The revision that serves. Throws Failure if there is none. */
+/** The revision that serves. Throws NotRunnable if there is none. */
 export function activeOf(
   { metadata: { name, deletionTimestamp }, status }: AppDeployment,
   all: readonly AppRevision[],
 ): AppRevision {
-  if (deletionTimestamp) throw new Failure(`${name} is being deleted.`);
+  if (deletionTimestamp) throw new NotRunnable(`${name} is being deleted.`);
   const active = all.find(({ spec }) => spec.id === status?.activeRevisionId);
   if (active) return active;
-  throw new Failure(`${name} has no active revision yet, so there is nothing that could be run.`);
+  throw new NotRunnable(`${name} has no active revision yet, so there is nothing that could be run.`);
 }
 
 /** What is run, and for how many seconds at most. */
@@ -43,20 +65,40 @@ export interface Run {
   readonly task?: string;
 }
 
-/** Throws Failure if the active revision has no such task. */
+/** Throws NoSuchTask if the active revision has none of this name. */
 export function runOf(asked: Run | { readonly task: string }, { spec }: AppRevision, name: string): Run {
   if ('command' in asked) return asked;
   const { tasks = [] } = spec.requested;
   const task = tasks.find((one) => one.name === asked.task);
   if (task) return { command: task.command, seconds: taskSecondsOf(task), task: task.name };
   const known = tasks.length > 0 ? `It has ${tasks.map((one) => one.name).join(', ')}.` : 'It has none.';
-  throw new Failure(`The active revision of ${name} has no task ${asked.task}. ${known}`);
+  throw new NoSuchTask(`The active revision of ${name} has no task ${asked.task}. ${known}`);
+}
+
+/** Labels of the ReplicaSets that `templateOf` takes. */
+export function serverLabels({ metadata: { name } }: AppDeployment, active: AppRevision): Record<string, string> {
+  return { [DEPLOYMENT_LABEL]: name, [COMPONENT_LABEL]: 'server', [REVISION_LABEL]: podsIdOf(active, 'server') };
+}
+
+/** The pod template of the newest ReplicaSet. `hint`: how to look. Throws NotRunnable if there is none. */
+export function templateOf(sets: readonly ReplicaSet[], name: string, hint: string): IPodTemplateSpec {
+  const [newest] = sets.toSorted((a, b) => numberOf(b) - numberOf(a));
+  const template = newest?.spec?.template;
+  if (template === undefined)
+    throw new NotRunnable(`The cluster has no pod template of the active revision of ${name}. ${hint}`);
+  return template;
+}
+
+/** Number of the Deployment's template. */
+function numberOf({ metadata }: KubeObject): number {
+  return Number(metadata.annotations?.['deployment.kubernetes.io/revision'] ?? 0);
 }
 
 /** Like the run of a task that its schedule begins, with the same labels: it reaches the stores, and ends with the deployment. */
 export function oneOffJob({ record, active, template, command, seconds, task }: OneOff): IJob {
   const { name, uid = '' } = record.metadata;
-  if (template.spec?.containers.length !== 1) throw new Failure(`The pod template of ${name} has no single container.`);
+  if (template.spec?.containers.length !== 1)
+    throw new NotRunnable(`The pod template of ${name} has no single container.`);
   const labels = { ...commonLabels(record, TASK), ...(task !== undefined && { [TASK_LABEL]: task }) };
   const { metadata, spec } = asOneOff(template, {
     container: TASK_CONTAINER,
@@ -68,7 +110,7 @@ export function oneOffJob({ record, active, template, command, seconds, task }: 
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
-      generateName: `${name}--run-`,
+      generateName: names(name).run(''),
       labels: { ...labels, [REVISION_LABEL]: active.spec.id },
       ownerReferences: [{ apiVersion: API_VERSION, kind: 'AppDeployment', name, uid }],
     },

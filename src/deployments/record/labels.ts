@@ -8,7 +8,7 @@ import {
   DEPLOYMENT_UID_LABEL,
   type ImageComponent,
 } from '../../schema/meta.ts';
-import { uidOf } from '../record/metadata.ts';
+import { uidOf } from './metadata.ts';
 
 /** Labels of every child; `component` if it belongs to one part. Source of app.kubernetes.io/*: "Recommended Labels". */
 export function commonLabels(record: AppDeployment, component?: ImageComponent): Record<string, string> {

@@ -1,0 +1,103 @@
+// Runs a task now: creates its Job with the caller's token, as `kubectl davit run NAME --task TASK` does.
+
+import { AlreadyExists } from '../../../lib/errors.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
+import { JOBS, REPLICA_SETS } from '../../../lib/kube/api-resources.ts';
+import type { KubeClient, KubeObject } from '../../../lib/kube/client.ts';
+import type { AppDeployment } from '../../../schema/app-deployment.ts';
+import type { AppRevision } from '../../../schema/app-revision.ts';
+import {
+  DEPLOYMENT_UID_LABEL,
+  FACADE_FIELD_MANAGER,
+  IDEMPOTENCY_KEY_ANNOTATION,
+  REVISION_LABEL,
+  TASK_LABEL,
+} from '../../../schema/meta.ts';
+import type { TaskRun } from '../../../schema/tasks.ts';
+import { runsHere } from '../../record/listener-assignment.ts';
+import { uidOf } from '../../record/metadata.ts';
+import { names } from '../../record/names.ts';
+import {
+  activeOf,
+  NoSuchTask,
+  NotRunnable,
+  oneOffJob,
+  type ReplicaSet,
+  runOf,
+  serverLabels,
+  templateOf,
+} from '../../record/one-off-job.ts';
+import { usedFor } from '../repeated-create.ts';
+
+export interface TaskStart {
+  readonly record: AppDeployment;
+  readonly revisions: readonly AppRevision[];
+  readonly task: string;
+  /** Digest of the request's Idempotency-Key. */
+  readonly key: string | undefined;
+  /** For a request without a key: 1 to 16 random characters of a-z and 0-9. */
+  readonly suffix: string;
+}
+
+/** Hexadecimal digits of a key in the name of a Job. */
+const KEY_DIGITS = 16;
+
+/**
+ * Creates the Job, or finds the one that an earlier request with this key created. Throws HttpError 404 if the active revision has no
+ * such task, 409 if nothing can be run, and what the API server refuses.
+ */
+export async function startTask(kube: KubeClient, start: TaskStart): Promise<TaskRun> {
+  const { record, key } = start;
+  const job = await jobOf(kube, start);
+  try {
+    return presented(await kube.create(JOBS, job, { fieldManager: FACADE_FIELD_MANAGER }));
+  } catch (error) {
+    if (key === undefined || !(error instanceof AlreadyExists)) throw error;
+    const { name, namespace = '' } = job.metadata;
+    const earlier = await kube.get(JOBS, { namespace, name });
+    const { labels = {}, annotations = {} } = earlier.metadata;
+    const isOurs = labels[DEPLOYMENT_UID_LABEL] === uidOf(record) && annotations[IDEMPOTENCY_KEY_ANNOTATION] === key;
+    if (!isOurs) throw error;
+    if (labels[TASK_LABEL] !== start.task) usedFor(`ran task "${labels[TASK_LABEL]}"`);
+    return presented(earlier);
+  }
+}
+
+async function jobOf(kube: KubeClient, { record, revisions, task, key, suffix }: TaskStart): Promise<KubeObject> {
+  const { name, namespace = '' } = record.metadata;
+  if (!runsHere(record))
+    throw new HttpError(
+      409,
+      `${name} runs in the cluster of a Listener, where its Jobs are. With the kubeconfig of that cluster: kubectl davit run ${name} --task ${task}`,
+    );
+  try {
+    const active = activeOf(record, revisions);
+    const what = runOf({ task }, active, name);
+    const labelSelector = Object.entries(serverLabels(record, active))
+      .map((label) => label.join('='))
+      .join(',');
+    const { items } = await kube.list<ReplicaSet>(REPLICA_SETS, { namespace, labelSelector });
+    const template = templateOf(items, name, 'Its status says why.');
+    const { metadata, ...job } = oneOffJob({ record, active, template, ...what });
+    const { generateName: _random, ...rest } = metadata ?? {};
+    const digits = key && Buffer.from(key, 'base64url').toString('hex').slice(0, KEY_DIGITS);
+    return {
+      ...job,
+      metadata: {
+        ...rest,
+        namespace,
+        name: names(name).run(digits ?? suffix),
+        ...(key !== undefined && { annotations: { [IDEMPOTENCY_KEY_ANNOTATION]: key } }),
+      },
+    } as KubeObject;
+  } catch (error) {
+    if (error instanceof NoSuchTask) throw new HttpError(404, error.message);
+    if (error instanceof NotRunnable) throw new HttpError(409, error.message);
+    throw error;
+  }
+}
+
+function presented({ metadata }: KubeObject): TaskRun {
+  const revisionId = metadata.labels?.[REVISION_LABEL];
+  return { job: metadata.name, state: 'Running', ...(revisionId !== undefined && { revisionId }) };
+}
