@@ -67,6 +67,15 @@ describe('granted scopes', () => {
   });
 });
 
+it.each([
+  { who: 'a person pushes', isLimited: true, actions: ['pull', 'push'], seconds: 60 },
+  { who: 'a person pulls', isLimited: true, actions: ['pull'], seconds: 300 },
+  { who: 'a build pushes', isLimited: false, actions: ['pull', 'push'], seconds: 300 },
+] as const)('a token with which $who is valid for $seconds s', ({ isLimited, actions, seconds }) => {
+  const answer = issueToken(ring, [{ repository: 'team-a/shop', actions }], { now, id: 'one', isLimited });
+  expect([answer.expires_in, part(answer.token, 1)]).toMatchObject([seconds, { exp: now.getTime() / 1000 + seconds }]);
+});
+
 it('issues an ES256 token for the registry service, valid for five minutes', () => {
   const answer = issueToken(ring, [{ repository: 'team-a/shop', actions: ['pull', 'push'] }], { now, id: 'two' });
   expect(answer).toEqual({

@@ -13,6 +13,11 @@ export const TOKEN_SERVICE = 'davit-registry';
 export const BASE_REPOSITORIES = 'base/';
 
 const TOKEN_SECONDS = 300;
+/**
+ * Of a token with which people push: whether its repository takes another push is asked again for the next one. The shortest that the
+ * specification allows, and what clients assume where an answer says nothing.
+ */
+const PUSH_TOKEN_SECONDS = 60;
 /** Tolerated clock difference between Davit and the registry. */
 const SKEW_SECONDS = 10;
 const MOST_SCOPES = 20;
@@ -37,12 +42,26 @@ export interface TokenAnswer {
   readonly issued_at: string;
 }
 
-/** Signs a token for `grants`. `id` is its unique `jti`. */
+export interface Issue {
+  readonly now: Date;
+  /** The unique `jti`. */
+  readonly id: string;
+  /** Whether the number of tags of its repository is limited. */
+  readonly isLimited?: boolean;
+}
+
+/** Whether a token for `grants` pushes. */
+export function pushes(grants: readonly Grant[]): boolean {
+  return grants.some(({ actions }) => actions.includes('push'));
+}
+
+/** Signs a token for `grants`. */
 export function issueToken(
   ring: KeyRing,
   grants: readonly Grant[],
-  { now, id }: { readonly now: Date; readonly id: string },
+  { now, id, isLimited = false }: Issue,
 ): TokenAnswer {
+  const lifetime = isLimited && pushes(grants) ? PUSH_TOKEN_SECONDS : TOKEN_SECONDS;
   const seconds = Math.floor(now.getTime() / 1000);
   const token = signed(signingKey(ring, now), {
     iss: TOKEN_ISSUER,
@@ -50,11 +69,11 @@ export function issueToken(
     sub: 'davit',
     iat: seconds,
     nbf: seconds - SKEW_SECONDS,
-    exp: seconds + TOKEN_SECONDS,
+    exp: seconds + lifetime,
     jti: id,
     access: grants.map(({ type = 'repository', repository, actions }) => ({ type, name: repository, actions })),
   });
-  return { token, access_token: token, expires_in: TOKEN_SECONDS, issued_at: now.toISOString() };
+  return { token, access_token: token, expires_in: lifetime, issued_at: now.toISOString() };
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   type Grant,
   grantsFor,
   issueToken,
+  pushes,
   TOKEN_SERVICE,
   type TokenAnswer,
 } from '../../registry/tokens.ts';
@@ -37,7 +38,7 @@ export function registerTokenServer(app: App, { platform, now, randomId, limit }
   }
 
   async function pushRefusal(grant: RegistryGrant, granted: readonly Grant[]): Promise<string | undefined> {
-    if (grant.isLimited !== true || !granted.some(({ actions }) => actions.includes('push'))) return undefined;
+    if (grant.isLimited !== true || !pushes(granted)) return undefined;
     return limit?.refusal(grant.repository, AbortSignal.timeout(ASK_MS)).catch(() => undefined);
   }
 
@@ -67,7 +68,11 @@ export function registerTokenServer(app: App, { platform, now, randomId, limit }
       const refusal = await pushRefusal(grant, granted);
       if (refusal !== undefined)
         return reply.code(403).send({ detail: refusal, errors: [{ code: 'DENIED', message: refusal }] });
-      return issueToken(await registry.keyRing(), granted, { now: now(), id: randomId() });
+      return issueToken(await registry.keyRing(), granted, {
+        now: now(),
+        id: randomId(),
+        isLimited: grant.isLimited === true,
+      });
     },
   });
 }
