@@ -166,7 +166,7 @@ describe('restart', () => {
     expect([code, out]).toEqual([0, expect.stringMatching(`^shop is being restarted as ${PROMISED}; `)]);
     const [one, ...more] = written as [string, string][];
     expect([one?.[0], more]).toEqual(['replace --field-manager=kubectl-davit -f -', []]);
-    expect(one && specOf(one)).toEqual({ ...aRecord(spec).spec, revisionSerial: 3 });
+    expect(one && specOf(one)).toEqual({ ...aRecord(spec).spec, revisionSerial: 3, rebuildSerial: 3 });
   });
 
   it('ends an earlier rollback, and goes on with one that the controller has not seen', async () => {
@@ -174,7 +174,11 @@ describe('restart', () => {
     const seen = await restarted({ rollbackTo });
     expect(specOf(seen.written[0] as [string, string])).not.toHaveProperty('rollbackTo');
     const unseen = await restarted({ rollbackTo, revisionSerial: 5 });
-    expect(specOf(unseen.written[0] as [string, string])).toMatchObject({ rollbackTo, revisionSerial: 6 });
+    expect(specOf(unseen.written[0] as [string, string])).toMatchObject({
+      rollbackTo,
+      revisionSerial: 6,
+      rebuildSerial: 6,
+    });
   });
 
   it('of a repository keeps the commit that runs: its Deployments are restarted', async () => {

@@ -1,6 +1,6 @@
 // Replaces the pods of a deployment by pods of the same content, each when its successor is ready.
 
-import { askingForRevision, isUnseen } from '../deployments/record/revision-request.ts';
+import { askingToRebuild, isUnseen } from '../deployments/record/revision-request.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, STORE_PARTS } from '../schema/meta.ts';
 import { type Command, DEPLOYMENT } from './command.ts';
@@ -32,7 +32,7 @@ export async function restart(kubectl: Kubectl, name: string): Promise<string> {
       throw new Failure(`${name} has no revision yet, so nothing runs that could be restarted.`);
     return {
       // A rollback that the controller has not seen goes on.
-      spec: askingForRevision(spec, spec, isUnseen(spec, revisions)),
+      spec: askingToRebuild(spec, spec, isUnseen(spec, revisions)),
       message: (revision) =>
         `${name} is being restarted as ${revision}; each pod is replaced when its successor is ready. To follow it: ${PROGRAM} wait ${name}`,
     };

@@ -218,6 +218,9 @@ function fixedRules(): CelRule[] {
 export const RESTORE_AT_CREATION_MESSAGE =
   'can be set only when the deployment is created: create another deployment that begins with the backup';
 
+export const REBUILD_SERIAL_MESSAGE =
+  'must not be above revisionSerial: to request a revision of the newest commit, set both to the same number';
+
 export const AppDeploymentSpec = z
   .object({
     source: z
@@ -239,6 +242,14 @@ export const AppDeploymentSpec = z
       .min(0)
       .max(Number.MAX_SAFE_INTEGER)
       .describe('Raise it by one to request a new revision. The HTTP API does so in every write that needs one.')
+      .optional(),
+    rebuildSerial: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .describe(
+        'revisionSerial of the last request for a revision that is a rebuild: it builds the newest commit, replaces all pods and migrates again, also with the changes that follow before Davit has made it. The HTTP API writes it.',
+      )
       .optional(),
     rollbackTo: Uuid.describe(
       'Id of the revision whose resolved values are used again. Raise revisionSerial in the same write.',
@@ -284,6 +295,11 @@ export const AppDeploymentSpec = z
       {
         rule: '!has(oldSelf.revisionSerial) || (has(self.revisionSerial) && self.revisionSerial >= oldSelf.revisionSerial)',
         message: 'revisionSerial must not be lowered',
+      },
+      {
+        rule: '!has(self.rebuildSerial) || (has(self.revisionSerial) && self.rebuildSerial <= self.revisionSerial)',
+        message: REBUILD_SERIAL_MESSAGE,
+        fieldPath: '.rebuildSerial',
       },
       {
         rule: '!has(self.sourceConfig.database) || !has(self.sourceConfig.database.restore) || (has(oldSelf.sourceConfig.database) && has(oldSelf.sourceConfig.database.restore))',

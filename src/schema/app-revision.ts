@@ -218,7 +218,7 @@ export const AppRevisionSpec = z
       .max(64)
       .regex(/^[0-9a-f]{40,64}$/)
       .describe(
-        'Of revisions that take an image over, by a rollback or a change of sizes: the newest commit of the branch that an earlier revision had. Only another one is a push.',
+        'Of revisions that take an image or a commit over, by a rollback or a change of sizes: the newest commit of the branch that an earlier revision had. Only another one is a push.',
       )
       .optional(),
     requestedBy: z

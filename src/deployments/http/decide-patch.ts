@@ -3,9 +3,8 @@
 import { HttpError } from '../../lib/http/http-error.ts';
 import type { RequestContext } from '../../organization/facade/auth.ts';
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
-import { followsUnseen, needsRevision } from '../record/needs-revision.ts';
+import { withRequest } from '../record/needs-revision.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
-import { askingForRevision } from '../record/revision-request.ts';
 import { revisionsOf as newestFirst } from '../record/revisions.ts';
 import { awaitsSource } from '../record/wanted-revision.ts';
 import { applyPatch, type Patch, patchFindings } from './patch.ts';
@@ -29,7 +28,8 @@ export function decidePatch(
     typeof variable?.value === 'string' || (secrets ?? []).some(({ value }) => value !== '' && value !== null);
   return async (record, secretName) => {
     const made = revisionsOf(checking, record);
-    const [newest] = newestFirst(record, made);
+    const own = newestFirst(record, made);
+    const [newest] = own;
     const inForce = {
       resourceSpec: resourceSpecInForce(record, made, settings),
       sourceRevisionConfig: shownRevisionConfig(record, made),
@@ -45,9 +45,7 @@ export function decidePatch(
     ];
     if (findings.length > 0) throw new HttpError(422, findings);
     if (revision === 'always' && awaitsSource(spec)) throw nothingToDeploy();
-    const asks = revision === 'always' || needsRevision(record.spec, spec);
-    const isPending = revision !== 'always' && followsUnseen(record.spec, spec, made);
-    return { ...changed, spec: asks ? askingForRevision(record.spec, spec, isPending) : spec };
+    return { ...changed, spec: withRequest(record.spec, spec, own, revision === 'always') };
   };
 }
 

@@ -25,6 +25,7 @@ import { isOwn } from '../assess/stores.ts';
 import { isRoleRolled } from '../assess/workloads.ts';
 import { partsOf } from '../record/parts.ts';
 import { imageOf } from '../record/revision-image.ts';
+import { asksToRebuild } from '../record/revision-request.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { sameJson, sameRevision } from '../record/wanted-revision.ts';
@@ -77,7 +78,9 @@ function isComparable(active: AppRevision, draft: AppRevision): boolean {
   );
 }
 
-function isAskedAgain({ revisions: [newest] }: ObservedRecord, { spec }: AppRevision): boolean {
+function isAskedAgain({ record, revisions }: ObservedRecord, { spec }: AppRevision): boolean {
+  const [newest] = revisions;
+  if (asksToRebuild(record.spec, revisions)) return true;
   return spec.rollbackTo === undefined && newest !== undefined && sameRevision(spec.requested, newest.spec.requested);
 }
 

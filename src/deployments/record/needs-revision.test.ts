@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aRecord, aRevision, aSpec, SETTINGS } from '../../../test/support/builders.ts';
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
-import { followsUnseen, needsRevision } from './needs-revision.ts';
+import { needsRevision, withRequest } from './needs-revision.ts';
 import { resolve } from './resolve.ts';
 import { askingForRevision, rollingBack } from './revision-request.ts';
 import { requestedOf, wantedRevision } from './wanted-revision.ts';
@@ -126,6 +126,7 @@ it.each([
   const { revisionSerial: _, ...rest } = aSpec();
   const before = { ...rest, ...(serial !== undefined && { revisionSerial: serial }) };
   expect(askingForRevision(before, { ...before, rollbackTo: 'x' })).toEqual({ ...before, revisionSerial: want });
+  expect(withRequest(before, before, [], true)).toEqual({ ...before, revisionSerial: want, rebuildSerial: want });
 });
 
 const everything: Partial<AppDeploymentSpec> = {
@@ -142,7 +143,56 @@ it.each<{ name: string; after: Partial<AppDeploymentSpec>; serial: number; follo
 ])('a change that leaves what an earlier one asks for: $name', ({ after, serial, follows }) => {
   const own = [aRevision(aRecord({ revisionSerial: 1 }))];
   const sizes = { sourceConfig: { resourceSpec: { cpu: 2 } } };
-  expect(followsUnseen(aSpec({ revisionSerial: serial }), aSpec({ ...sizes, ...after }), own)).toBe(follows);
+  const rollbackTo = '11111111-1111-5111-8111-111111111111';
+  const before = aSpec({ revisionSerial: serial, rollbackTo });
+  const { rollbackTo: kept, revisionSerial } = withRequest(before, { ...before, ...sizes, ...after }, own);
+  expect([kept, revisionSerial]).toEqual([follows ? rollbackTo : undefined, serial + 1]);
+});
+
+/** Writes by the HTTP API, one after the other, before the controller has seen the first. */
+function written(first: Partial<AppDeploymentSpec>, ...writes: readonly (Partial<AppDeploymentSpec> | 'again')[]) {
+  const record = aRecord({ revisionSerial: 1, ...first });
+  const own = [aRevision(record)];
+  let { spec } = record;
+  for (const one of writes)
+    spec = one === 'again' ? withRequest(spec, spec, own, true) : withRequest(spec, { ...spec, ...one }, own);
+  return { spec, own };
+}
+const memory = (memoryMb: number): Partial<AppDeploymentSpec> => ({ sourceConfig: { resourceSpec: { memoryMb } } });
+
+it.each([
+  { name: 'again', writes: ['again'], serials: [2, 2] },
+  { name: 'again, then sizes', writes: ['again', memory(1024)], serials: [3, 2] },
+  { name: 'sizes, then again', writes: [memory(1024), 'again'], serials: [3, 3] },
+  { name: 'again, then sizes to and fro', writes: ['again', memory(1024), memory(512)], serials: [4, 2] },
+] as const)('a request to rebuild is kept: $name', ({ writes, serials }) => {
+  const { spec } = written(memory(512), ...writes);
+  expect([spec.revisionSerial, spec.rebuildSerial, spec.rollbackTo]).toEqual([...serials, undefined]);
+});
+
+it('a rollback takes the place of a request to rebuild, and the other way round', () => {
+  const { spec, own } = written(memory(512), 'again');
+  const back = rollingBack(spec, aRevision(aRecord(memory(512))).spec);
+  expect(back).not.toHaveProperty('rebuildSerial');
+  const again = withRequest(back, back, own, true);
+  expect([again.rollbackTo, again.rebuildSerial]).toEqual([undefined, 4]);
+});
+
+it('a change that is taken back before the controller has seen it goes back to the newest revision', () => {
+  const { spec, own } = written(memory(512), memory(1024), memory(512));
+  expect(spec).toMatchObject({ rollbackTo: own[0]?.spec.id, revisionSerial: 3 });
+  expect(wantedRevision(aRecord(spec, { generation: 9 }), own, SETTINGS)).toMatchObject({
+    create: { resolved: own[0]?.spec.resolved },
+  });
+  // Another change leaves nothing of that.
+  expect(withRequest(spec, { ...spec, ...memory(2048) }, own)).not.toHaveProperty('rollbackTo');
+  // With the first change seen, the second is a change as any other.
+  const seen = aRevision(aRecord({ revisionSerial: 2, ...memory(1024) }, { generation: 2 }));
+  const { rollbackTo } = withRequest({ ...spec, ...memory(1024), revisionSerial: 2 }, { ...spec, ...memory(512) }, [
+    seen,
+    ...own,
+  ]);
+  expect(rollbackTo).toBeUndefined();
 });
 
 it.each([

@@ -2,7 +2,9 @@
 
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { isUnseen } from './revision-request.ts';
+import { ownRequested } from './file-values.ts';
+import { imageOf } from './revision-image.ts';
+import { askingForRevision, askingToRebuild, asksToRebuild, isUnseen } from './revision-request.ts';
 import { awaitsSource, requestedOf, sameJson, sameRevision } from './wanted-revision.ts';
 
 /**
@@ -14,10 +16,48 @@ export function needsRevision(before: Readonly<AppDeploymentSpec>, after: Readon
 }
 
 /**
+ * `after` with the request for the revision that a write of it needs. `isAlways`: it asks for one even if nothing changes. `own`: the
+ * record's revisions, newest first.
+ */
+export function withRequest(
+  before: Readonly<AppDeploymentSpec>,
+  after: AppDeploymentSpec,
+  own: readonly AppRevision[],
+  isAlways = false,
+): AppDeploymentSpec {
+  if (!needsRevision(before, after)) return isAlways ? askingToRebuild(before, after) : after;
+  const [newest] = own;
+  // A rollback to the newest one is nothing to go on with: another change keeps what it deploys.
+  const goesBack = before.rollbackTo !== undefined && before.rollbackTo !== newest?.spec.id;
+  const isPending = goesBack && followsUnseen(before, after, own);
+  const isUndone = newest !== undefined && !isPending && undoesUnseen(before, after, own, newest);
+  const asking = askingForRevision(before, after, isPending);
+  return isUndone ? { ...asking, rollbackTo: newest.spec.id } : asking;
+}
+
+/**
+ * Whether a write takes back what the controller has not seen. To the controller it would look like a request to rebuild.
+ * `newest`: of `own`.
+ */
+function undoesUnseen(
+  before: Readonly<AppDeploymentSpec>,
+  after: Readonly<AppDeploymentSpec>,
+  own: readonly AppRevision[],
+  newest: AppRevision,
+): boolean {
+  return (
+    isUnseen(before, own) &&
+    !asksToRebuild(before, own) &&
+    imageOf(newest) !== undefined &&
+    sameRevision(requestedOf(after), ownRequested(newest.spec))
+  );
+}
+
+/**
  * Whether a write that asks for a revision leaves what an earlier one asks for: the controller has not seen that one, and this one
  * deploys the same. `own`: the record's revisions.
  */
-export function followsUnseen(
+function followsUnseen(
   before: Readonly<AppDeploymentSpec>,
   after: Readonly<AppDeploymentSpec>,
   own: readonly AppRevision[],

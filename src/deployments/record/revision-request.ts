@@ -12,6 +12,13 @@ export function isUnseen({ revisionSerial }: Readonly<AppDeploymentSpec>, own: r
 }
 
 /**
+ * Whether somebody has asked for a rebuild, and the controller has made no revision since. `own`: the record's revisions.
+ */
+export function asksToRebuild({ rebuildSerial }: Readonly<AppDeploymentSpec>, own: readonly AppRevision[]): boolean {
+  return rebuildSerial !== undefined && !own.some(({ spec }) => (spec.revisionSerial ?? -1) >= rebuildSerial);
+}
+
+/**
  * `after` with a serial that requests a new revision. Removes `rollbackTo` of an earlier rollback, unless `isPending`: no revision
  * has been made for it, so that this change follows a rollback that the controller has not seen.
  */
@@ -23,6 +30,19 @@ export function askingForRevision(
   const { rollbackTo, ...spec } = after;
   const revisionSerial = (before.revisionSerial ?? 0) + 1;
   return { ...spec, ...(isPending && rollbackTo !== undefined && { rollbackTo }), revisionSerial };
+}
+
+/**
+ * The same, for a revision that changes nothing: of the newest commit, with its migration, also if other changes follow before the
+ * controller has seen it.
+ */
+export function askingToRebuild(
+  before: Readonly<AppDeploymentSpec>,
+  after: Readonly<AppDeploymentSpec>,
+  isPending = false,
+): AppDeploymentSpec {
+  const spec = askingForRevision(before, after, isPending);
+  return { ...spec, ...(spec.revisionSerial !== undefined && { rebuildSerial: spec.revisionSerial }) };
 }
 
 /** `before` with the values of `old` and a request for a new revision. Fields that need no revision, and the scale, are unchanged. */
@@ -43,7 +63,7 @@ export function rollingBack(
   } = before.sourceConfig;
   const { env, tasks, installCommand, buildCommand, deploymentType } = requested;
   const { resourceSpec, runtime } = withScaleOf(requested, before.sourceConfig);
-  const { secretReferences: _references, ...rest } = before;
+  const { secretReferences: _references, rebuildSerial: _rebuild, ...rest } = before;
   return {
     ...askingForRevision(before, {
       ...rest,

@@ -516,7 +516,7 @@ describe('the commit of a branch', () => {
           sourceConfig: { integrationId: UID, repoUrl: 'https://git.example/shop', buildOnPush: true, ...spec },
           sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'davit.json' },
           revisionSerial: generation,
-          ...(spec as { rollbackTo?: string }),
+          ...(spec as { rollbackTo?: string; rebuildSerial?: number }),
         },
         { generation },
       );
@@ -559,6 +559,19 @@ describe('the commit of a branch', () => {
     expect(own[0]?.spec.resolved.image).toBeUndefined();
   });
 
+  it('that was rolled back to and never built is not built over by what was pushed before', () => {
+    const { change, push, own } = ofBranch();
+    change(sizes(1));
+    const unbuilt = push(B);
+    delete (unbuilt as { status?: unknown }).status;
+    push(C);
+    change({ ...sizes(1), rollbackTo: unbuilt?.spec.id });
+    expect(own[0]?.spec).toMatchObject({ commit: B, branchCommit: C });
+    expect(own[0]?.spec.resolved.image).toBeUndefined();
+    expect(push(C)).toBeUndefined();
+    expect(push('d'.repeat(40))?.spec).not.toHaveProperty('branchCommit');
+  });
+
   it('that was pushed stays where sizes change before it is built', () => {
     const { change, push, own } = ofBranch();
     change(sizes(1));
@@ -587,6 +600,32 @@ describe('the commit of a branch', () => {
       expect(own[0]?.spec.resolved.image).toBe(is === 'built' ? image(C) : undefined);
     },
   );
+
+  it('is the newest of the branch where somebody asked for that, whatever changes before the controller has seen it', () => {
+    const { change, push, own, missed } = ofBranch();
+    change(sizes(1));
+    const first = own[0];
+    push(B);
+    change({ ...sizes(1), rollbackTo: first?.spec.id });
+    missed();
+    const rebuildSerial = 3;
+    change({ ...sizes(2), rebuildSerial });
+    expect(own[0]?.spec).toMatchObject({ revisionSerial: 4, requested: sizes(2) });
+    expect([own[0]?.spec.commit, own[0]?.spec.resolved.image]).toEqual([undefined, undefined]);
+    // It was seen.
+    change({ ...sizes(3), rebuildSerial });
+    expect(own[0]?.spec).toMatchObject({ requested: sizes(3), commit: A, resolved: { image: image(A) } });
+  });
+
+  it('that a rollback names stays also where somebody asked for the newest before', () => {
+    const { change, push, own, missed } = ofBranch();
+    change(sizes(1));
+    const first = own[0];
+    push(B);
+    missed();
+    change({ ...sizes(1), rebuildSerial: 2, rollbackTo: first?.spec.id });
+    expect(own[0]?.spec).toMatchObject({ commit: A, resolved: { image: image(A) } });
+  });
 
   it('that is rolled back to once more stays where sizes change before the controller has seen it', () => {
     const { change, push, own, missed } = ofBranch();

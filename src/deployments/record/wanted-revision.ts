@@ -17,6 +17,7 @@ import { revisionRequesterOf } from './requester.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
 import { generationRevisionId, pushRevisionId, serialRevisionId } from './revision-id.ts';
 import { imageOf } from './revision-image.ts';
+import { asksToRebuild } from './revision-request.ts';
 import { revisionsOf } from './revisions.ts';
 import { scaledBy } from './scaled.ts';
 
@@ -130,7 +131,9 @@ export function wantedRevision(
   const generation = record.metadata.generation ?? 0;
   const isPush = wanted.made && push !== undefined;
   const rollback = isPush ? NO_ROLLBACK : rollbackOf(record, own, contract);
-  const deploys = isPush ? { commit: push.commit } : deployed(requested, own, rollback);
+  const deploys = isPush
+    ? { commit: push.commit }
+    : deployed(requested, own, rollback, asksToRebuild(record.spec, own));
   const isTaken = rollback.is === 'taken';
   const id = isPush ? pushRevisionId(idOf(record), generation, push.serial) : wanted.id;
   const used = isTaken ? storedFile(rollback.of) : fileFor(record, own, { id, requested, deploys, file, settings });
@@ -148,7 +151,9 @@ export function wantedRevision(
   // Nothing is deployed of a file that is wrong.
   const runs = used?.failure ? undefined : (named ?? deploys.image);
   const requestedBy = isPush ? undefined : revisionRequesterOf(record, own);
-  const branchCommit = runs !== undefined && commit !== undefined ? branchCommitOf(own) : undefined;
+  // Also where it is not built yet: the branch may have a newer commit than what a rollback names.
+  const isEarlier = !isPush && (runs !== undefined || deploys.commit !== undefined);
+  const branchCommit = isEarlier && commit !== undefined ? branchCommitOf(own) : undefined;
   return {
     create: {
       id,
@@ -184,13 +189,17 @@ interface Deployed {
   readonly migrated?: boolean;
 }
 
-/** What a new revision that no push asks for deploys. `own`: newest first. */
-function deployed(requested: Requested, own: readonly AppRevision[], rollback: Rollback): Deployed {
+/**
+ * What a new revision that no push asks for deploys. `own`: newest first. `rebuilds`: somebody has asked for the newest commit, whatever
+ * else has changed since.
+ */
+function deployed(requested: Requested, own: readonly AppRevision[], rollback: Rollback, rebuilds: boolean): Deployed {
   const from = rollback.of ?? own[0];
   if (from === undefined) return {};
   const image = imageOf(from);
   const migrated = hasMigrated(from);
   if (rollback.is === 'taken') return { image, commit: knownCommitOf(from), migrated };
+  if (rebuilds) return { migrated: false };
   const isKept = migrated && changesSizesAlone(requested, ownRequested(from.spec));
   if (!keepsBuild(requested, from)) return { migrated: isKept };
   // A correction of a file that was wrong is in a newer commit.

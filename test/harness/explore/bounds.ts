@@ -609,8 +609,12 @@ export const BOUNDS: readonly Bound[] = [
   },
   {
     name: 'pushes',
-    about: 'Pushes, rollbacks and changes of sizes, with few revisions kept.',
-    history: ['somebody pushes commit b in team', 'somebody rolls shop by 1 back in team'],
+    about: 'Pushes, rollbacks, requests to rebuild and changes of sizes, with few revisions kept.',
+    history: [
+      'somebody sets more memory of shop in team',
+      'somebody pushes commit b in team',
+      'somebody rolls shop by 1 back in team',
+    ],
     settings: FEW_REVISIONS,
     namespaces: ['team'],
     begin: beginBuilds({ resourceSpec: FIXED, buildOnPush: true }),
@@ -619,6 +623,7 @@ export const BOUNDS: readonly Bound[] = [
       ...BUILD_EVENTS.filter(({ calm }) => calm === true),
       push('b'),
       push('c'),
+      people.newRevision,
       people.rollback,
       people.sizes('more memory', { memoryMb: 1024 }),
       people.sizes('much memory', { memoryMb: 2048 }),

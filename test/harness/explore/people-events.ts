@@ -1,11 +1,9 @@
 // What people do to a record and to its parts.
 
 import { commitOf } from '../../../src/deployments/record/build-source.ts';
-import { ownRequested } from '../../../src/deployments/record/file-values.ts';
-import { followsUnseen, needsRevision } from '../../../src/deployments/record/needs-revision.ts';
-import { askingForRevision, isUnseen, rollingBack } from '../../../src/deployments/record/revision-request.ts';
+import { withRequest } from '../../../src/deployments/record/needs-revision.ts';
+import { rollingBack } from '../../../src/deployments/record/revision-request.ts';
 import { revisionsOf as inOrder } from '../../../src/deployments/record/revisions.ts';
-import { requestedOf, sameRequested } from '../../../src/deployments/record/wanted-revision.ts';
 import { patchTo } from '../../../src/lib/http/merge-patch.ts';
 import { canonicalJson } from '../../../src/lib/json-value.ts';
 import {
@@ -43,25 +41,7 @@ async function edit(scene: Scene, record: AppDeployment, patch: object, serial =
   const { spec } = record;
   const after = merged(spec, patch) as Spec;
   const isAlways = Object.keys(patch).length === 0;
-  const isPending = !isAlways && followsUnseen(spec, after, revisionsOf(scene, record));
-  const asks = isAlways || (serial && needsRevision(spec, after));
-  const wanted = asks ? askingForRevision(spec, after, isPending) : after;
-  if (isPending && wanted.rollbackTo === undefined) forgetWhatWasAsked(scene, record, after);
-  await write(scene, record, wanted);
-}
-
-/**
- * Changes that cancel each other before the controller has seen the first look like the wish for a new revision of the same values,
- * which builds the newest commit, and such a wish is gone with another change that is unseen as well: nobody can tell these apart.
- */
-function forgetWhatWasAsked(scene: Scene, record: AppDeployment, after: Spec): void {
-  const { namespace = '', name } = record.metadata;
-  if (isOfNewest(scene, record, record.spec) || isOfNewest(scene, record, after))
-    scene.setMark(namespace, `asked ${name}`, undefined);
-}
-function isOfNewest(scene: Scene, record: AppDeployment, spec: Spec): boolean {
-  const [newest] = revisionsOf(scene, record);
-  return newest !== undefined && sameRequested(requestedOf(spec), ownRequested(newest.spec));
+  await write(scene, record, serial ? withRequest(spec, after, revisionsOf(scene, record), isAlways) : after);
 }
 
 /** A change of the spec, as a merge patch; undefined where it changes nothing. `serial: false` is a change by kubectl alone. */
@@ -128,17 +108,13 @@ export const ownDatabase: Event = specChange('its own database', ({ secrets }) =
     : undefined,
 );
 
-/** What is built is then built of the branch as it is. */
+/** What is built is then built of the branch as it is, or as it is later. */
 const serial = specChange('a new revisionSerial', () => ({}));
 export const newRevision: Event = {
   ...serial,
   async happen(scene, namespace, subject) {
-    const record = scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, subject);
-    const followsOther =
-      record && isUnseen(record.spec, revisionsOf(scene, record)) && !isOfNewest(scene, record, record.spec);
     await serial.happen(scene, namespace, subject);
-    if (scene.mark(namespace, `asked ${subject}`) !== undefined)
-      scene.setMark(namespace, `asked ${subject}`, followsOther ? undefined : (scene.mark('', 'head') ?? 'a'));
+    scene.setMark(namespace, `asked ${subject}`, `${scene.mark('', 'head') ?? 'a'}+`);
   },
 };
 

@@ -497,15 +497,17 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
     },
   },
   {
-    name: 'a rollback stays',
+    name: 'a revision is of the commit that was asked for',
     broken(scene, record) {
       if (isLeft(record, scene)) return undefined;
       const asked = scene.mark(record.metadata.namespace ?? '', `asked ${record.metadata.name}`);
       const [newest] = revisionsOf(scene, record);
       const commit = newest?.status?.build?.commit ?? newest?.spec.commit;
-      return asked === undefined || commit === undefined || commit[0] === asked
+      const [wanted = '', isLeast] = asked ?? '';
+      const is = commit?.[0] ?? wanted;
+      return asked === undefined || (isLeast ? is >= wanted : is === wanted)
         ? undefined
-        : `The newest revision is of commit ${commit[0]}, asked for was ${asked}, and the branch is at ${headOf(scene)[0]}.`;
+        : `The newest revision is of commit ${is}, asked for was ${asked}, and the branch is at ${headOf(scene)[0]}.`;
     },
   },
   {

@@ -93,6 +93,18 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     "`${TASK} ${podsIdOf(one, 'server')}`,",
     '',
   ),
+  'a request to rebuild is lost beside a change of sizes': bug(
+    'pushes',
+    'src/deployments/record/wanted-revision.ts',
+    '  if (rebuilds) return { migrated: false };\n',
+    '',
+  ),
+  'changes that are taken back unseen deploy the newest commit': bug(
+    'pushes',
+    'src/deployments/record/needs-revision.ts',
+    'return isUndone ? { ...asking, rollbackTo: newest.spec.id } : asking;',
+    'return asking;',
+  ),
   'a run that has ended goes on in the status': bug(
     'tasks',
     'src/deployments/assess/task-runs.ts',

@@ -37,6 +37,7 @@ const LEFT_ALONE: Readonly<Record<string, string>> = {
   'sourceRevisionConfig.workflowConfigPath': 'not external_docker',
   'sourceRevisionConfig.sourceTarballPath': 'not external_docker',
   'sourceRevisionConfig.davitFile': 'not external_docker',
+  rebuildSerial: 'without revisionSerial it asks for nothing',
   rollbackTo: 'it takes an old snapshot, a fresh record has none',
 };
 /** Fields that a record of the walk cannot be without. */

@@ -300,6 +300,29 @@ describe('a change that follows a rollback', () => {
   });
 });
 
+describe('a change before a revision was made for the last one', () => {
+  const memory = (memory_mb: number): object => ({ source_config: { resource_spec: { memory_mb } } });
+
+  it('keeps the request to rebuild', async () => {
+    const id = await made(memory(512));
+    facade.snapshot({ state: 'DEPLOYED' });
+    expect((await facade.call('POST', `/v2/deployments/${id}/revisions`, {})).status).toBe(201);
+    expect(stored().spec).toMatchObject({ revisionSerial: 2, rebuildSerial: 2 });
+    expect((await patch(id, memory(1024))).status).toBe(200);
+    expect(stored().spec).toMatchObject({ revisionSerial: 3, rebuildSerial: 2 });
+  });
+
+  it('takes it back by a rollback to the newest revision', async () => {
+    const id = await made(memory(512));
+    const { spec } = facade.snapshot({ state: 'DEPLOYED' });
+    await patch(id, memory(1024));
+    expect(stored().spec).not.toHaveProperty('rollbackTo');
+    await patch(id, memory(512));
+    expect(stored().spec).toMatchObject({ revisionSerial: 3, rollbackTo: spec.id });
+    expect(stored().spec).not.toHaveProperty('rebuildSerial');
+  });
+});
+
 describe('a PATCH without a change', () => {
   const everything = {
     source_config: {

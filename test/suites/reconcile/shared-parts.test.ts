@@ -125,6 +125,24 @@ it.each<{ name: string; change: ResourceSpec; writes: string[]; want: Record<str
   expect([running(kube), revisions(kube).length]).toEqual([{ ...want, shop: 3 }, 3]);
 });
 
+it('a request to rebuild replaces every pod and migrates again, also with sizes that changed since', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube } = controller;
+  const rebuildSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
+  await edit(kube, { spec: { revisionSerial: rebuildSerial, rebuildSerial } });
+  await resize(kube, { queueCpu: 1 });
+  expect(await atRest(controller)).toEqual([
+    expect.stringMatching('^create Job '),
+    'apply Deployment shop',
+    'apply Deployment shop--queue',
+  ]);
+  expect(running(kube)).toEqual({ shop: 2, 'shop--queue': 2 });
+  expectActive(kube);
+  // The next change of sizes is one again.
+  await resize(kube, { queueCpu: 2, queueCpuLimit: 3 });
+  expect(await atRest(controller)).toEqual(['apply Deployment shop--queue']);
+});
+
 it('a part more or less replaces no other pod', async () => {
   const controller = await aConverged(SPEC);
   const { kube } = controller;

@@ -735,6 +735,12 @@ describe('immutable fields', () => {
     expect((await patch({ revisionSerial: null })).message).toContain('revisionSerial must not be lowered');
     expect((await patch({ revisionSerial: 4 })).status).toBe(200);
   });
+  it('rebuildSerial is at most revisionSerial', async () => {
+    expect((await patch({ rebuildSerial: 9 })).message).toContain(
+      'must not be above revisionSerial: to request a revision of the newest commit, set both to the same number',
+    );
+    expect((await patch({ revisionSerial: 5, rebuildSerial: 5 })).status).toBe(200);
+  });
   it('other fields can be changed', async () => {
     expect((await patch({ sourceConfig: { resourceSpec: { cpu: 2 } } })).status).toBe(200);
   });
