@@ -350,6 +350,10 @@ describe('statusOf', () => {
       anObserved(zero, { revisions: [revision], children: [...stores, aWorkload('server', revision, { wanted: 0 })] }),
       revision,
     );
+    expect(conditionOf(status.conditions, 'WorkloadsReady')).toMatchObject({
+      status: 'True',
+      message: 'Scaled to zero, so no part has a pod.',
+    });
     expect({ state: status.state, ...summary(status) }).toEqual({
       state: 'UNUSED',
       Ready: 'True ScaledToZero',

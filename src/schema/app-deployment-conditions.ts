@@ -2,7 +2,8 @@
 // docs/reference.md are generated from this file.
 
 export const CONDITION_TYPES = {
-  Ready: 'The latest revision is deployed and serving at this generation, or the record is scaled to zero.',
+  Ready:
+    'The latest revision is deployed and serving at this generation, or the record is scaled to zero and nothing is known to keep that revision from running.',
   Available: 'The active revision is serving, and no store is known to fail what serves: the API says READY.',
   Reconciling: 'The controller is applying the record to the cluster.',
   Stalled: 'Nothing changes until a person acts.',

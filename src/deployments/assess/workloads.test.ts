@@ -267,6 +267,25 @@ describe('checkWorkloads', () => {
         message: 'It exited.',
       });
     });
+
+    it('says at a scale of zero that nothing serves, and the failure as of before', () => {
+      const { spec } = revision;
+      const server = { ...spec.resolved.server, minScale: 0, maxScale: 0 };
+      const failed: AppRevision = {
+        ...revision,
+        spec: { ...spec, resolved: { ...spec.resolved, server } },
+        status: {
+          state: 'DEPLOY_FAILED',
+          failure: { reason: 'ContainerCrashed', message: `Revision ${older.spec.id} serves.` },
+        },
+      };
+      const children = [aWorkload('server', older, { wanted: 0 })];
+      const observed = anObserved(record, { revisions: [failed, older], children });
+      expect(checkWorkloads(observed, failed, ANSWER)).toMatchObject({
+        is: 'stalled',
+        message: `Scaled to zero, so nothing serves. Before that: Revision ${older.spec.id} serves.`,
+      });
+    });
   });
 
   it.each<{

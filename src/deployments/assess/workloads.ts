@@ -68,8 +68,17 @@ export function checkWorkloads(
   const migration = checkMigration(observed, revision, failures);
   if (migration) return migration;
   const { failure } = revision.status ?? {};
-  if (failure) return stalled(failure.reason as Entry['reason'], failure.message);
+  if (failure) return stalled(failure.reason as Entry['reason'], failureAt(revision, failure.message));
   return checkParts(observed, revision, stores, failures);
+}
+
+/** A failure names the revision that serves, which none does at a scale of zero. */
+function failureAt(revision: AppRevision, message: string): string {
+  return runsNothing(revision) ? `Scaled to zero, so nothing serves. Before that: ${message}` : message;
+}
+
+function runsNothing({ spec }: AppRevision): boolean {
+  return spec.resolved.server.maxScale === 0;
 }
 
 /** The same of the pods alone, whatever is still to be built or migrated. */
@@ -85,9 +94,10 @@ function checkParts(
   const parts = [...roles, ...checkOthers(observed, revision, failures)];
   // What a person must mend is said before what fails, and that before what goes on.
   const gravest = parts.find(({ is }) => is === 'stalled') ?? parts.find(({ reason }) => isFailure(reason));
-  return (
-    gravest ?? firstProblem(parts) ?? pass('Serving', 'Every pod of every part runs the latest revision and is ready.')
-  );
+  const all = runsNothing(revision)
+    ? 'Scaled to zero, so no part has a pod.'
+    : 'Every pod of every part runs the latest revision and is ready.';
+  return gravest ?? firstProblem(parts) ?? pass('Serving', all);
 }
 
 /**
