@@ -14,8 +14,8 @@ export const BASE_REPOSITORIES = 'base/';
 
 const TOKEN_SECONDS = 300;
 /**
- * Of a token with which people push: whether its repository takes another push is asked again for the next one. The shortest that the
- * specification allows, and what clients assume where an answer says nothing.
+ * For people who push: with each token, their repository is asked again whether it takes another push. It is the shortest lifetime that
+ * the specification allows, and what clients assume where an answer names none.
  */
 const PUSH_TOKEN_SECONDS = 60;
 /** Tolerated clock difference between Davit and the registry. */

@@ -19,13 +19,14 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '30' },
     seeds: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
+    table: { type: 'boolean', default: false },
     replay: { type: 'string' },
     out: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
 
-const HELP = `npm run explore -- [--bounds NAME,...] [--minutes N] [--depth N] [--states N] [--quick] [--seeds] [--out FILE] [--replay FILE]
+const HELP = `npm run explore -- [--bounds NAME,...] [--minutes N] [--depth N] [--states N] [--quick] [--table] [--seeds] [--out FILE] [--replay FILE]
 
 Explores every interleaving of events within bounds. Bounds:
 ${BOUNDS.map(({ name, about }) => `  ${name.padEnd(14)}${about}`).join('\n')}
@@ -34,6 +35,7 @@ ${BOUNDS.map(({ name, about }) => `  ${name.padEnd(14)}${about}`).join('\n')}
 --depth     most events on one way
 --states    most states of one bound
 --quick     a short run of the bounds
+--table     prints what each bound had as a table of Markdown; with --states it is the same on every machine, but for the seconds
 --seeds     runs with one seeded bug each: every one must be found
 --out       writes the violations, which --replay reads
 --replay    the events of a violation, one after the other, with what each pass wrote`;
@@ -87,6 +89,18 @@ function print({ property, message, bound, events, afterwards }: Violation): voi
   if (afterwards.length > 0) say(`  then, until nothing is left to do: ${afterwards.join('; ')}`);
 }
 
+const TABLE_HEAD = [
+  '| bound | all sequences of events up to | all steps up to | distinct states | passes of the real code | rests judged | CPU seconds |',
+  '|---|---|---|---|---|---|---|',
+];
+
+function rowOf(bound: string, { found, cpuSeconds }: Done): string {
+  const { states, depth, sequences, counts, complete } = found;
+  const figures = [sequences, depth, states, counts['passesRun'] ?? 0, counts['rests'] ?? 0, cpuSeconds];
+  const cells = figures.map((figure) => figure.toLocaleString('en-US'));
+  return `| \`${bound}\`${complete ? ', complete' : ''} | ${cells.join(' | ')} |`;
+}
+
 async function explore(): Promise<boolean> {
   const began = Date.now();
   const named = values.bounds?.split(',');
@@ -96,6 +110,7 @@ async function explore(): Promise<boolean> {
   const shares = bounds.reduce((total, { share = 1 }) => total + share, 0);
   // The longest first, so that both processes end at about the same time.
   const ordered = bounds.toSorted((a, b) => (b.share ?? 1) - (a.share ?? 1));
+  const rows = new Map<string, string>();
   const done = await all(ordered, async ({ name, share = 1 }) => {
     const seconds = Math.min(minutes * 60, (minutes * 60 * WORKERS * share) / shares);
     const one = await run({ bound: name, depth: Number(values.depth), states: Number(values.states), seconds });
@@ -103,8 +118,11 @@ async function explore(): Promise<boolean> {
     say(
       `${name}: ${states} states, ${transitions} transitions, ${depth} steps deep, all sequences of ${sequences} events${complete ? ', complete' : ''}, ${one.cpuSeconds} s of CPU, ${JSON.stringify(counts)}`,
     );
+    rows.set(name, rowOf(name, one));
     return one;
   });
+  if (values.table)
+    for (const line of [...TABLE_HEAD, ...bounds.flatMap(({ name }) => rows.get(name) ?? [])]) say(line);
   const violations = done.flatMap(({ found }) => found.violations);
   for (const violation of violations) print(violation);
   if (values.out !== undefined) writeFileSync(values.out, `${JSON.stringify(violations, undefined, 2)}\n`);
