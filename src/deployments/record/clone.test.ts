@@ -32,11 +32,12 @@ describe('a clone', () => {
       database: { backup: { keep: 3 }, restore: { from: 'before' } },
     };
     const secrets = [{ name: 'KEY', secretName: 'shop--vars-1', secretKey: 'KEY' }];
-    const origin = aRecord({ sourceConfig, secrets, revisionSerial: 7 }, BACKED_UP);
+    const asked = aRecord({ sourceConfig, secrets, revisionSerial: 7 }, BACKED_UP);
+    const origin = { ...asked, spec: { ...asked.spec, rebuildSerial: 7 } };
     const { spec, metadata, notes } = clone(origin);
     expect(metadata).toEqual({ name: 'shop-2', namespace: 'team', finalizers: ['davit.dev/teardown'] });
     expect(spec).toEqual({
-      ...origin.spec,
+      ...asked.spec,
       sourceConfig: { env: sourceConfig.env, database: { backup: { keep: 3 }, restore: { from: 'shop' } } },
       revisionSerial: 1,
     });

@@ -73,7 +73,13 @@ function dataOf(
 }
 
 function specOf(
-  { rollbackTo: _rollback, sourceConfig, sourceRevisionConfig, ...spec }: Readonly<AppDeploymentSpec>,
+  {
+    rollbackTo: _rollback,
+    rebuildSerial: _rebuild,
+    sourceConfig,
+    sourceRevisionConfig,
+    ...spec
+  }: Readonly<AppDeploymentSpec>,
   restore: DatabaseRestore | undefined,
   commit: string | undefined,
 ): AppDeploymentSpec {
