@@ -9,14 +9,15 @@ import { RollBack } from './roll-back.tsx';
 import { RunTask } from './run-task.tsx';
 import { Scale, Sizes } from './sizes.tsx';
 import { short } from './text.ts';
+import { RemoveVariable, SetVariable, type Variable } from './variables.tsx';
 
 export type Asked =
   | { readonly action: 'deploy' | 'scale' | 'sizes' | 'delete' }
   | { readonly action: 'roll back' | 'interrupt'; readonly revision: Revision }
   | { readonly action: 'run'; readonly task: string; readonly isRunning: boolean }
-  /** `name` is absent for a new variable. */
-  | { readonly action: 'set'; readonly name?: string }
-  | { readonly action: 'unset'; readonly name: string };
+  /** `variable` is absent for a new one. */
+  | { readonly action: 'set'; readonly variable?: Variable }
+  | { readonly action: 'unset'; readonly variable: Variable };
 
 /** The dialog of what is asked for. */
 export function Action({ asked, ...props }: ActionProps & { readonly asked: Asked }): VNode {
@@ -36,9 +37,9 @@ export function Action({ asked, ...props }: ActionProps & { readonly asked: Aske
     case 'run':
       return <RunTask {...props} task={asked.task} isRunning={asked.isRunning} />;
     case 'set':
-      return <SetVariable {...props} name={asked.name} />;
+      return <SetVariable {...props} variable={asked.variable} />;
     case 'unset':
-      return <RemoveVariable {...props} name={asked.name} />;
+      return <RemoveVariable {...props} variable={asked.variable} />;
   }
 }
 
@@ -77,59 +78,6 @@ function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {
           <Word id="content" name="content" defaultValue={present ?? ''} />
         </div>
       )}
-    </Dialog>
-  );
-}
-
-function SetVariable({
-  api,
-  deployment,
-  name,
-  onDone,
-  onClose,
-}: ActionProps & { readonly name: string | undefined }): VNode {
-  return (
-    <Dialog
-      title={name === undefined ? 'Add a variable' : `Change ${name}`}
-      action="Set"
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async (form) => {
-        const variable = name ?? fieldOf(form, 'variable');
-        const value = form.get('value');
-        await api.setSecret(deployment.id, variable, typeof value === 'string' ? value : '');
-        return `${variable} of ${deployment.name} is set.`;
-      }}
-    >
-      <p>The value is stored in a Secret, and this page never shows it. A change creates a revision.</p>
-      <div class="fields">
-        {name === undefined && [
-          <label key="label" for="variable">
-            Variable
-          </label>,
-          <Word key="field" id="variable" name="variable" required />,
-        ]}
-        <label for="value">Value</label>
-        <textarea id="value" name="value" rows={3} autocomplete="off" spellcheck={false} />
-      </div>
-    </Dialog>
-  );
-}
-
-function RemoveVariable({ api, deployment, name, onDone, onClose }: ActionProps & { readonly name: string }): VNode {
-  return (
-    <Dialog
-      title={`Remove ${name}`}
-      action={`Remove ${name}`}
-      isDangerous
-      onDone={onDone}
-      onClose={onClose}
-      onConfirm={async () => {
-        await api.removeSecret(deployment.id, name);
-        return `${name} of ${deployment.name} is removed.`;
-      }}
-    >
-      <p>A new revision is created without this variable. The other variables stay.</p>
     </Dialog>
   );
 }

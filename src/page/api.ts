@@ -77,6 +77,8 @@ export interface Api {
   logs(id: string, source: LogSource, query: DeployLogsQuery): OpenStream;
   /** A change of the present version: it is refused if somebody else changes the deployment first. */
   patch(id: string, body: PatchDeployment): Promise<void>;
+  /** A change that is made from the present version, and refused if somebody else changes the deployment first. */
+  patchFrom(id: string, bodyOf: (now: Deployment) => PatchDeployment): Promise<void>;
   /** A new revision, with or without a change. */
   revise(id: string, body: PatchDeployment): Promise<void>;
   setSecret(id: string, name: string, value: string): Promise<void>;
@@ -298,6 +300,12 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       return opening('POST', `v1/projects/${id}${revision}/${kind === 'build' ? 'build_logs' : 'deploy_logs'}`, query);
     },
     patch: (id, body) => change('PATCH', id, '', body),
+    async patchFrom(id, bodyOf) {
+      const path = `v2/deployments/${id}?secrets=names`;
+      const now = await accepted('GET', path);
+      const [etag, body] = [now.headers.get('etag') ?? '', bodyOf((await now.json()) as Deployment)];
+      await request('PATCH', path, { body, headers: { 'if-match': etag } });
+    },
     revise: (id, body) => change('POST', id, '/revisions', body),
     setSecret: (id, name, value) => change('PUT', id, `/secrets/${encodeURIComponent(name)}`, { value }),
     removeSecret: (id, name) => change('DELETE', id, `/secrets/${encodeURIComponent(name)}`),

@@ -34,6 +34,7 @@ import { Reported } from './reported.tsx';
 import type { LogState } from './route.ts';
 import { Tasks } from './tasks.tsx';
 import { plain, short } from './text.ts';
+import type { Variable } from './variables.tsx';
 
 interface RevisionList {
   readonly resources: readonly Revision[];
@@ -231,30 +232,17 @@ function Variables({ deployment, onAsk }: AskingProps): VNode {
       </h2>
       <ul class="variables">
         {config.env?.map(({ name, value }) => (
-          <li key={name}>
-            <code>{plain(name)}</code>{' '}
+          <VariableLine key={name} variable={{ name, kind: 'plain', value }} onAsk={onAsk}>
             <span class="sub">{value === '' ? 'an empty text' : <code>{plain(value)}</code>}</span>
-          </li>
+          </VariableLine>
         ))}
         {secrets.map(({ name }) => (
-          <li key={name}>
-            <code>{plain(name)}</code>
-            {onAsk && (
-              <span class="actions">
-                <button type="button" aria-label={`Change ${name}`} onClick={() => onAsk({ action: 'set', name })}>
-                  Change
-                </button>
-                <button type="button" aria-label={`Remove ${name}`} onClick={() => onAsk({ action: 'unset', name })}>
-                  Remove
-                </button>
-              </span>
-            )}
-          </li>
+          <VariableLine key={name} variable={{ name, kind: 'secret' }} onAsk={onAsk} />
         ))}
-        {references?.map(({ name, secret_name: secret, secret_key: key }) => (
-          <li key={name}>
-            <code>{plain(name)}</code> <span class="sub">{plain(`Secret ${secret}, key ${key}`)}</span>
-          </li>
+        {references?.map(({ name, secret_name: secretName, secret_key: secretKey }) => (
+          <VariableLine key={name} variable={{ name, kind: 'reference', secretName, secretKey }} onAsk={onAsk}>
+            <span class="sub">{plain(`Secret ${secretName}, key ${secretKey}`)}</span>
+          </VariableLine>
         ))}
       </ul>
       {onAsk && (
@@ -263,6 +251,30 @@ function Variables({ deployment, onAsk }: AskingProps): VNode {
         </button>
       )}
     </section>
+  );
+}
+
+interface VariableLineProps extends Pick<AskingProps, 'onAsk'> {
+  readonly variable: Variable;
+  readonly children?: VNode;
+}
+
+function VariableLine({ variable, onAsk, children }: VariableLineProps): VNode {
+  const { name } = variable;
+  return (
+    <li>
+      <code>{plain(name)}</code> {children}
+      {onAsk && (
+        <span class="actions">
+          <button type="button" aria-label={`Change ${name}`} onClick={() => onAsk({ action: 'set', variable })}>
+            Change
+          </button>
+          <button type="button" aria-label={`Remove ${name}`} onClick={() => onAsk({ action: 'unset', variable })}>
+            Remove
+          </button>
+        </span>
+      )}
+    </li>
   );
 }
 

@@ -7,6 +7,7 @@ import type { BuildStatus } from '../../../src/schema/build.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { endOf, statusOf } from './build-pod-status.ts';
 import { digestOf } from './build-world/registry.ts';
+import { FILE_VARIABLE, valueAt } from './build-world/sources.ts';
 import type { BuildsSeen, Run } from './evidence.ts';
 import type { Seen, Sighting } from './object-history.ts';
 
@@ -23,6 +24,13 @@ function seen(kind: string, name: string, object: object = {}, gone = false): Si
 
 function revision(id: string, build?: Partial<BuildStatus>): Sighting {
   return seen('AppRevision', `shop--${id}`, { spec: { id }, ...(build && { status: { build } }) });
+}
+
+/** Of a record that names a file. `given`: the commit whose file its values are of. */
+function ofFile(given: string | undefined, more: object = {}, build: Partial<BuildStatus> = BUILT): Sighting {
+  const env = given === undefined ? [] : [{ name: FILE_VARIABLE, value: valueAt(given) }];
+  const requested = { sourceRevisionConfig: { davitFile: 'davit.yaml' }, env };
+  return seen('AppRevision', 'shop--r1', { spec: { id: 'r1', requested, ...more }, status: { build } });
 }
 
 function job(uid: string, id = 'r1'): Sighting {
@@ -86,6 +94,15 @@ it.each<{ reason: string; history: readonly Sighting[]; builds?: Partial<BuildsS
     ],
     violations: 0,
   },
+  { reason: 'the file of its commit', history: [ofFile(COMMIT, { file: {} })], violations: 0 },
+  { reason: 'the file of another commit', history: [ofFile(OTHER, { file: {} })], violations: 1 },
+  { reason: 'a file that was not read', history: [ofFile(undefined)], violations: 1 },
+  {
+    reason: 'a file that is wrong',
+    history: [ofFile(undefined, { file: { failure: {} } }, { phase: 'Failed', commit: COMMIT })],
+    violations: 0,
+  },
+  { reason: 'a wrong file, and built', history: [ofFile(undefined, { file: { failure: {} } })], violations: 1 },
   { reason: 'two Jobs of a build', history: [], builds: { history: [job('1'), job('2')] }, violations: 1 },
   { reason: 'a Job each', history: [], builds: { history: [job('1'), job('2', 'r2')] }, violations: 0 },
   { reason: 'a credential that is left', history: [], builds: { current: [CREDENTIAL] }, violations: 1 },

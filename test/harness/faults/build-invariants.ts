@@ -3,6 +3,7 @@
 import { FINAL_PHASES, isBegun } from '../../../src/schema/build.ts';
 import { isOfBuild } from './build-workloads.ts';
 import { REGISTRY_HOST } from './build-world/registry.ts';
+import { FILE_VARIABLE, valueAt } from './build-world/sources.ts';
 import type { BuildsSeen, Run } from './evidence.ts';
 import type { Sighting } from './object-history.ts';
 
@@ -18,7 +19,7 @@ export function buildProblems(run: Run): readonly Problem[] {
   return [
     { invariant: 'I1 converges', what: leavesItsEnd(run) ?? otherCommit(run) },
     { invariant: 'I4 no leak', what: run.stuck === undefined ? credentialsLeft(builds) : undefined },
-    { invariant: 'I6 honest', what: otherImage(run, builds) ?? servesWhatWasNotBuilt(run, builds) },
+    { invariant: 'I6 honest', what: otherImage(run, builds) ?? servesWhatWasNotBuilt(run, builds) ?? otherFile(run) },
     { invariant: 'I7 exactly once', what: twoJobs(builds) ?? tooMany(run, builds) },
     { invariant: 'I8 no secret elsewhere', what: builds.wrong[0] },
   ];
@@ -81,6 +82,24 @@ function otherImage(run: Run, { made }: BuildsSeen): string | undefined {
       return `${name}: Built with ${digest}, its build pushed ${own.map((one) => one.digest).join() || 'none'}`;
     if (image !== `${REGISTRY_HOST}/${pushed.repository}@${digest}`) return `${name}: Built as ${image}`;
     if (commit !== undefined && commit !== pushed.source) return `${name}: of ${commit}, built from ${pushed.source}`;
+  }
+  return undefined;
+}
+
+/** A revision of a record that names a file has the values of the file at its commit, or is not built. */
+function otherFile(run: Run): string | undefined {
+  for (const { object } of revisionsIn(run)) {
+    const { spec, status, metadata } = object;
+    if (spec.requested?.sourceRevisionConfig?.davitFile === undefined) continue;
+    const commit = (status?.build?.commit ?? spec.commit) as string | undefined;
+    if (spec.file === undefined) return `${metadata.name}: made without the file of its commit ${commit}`;
+    if (spec.file.failure !== undefined) {
+      if (status?.build?.phase === 'Built') return `${metadata.name}: built, though its file is wrong`;
+      continue;
+    }
+    const value = spec.requested.env?.find(({ name }: { name: string }) => name === FILE_VARIABLE)?.value;
+    if (commit !== undefined && value !== valueAt(commit))
+      return `${metadata.name}: of commit ${commit}, with the file that says "${value}"`;
   }
   return undefined;
 }

@@ -2,6 +2,7 @@
 
 import { pause } from '../../cluster/api-client.ts';
 import { type BuildActs, buildOf, latestOf, makeBuildActs } from './build-workloads/acts.ts';
+import type { FileScript } from './build-world/sources.ts';
 import type { BuildLimits, BuildWorld } from './build-world.ts';
 import type { Seen } from './object-history.ts';
 import { childIn, MERGE, RECORD, SECOND, type Stage, until } from './workloads/stage.ts';
@@ -13,6 +14,7 @@ export const BUILD_WORKLOADS = [
   'builds-interrupt',
   'builds-delete',
   'builds-overdue',
+  'builds-file',
 ] as const;
 export type BuildWorkload = (typeof BUILD_WORKLOADS)[number];
 
@@ -40,14 +42,25 @@ const AILMENTS: readonly { readonly ails: Partial<BuildWorld['ails']>; readonly 
   { ails: { registry: 401 }, reason: 'PushFailed' },
   { ails: { registry: 507 }, reason: 'PushFailed' },
 ];
-const WELL: BuildWorld['ails'] = { api: undefined, git: undefined, registry: undefined };
+/** Files that give nothing, and what the code host answers instead of one. Each fails its revision at once. */
+const WRONG_FILES: readonly { readonly file?: FileScript; readonly ails?: 401; readonly reason: string }[] = [
+  { file: 'missing', reason: 'FileInvalid' },
+  { file: 'too large', reason: 'FileInvalid' },
+  { file: 'no text', reason: 'FileInvalid' },
+  { file: 'not valid', reason: 'FileInvalid' },
+  { ails: 401, reason: 'CodeHostRefused' },
+];
+/** What the code host does instead of answering with a file. Each delays the revision until it is over. */
+const UNREAD = ['down', 500, 'garbled'] as const;
+const WELL: BuildWorld['ails'] = { api: undefined, file: undefined, git: undefined, registry: undefined };
 
 export async function performBuilds(workload: BuildWorkload, stage: Stage, world: BuildWorld): Promise<void> {
   const acts = makeBuildActs(stage, world);
   stage.enter('create');
   if (workload === 'builds-turns') return turns(acts);
   const first = world.push(RECORD, 'builds');
-  await acts.untilServes('create', await acts.createOf(RECORD), first);
+  const more = workload === 'builds-file' ? { davitFile: 'davit.yaml' } : {};
+  await acts.untilServes('create', await acts.createOf(RECORD, more), first);
   stage.enter(workload);
   await SERVED[workload](acts, first);
 }
@@ -61,6 +74,7 @@ const SERVED: Readonly<Record<Exclude<BuildWorkload, 'builds-turns'>, Phase>> = 
   'builds-interrupt': interrupt,
   'builds-delete': remove,
   'builds-overdue': overdue,
+  'builds-file': file,
 };
 
 async function turns(acts: BuildActs): Promise<void> {
@@ -156,6 +170,56 @@ async function overdue(acts: BuildActs, first: string): Promise<void> {
   world.push(RECORD, 'never ends');
   await acts.fails('overdue', 'TimedOut', first);
   await acts.served('overdue: another commit');
+}
+
+async function file(acts: BuildActs, first: string): Promise<void> {
+  const { stage, world, records } = acts;
+  for (const { file: script, ails, reason } of WRONG_FILES) {
+    world.ails.file = ails;
+    world.push(RECORD, 'builds', script);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await acts.fails(`a file: ${script ?? ails}`, reason, first);
+    world.ails.file = undefined;
+  }
+  let served = first;
+  for (const ails of UNREAD) {
+    world.ails.file = ails;
+    served = world.push(RECORD, 'builds');
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const asked = await acts.again();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await until(stage, `a file: ${ails}: the record says that it waits`, () => isUnread(stage, asked));
+    world.ails.file = undefined;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await acts.untilServesFile(`a file: ${ails}, then well`, asked, served);
+  }
+  // The branch moves on while the file is read: it is that of the commit that is built.
+  world.ails.file = 'slow';
+  served = world.push(RECORD, 'builds');
+  const asked = await acts.again();
+  await until(stage, 'a file: asked for', () => world.isFileAsked(served));
+  world.push(RECORD, 'builds');
+  await acts.untilServesFile('a file: the branch moves on', asked, served);
+  // The commit stays, and so does its file: nobody is asked.
+  world.ails.file = 'down';
+  const resourceSpec = { cpu: 0.3 };
+  const resized = await stage.api.call<Seen>(
+    'PATCH',
+    `${records}/${RECORD}`,
+    { spec: { sourceConfig: { resourceSpec } } },
+    MERGE,
+  );
+  await acts.untilServesFile('a file: other sizes', resized, served);
+  world.ails.file = undefined;
+}
+
+function isUnread(stage: Stage, { metadata }: Seen): boolean {
+  const { status } = childIn(stage, 'AppDeployment', RECORD) ?? {};
+  const conditions = (status?.conditions ?? []) as { reason: string; message: string }[];
+  return (
+    status?.observedGeneration === metadata.generation &&
+    conditions.some(({ reason, message }) => reason === 'FileUnread' && message.includes('cannot be read yet'))
+  );
 }
 
 function jobsIn({ census }: Stage, world: BuildWorld): readonly Seen[] {

@@ -30,6 +30,8 @@ export interface BuildWorld extends Pick<Ailments, 'ails' | 'met'>, Pick<Sources
   readonly made: readonly MadeImage[];
   /** Credentials that were where they may not be, or good for too much. */
   readonly wrong: readonly string[];
+  /** Whether the code host was asked for the file of this commit. */
+  isFileAsked(commit: string): boolean;
   repoUrl(repository: string): string;
   /** Lets builds that are held go on. */
   release(): void;
@@ -58,11 +60,15 @@ export async function startBuildWorld(
   const sources = makeSources();
   const made: MadeImage[] = [];
   const wrong: string[] = [];
+  const asked = new Set<string>();
   const over = new AbortController();
   let held = Promise.withResolvers<void>();
 
   const serving = authority.serving('127.0.0.1', ['127.0.0.1']);
-  const host = createTlsServer({ key: serving.key, cert: serving.certificate }, answering(codeHost(sources, ailments)));
+  const host = createTlsServer(
+    { key: serving.key, cert: serving.certificate },
+    answering(codeHost(sources, ailments, asked)),
+  );
   const keyOfRegistry = (): Promise<Buffer> => valueOf(api, namespace, REGISTRY_KEY_SECRET, REGISTRY_KEY_FIELD);
   const registry = createServer(answering(imageRegistry(ailments, keyOfRegistry, wrong)));
   // oxlint-disable-next-line no-await-in-loop -- two of them
@@ -101,6 +107,7 @@ export async function startBuildWorld(
     met: ailments.met,
     made,
     wrong,
+    isFileAsked: (commit) => asked.has(commit),
     repoUrl: (repository) => `https://${hostName}/team/${repository}`,
     push: sources.push,
     upload: sources.upload,

@@ -76,6 +76,11 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       { file: 'src/builds/build-reports.ts', from: 'const RETRY_MS = 15_000;', to: 'const RETRY_MS = 1_000;' },
     ],
   },
+  SHORT_FILE_RETRY: {
+    replacements: [
+      { file: 'src/builds/code-files.ts', from: 'const RETRY_MS = 15_000;', to: 'const RETRY_MS = 1_000;' },
+    ],
+  },
   SHORT_BUILD_TIME: {
     replacements: [
       {
@@ -818,6 +823,30 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     "if (job?.metadata.deletionTimestamp !== undefined || (job === undefined && build.phase === 'Building'))",
     'if (false)',
     'builds-fail',
+  ),
+  'the file of a revision is that of the branch when it is read': bug(
+    'src/builds/codehost/source.ts',
+    'const answer = await session.ask(`${where}?ref=${encodeURIComponent(commit)}`, { headers });',
+    'await new Promise((resolve) => setTimeout(resolve, 3000)); const now = await session.ask(`${apiUrl}/repos/${owner}/${name}/commits?sha=main&limit=1`, { headers }); const answer = await session.ask(`${where}?ref=${JSON.parse(now.body)[0].sha}`, { headers });',
+    'builds-file',
+  ),
+  'a file that the code host does not give fails the revision': bug(
+    'src/builds/code-files.ts',
+    'if (isHindrance(found) && found.retry && !isLate) {',
+    'if (false) {',
+    'builds-file',
+  ),
+  'a file that is missing counts as empty': bug(
+    'src/builds/codehost/source.ts',
+    'if (answer.status === 404) return { problem: `is missing at commit ${commit.slice(0, 12)}` };',
+    "if (answer.status === 404) return { text: '' };",
+    'builds-file',
+  ),
+  'the file of an earlier commit is kept for the next': bug(
+    'src/builds/code-files.ts',
+    'const key = JSON.stringify([record.metadata.uid, integrationId, repoUrl, commit.commit, path]);',
+    'const key = JSON.stringify([record.metadata.uid, integrationId, repoUrl, path]);',
+    'builds-file',
   ),
   // The reflector believes an empty list only when a second one agrees: two are empty.
   'a work that is absent on the hub deletes its copy': {

@@ -126,10 +126,10 @@ function untrue(
   return undefined;
 }
 
-/** The image that the build of a revision has made, as far as it was said. */
-function builtFor(revision: string, before: readonly Sighting[]): string | undefined {
-  return before.findLast(({ kind, object }) => kind === 'AppRevision' && object.spec.id === revision)?.object.status
-    ?.build?.image;
+/** The image that the build of a revision has made, as far as it was said, or that the revision took over. */
+function builtFor(id: string, before: readonly Sighting[]): string | undefined {
+  const revision = before.findLast(({ kind, object }) => kind === 'AppRevision' && object.spec.id === id)?.object;
+  return revision?.spec.resolved?.image ?? revision?.status?.build?.image;
 }
 
 const FAILURES: ReadonlySet<string> = new Set(['RequestFailed', 'ApplyRefused']);

@@ -25,6 +25,7 @@ const TEST_TIMES: Readonly<Record<string, string>> = {
   'relist-410': 'SMALL_PAGES',
   'code-host': 'SHORT_BUILD_RETRY',
   'builds-overdue': 'SHORT_BUILD_TIME',
+  'builds-file': 'SHORT_FILE_RETRY',
 };
 
 /** How long is waited for what never comes (workloads.ts, `Scene`). */

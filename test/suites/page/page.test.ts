@@ -910,6 +910,52 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       expect(await page.locator('body').innerText()).not.toContain('two');
     });
 
+    it('changes plain variables and keys of Secrets, and keeps what somebody else has set meanwhile', async ({
+      world,
+      enter,
+    }) => {
+      const { shop } = deployTeam(world);
+      const page = await enter();
+      await open(page, 'shop');
+      const dialog = page.getByRole('dialog');
+      await page.getByRole('button', { name: 'Change LOG_LEVEL' }).click();
+      expect(await dialog.getByLabel('Value').inputValue()).toBe('info');
+      await dialog.getByText('Everybody who reads the deployment sees the value.').waitFor();
+      // While the dialog is open.
+      const now = world.facade.records.byUid(shop.metadata.uid ?? '');
+      const env = [...(now?.spec.sourceConfig.env ?? []), { name: 'REGION', value: 'eu' }];
+      const changed = { spec: { sourceConfig: { env } } };
+      const ref = { namespace: TENANT.namespace, name: 'shop' };
+      const by = { fieldManager: 'kubectl' };
+      world.facade.records.put(await world.facade.kube.mergePatch(APP_DEPLOYMENTS, ref, changed, by));
+      await dialog.getByLabel('Value').fill('debug');
+      await dialog.getByRole('button', { name: 'Set' }).click();
+      await page.getByRole('status').getByText('LOG_LEVEL of shop is set.').waitFor();
+      expect(specOf(world, shop)?.sourceConfig.env).toEqual([
+        { name: 'LOG_LEVEL', value: 'debug' },
+        { name: 'REGION', value: 'eu' },
+      ]);
+      await page.getByRole('button', { name: 'Add a variable' }).click();
+      await dialog.getByLabel('Variable').fill('TOKEN');
+      await dialog.getByLabel('Kind').selectOption('A key of a Secret that exists');
+      await dialog.getByLabel('Secret', { exact: true }).fill('shop-token');
+      await dialog.getByLabel('Key', { exact: true }).fill('token');
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await dialog.getByRole('button', { name: 'Set' }).click();
+      await page.getByRole('status').getByText('TOKEN of shop is set.').waitFor();
+      await page.getByRole('button', { name: 'Remove LICENSE' }).click();
+      await dialog.getByText('and so does the Secret').waitFor();
+      await dialog.getByRole('button', { name: 'Remove LICENSE' }).click();
+      await page.getByRole('status').getByText('LICENSE of shop is removed.').waitFor();
+      expect(specOf(world, shop)?.secretReferences).toEqual([
+        { name: 'TOKEN', secretName: 'shop-token', secretKey: 'token' },
+      ]);
+      await page.getByRole('button', { name: 'Remove LOG_LEVEL' }).click();
+      await dialog.getByRole('button', { name: 'Remove LOG_LEVEL' }).click();
+      await page.getByRole('status').getByText('LOG_LEVEL of shop is removed.').waitFor();
+      expect(specOf(world, shop)?.sourceConfig.env).toEqual([{ name: 'REGION', value: 'eu' }]);
+    });
+
     it('interrupts a build', async ({ world, enter }) => {
       const agent = world.deploy('agent', {
         spec: { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: 'uploads/1' } as never },

@@ -1,9 +1,15 @@
 // What the workloads of builds do to their records, and what they wait for.
 
 import { digestOf } from '../build-world/registry.ts';
+import { FILE_VARIABLE, valueAt } from '../build-world/sources.ts';
 import type { BuildWorld } from '../build-world.ts';
 import type { Seen } from '../object-history.ts';
 import { childIn, MERGE, RECORD, type Stage, until } from '../workloads/stage.ts';
+
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+}
 
 export interface BuildActs {
   readonly stage: Stage;
@@ -11,12 +17,14 @@ export interface BuildActs {
   /** The path of the records. */
   readonly records: string;
   create(name: string, spec: object): Promise<Seen>;
-  /** Of the repository of the same name. */
-  createOf(name: string): Promise<Seen>;
+  /** Of the repository of the same name. `more`: of sourceRevisionConfig. */
+  createOf(name: string, more?: object): Promise<Seen>;
   /** Asks for a new revision. */
   again(): Promise<Seen>;
   untilBuild(what: string, asked: Seen, phase: string, reason?: string): Promise<void>;
   untilServes(what: string, asked: Seen, source: string): Promise<void>;
+  /** Ready with what was built from the commit, and with the variable of its file. */
+  untilServesFile(what: string, asked: Seen, commit: string): Promise<void>;
   /** A build that fails, while what served goes on serving. */
   fails(what: string, reason: string, source: string, during?: (asked: Seen) => Promise<void>): Promise<void>;
   /** Builds another commit, with which it answers. */
@@ -38,11 +46,11 @@ export function makeBuildActs(stage: Stage, world: BuildWorld): BuildActs {
         metadata: { name, namespace },
         spec,
       }),
-    createOf(name) {
+    createOf(name, more) {
       return this.create(name, {
         source: 'codehost',
         sourceConfig: { integrationId: world.integrationId, repoUrl: world.repoUrl(name) },
-        sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'Dockerfile' },
+        sourceRevisionConfig: { repoRef: 'main', workflowConfigPath: 'Dockerfile', ...more },
       });
     },
     again() {
@@ -57,6 +65,12 @@ export function makeBuildActs(stage: Stage, world: BuildWorld): BuildActs {
     untilServes: (what, asked, source) =>
       until(stage, `${what}: Ready with what was built from ${source.slice(0, 12)}`, () =>
         serves(stage, asked, source),
+      ),
+    untilServesFile: (what, asked, commit) =>
+      until(
+        stage,
+        `${what}: Ready with commit ${commit.slice(0, 12)} and its file`,
+        () => serves(stage, asked, commit) && variableOf(stage) === valueAt(commit),
       ),
     async fails(what, reason, source, during) {
       const before = podsOf(stage);
@@ -118,6 +132,12 @@ function saysBuildFailed(stage: Stage, asked: Seen): boolean {
 /** Of the main service, as its Deployment has it. */
 function imageOf(stage: Stage, name: string = RECORD): string | undefined {
   return childIn(stage, 'Deployment', name)?.spec.template.spec.containers[0]?.image as string | undefined;
+}
+
+/** What the pods of the main service have of the file. */
+function variableOf(stage: Stage): string | undefined {
+  const env = (childIn(stage, 'Deployment', RECORD)?.spec.template.spec.containers[0]?.env ?? []) as Variable[];
+  return env.find(({ name }) => name === FILE_VARIABLE)?.value;
 }
 
 /** The pods of the main service, by their uids. */

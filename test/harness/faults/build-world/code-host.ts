@@ -6,12 +6,12 @@ import type { Sources } from './sources.ts';
 
 /** What no log, status or event may tell. */
 export const SOURCE_TOKEN = 'canary-of-the-code-host-7f3a';
-/** The davit.yaml of every commit, in base64. */
-const FILE_OF_ALL = Buffer.from('env: [{name: FROM_FILE, value: "yes"}]\n').toString('base64');
 
+/** `asked`: the commits whose file somebody asks for. */
 export function codeHost(
   sources: Sources,
   ailments: Ailments,
+  asked: Set<string>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const { ails } = ailments;
   return async (request, response) => {
@@ -25,8 +25,12 @@ export function codeHost(
     const head = sources.headOf(`${owner}/${name}`);
     if (head === undefined) return say(404, {});
     if (isApi && url.pathname.includes('/contents/')) {
-      const content = sources.scriptOf(url.searchParams.get('ref') ?? '') ? FILE_OF_ALL : undefined;
-      return content === undefined ? say(404, {}) : say(200, { type: 'file', encoding: 'base64', content });
+      const commit = url.searchParams.get('ref') ?? '';
+      asked.add(commit);
+      if (await ailments.meet(ails.file, request, response)) return;
+      const file = sources.scriptOf(commit) ? sources.fileOf(commit) : undefined;
+      if (file === undefined) return say(404, {});
+      return say(200, { type: 'file', size: file.length, encoding: 'base64', content: file.toString('base64') });
     }
     if (isApi && !url.pathname.endsWith('/commits')) return say(200, {});
     const ref = url.searchParams.get('sha') ?? '';
