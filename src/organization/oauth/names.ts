@@ -34,6 +34,14 @@ export function agentSlot({ username, deployment }: Requester, agentId: string):
   return JSON.stringify(deployment ? ['deployment', deployment.uid, agentId] : ['agent', username, agentId]);
 }
 
+/**
+ * Whether what was asked for this agent, if for one, is the requester's to get: of the same account or deployment. What is for no agent is
+ * for all who have the right.
+ */
+export function isFor(requester: Requester, { slot }: Subject, agentId: string | undefined): boolean {
+  return agentId === undefined || slot === agentSlot(requester, agentId);
+}
+
 /** The slot of a token that is no default. It is reached by its id alone. */
 export function ownSlot(random: string): string {
   return JSON.stringify(['own', random]);

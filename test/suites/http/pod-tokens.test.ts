@@ -1,7 +1,11 @@
 // The credential of a pod over HTTP: who reviews it, whose tokens it gets, and what it is not good for.
 
-import { beforeEach, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { PODS } from '../../../src/lib/kube/api-resources.ts';
+import { makeKeys } from '../../../src/organization/oauth/keys.ts';
+import { agentSlot, idOf } from '../../../src/organization/oauth/names.ts';
+import { makeVault } from '../../../src/organization/oauth/vault.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { type Answer, type Facade, makeFacade, ORGANIZATION, OTHER_TENANT, TENANT } from './facade.ts';
@@ -71,10 +75,10 @@ beforeEach(async () => {
   facade.providers.put(facade.kube.seed(OAUTH_PROVIDERS, provider));
 });
 
-const headers = (token: string): Record<string, string> => ({ 'x-api-key': token, 'x-tenant-id': '' });
+const as = (token: string): Record<string, string> => ({ 'x-api-key': token, 'x-tenant-id': '' });
 function authenticate(token = TOKEN, more: object = {}): Promise<Answer> {
   const body = { provider: 'idp', scopes: ['a'], user_id: 'ada', agent_id: 'triage', ...more };
-  return facade.call('POST', '/v2/auth/authenticate', body, headers(token));
+  return facade.call('POST', '/v2/auth/authenticate', body, as(token));
 }
 const reviews = (kind: string): number => facade.kube.writes.filter((one) => one.kind === kind).length;
 
@@ -107,10 +111,7 @@ it('gets the link for its deployment, in its own tenant, by reviews of the own a
 });
 
 it('is an agent of its deployment alone: another one with the same account and agent_id gets another link', async () => {
-  const other = tokenFor(['davit'], 'other');
-  const uid = '77777777-0000-4000-8000-000000000002';
-  known.set(other, podInfo('other', uid));
-  withDeployment('bazaar', 'other', uid);
+  const other = ofBazaar();
   const [one, again, two] = [await authenticate(), await authenticate(), await authenticate(other)];
   expect(again.body.auth_id).toBe(one.body.auth_id);
   expect(two.body.auth_id).not.toBe(one.body.auth_id);
@@ -118,6 +119,85 @@ it('is an agent of its deployment alone: another one with the same account and a
   const shared = [await authenticate(TOKEN, { agent_id: null }), await authenticate(other, { agent_id: null })];
   expect(shared[0]?.body.auth_id).toBe(shared[1]?.body.auth_id);
 });
+
+/** The credential of a pod of another deployment with the same account. */
+function ofBazaar(): string {
+  const token = tokenFor(['davit'], 'other');
+  const uid = '77777777-0000-4000-8000-000000000002';
+  known.set(token, podInfo('other', uid));
+  withDeployment('bazaar', 'other', uid);
+  return token;
+}
+
+/** The token of another account with the same right, which is in no pod. */
+function ofOtherAccount(): string {
+  const username = `system:serviceaccount:${TENANT.namespace}:agent2`;
+  rights.add(`agent2 authenticate oauthproviders ${TENANT.namespace}`);
+  facade.kube.know((token) => (token === 'agent2' ? username : undefined));
+  return 'agent2';
+}
+
+const inTenant = (token: string): Record<string, string> => ({ 'x-api-key': token, 'x-tenant-id': TENANT.id });
+
+describe.each([
+  ['another deployment', ofBazaar],
+  ['another account', ofOtherAccount],
+])('what was asked for an agent is nothing for %s:', (_name, other) => {
+  it('its authorization does not exist', async () => {
+    const { body } = await authenticate();
+    const wait = async (token: string, authId: string): Promise<string> => {
+      const answer = await facade.call('GET', `/v2/auth/wait/${authId}?timeout=0`, undefined, inTenant(token));
+      return answer.body.status;
+    };
+    expect([await wait(TOKEN, body.auth_id), await wait(other(), body.auth_id)]).toEqual(['timeout', 'not_found']);
+    // Without agent_id it is for all who have the right.
+    const shared = await authenticate(TOKEN, { agent_id: null });
+    expect(await wait(other(), shared.body.auth_id)).toBe('timeout');
+  });
+
+  it('the metadata of its token, which its agent gets with the token, is not changed', async () => {
+    const uid = facade.records.list().find(({ metadata }) => metadata.name === 'shop')?.metadata.uid ?? '';
+    const requester = { username: ACCOUNT, deployment: { name: 'shop', uid } };
+    const ids = [await stored('triage', agentSlot(requester, 'triage')), await stored(undefined, '')];
+    const describeBy = async (token: string): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (const id of ids) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const answer = await facade.call(
+          'PATCH',
+          `/v2/auth/tokens/${id}/metadata?user_id=ada`,
+          { metadata: { instance_url: 'https://elsewhere.example' } },
+          inTenant(token),
+        );
+        statuses.push(answer.status);
+      }
+      return statuses;
+    };
+    expect(await describeBy(other())).toEqual([404, 200]);
+    expect(await describeBy(TOKEN)).toEqual([200, 200]);
+  });
+});
+
+/** A token of ada as it is kept; its value is not read here. */
+async function stored(agentId: string | undefined, slot: string): Promise<string> {
+  const { kube } = facade;
+  const now = (): Date => new Date(facade.clock.ms);
+  const keys = makeKeys({ kube, namespace: 'davit-system', now, log: pino({ level: 'silent' }) });
+  const vault = makeVault({ kube, namespace: 'davit-oauth', keys });
+  const subject = { tenant: TENANT.namespace, tenantId: TENANT.id, provider: 'idp', user: 'ada', slot };
+  const time = now().toISOString();
+  const about = {
+    scopes: [],
+    createdAt: time,
+    updatedAt: time,
+    isDefault: true,
+    metadata: {},
+    ...(agentId !== undefined && { agentId }),
+  };
+  const id = idOf(await keys(), 'token', subject);
+  await vault.create({ kind: 'token', id, subject, about });
+  return id;
+}
 
 it('keeps its identity over pods, and loses it with the record', async () => {
   const before = await authenticate();
@@ -146,7 +226,7 @@ it('is refused without the right, for another tenant, and for everything else', 
   // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (const path of ['/v2/deployments', '/v2/auth/providers', '/v2/platform']) {
     // oxlint-disable-next-line no-await-in-loop -- as above
-    const answer = await facade.call('GET', path, undefined, headers(TOKEN));
+    const answer = await facade.call('GET', path, undefined, as(TOKEN));
     expect([path, answer.status, answer.body.detail]).toEqual([
       path,
       403,
@@ -208,7 +288,7 @@ it('is no token of a caller where the platform gives no tokens', async () => {
   const plain = await makeFacade();
   plain.kube.know(() => undefined);
   plain.kube.reviewTokens(() => podInfo('pod', POD_UID));
-  const answer = await plain.call('GET', '/v2/deployments', undefined, headers(TOKEN));
+  const answer = await plain.call('GET', '/v2/deployments', undefined, as(TOKEN));
   expect(answer.status).toBe(401);
   expect(plain.kube.writes.filter(({ kind }) => kind === 'TokenReview')).toEqual([]);
 });

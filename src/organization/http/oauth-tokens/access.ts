@@ -7,7 +7,8 @@ import { providerNameFor } from '../../../schema/provider-id.ts';
 import type { Auth } from '../../facade/auth.ts';
 import type { Tenant } from '../../facade/authorization.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
-import type { Requester } from '../../oauth/names.ts';
+import type { OpenFlow } from '../../oauth/flow.ts';
+import { isFor, type Requester } from '../../oauth/names.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
 import type { Person } from '../../oauth/people.ts';
 import type { TokenEntry } from '../../oauth/token-store.ts';
@@ -33,8 +34,10 @@ export interface Access {
     user: string | undefined,
     id: string,
   ): Promise<{ readonly person: Person; readonly entry: TokenEntry }>;
-  /** The tenant of the request if the caller may get tokens of this provider there. */
-  tenant(request: FastifyRequest, provider: string): Promise<Tenant | undefined>;
+  /** As `token`, and HttpError 404 also for what was given to an agent of another account or deployment. */
+  tokenToDescribe(request: FastifyRequest, user: string | undefined, id: string): Promise<TokenEntry>;
+  /** The unfinished authorization that the caller has asked for, or could have: undefined for an agent of others, and without the right. */
+  flow(request: FastifyRequest, authId: string): Promise<OpenFlow | undefined>;
 }
 
 export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: string | undefined): Access {
@@ -59,26 +62,50 @@ export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: stri
       : undefined;
   }
 
+  async function token(
+    request: FastifyRequest,
+    user: string | undefined,
+    id: string,
+  ): Promise<{ readonly person: Person; readonly entry: TokenEntry }> {
+    const own = user ?? requester(request).username;
+    const named = auth.namedTenant(request);
+    const person = named && { tenant: named, user: own };
+    const entry = person && (await ready().oauth.find(person, id.toLowerCase()));
+    if (person === undefined || entry === undefined || !(await tenant(request, entry.subject.provider)))
+      throw noToken(id);
+    return { person, entry };
+  }
+
   return {
     ready,
     requester,
-    tenant,
+    token,
     async person(request, { user, provider }) {
       const own = user ?? requester(request).username;
       const found = await tenant(request, provider);
       if (found === undefined) throw mayNot(provider);
       return { tenant: found, user: own };
     },
-    async token(request, user, id) {
-      const own = user ?? requester(request).username;
-      const named = auth.namedTenant(request);
-      const person = named && { tenant: named, user: own };
-      const entry = person && (await ready().oauth.find(person, id.toLowerCase()));
-      if (person === undefined || entry === undefined || !(await tenant(request, entry.subject.provider)))
-        throw new HttpError(404, `Token ID ${id} not found.`);
-      return { person, entry };
+    async tokenToDescribe(request, user, id) {
+      const { entry } = await token(request, user, id);
+      // Its agent gets the metadata with the token, such as the address to send it to.
+      if (!isFor(requester(request), entry.subject, entry.about.agentId)) throw noToken(id);
+      return entry;
+    },
+    async flow(request, authId) {
+      const found = await ready().oauth.flows.find(authId);
+      if (found === undefined) return undefined;
+      const { subject } = found.entry;
+      const named = await tenant(request, subject.provider);
+      // The link goes through chats: auth_id alone proves nothing.
+      const isTheirs = named?.namespace === subject.tenant && isFor(requester(request), subject, found.request.agentId);
+      return isTheirs ? found : undefined;
     },
   };
+}
+
+function noToken(id: string): HttpError {
+  return new HttpError(404, `Token ID ${id} not found.`);
 }
 
 function mayNot(provider: string | undefined): HttpError {

@@ -82,7 +82,9 @@ export const Waited = z
   .object({
     status: z
       .enum(['completed', 'timeout', 'not_found'])
-      .describe('not_found: there is no such authorization, or it was refused or has ended.'),
+      .describe(
+        'not_found: there is no such authorization, it was refused or has ended, or another account or deployment asked for its agent.',
+      ),
     token: text('Access token, if completed.'),
   })
   .meta({ id: 'Waited', examples: [{ status: 'timeout', token: null }] });

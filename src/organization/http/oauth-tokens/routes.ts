@@ -86,10 +86,8 @@ function registerAuthenticate(app: App, { auth }: TokenNeeds, access: Access): v
     },
     handler: async (request, reply) => {
       const { oauth } = access.ready();
-      const flow = await oauth.flows.find(request.params.auth_id);
-      const tenant = flow && (await access.tenant(request, flow.entry.subject.provider));
-      if (!flow || tenant?.namespace !== flow.entry.subject.tenant)
-        return { status: 'not_found' as const, token: null };
+      const flow = await access.flow(request, request.params.auth_id);
+      if (flow === undefined) return { status: 'not_found' as const, token: null };
       const begun = performance.now();
       const waited = await answered(() => oauth.wait(flow, request.query.timeout * 1000, closedOf(reply)));
       noteHeld(request, performance.now() - begun);
@@ -172,7 +170,7 @@ function registerSingleTokens(app: App, { auth }: TokenNeeds, access: Access): v
     },
     handler: async (request) => {
       const { oauth } = access.ready();
-      const { entry } = await access.token(request, request.query.user_id, request.params.token_id);
+      const entry = await access.tokenToDescribe(request, request.query.user_id, request.params.token_id);
       const changed = await oauth.tokens.describe(entry.id, request.body.metadata);
       if (changed === undefined) throw new HttpError(404, `Token ID ${entry.id} not found.`);
       return presentToken(changed);

@@ -300,6 +300,13 @@ describe('a pod with nothing but its projected token', () => {
       token: got.token,
     });
     expect((await authenticate(agent, as('bazaar'))).body).toMatchObject({ status: 'pending', token: null });
+    // Nor by the link, which goes through chats.
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const one of [tokenOf.get('bazaar') as Tenant, tenant]) {
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const waited = await davit.call(one, 'GET', `/v2/auth/wait/${body.auth_id}?timeout=0`);
+      expect(waited.body).toEqual({ status: 'not_found', token: null });
+    }
     // Nor by the token's id, which it may list.
     const stolen = await authenticate({ ...agent, token_id: got.token_id }, as('bazaar'));
     expect(stolen.body).toMatchObject({ token: null });
