@@ -553,6 +553,59 @@ describe('the database of a deleted deployment', () => {
   });
 });
 
+describe('a database that begins with a backup', () => {
+  const begins = (from: string, more: Spec = {}): Spec =>
+    docker({ sourceConfig: { database: { restore: { from, ...more } } } });
+  const agent = 'system:serviceaccount:davit-system:davit-listener';
+  beforeAll(async () => {
+    await grant('reads-volume', [
+      { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get'], resourceNames: ['old--postgres'] },
+    ]);
+    await bind('reads-volume', 'ClusterRole', 'davit-editor');
+    await grant(agent, [{ apiGroups: ['davit.dev'], resources: ['appdeployments'], verbs: ['create'] }]);
+    await make(begins('old'), 'begun');
+  });
+
+  it('needs the right to get the volume of the deployment whose backup it is', async () => {
+    const refused = await create(EDITOR, begins('old'));
+    expect(refused).toMatchObject({
+      status: 403,
+      message: expect.stringContaining('you may not get PersistentVolumeClaim old--postgres yourself'),
+    });
+    // Also of an earlier deployment of its own name.
+    expect((await create(EDITOR, begins('shop'))).message).toContain('PersistentVolumeClaim shop--postgres yourself');
+    await eventually(async () =>
+      expect(await create('reads-volume', begins('old'))).toMatchObject({ message: '', status: 201 }),
+    );
+    expect((await create('reads-volume', begins('other'))).message).toContain('PersistentVolumeClaim other--postgres');
+    for (const user of [READS_SECRETS, KUBERNETES_EDITOR]) {
+      // oxlint-disable-next-line no-await-in-loop -- two dry runs
+      expect(await create(user, begins('old'))).toMatchObject({ message: '', status: 201 });
+    }
+  });
+  it('needs it for every change of the field, and for no other change', async () => {
+    const change = (restore: object | null): object => ({ spec: { sourceConfig: { database: { restore } } } });
+    const earlier = change({ at: '2026-02-01T00:00:00Z' });
+    expect((await patch(EDITOR, 'begun', earlier)).message).toContain('PersistentVolumeClaim old--postgres yourself');
+    expect((await patch('reads-volume', 'begun', change({ from: 'other' }))).message).toContain('other--postgres');
+    for (const [user, body] of [
+      ['reads-volume', earlier],
+      [EDITOR, change({ from: 'old' })],
+      [EDITOR, { metadata: { labels: { a: 'b' } } }],
+      [EDITOR, { spec: { sourceConfig: { resourceSpec: { maxScale: 4 } } } }],
+      [EDITOR, change(null)],
+    ] as const) {
+      // oxlint-disable-next-line no-await-in-loop -- a few dry runs
+      expect(await patch(user, 'begun', body), JSON.stringify(body)).toMatchObject({ message: '', status: 200 });
+    }
+  });
+  it('is repeated by the agent of a listener, because the hub has asked', async () => {
+    await eventually(async () =>
+      expect(await create(agent, begins('old'))).toMatchObject({ message: '', status: 201 }),
+    );
+  });
+});
+
 describe('claims', () => {
   it('need the right to get them', async () => {
     expect(await create(READS_SOME, claim('mine'))).toMatchObject({ message: '', status: 201 });
