@@ -15,6 +15,13 @@ function unscheduled(message: string): Pod {
   });
 }
 
+it('the last words of PostgreSQL are its messages, without the data that it adds to them', () => {
+  const message = `ERROR:  duplicate key\nDETAIL:  Key (email)=(ada@private.example) already exists.\nFATAL:  disk full\n`;
+  const state = { terminated: { exitCode: 1, reason: 'Error', message } };
+  const pod = aPod('postgres', REVISION, { main: [{ name: 'postgres', image: 'postgres:18', state }] });
+  expect(podFailure([pod])?.message).toContain('exited (Error, exit code 1): ERROR: duplicate key FATAL: disk full.');
+});
+
 it.each([
   {
     name: 'a ConfigMap of a variable is not there',

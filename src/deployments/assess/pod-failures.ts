@@ -6,6 +6,7 @@ import { quoted, shortened } from '../../schema/text.ts';
 import { isPart } from '../../schema/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
+import { messagesOnly } from './server-log.ts';
 import { isControlled } from './terminating-pods.ts';
 
 export interface Trouble {
@@ -19,6 +20,9 @@ const CONFIG_REASONS: ReadonlySet<string> = new Set([
   'RunContainerError',
   'StartError',
 ]);
+
+/** Container of an own PostgreSQL. */
+const DATABASE = 'postgres';
 
 /** Longest quotation of a pod's own words, in characters. */
 const MAX_QUOTE = 512;
@@ -113,7 +117,7 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
     container.state?.terminated ??
     (container.state?.running && container.ready ? undefined : container.lastState?.terminated);
   if (!ended || (ended.exitCode === 0 && container.state?.waiting?.reason !== 'CrashLoopBackOff')) return undefined;
-  const words = quote(ended.message);
+  const words = quote(container.name === DATABASE ? messagesOnly(ended.message ?? '') : ended.message);
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
   // A container that has started wrote them itself.
   const advice = ended.reason === 'StartError' ? adviceOnProgram(words) : adviceOnProcessor(words);

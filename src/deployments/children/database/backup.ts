@@ -13,15 +13,16 @@ import { ONCE } from '../one-off-pod.ts';
 import { ownedMeta } from '../owner.ts';
 import { AWAIT_SERVER } from './await-server.ts';
 import { backupMeans, type DatabaseJob, inDatabase, inStore, jobPod } from './job-pod.ts';
+import { OWN_WORDS } from './own-words.ts';
 
 /** A backup that could not begin for so long is skipped. */
 const LATEST_START_SECONDS = 3600;
 
 /** The dump is read once more, because a file that pg_restore cannot read is no backup. */
-const DUMP = `set -eu
+export const DUMP = `set -eu
 umask 077
 date -u +%Y-%m-%dT%H:%M:%SZ > taken-at
-${AWAIT_SERVER}pg_dump -w -F custom --no-owner --no-privileges -f dump
+${OWN_WORDS}${AWAIT_SERVER}pg_dump -w -F custom --no-owner --no-privileges -f dump 2> problem || own_words $?
 pg_restore --list dump > /dev/null
 `;
 

@@ -2,6 +2,7 @@
 
 import { REFUSED } from '../../../schema/meta.ts';
 import { AWAIT_SERVER } from './await-server.ts';
+import { ERROR_ALONE, OWN_WORDS } from './own-words.ts';
 
 /** Variable of the scripts: counts everything of a person that a database can have, which is relations that are not of an extension. */
 export const OWN_RELATIONS = {
@@ -23,8 +24,7 @@ fi
 
 export const CHECK_EMPTY = `${BEGIN}${AWAIT_SERVER}${EMPTY}`;
 /** All of the dump or nothing. It is asked again whether the database is empty: fetching a backup takes time. */
-export const LOAD = `set -eu
-${EMPTY}pg_restore -w --no-owner --no-privileges --exit-on-error --single-transaction -d "$PGDATABASE" dump
+export const LOAD = `${BEGIN}${OWN_WORDS}${EMPTY}pg_restore -w --no-owner --no-privileges --exit-on-error --single-transaction -d "$PGDATABASE" dump 2> problem || own_words $?
 `;
 
 /**
@@ -58,7 +58,7 @@ ${EMPTY}pg_restore -f - --single-transaction --no-owner --no-privileges dump | {
     fi
   done
   cat
-} | psql -X -w -q -v ON_ERROR_STOP=1 > /dev/null
+} | psql -X -w -q -v ON_ERROR_STOP=1 ${ERROR_ALONE} > /dev/null
 fi
 now=$(comment)
 case $now in

@@ -1,0 +1,95 @@
+// What a dump and a restore say when they fail, with a real PostgreSQL: their words are shown to people who may not read the data.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startLocalPostgres } from '../../../../test/support/local-postgres.ts';
+import { DUMP } from './backup.ts';
+import { LOAD, LOAD_ONCE, OWN_RELATIONS } from './load-scripts.ts';
+
+const postgres = await startLocalPostgres();
+const folders: string[] = [];
+afterAll(async () => {
+  await postgres?.stop();
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Names a row in what PostgreSQL adds to the error: a check that reads another table, which is not loaded yet. */
+const BROKEN_CHECK = `create table lim(n int); insert into lim values (100);
+create function okn(t text) returns boolean language sql as 'select length(t) < (select max(n) from lim)';
+create table users(id int, email text, card text, check (okn(card)));`;
+/** A unique index over a function whose answer was another one when the rows were written. */
+const BROKEN_INDEX = `create table users(id int, email text, card text);
+create function same(t text) returns text immutable language sql as 'select $1';
+create unique index users_email on users (same(email));`;
+const ROWS = `insert into users values (1, 'ada@private.example', '4111-1111'), (2, 'bob@private.example', '4111-2222');`;
+const SAME = `create or replace function same(t text) returns text immutable language sql as 'select ''x@private.example''';`;
+
+describe.skipIf(!postgres)(
+  `what fails in a database${postgres ? '' : ' (skipped: PostgreSQL is not installed)'}`,
+  () => {
+    const shell = postgres?.shell ?? ((): string => '');
+    let folder: string;
+    beforeAll(() => void shell('createdb origin; createdb copy'));
+    beforeEach(() => {
+      folder = mkdtempSync(join(tmpdir(), 'davit-load-'));
+      folders.push(folder);
+      sql('origin', 'set client_min_messages = error; drop schema public cascade; create schema public;');
+    });
+    const run = (database: string, script: string): string =>
+      shell(`cd ${folder}; ${script}`, {
+        PGDATABASE: database,
+        RESTORE_ID: 'u1',
+        OWN_RELATIONS: OWN_RELATIONS.value,
+      });
+    const sql = (database: string, text: string): string =>
+      run(database, `psql -X -q -A -t -v ON_ERROR_STOP=1 <<'END'\n${text}\nEND\n`);
+    const words = (database: string, script: string): string => {
+      try {
+        return run(database, script);
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+
+    describe.each([
+      ['kubectl davit restore', LOAD],
+      ['a deployment that begins with a backup', LOAD_ONCE],
+    ])('%s', (_name, load) => {
+      it.each([
+        ['row', BROKEN_CHECK, '', 'relation "lim" does not exist'],
+        ['key', BROKEN_INDEX, SAME, 'could not create unique index "users_email"'],
+      ])('says the error, and not the %s that it is about', (_what, schema, after, error) => {
+        sql('origin', `${schema}\n${ROWS}\n${after}`);
+        run('origin', `${DUMP}printf '{"name":"b"}' > fetched`);
+        const said = words('copy', load);
+        expect(said).toContain(`ERROR:  ${error}`);
+        expect(said).not.toMatch(/private\.example|4111|CONTEXT|DETAIL|QUERY/);
+        expect(run('copy', 'psql -X -A -t -c "$OWN_RELATIONS"').trim()).toBe('0');
+      });
+    });
+
+    it('a dump says which table could not be read, and no row', () => {
+      // PostgreSQL reads tables that are whole, so another program fails in its place.
+      const fails = `mkdir bin; cat > bin/pg_dump <<'END'
+#!/bin/sh
+cat >&2 <<'SAID'
+pg_dump: error: Dumping the contents of table "users" failed: PQgetResult() failed.
+pg_dump: detail: Error message from server: ERROR:  could not read block 7
+CONTEXT:  COPY users, line 1: "1 ada@private.example 4111-1111"
+SAID
+exit 3
+END
+chmod +x bin/pg_dump; PATH=$PWD/bin:$PATH; `;
+      const said = words('origin', fails + DUMP);
+      expect(said).toMatch(/^pg_dump: error: Dumping .*\npg_dump: detail: .* could not read block 7$/m);
+      expect(said).not.toMatch(/private\.example|4111|CONTEXT/);
+    });
+
+    it('a program that is not there is told by the shell', () => {
+      const only = `mkdir bin; for one in sed psql date sleep cat; do ln -s "$(command -v $one)" bin/$one; done; PATH=$PWD/bin; `;
+      expect(words('origin', `${only}${DUMP}`)).toMatch(/pg_dump: (command )?not found/);
+    });
+  },
+);
