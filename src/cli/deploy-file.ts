@@ -9,15 +9,16 @@ import { type Flags, InvalidFile, Misuse, type Terminal } from './command.ts';
 import { readDeploymentFile } from './deployment-file.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
+import { withFields } from './set-fields.ts';
 
-/** The file that the flags select: by default that of the folder, if there is one. Throws Misuse, InvalidFile and Failure. */
+/** The file that the flags select, by default that of the folder, with the fields that --set sets. Throws Misuse, InvalidFile and Failure. */
 export async function selectedFile(folder: string, flags: Flags): Promise<DeploymentFile | undefined> {
   const named = flags.text('file');
   if (named !== undefined && flags.has('no-file')) throw new Misuse('--file and --no-file exclude each other.');
-  if (flags.has('no-file')) return undefined;
   const path = named ?? join(folder, FILE_NAME);
-  const file = await readDeploymentFile(path);
-  if (file === undefined && named !== undefined) throw new Failure(`There is no file ${named}.`);
+  const read = flags.has('no-file') ? undefined : await readDeploymentFile(path);
+  if (read === undefined && named !== undefined) throw new Failure(`There is no file ${named}.`);
+  const file = withFields(read, flags.texts('set'));
   const source = file?.source ?? DEFAULT_SOURCE;
   if (source !== DEFAULT_SOURCE)
     throw new InvalidFile(

@@ -22,6 +22,12 @@ export const deployCommand: Command = {
     { name: 'env', value: 'KEY=VALUE', help: 'plain variable, visible; may be given several times', isRepeated: true },
     { name: 'env-file', value: 'FILE', help: 'plain variables of this .env file', isFile: true },
     {
+      name: 'set',
+      value: 'FIELD=VALUE',
+      help: 'field of davit.yaml, such as resource_spec.cpu=0.5; the value is YAML; may be given several times',
+      isRepeated: true,
+    },
+    {
       name: 'file',
       value: 'FILE',
       help: 'file that describes the deployment; davit.yaml in FOLDER by default',

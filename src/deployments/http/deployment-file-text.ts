@@ -138,7 +138,8 @@ function anotherError(another: Document.Parsed | undefined): FileError[] {
   return [{ at: another.range[0], message }];
 }
 
-function sentenceOf({ loc, msg }: Pick<Finding, 'loc' | 'msg'>): string {
+/** A finding about a file as a sentence that names its field. */
+export function sentenceOf({ loc, msg }: Pick<Finding, 'loc' | 'msg'>): string {
   const field = loc.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
   // Some rules name their field themselves.
   const isNamed = msg.startsWith(`${String(loc.at(-1))} `);

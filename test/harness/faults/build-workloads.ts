@@ -193,11 +193,11 @@ async function file(acts: BuildActs, first: string): Promise<void> {
     // oxlint-disable-next-line no-await-in-loop -- as above
     await acts.untilServesFile(`a file: ${ails}, then well`, asked, served);
   }
-  // The branch moves on while the file is read: it is that of the commit that is built.
+  // The branch moves on before the file is read: it is that of the commit that is built.
   world.ails.file = 'slow';
   served = world.push(RECORD, 'builds');
   const asked = await acts.again();
-  await until(stage, 'a file: asked for', () => world.isFileAsked(served));
+  await until(stage, 'a file: its commit is known', () => world.isTold(served));
   world.push(RECORD, 'builds');
   await acts.untilServesFile('a file: the branch moves on', asked, served);
   // The commit stays, and so does its file: nobody is asked.

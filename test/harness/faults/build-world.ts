@@ -30,8 +30,8 @@ export interface BuildWorld extends Pick<Ailments, 'ails' | 'met'>, Pick<Sources
   readonly made: readonly MadeImage[];
   /** Credentials that were where they may not be, or good for too much. */
   readonly wrong: readonly string[];
-  /** Whether the code host was asked for the file of this commit. */
-  isFileAsked(commit: string): boolean;
+  /** Whether the code host has named this commit as that of its branch. */
+  isTold(commit: string): boolean;
   repoUrl(repository: string): string;
   /** Lets builds that are held go on. */
   release(): void;
@@ -60,14 +60,14 @@ export async function startBuildWorld(
   const sources = makeSources();
   const made: MadeImage[] = [];
   const wrong: string[] = [];
-  const asked = new Set<string>();
+  const told = new Set<string>();
   const over = new AbortController();
   let held = Promise.withResolvers<void>();
 
   const serving = authority.serving('127.0.0.1', ['127.0.0.1']);
   const host = createTlsServer(
     { key: serving.key, cert: serving.certificate },
-    answering(codeHost(sources, ailments, asked)),
+    answering(codeHost(sources, ailments, told)),
   );
   const keyOfRegistry = (): Promise<Buffer> => valueOf(api, namespace, REGISTRY_KEY_SECRET, REGISTRY_KEY_FIELD);
   const registry = createServer(answering(imageRegistry(ailments, keyOfRegistry, wrong)));
@@ -107,7 +107,7 @@ export async function startBuildWorld(
     met: ailments.met,
     made,
     wrong,
-    isFileAsked: (commit) => asked.has(commit),
+    isTold: (commit) => told.has(commit),
     repoUrl: (repository) => `https://${hostName}/team/${repository}`,
     push: sources.push,
     upload: sources.upload,

@@ -388,6 +388,14 @@ describe('deploy', () => {
 
     it.each([
       ['an error in it', 'nmae: a\n', [], 2, /davit\.yaml:1:1: nmae is not a known field: did you mean name\?$/],
+      ['a --set that is wrong', '', ['--set', 'resource_spec.cpu=lots'], 2, /^--set: resource_spec\.cpu must be /],
+      [
+        'another source by --set',
+        '',
+        ['--set', 'source=codehost'],
+        2,
+        /deploy uploads a folder, which is internal_source/,
+      ],
       ['another source', 'source: external_docker\n', [], 2, /deploy uploads a folder, which is internal_source/],
       ['--file and --no-file', '', ['--file', 'x', '--no-file'], 2, /exclude each other/],
       ['a --file that is not there', '', ['--file', '/nowhere.yaml'], 1, /^There is no file \/nowhere\.yaml\.$/],

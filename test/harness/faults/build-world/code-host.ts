@@ -7,11 +7,11 @@ import type { Sources } from './sources.ts';
 /** What no log, status or event may tell. */
 export const SOURCE_TOKEN = 'canary-of-the-code-host-7f3a';
 
-/** `asked`: the commits whose file somebody asks for. */
+/** `told`: the commits that the API has named as those of a branch. */
 export function codeHost(
   sources: Sources,
   ailments: Ailments,
-  asked: Set<string>,
+  told: Set<string>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const { ails } = ailments;
   return async (request, response) => {
@@ -26,7 +26,6 @@ export function codeHost(
     if (head === undefined) return say(404, {});
     if (isApi && url.pathname.includes('/contents/')) {
       const commit = url.searchParams.get('ref') ?? '';
-      asked.add(commit);
       if (await ailments.meet(ails.file, request, response)) return;
       const file = sources.scriptOf(commit) ? sources.fileOf(commit) : undefined;
       if (file === undefined) return say(404, {});
@@ -35,6 +34,7 @@ export function codeHost(
     if (isApi && !url.pathname.endsWith('/commits')) return say(200, {});
     const ref = url.searchParams.get('sha') ?? '';
     const commit = ref === 'main' ? head : sources.scriptOf(ref) ? ref : undefined;
+    if (isApi && commit !== undefined) told.add(commit);
     say(200, commit === undefined ? [] : [{ sha: commit }]);
   };
 }
