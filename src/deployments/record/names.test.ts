@@ -35,11 +35,12 @@ function everyName(record: string, revision: string, variables: string): string[
     made.longRevision(revision),
     made.migration(revision),
     made.variables(variables),
+    made.run(variables),
   ];
 }
 
 it('names every part of a record', () => {
-  const { revision, longRevision, migration, part, task, variables, ...fixed } = names('shop');
+  const { revision, longRevision, migration, part, task, run, variables, ...fixed } = names('shop');
   expect(fixed).toEqual({
     server: 'shop',
     service: 'shop',
@@ -71,6 +72,7 @@ it('names every part of a record', () => {
     'shop--constructor',
   ]);
   expect(variables('x7k2')).toBe('shop--vars-x7k2');
+  expect(run('x7k2')).toBe('shop--run-x7k2');
 });
 
 it('makes DNS labels of at most 63 characters, for StatefulSets of at most 52', () => {
