@@ -2,7 +2,10 @@
 // where they were registered, and then the Secrets are deleted. Decided on the caches, and confirmed by the API server.
 
 import { z } from 'zod';
+import { type Clock, systemClock } from '../../lib/controller/clock.ts';
+import { type Result, startController } from '../../lib/controller/controller.ts';
 import { endAll, type WatchedStore } from '../../lib/controller/store.ts';
+import { makeWorkQueue } from '../../lib/controller/work-queue.ts';
 import { CodeHostFailed, NotFound } from '../../lib/errors.ts';
 import { NAMESPACES } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts';
@@ -35,9 +38,14 @@ export interface CollectorOptions {
   };
   readonly organizationNamespace: string;
   readonly now: () => Date;
+  /** When to sweep. */
+  readonly clock?: Clock;
   readonly log: Logger;
 }
 
+const NAME = 'oauth-ends';
+/** The only key: a sweep looks at everything. */
+const EVERYTHING = 'everything';
 /** When nothing was deleted: for what went while no process ran. */
 const EVERY_MS = 600_000;
 /** After a deletion, so that one sweep covers all that goes with a namespace. */
@@ -59,7 +67,7 @@ type Kept = Entry<z.output<typeof About>> & Judged;
 const OTHERS = ['token', 'flow', 'state', 'client'] as const;
 
 export function makeCollector(options: CollectorOptions): Collector {
-  const { vault, caches, organizationNamespace, now, log } = options;
+  const { vault, caches, organizationNamespace, now, clock = systemClock, log } = options;
   /** The last state of providers that were deleted, the newest last. */
   const gone: OAuthProvider[] = [];
   const providerNow = (id: string): OAuthProvider | undefined =>
@@ -109,20 +117,28 @@ export function makeCollector(options: CollectorOptions): Collector {
 
   return {
     sweep,
-    run: (signal) =>
-      runSweeps(sweep, signal, log, (soon) =>
-        endAll([
-          caches.providers.onChange(({ type, object }) => {
-            if (type !== 'deleted') return;
-            gone.push(object);
-            if (gone.length > REMEMBERED) gone.shift();
-            soon();
-          }),
-          ...[caches.tenants, caches.records].map((cache) =>
-            cache.onChange(({ type }) => type === 'deleted' && soon()),
-          ),
-        ]),
-      ),
+    async run(signal) {
+      const queue = makeWorkQueue({ name: NAME, clock });
+      const soon = (): void => queue.addAfter(EVERYTHING, SOON_MS);
+      const unsubscribe = endAll([
+        caches.providers.onChange(({ type, object }) => {
+          if (type !== 'deleted') return;
+          gone.push(object);
+          if (gone.length > REMEMBERED) gone.shift();
+          soon();
+        }),
+        ...[caches.tenants, caches.records].map((cache) => cache.onChange(({ type }) => type === 'deleted' && soon())),
+      ]);
+      const reconcile = async (): Promise<Result> => ({ requeueAfterMs: (await sweep()) ? AGAIN_MS : EVERY_MS });
+      const controller = startController({ name: NAME, queue, reconcile, workers: 1, timeoutMs: EVERY_MS, clock, log });
+      soon();
+      await new Promise<void>((resolve) => {
+        if (signal.aborted) resolve();
+        else signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+      unsubscribe();
+      await controller.stop();
+    },
   };
 }
 
@@ -206,42 +222,4 @@ function makeConfirmation({
         return true;
     }
   };
-}
-
-/** `subscribe` gets what to call when something was deleted, and returns how to stop. */
-async function runSweeps(
-  sweep: () => Promise<boolean>,
-  signal: AbortSignal,
-  log: Logger,
-  subscribe: (soon: () => void) => () => void,
-): Promise<void> {
-  let due = performance.now() + SOON_MS;
-  let wake = (): void => undefined;
-  const unsubscribe = subscribe(() => {
-    due = Math.min(due, performance.now() + SOON_MS);
-    wake();
-  });
-  signal.addEventListener('abort', () => wake(), { once: true });
-  while (!signal.aborted) {
-    const ms = due - performance.now();
-    if (ms > 0) {
-      // oxlint-disable-next-line no-await-in-loop -- until the next one is due
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      continue;
-    }
-    due = performance.now() + EVERY_MS;
-    // oxlint-disable-next-line no-await-in-loop -- one sweep after the other
-    const isLeft = await sweep().catch((err: unknown) => {
-      log.warn({ err }, 'What ended with its provider, tenant or deployment cannot be collected');
-      return true;
-    });
-    if (isLeft) due = Math.min(due, performance.now() + AGAIN_MS);
-  }
-  unsubscribe();
 }

@@ -2,6 +2,7 @@
 
 import { createHash, createHmac } from 'node:crypto';
 import type { KeyRing } from './key-ring.ts';
+import { secretKeyOf } from './secret-keys.ts';
 
 /** What a Secret of the namespace is. */
 export type EntryKind = 'token' | 'connection' | 'flow' | 'state' | 'client';
@@ -75,6 +76,6 @@ export function digestOf(value: string): string {
   return createHash('sha256').update(value).digest('hex');
 }
 
-function hmac({ names }: KeyRing, parts: readonly string[]): string {
-  return createHmac('sha256', Buffer.from(names, 'base64')).update(JSON.stringify(parts)).digest('hex');
+function hmac(ring: KeyRing, parts: readonly string[]): string {
+  return createHmac('sha256', secretKeyOf(ring, ring.names)).update(JSON.stringify(parts)).digest('hex');
 }

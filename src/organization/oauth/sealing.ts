@@ -3,6 +3,7 @@
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { type KeyRing, newestKey } from './key-ring.ts';
+import { secretKeyOf } from './secret-keys.ts';
 
 const ALGORITHM = 'aes-256-gcm';
 const VERSION = 'v1';
@@ -14,8 +15,9 @@ export type Opened = { readonly text: string; readonly isNewest: boolean } | 'mi
 /** Returns `v1.KEY.NONCE.TAG.TEXT`. `nonce`: 12 random bytes, used once. */
 export function seal(ring: KeyRing, nonce: Buffer, text: string, boundTo: string): string {
   if (nonce.length !== NONCE_BYTES) throw new TypeError(`a nonce has ${NONCE_BYTES} bytes`);
-  const { id, key } = newestKey(ring);
-  const cipher = createCipheriv(ALGORITHM, Buffer.from(key, 'base64'), nonce);
+  const newest = newestKey(ring);
+  const { id } = newest;
+  const cipher = createCipheriv(ALGORITHM, secretKeyOf(newest, newest.key), nonce);
   cipher.setAAD(additional(id, boundTo));
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
   return [VERSION, id, ...[nonce, cipher.getAuthTag(), sealed].map((part) => part.toString('base64url'))].join('.');
@@ -28,7 +30,7 @@ export function open(ring: KeyRing, sealed: string, boundTo: string): Opened {
   const key = ring.keys.find((one) => one.id === id);
   if (key === undefined) return 'unknown key';
   try {
-    const decipher = createDecipheriv(ALGORITHM, Buffer.from(key.key, 'base64'), Buffer.from(nonce, 'base64url'), {
+    const decipher = createDecipheriv(ALGORITHM, secretKeyOf(key, key.key), Buffer.from(nonce, 'base64url'), {
       authTagLength: 16,
     });
     decipher.setAAD(additional(id, boundTo));

@@ -15,6 +15,7 @@ import { makeTokens, type Tokens } from '../../../src/organization/oauth/tokens.
 import { makeVault } from '../../../src/organization/oauth/vault.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { type FakeClock, makeFakeClock } from '../../support/fake-clock.ts';
 import { type Facade, makeFacade, ORGANIZATION, TENANT } from './facade.ts';
 
 let facade: Facade;
@@ -22,8 +23,11 @@ let tokens: Tokens;
 let clients: Clients;
 let collector: Collector;
 let ending: AbortController;
+let running: Promise<void>;
 let asked: string[];
+let warnings: string[];
 let clock: number;
+let timers: FakeClock;
 let failure: Error | undefined;
 let keep: (subject: Partial<Subject>, providerUid?: string) => Promise<TokenEntry>;
 let connect: (token: TokenEntry) => Promise<unknown>;
@@ -77,11 +81,13 @@ const left = (): string[] =>
 beforeEach(async () => {
   facade = await makeFacade();
   asked = [];
+  warnings = [];
   failure = undefined;
   clock = Date.parse('2026-01-01T00:00:00Z');
+  timers = makeFakeClock();
   const { kube, providers, tenants, records } = facade;
   const provider = aProvider();
-  const log = pino({ level: 'silent' });
+  const log = pino({ level: 'warn' }, { write: (line) => void warnings.push(line) });
   const now = (): Date => new Date(clock);
   const keys = makeKeys({ kube, namespace: 'davit-system', now, log });
   const vault = makeVault({ kube, namespace: 'davit-oauth', keys });
@@ -100,11 +106,12 @@ beforeEach(async () => {
     caches: { providers, tenants, records },
     organizationNamespace: ORGANIZATION.namespace,
     now,
+    clock: timers,
     log,
   });
   ending = new AbortController();
-  // It hears of deletions from now on; the tests sweep themselves.
-  void collector.run(ending.signal);
+  // It hears of deletions from now on; most tests sweep themselves.
+  running = collector.run(ending.signal);
   keep = async (more, providerUid = provider.metadata.uid) => {
     const subject = { tenant: TENANT.namespace, tenantId: TENANT.id, provider: 'idp', user: 'ada', slot: '', ...more };
     const time = now().toISOString();
@@ -227,5 +234,48 @@ describe('a provider that does not let it end', () => {
     failure = new GrantFailed('refused', 'no');
     expect(await collector.sweep()).toBe(false);
     expect([asked.length, left()]).toEqual([1, []]);
+  });
+});
+
+describe('a process that runs', () => {
+  const SWEPT_MS = 600_000;
+  const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+  it('sweeps soon after something was deleted, now and then without it, and no more when it stops', async () => {
+    await keep({});
+    removeProvider();
+    await timers.advance(4999);
+    expect(left()).toEqual(['token']);
+    await timers.advance(1);
+    await expect.poll(left).toEqual([]);
+    // Nobody told the process that this namespace went.
+    await keep({ user: 'bob', tenantId: 'of-an-earlier-one' });
+    await timers.advance(SWEPT_MS / 2);
+    expect(left()).toEqual(['token']);
+    await expect
+      .poll(async () => {
+        await timers.advance(SWEPT_MS);
+        return left();
+      })
+      .toEqual([]);
+    ending.abort();
+    await running;
+    await keep({ user: 'eve', tenantId: 'of-an-earlier-one' });
+    await timers.advance(2 * SWEPT_MS);
+    expect([left(), timers.pending]).toEqual([['token'], 0]);
+  });
+
+  it('asks again after a minute what does not answer', async () => {
+    await keep({});
+    removeProvider();
+    failure = new CodeHostFailed('timeout', 'too slow');
+    await timers.advance(5000);
+    await expect.poll(() => warnings.join('')).toContain('cannot be revoked yet');
+    await turn();
+    failure = undefined;
+    await timers.advance(59_999);
+    expect(asked).toHaveLength(1);
+    await timers.advance(1);
+    await expect.poll(left).toEqual([]);
   });
 });

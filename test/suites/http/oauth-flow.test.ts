@@ -122,6 +122,15 @@ describe('a person', () => {
     expect((await browser.open(`${PUBLIC}/v2/auth/consent/${guessed}`)).status).toBe(404);
   });
 
+  it('is asked for nothing any more, and the token costs one request to the API server', async () => {
+    const token = await connected();
+    const asked: string[] = [];
+    facade.kube.failOn(({ verb, kind }) => void asked.push(`${verb} ${kind}`));
+    const { body } = await authenticate();
+    facade.kube.failOn(undefined);
+    expect([body.token, asked]).toEqual([token, ['get Secret']]);
+  });
+
   it('is asked again for scopes that the token does not have, and keeps those that it has', async () => {
     await connected();
     const { body } = await authenticate({ scopes: ['api:write'] });

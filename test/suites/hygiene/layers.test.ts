@@ -110,6 +110,7 @@ const PURE = [
   'organization/oauth/names.ts',
   'organization/oauth/quirks.ts',
   'organization/oauth/sealing.ts',
+  'organization/oauth/secret-keys.ts',
   'organization/oauth/token.ts',
   'lib/json-error.ts',
   'lib/json-value.ts',
@@ -122,6 +123,7 @@ const NODE_MODULES_OF_PURE_FILES: Readonly<Record<string, string>> = {
   'organization/http/oauth-tokens/html.ts': 'node:crypto',
   'organization/oauth/names.ts': 'node:crypto',
   'organization/oauth/sealing.ts': 'node:crypto',
+  'organization/oauth/secret-keys.ts': 'node:crypto',
   'schema/provider-id.ts': 'node:crypto',
   'deployments/record/revision-id.ts': 'node:crypto',
 };
