@@ -25,14 +25,19 @@ export interface DiscoveryRequest {
   readonly clientName: string;
   /** Where Davit serves the metadata of the client (draft-ietf-oauth-client-id-metadata-document). */
   readonly metadataUrl?: string;
+  /** Asked before a client is registered, with the method that it would have. What it throws ends the discovery. */
+  readonly judge?: (planned: Planned) => Promise<void>;
 }
+
+/** What is found before a client is registered. */
+export type Planned = Omit<Discovered, 'clientId' | 'secret' | 'registration'>;
 
 /** Those that Davit speaks, the best first. */
 const METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const;
 
 /** Throws GrantFailed, whose message says what is missing, or CodeHostFailed if a server cannot be asked. */
 export async function discoverMcp(
-  { mcpServerUrl, redirectUri, clientName, metadataUrl }: DiscoveryRequest,
+  { mcpServerUrl, redirectUri, clientName, metadataUrl, judge }: DiscoveryRequest,
   options: () => RequestOptions,
 ): Promise<Discovered> {
   const as = await authorizationServer(new URL(mcpServerUrl), options);
@@ -72,6 +77,8 @@ export async function discoverMcp(
       'refused',
       'The OAuth server has no endpoint, or no method of authentication, for this flow.',
     );
+  // A client that no provider names would be left at the server.
+  await judge?.({ ...endpoints, authUrl, tokenUrl, tokenEndpointAuthMethod: method });
   const {
     client_id: clientId,
     client_secret: secret,

@@ -27,6 +27,8 @@ export interface Providers {
   find(caller: Caller, id: string): Promise<OAuthProvider>;
   /** `made`: fields that no request sets. */
   create(caller: Caller, payload: CreateProvider, made?: Partial<OAuthProviderSpec>): Promise<OAuthProvider>;
+  /** Throws what `create` would throw, and stores nothing. */
+  judge(caller: Caller, payload: CreateProvider): Promise<void>;
   patch(caller: Caller, id: string, payload: PatchProvider): Promise<OAuthProvider>;
   remove(caller: Caller, id: string): Promise<void>;
 }
@@ -52,6 +54,24 @@ export function makeProviders(needs: Writing & Pick<FacadeContext, 'caches'>): P
     return provider;
   }
 
+  function draftOf(
+    payload: CreateProvider,
+    made: Partial<OAuthProviderSpec>,
+  ): { readonly provider: OAuthProvider; readonly secretName: string } {
+    const name = providerNameFor(payload.provider_id);
+    const secretName = newSecretName(name, randomSuffix);
+    const spec = { ...specOf(payload, secretName), ...made };
+    return {
+      secretName,
+      provider: { apiVersion: API_VERSION, kind: 'OAuthProvider', metadata: { name, namespace }, spec },
+    };
+  }
+
+  async function dryRun(caller: Caller, provider: OAuthProvider): Promise<void> {
+    const sent = caller.kube.create(OAUTH_PROVIDERS, provider, { ...WRITING, dryRun: true });
+    await sent.catch(takenBy(providerIdOf(provider)));
+  }
+
   return {
     find,
 
@@ -61,31 +81,21 @@ export function makeProviders(needs: Writing & Pick<FacadeContext, 'caches'>): P
     },
 
     async create(caller, payload, made = {}) {
-      const id = payload.provider_id;
-      const name = providerNameFor(id);
-      const secretName = newSecretName(name, randomSuffix);
-      const provider: OAuthProvider = {
-        apiVersion: API_VERSION,
-        kind: 'OAuthProvider',
-        metadata: { name, namespace },
-        spec: { ...specOf(payload, secretName), ...made },
-      };
-      try {
-        await caller.kube.create(OAUTH_PROVIDERS, provider, { ...WRITING, dryRun: true });
-        if (payload.client_secret !== undefined && payload.client_secret !== null)
-          await keepClientSecret(
-            secrets,
-            { provider: name, name: secretName, spec: provider.spec },
-            payload.client_secret,
-          );
-        const created = await caller.kube.create(OAUTH_PROVIDERS, provider, WRITING);
-        remember(created);
-        return created;
-      } catch (error) {
-        if (!(error instanceof AlreadyExists)) throw error;
-        throw taken(id);
-      }
+      const { provider, secretName } = draftOf(payload, made);
+      await dryRun(caller, provider);
+      const { name } = provider.metadata;
+      if (payload.client_secret !== undefined && payload.client_secret !== null)
+        await keepClientSecret(
+          secrets,
+          { provider: name, name: secretName, spec: provider.spec },
+          payload.client_secret,
+        );
+      const created = await caller.kube.create(OAUTH_PROVIDERS, provider, WRITING).catch(takenBy(payload.provider_id));
+      remember(created);
+      return created;
     },
+
+    judge: (caller, payload) => dryRun(caller, draftOf(payload, {}).provider),
 
     patch: async (caller, id, payload) => changeProvider(needs, caller, await find(caller, id), payload),
 
@@ -102,5 +112,11 @@ export function makeProviders(needs: Writing & Pick<FacadeContext, 'caches'>): P
         throw notFound(id);
       }
     },
+  };
+}
+
+function takenBy(id: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof AlreadyExists ? taken(id) : error;
   };
 }

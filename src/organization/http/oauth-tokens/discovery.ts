@@ -1,18 +1,23 @@
 // POST /v2/auth/providers/mcp-discover: a provider of an MCP server's own OAuth server.
 
 import { HttpError } from '../../../lib/http/http-error.ts';
+import type { Logger } from '../../../lib/logger.ts';
 import { OAUTH_PROVIDERS } from '../../../schema/oauth-provider.ts';
 import { providerNameFor } from '../../../schema/provider-id.ts';
 import { failures } from '../../facade/openapi.ts';
 import type { App } from '../../facade/validation.ts';
+import type { Discovered, Planned } from '../../oauth/discovery.ts';
+import type { OAuth } from '../../oauth/oauth.ts';
 import { GrantFailed } from '../../oauth/server.ts';
 import { notFound, taken } from '../oauth-providers/change.ts';
-import { McpDiscover, OAuthProviderResponse, ProviderPath } from '../oauth-providers/payloads.ts';
+import { type CreateProvider, McpDiscover, OAuthProviderResponse, ProviderPath } from '../oauth-providers/payloads.ts';
 import { makeProviders } from '../oauth-providers/repository.ts';
 import { presenterOf } from '../oauth-providers/routes.ts';
 import type { Access, TokenNeeds } from './access.ts';
 
 const CLIENT_METADATA = '/v2/auth/clients';
+/** In place of the id and the secret of a client, while the rest of a provider is judged. */
+const UNREGISTERED = 'unregistered';
 
 export function registerDiscovery(app: App, context: TokenNeeds, access: Access): void {
   const { auth, caches, secrets } = context;
@@ -34,11 +39,11 @@ export function registerDiscovery(app: App, context: TokenNeeds, access: Access)
       const { provider_id: id, name, mcp_server_url: mcpServerUrl } = request.body;
       // Before a client is registered that no provider would name.
       if (caches.providers.get({ namespace: secrets.namespace, name: providerNameFor(id) })) throw taken(id);
+      const caller = auth.callerOf(request);
       const redirectUri = `${publicUrl}/v2/auth/callback/${id}`;
       const clientName = `Davit: ${name}`;
       const metadataUrl = `${publicUrl}${CLIENT_METADATA}/${id}`;
-      const found = await oauth.discover({ mcpServerUrl, redirectUri, clientName, metadataUrl }).catch(refused);
-      const payload = {
+      const payloadOf = (found: Omit<Discovered, 'registration'>): CreateProvider => ({
         provider_id: id,
         name,
         client_id: found.clientId,
@@ -50,11 +55,26 @@ export function registerDiscovery(app: App, context: TokenNeeds, access: Access)
         uses_pkce: true,
         mcp_server_url: mcpServerUrl,
         token_endpoint_auth_method: found.tokenEndpointAuthMethod,
-      };
-      const created = await providers.create(auth.callerOf(request), payload, {
-        isDynamicClient: found.clientId !== metadataUrl,
       });
-      if (found.registration) await oauth.clients.keep(created, found.registration);
+      const judge = (planned: Planned): Promise<void> => {
+        const secret = planned.tokenEndpointAuthMethod === 'none' ? undefined : UNREGISTERED;
+        return providers.judge(caller, payloadOf({ ...planned, clientId: UNREGISTERED, secret }));
+      };
+      const found = await oauth.discover({ mcpServerUrl, redirectUri, clientName, metadataUrl, judge }).catch(refused);
+      const isDynamicClient = found.clientId !== metadataUrl;
+      const takeBack = async (): Promise<void> => {
+        if (isDynamicClient) await withoutClient(oauth, found, context.log);
+      };
+      const created = await providers.create(caller, payloadOf(found), { isDynamicClient }).catch(async (error) => {
+        await takeBack();
+        throw error;
+      });
+      if (found.registration)
+        await oauth.clients.keep(created, found.registration).catch(async (error) => {
+          // Where the provider stays, its client has to.
+          await providers.remove(caller, id).then(takeBack, () => undefined);
+          throw error;
+        });
       return present(created);
     },
   });
@@ -84,6 +104,21 @@ function registerClientMetadata(app: App, access: Access): void {
       });
     },
   );
+}
+
+/** Deletes a client that no provider names, where the server has said how. */
+async function withoutClient(
+  { server }: Pick<OAuth, 'server'>,
+  { clientId, registration }: Pick<Discovered, 'clientId' | 'registration'>,
+  log: Logger,
+): Promise<void> {
+  try {
+    if (registration === undefined) throw new Error('The OAuth server does not say how a client is deleted.');
+    await server.unregister(registration.uri, registration.token);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn({ clientId, reason }, 'A client that no provider names is left at its OAuth server');
+  }
 }
 
 function refused(error: unknown): never {
