@@ -1,7 +1,12 @@
 // Applies the CronJobs of a record: of its tasks, and of the backups of its database. They follow the active revision, so a rollout
-// that fails changes none of them.
+// that fails changes none of them. Until a revision is active, a database is backed up as soon as it answers: a server that crashes may
+// have written to it.
 
+import type { KubeObject } from '../lib/kube/client.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import { type ActionFailure, isOurs, type Observed } from './assess/observed.ts';
+import { isRestored } from './assess/restore.ts';
+import { ownStoreAnswers } from './assess/stores.ts';
 import { backupChildren, taskChildren } from './children/desired.ts';
 import { executePlan, withAppliedDigest } from './cluster/apply.ts';
 import { plan } from './plan/plan.ts';
@@ -11,17 +16,37 @@ import { activeRevision } from './record/revisions.ts';
 const CRON_JOB_KINDS: ReadonlySet<string> = new Set(['CronJob']);
 
 /** Returns what failed. Without an active revision there are no tasks yet; what a newer Davit has made stays as it is. */
-export async function applyCronJobs(observed: Observed, options: PlanningOptions): Promise<readonly ActionFailure[]> {
+export async function applyCronJobs(
+  observed: Observed,
+  latest: AppRevision,
+  options: PlanningOptions,
+): Promise<readonly ActionFailure[]> {
   const { target, contracts } = options;
   const active = activeRevision(observed.revisions);
-  if (!active || !contracts.has(active.spec.resolved.contract)) return [];
-  const { tasks } = active.spec.requested;
-  const { database } = observed.record.spec.sourceConfig;
-  const isNeeded = tasks !== undefined || database?.backup !== undefined;
-  if (!isNeeded && !observed.children.some((child) => CRON_JOB_KINDS.has(child.kind) && isOurs(child, observed)))
-    return [];
-  const inputs = inputsOf(observed, active, {}, options);
-  const desired = [...taskChildren(inputs, contracts), ...backupChildren(inputs)].map(withAppliedDigest);
-  const { actions, refusals } = plan(desired, observed, CRON_JOB_KINDS);
+  const revision = active ?? latest;
+  if (!contracts.has(revision.spec.resolved.contract)) return [];
+  const judged = active ? observed : withoutTasks(observed);
+  const hasSome = judged.children.some((child) => CRON_JOB_KINDS.has(child.kind) && isOurs(child, observed));
+  const isDue = active !== undefined || hasDataToLose(observed, revision);
+  const { backup } = observed.record.spec.sourceConfig.database ?? {};
+  const isNeeded = isDue && (active?.spec.requested.tasks !== undefined || backup !== undefined);
+  if (!isNeeded && !hasSome) return [];
+  const inputs = inputsOf(observed, revision, {}, options);
+  const tasks = active ? taskChildren(inputs, contracts) : [];
+  const desired = [...tasks, ...backupChildren(inputs)].map(withAppliedDigest);
+  const { actions, refusals } = plan(desired, judged, CRON_JOB_KINDS);
   return [...refusals, ...(await executePlan(actions, observed.record, target))];
+}
+
+/** Before its restore a database is empty, and an empty dump would be the newest backup. */
+function hasDataToLose(observed: Observed, revision: AppRevision): boolean {
+  return ownStoreAnswers('postgres', observed) && isRestored(observed, revision);
+}
+
+/** No revision says which tasks there are: a restored record may have lost the status of the one that served. */
+function withoutTasks(observed: Observed): Observed {
+  const { children, names } = observed;
+  const isTask = ({ kind, metadata }: KubeObject): boolean =>
+    CRON_JOB_KINDS.has(kind) && metadata.name !== names.backup;
+  return { ...observed, children: children.filter((child) => !isTask(child)) };
 }

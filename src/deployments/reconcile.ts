@@ -115,7 +115,7 @@ async function applyRecord(
     ? await startMigration(now, latest, options)
     : await checkLostMigration(now, latest, target);
   const pods = children.mayReplacePods ? await replacePods(now, children.changed, options) : [];
-  const cronJobs = await applyCronJobs(now, options);
+  const cronJobs = await applyCronJobs(now, latest, options);
   const housekeeping = await cleanUp(now, latest, options);
   const { waitMs } = revision.rotation;
   return {

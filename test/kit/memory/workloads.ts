@@ -62,8 +62,8 @@ export async function makeReady(kube: FakeKube): Promise<void> {
 }
 
 /** The same, but for the Jobs. */
-export async function makeWorkloadsReady(kube: FakeKube): Promise<void> {
-  for (const resource of [DEPLOYMENTS, STATEFUL_SETS]) {
+export async function makeWorkloadsReady(kube: FakeKube, kinds = [DEPLOYMENTS, STATEFUL_SETS]): Promise<void> {
+  for (const resource of kinds) {
     for (const object of kube.objects<KubeObject & { spec?: { replicas?: number }; status?: object }>(resource)) {
       const replicas = object.spec?.replicas ?? 1;
       const status = {

@@ -2,14 +2,22 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../../src/deployments/assess/observed.ts';
-import { CRON_JOBS, JOBS, NETWORK_POLICIES, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import {
+  CRON_JOBS,
+  JOBS,
+  NETWORK_POLICIES,
+  PODS,
+  SECRETS,
+  STATEFUL_SETS,
+} from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
 import type { DatabaseBackup, DatabaseBackupStatus } from '../../../src/schema/database.ts';
 import { Settings } from '../../../src/schema/settings.ts';
-import { KEY, type MemoryController } from '../../kit/memory/controller.ts';
-import { aServer, conditionIn, edit, record, says } from '../../kit/memory/record.ts';
+import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import { aServer, conditionIn, edit, newestRevision, putRecord, record, says } from '../../kit/memory/record.ts';
+import { crashing, makeWorkloadsReady, putPod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, takeDown } from './harness.ts';
 
@@ -191,6 +199,90 @@ describe('a record that asks for backups', () => {
     await gone(kube, APP_DEPLOYMENTS, 'shop');
     await takeDown(controller);
     expect([kube.objects(APP_DEPLOYMENTS), cronJobs(kube)]).toEqual([[], []]);
+  });
+});
+
+describe('while no revision has served yet', () => {
+  /** Makes the stores answer, and no pod of the application. */
+  async function answering(spec: object): Promise<MemoryController> {
+    const kube = aServer();
+    putCredentials(kube);
+    putRecord(kube, spec);
+    const controller = await aController(kube, SETTINGS);
+    await controller.reconcile();
+    await makeWorkloadsReady(kube, [STATEFUL_SETS]);
+    await rest(controller);
+    expect(newestRevision(kube).status?.state).not.toBe('DEPLOYED');
+    return controller;
+  }
+  const rest = async ({ reconcile }: MemoryController): Promise<void> => {
+    for (let pass = 0; pass < 4; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+      await reconcile();
+    }
+  };
+
+  it('a database that answers has its CronJob, because a server that crashes may have written', async () => {
+    const controller = await answering(withBackup());
+    const { kube } = controller;
+    expect(cronJobs(kube).map(({ metadata }) => metadata.name)).toEqual([NAME]);
+    putPod(kube, 'server', newestRevision(kube).spec.id, crashing(9));
+    await rest(controller);
+    controller.writes();
+    await controller.reconcile();
+    expect([controller.writes(), cronJobs(kube).length]).toEqual([[], 1]);
+    await edit(kube, { spec: { sourceConfig: { database: null } } });
+    await rest(controller);
+    expect(cronJobs(kube)).toEqual([]);
+  });
+
+  it('a database that does not answer has none, and keeps one while it is away', async () => {
+    const kube = aServer();
+    putCredentials(kube);
+    putRecord(kube, withBackup());
+    const early = await aController(kube, SETTINGS);
+    await rest(early);
+    expect(cronJobs(kube)).toEqual([]);
+    const controller = await answering(withBackup());
+    for (const { metadata } of controller.kube.objects(STATEFUL_SETS)) {
+      const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+      // oxlint-disable-next-line no-await-in-loop -- one object at a time
+      await controller.kube.mergePatch(
+        STATEFUL_SETS,
+        { namespace: 'team', name: metadata.name },
+        { status: { readyReplicas: 0 } },
+        writing,
+      );
+    }
+    await rest(controller);
+    expect(cronJobs(controller.kube)).toHaveLength(1);
+  });
+
+  it('a database that waits for its restore has none yet: an empty dump would be the newest backup', async () => {
+    const { kube } = await answering({ sourceConfig: { database: { backup: {}, restore: { from: 'old' } } } });
+    expect(kube.objects(JOBS)).toHaveLength(1);
+    expect(cronJobs(kube)).toEqual([]);
+  });
+
+  it('its tasks do not run; where the status of what served was lost, they are left alone', async () => {
+    const task = { name: 'tidy', command: ['tidy'], schedule: '@daily' };
+    const spec = { sourceConfig: { database: { backup: {} }, tasks: [task] } };
+    const { kube } = await answering(spec);
+    expect(cronJobs(kube).map(({ metadata }) => metadata.name)).toEqual([NAME]);
+    await makeWorkloadsReady(kube);
+    const served = await aController(kube, SETTINGS);
+    await rest(served);
+    const all = cronJobs(kube).map(({ metadata }) => metadata.name);
+    expect(all).toHaveLength(2);
+    await kube.mergePatch(
+      APP_REVISIONS,
+      { namespace: 'team', name: newestRevision(kube).metadata.name },
+      { status: null },
+      { fieldManager: 'restore', subresource: 'status' },
+    );
+    await gone(kube, STATEFUL_SETS, 'shop--postgres');
+    await served.reconcile();
+    expect(cronJobs(kube).map(({ metadata }) => metadata.name)).toEqual(all);
   });
 });
 
