@@ -186,6 +186,9 @@ it('a change that is taken back before the controller has seen it goes back to t
   });
   // Another change leaves nothing of that.
   expect(withRequest(spec, { ...spec, ...memory(2048) }, own)).not.toHaveProperty('rollbackTo');
+  // Also where the change did not come through the API.
+  const edited = { ...spec, ...memory(1024), revisionSerial: 1 };
+  expect(withRequest(edited, { ...edited, ...memory(512) }, own)).toMatchObject({ rollbackTo: own[0]?.spec.id });
   // With the first change seen, the second is a change as any other.
   const seen = aRevision(aRecord({ revisionSerial: 2, ...memory(1024) }, { generation: 2 }));
   const { rollbackTo } = withRequest({ ...spec, ...memory(1024), revisionSerial: 2 }, { ...spec, ...memory(512) }, [

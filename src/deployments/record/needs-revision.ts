@@ -30,27 +30,17 @@ export function withRequest(
   // A rollback to the newest one is nothing to go on with: another change keeps what it deploys.
   const goesBack = before.rollbackTo !== undefined && before.rollbackTo !== newest?.spec.id;
   const isPending = goesBack && followsUnseen(before, after, own);
-  const isUndone = newest !== undefined && !isPending && undoesUnseen(before, after, own, newest);
+  const isUndone = newest !== undefined && !isPending && !asksToRebuild(before, own) && isThere(after, newest);
   const asking = askingForRevision(before, after, isPending);
   return isUndone ? { ...asking, rollbackTo: newest.spec.id } : asking;
 }
 
 /**
- * Whether a write takes back what the controller has not seen. To the controller it would look like a request to rebuild.
- * `newest`: of `own`.
+ * Whether the newest revision has these values: the write takes back a change that the controller has not seen, which would look to it
+ * like a request to rebuild.
  */
-function undoesUnseen(
-  before: Readonly<AppDeploymentSpec>,
-  after: Readonly<AppDeploymentSpec>,
-  own: readonly AppRevision[],
-  newest: AppRevision,
-): boolean {
-  return (
-    isUnseen(before, own) &&
-    !asksToRebuild(before, own) &&
-    imageOf(newest) !== undefined &&
-    sameRevision(requestedOf(after), ownRequested(newest.spec))
-  );
+function isThere(after: Readonly<AppDeploymentSpec>, newest: AppRevision): boolean {
+  return imageOf(newest) !== undefined && sameRevision(requestedOf(after), ownRequested(newest.spec));
 }
 
 /**
