@@ -96,8 +96,9 @@ const TABLE_HEAD = [
 
 function rowOf(bound: string, { found, cpuSeconds }: Done): string {
   const { states, depth, sequences, counts, complete } = found;
-  const figures = [sequences, depth, states, counts['passesRun'] ?? 0, counts['rests'] ?? 0, cpuSeconds];
-  const cells = figures.map((figure) => figure.toLocaleString('en-US'));
+  const figures = [depth, states, counts['passesRun'] ?? 0, counts['rests'] ?? 0, cpuSeconds];
+  // A bound of interleavings has single steps alone.
+  const cells = [sequences === 0 ? 'none' : sequences, ...figures.map((figure) => figure.toLocaleString('en-US'))];
   return `| \`${bound}\`${complete ? ', complete' : ''} | ${cells.join(' | ')} |`;
 }
 
