@@ -12,6 +12,7 @@ async function clone(args: readonly string[], origin = backedUp): Promise<CliRan
   const get = answering({ [RECORDS]: origin, 'apprevisions.davit.dev': { items: [REVISION] } }, []);
   const ran = await runCli(['clone', ...args], {
     kubectl: async (words, input = '') => {
+      if (words.includes('--ignore-not-found')) return words[2] === 'taken' ? `${RECORDS}/taken` : '';
       if (words[0] === 'get') return get(words, input);
       written.push(input);
       return '';
@@ -32,7 +33,9 @@ it('creates the record, and says what to do next', async () => {
 it.each([
   ['no new name', ['shop'], 2, '--to must be the name of the new deployment.'],
   ['two choices', ['shop', '--to', 'b', '--at', '2026-02-02T00:00:00Z', '--backup', 'x'], 2, 'Give --backup or --at'],
-  ['a deployment that cannot be cloned', ['shop', '--to', 'b'], 1, 'No backup of "shop" is known'],
+  ['a time that is none', ['shop', '--to', 'b', '--at', 'yesterday'], 2, '--at must be a time such as'],
+  ['a name that is taken', ['shop', '--to', 'taken'], 1, 'A deployment named taken already exists.'],
+  ['a deployment that cannot be cloned', ['shop', '--to', 'b'], 1, 'No backups of "shop" are asked for'],
 ])('refuses %s', async (_what, args, wanted, words) => {
   const { code, err, made } = await clone(args, aRecord());
   expect([code, made]).toEqual([wanted, undefined]);

@@ -4,7 +4,8 @@ import { cloneOf } from '../deployments/record/clone.ts';
 import { type Command, DEPLOYMENT, Misuse } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { FIELD_MANAGER, readRecord, readRevisions } from './records.ts';
+import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
+import { backupOf } from './restore.ts';
 
 export const cloneCommand: Command = {
   name: 'clone',
@@ -21,11 +22,12 @@ with the backup. NAME is only read.
   PROGRAM clone shop --to shop-2
   PROGRAM clone shop --to shop-2 --at 2026-11-25T12:00:00Z`,
   async run({ kubectl, words: [name = ''], flags, say, warn }) {
-    const [to, backup, at] = [flags.text('to'), flags.text('backup'), flags.text('at')];
+    const to = flags.text('to');
     if (to === undefined) throw new Misuse('--to must be the name of the new deployment.');
-    if (backup !== undefined && at !== undefined) throw new Misuse('Give --backup or --at, not both.');
+    const request = { name: to, ...backupOf(flags) };
     const origin = await readRecord(kubectl, name);
-    const request = { name: to, ...(at !== undefined && { at }), ...(backup !== undefined && { backup }) };
+    const taken = await kubectl(['get', RECORDS, to, '--ignore-not-found', '-o', 'name']);
+    if (taken.trim() !== '') throw new Failure(`A deployment named ${to} already exists. Choose another name.`);
     const clone = cloneOf(origin, await readRevisions(kubectl, origin), request);
     if ('refused' in clone) throw new Failure(clone.refused);
     await kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(clone.record));

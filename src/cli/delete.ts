@@ -66,13 +66,14 @@ async function deleteRecord(kubectl: Kubectl, { metadata: { name, namespace, uid
 export function consequencesOf({ metadata: { name }, spec, status }: AppDeployment): string[] {
   const { databaseDeletionPolicy: ofDatabase, tracingProjectDeletionPolicy: ofTracing } = spec;
   const { postgresClaim } = names(name);
+  const hasRedis = spec.sourceConfig.runtime?.redis !== 'none';
   const database =
     ofDatabase === 'Retain'
       ? `Its PostgreSQL volume ${postgresClaim} and its password stay (databaseDeletionPolicy: Retain).`
       : `Its PostgreSQL volume ${postgresClaim} is deleted with all data (databaseDeletionPolicy: Delete).`;
   return [
     ...(status?.databaseVolumeUid === undefined ? [] : [database]),
-    'Its pods, addresses, revisions and the values of its secrets are deleted, and what its Redis holds.',
+    `Its pods, addresses, revisions and the values of its secrets are deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
     ...(ofTracing === 'Delete' ? ['Its tracing project is deleted (tracingProjectDeletionPolicy: Delete).'] : []),
   ];
 }

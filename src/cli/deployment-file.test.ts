@@ -4,6 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { aRecord } from '../../test/support/builders.ts';
+import { fileOf } from '../deployments/http/deployment-file.ts';
 import { InvalidFile } from './command.ts';
 import { parseDeploymentFile, readDeploymentFile } from './deployment-file.ts';
 
@@ -136,6 +138,15 @@ describe('an error has its place', () => {
   it('repeats no value, which may be a secret', () => {
     expect(errorsOf('secrets: {A: hunter2}\nruntime: {port: hunter2}\n').join()).not.toContain('hunter2');
   });
+});
+
+it('what is exported asks for backups as the record does, and for no backup that was loaded', () => {
+  const database = { backup: {}, restore: { from: 'hello' } };
+  const record = aRecord({ sourceConfig: { database } });
+  expect(fileOf(record)['database']).toEqual(database);
+  const restoredAt = '2026-02-02T00:00:00Z';
+  expect(fileOf({ ...record, status: { databaseRestore: { restoredAt } } })['database']).toEqual({ backup: {} });
+  expect(fileOf(aRecord())).not.toHaveProperty('database');
 });
 
 describe('a file that would fill the memory', () => {

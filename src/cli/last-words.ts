@@ -34,7 +34,9 @@ async function printBuild(context: Context, name: string, revision: string): Pro
 }
 
 async function printCrash({ kubectl, warn }: Context, pods: readonly Pod[]): Promise<void> {
-  const [crashed] = pods.flatMap((pod) => crashesOf(pod));
+  // Those of an earlier revision may still be there, and say what was corrected since.
+  const newestFirst = pods.toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1));
+  const [crashed] = newestFirst.flatMap((pod) => crashesOf(pod));
   if (crashed === undefined) return;
   const { pod, container, isBefore } = crashed;
   const previous = isBefore ? ['--previous'] : [];
@@ -48,6 +50,10 @@ interface Crash {
   readonly container: string;
   /** It was started again: the log is that of the container before. */
   readonly isBefore: boolean;
+}
+
+function madeAt({ metadata }: Pod): string {
+  return metadata.creationTimestamp ?? '';
 }
 
 function crashesOf({ metadata, status }: Pod): Crash[] {

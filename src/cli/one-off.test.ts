@@ -135,6 +135,15 @@ describe('run', () => {
     expect(ran).toMatchObject({ code: 1, err: expect.stringContaining('failed: was active too long') });
   });
 
+  it('says why a command could not be started, which has no log and no exit code of its own', async () => {
+    const message = 'exec: "nosuch": executable file not found in $PATH';
+    const ended = { name: 'davit-task', state: { terminated: { exitCode: 128, reason: 'StartError', message } } };
+    const pod = { metadata: { name: 'shop--run-abcde-x' }, status: { containerStatuses: [ended] } };
+    const { kubectl } = world({ pods: { items: [pod] }, 'jobs.batch': { status: {} } });
+    const ran = await runCli(['run', 'shop', '--', 'nosuch'], { kubectl });
+    expect(ran).toMatchObject({ code: 1, err: expect.stringContaining(message), onTerminal: [] });
+  });
+
   it('does not pass on the exit code of a command that was ended for its time', async () => {
     const over = { type: 'FailureTarget', status: 'True', reason: 'DeadlineExceeded', message: 'was active too long' };
     const ended = { name: 'davit-task', state: { terminated: { exitCode: 137 } } };

@@ -85,6 +85,8 @@ async function follow({ kubectl, onTerminal, warn }: Context, job: string): Prom
     // oxlint-disable-next-line no-await-in-loop -- asked until the command has ended
     const [pod] = await podsOfJob(kubectl, job);
     const state = pod && stateOf(pod);
+    if (state?.terminated && NOT_STARTED.has(state.terminated.reason ?? ''))
+      throw new Failure(`The command could not be started. ${state.terminated.message ?? state.terminated.reason}`);
     if (pod && !isPrinted && (state?.running ?? state?.terminated)) {
       isPrinted = true;
       // oxlint-disable-next-line no-await-in-loop -- the log of the only container
@@ -105,6 +107,9 @@ async function follow({ kubectl, onTerminal, warn }: Context, job: string): Prom
     await sleep(EVERY_MS);
   }
 }
+
+/** Reasons of the kubelet for a container of which no process ran; its exit code is none of the command. */
+const NOT_STARTED: ReadonlySet<string> = new Set(['StartError', 'ContainerCannotRun']);
 
 function stateOf({ status }: Pod): ContainerState | undefined {
   return status?.containerStatuses?.find(({ name }) => name === TASK_CONTAINER)?.state;

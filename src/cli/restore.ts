@@ -8,7 +8,7 @@ import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { names } from '../deployments/record/names.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
-import { type Command, type Context, DEPLOYMENT, Misuse } from './command.ts';
+import { type Command, type Context, DEPLOYMENT, type Flags, Misuse } from './command.ts';
 import { conditionsOfJob, createJob, podsOfJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -41,18 +41,24 @@ nothing. One that is not complete, damaged, or of another version of PostgreSQL 
       warn,
       onInterrupt,
     } = context;
-    const [from = name, backup, at] = [flags.text('from'), flags.text('backup'), flags.text('at')];
+    const from = flags.text('from') ?? name;
     if (!RECORD_NAME.test(from)) throw new Misuse(`--from must be the name of a deployment, not ${from}.`);
-    if (backup !== undefined && at !== undefined) throw new Misuse('Give --backup or --at, not both.');
-    if (at !== undefined && Number.isNaN(Date.parse(at)))
-      throw new Misuse(`--at must be a time such as 2026-11-25T12:00:00Z, not ${at}.`);
-    const which = { from, ...(backup !== undefined && { backup }), ...(at !== undefined && { at }) };
+    const which = { from, ...backupOf(flags) };
     const job = await startJob(kubectl, name, which);
     warn(`Job ${job} loads the backup.`);
     onInterrupt(() => `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`);
     return follow(context, job);
   },
 };
+
+/** Which backup the flags --backup and --at choose. */
+export function backupOf(flags: Flags): Omit<DatabaseRestore, 'from'> {
+  const [backup, at] = [flags.text('backup'), flags.text('at')];
+  if (backup !== undefined && at !== undefined) throw new Misuse('Give --backup or --at, not both.');
+  if (at !== undefined && Number.isNaN(Date.parse(at)))
+    throw new Misuse(`--at must be a time such as 2026-11-25T12:00:00Z, not ${at}.`);
+  return { ...(backup !== undefined && { backup }), ...(at !== undefined && { at }) };
+}
 
 /** Returns the name of the Job. Throws Failure if the deployment cannot be restored into, or the caller may not. */
 async function startJob(kubectl: Kubectl, name: string, which: DatabaseRestore): Promise<string> {

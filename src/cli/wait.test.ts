@@ -37,6 +37,16 @@ describe('wait', () => {
     expect(ran.asked.at(-1)).toBe(['logs shop-1 --container=server --tail=20', ...previous].join(' '));
   });
 
+  it('ends with the words of the newest pod: one of an earlier revision may still be there', async () => {
+    const at = (name: string, creationTimestamp: string): object => ({
+      ...crashed({ waiting: { reason: 'CrashLoopBackOff' } }),
+      metadata: { name, creationTimestamp },
+    });
+    const pods = { items: [at('shop-old', '2026-02-02T00:00:00Z'), at('shop-new', '2026-02-02T00:05:00Z')] };
+    const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods }));
+    expect((await runCli(['wait', 'shop'], { kubectl })).asked.at(-1)).toContain('logs shop-new ');
+  });
+
   const failedBuild = { ...REVISION, status: { state: 'BUILD_FAILED', build: { phase: 'Failed' } } };
 
   it('ends with the last lines of a build that failed', async () => {

@@ -112,7 +112,7 @@ export const REASONS = {
   },
   RestoreFailed: {
     meaning: 'The backup that the database is to begin with was not loaded. Nothing of it is in the database.',
-    todo: 'Read the message. Correct the cause, or source_config.database.restore.',
+    todo: 'Read the message. Correct the cause, then delete Job NAME---restore, and Davit makes it again; or correct or remove source_config.database.restore.',
   },
   RestoreNotPossible: {
     meaning: 'The record is to begin with a backup, and its database is not its own.',

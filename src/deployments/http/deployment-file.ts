@@ -136,7 +136,7 @@ export function configIn(file: DeploymentFile): Readonly<Record<string, unknown>
 }
 
 /** The file that a record comes from: what it asks for, without defaults, and secrets by name. */
-export function fileOf({ metadata, spec }: AppDeployment): Readonly<Record<string, unknown>> {
+export function fileOf({ metadata, spec, status }: AppDeployment): Readonly<Record<string, unknown>> {
   const { resourceSpec, runtime, listenerConfig, database, ...config } = spec.sourceConfig;
   const { sourceTarballPath: _ofUpload, davitFile: _itself, ...revision } = spec.sourceRevisionConfig;
   const whole = {
@@ -148,12 +148,17 @@ export function fileOf({ metadata, spec }: AppDeployment): Readonly<Record<strin
     resource_spec: toSnake(ResourceSpec.shape, resourceSpec ?? {}),
     runtime: presentRuntime(runtime),
     tasks: presentTasks(config.tasks)?.map(withoutUnset),
-    database: presentDatabase(database) ?? undefined,
     listener_config: listenerConfig && toSnake(SourceConfig.shape.listenerConfig.unwrap().shape, listenerConfig),
     secrets: spec.secrets.map((one) => one.name),
     secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference.shape, one)),
   };
-  return asObject(withoutUnset(whole));
+  const { backup, restore } = presentDatabase(database) ?? {};
+  // An empty one asks for backups. What was loaded is over: another deployment from this file begins empty.
+  const asked = {
+    ...(backup && { backup: withoutUnset(backup) }),
+    ...(restore && status?.databaseRestore?.restoredAt === undefined && { restore: withoutUnset(restore) }),
+  };
+  return { ...asObject(withoutUnset(whole)), ...(!isEmpty(asked) && { database: asked }) };
 }
 
 /** Leaves out null, and objects and lists that are empty without it. Elements of lists stay whole. */

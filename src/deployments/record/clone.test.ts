@@ -114,9 +114,32 @@ describe('a clone', () => {
     ]);
   });
 
+  function withBackupReady(status: 'False' | 'Unknown', reason: string): AppDeployment {
+    const message = `the message of ${reason}`;
+    const condition = { type: 'BackupReady', status, reason, message, lastTransitionTime: '2026-02-02T00:00:00Z' };
+    return aRecord({}, { status: { conditions: [condition] } });
+  }
   const external = { secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'outside', secretKey: 'uri' }] };
   it.each([
-    ['no backup is known', aRecord(), {}, 'No backup of "shop" is known'],
+    [
+      'no backups are asked for',
+      aRecord(),
+      {},
+      'No backups of "shop" are asked for: set source_config.database.backup',
+    ],
+    [
+      'none has been made',
+      withBackupReady('Unknown', 'BackupPending'),
+      {},
+      'kubectl create job --from=cronjob/shop---backup',
+    ],
+    ['they fail', withBackupReady('False', 'BackupFailing'), {}, 'the message of BackupFailing'],
+    [
+      'the store is missing, also for a backup that is named',
+      withBackupReady('False', 'BackupStoreMissing'),
+      { at: '2026-02-02T00:00:00Z' },
+      'the message of BackupStoreMissing',
+    ],
     ['the database is external', aRecord(external, BACKED_UP), {}, 'uses an external database'],
     [
       'there is no database, and a backup is named',
@@ -125,7 +148,7 @@ describe('a clone', () => {
       '"shop" has no database. Leave out at and backup.',
     ],
     ['the image was pushed', aRecord({ source: 'internal_docker' }, BACKED_UP), {}, 'push the image to it'],
-    ['the source was uploaded', aRecord({ source: 'internal_source' }, BACKED_UP), {}, 'upload the source to it'],
+    ['the source was uploaded', aRecord({ source: 'internal_source' }, BACKED_UP), {}, 'kubectl davit deploy FOLDER'],
   ])('is refused where %s', (_where, origin, request, words) => {
     const made = cloneOf(origin, [aRevision(origin, 'DEPLOYED')], { name: 'shop-2', ...request });
     expect(made).toEqual({ refused: expect.stringContaining(words) as string });

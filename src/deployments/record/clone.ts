@@ -3,11 +3,14 @@
 
 import type { AppDeployment, AppDeploymentSpec } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
+import { conditionOf } from '../../schema/conditions.ts';
 import type { DatabaseRestore } from '../../schema/database.ts';
 import { API_VERSION, EXTERNAL_VARIABLES, FINALIZER } from '../../schema/meta.ts';
+import type { Condition } from '../../schema/primitives.ts';
 import type { Source } from '../../schema/source-rules.ts';
 import { commitOf } from './build-source.ts';
 import { runsHere } from './listener-assignment.ts';
+import { names } from './names.ts';
 import { rollingBack } from './revision-request.ts';
 import { activeRevision, revisionsOf } from './revisions.ts';
 import { referencesOf } from './secret-references.ts';
@@ -23,8 +26,9 @@ export type Clone =
 
 /** Their image is made of what is in the repository of the record itself, which no other record may use. */
 const OWN_IMAGES: Partial<Readonly<Record<Source, string>>> = {
-  internal_docker: 'Create it without an image, and push the image to it.',
-  internal_source: 'Create it, and upload the source to it.',
+  internal_docker: 'Create one that begins with the backup (source_config.database.restore), and push the image to it.',
+  internal_source:
+    'Deploy its folder under another name, with the backup in davit.yaml (database: {restore: {from: NAME}}): kubectl davit deploy FOLDER.',
 };
 
 /** `all`: revisions of the origin, in any order. */
@@ -65,11 +69,21 @@ function dataOf(
   const isNamed = at !== undefined || backup !== undefined;
   if (spec.sourceConfig.runtime?.database === 'none')
     return isNamed ? { refused: `"${name}" has no database. Leave out at and backup.` } : { restore: undefined };
-  if (!isNamed && status?.databaseBackup?.name === undefined)
-    return {
-      refused: `No backup of "${name}" is known, so there is no data to begin with. Ask for backups (source_config.database.backup), and wait for the first.`,
-    };
+  const ready = conditionOf(status?.conditions, 'BackupReady');
+  const isUnreachable = ready?.reason === 'BackupStoreMissing' || ready?.reason === 'BackupCredentialsMissing';
+  if ((!isNamed && status?.databaseBackup?.name === undefined) || isUnreachable)
+    return { refused: `There is no data to begin with. ${whyNoBackup(name, ready)}` };
   return { restore: { from: name, ...(at !== undefined && { at }), ...(backup !== undefined && { backup }) } };
+}
+
+/** `ready`: BackupReady, which is there where backups are asked for. */
+function whyNoBackup(name: string, ready: Condition | undefined): string {
+  if (ready?.status === 'False') return ready.message;
+  if (ready !== undefined) {
+    const { backup } = names(name);
+    return `The first backup of "${name}" has not been made yet. To make it now: kubectl create job --from=cronjob/${backup} ${backup}-now`;
+  }
+  return `No backups of "${name}" are asked for: set source_config.database.backup, and wait for the first.`;
 }
 
 function specOf(

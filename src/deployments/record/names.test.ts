@@ -34,6 +34,7 @@ function everyName(record: string, revision: string, variables: string): string[
     made.revision(revision),
     made.longRevision(revision),
     made.migration(revision),
+    made.run(variables),
     made.variables(variables),
     made.run(variables),
   ];
@@ -71,6 +72,7 @@ it('names every part of a record', () => {
     'shop--scheduler',
     'shop--constructor',
   ]);
+  expect(run('x7k2')).toBe('shop--run-x7k2');
   expect(variables('x7k2')).toBe('shop--vars-x7k2');
   expect(run('x7k2')).toBe('shop--run-x7k2');
 });

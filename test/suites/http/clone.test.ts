@@ -54,7 +54,7 @@ it.each([
   ['a time that is none', { name: 'copy', at: 'yesterday' }, 422, 'at'],
   ['two choices', { name: 'copy', at: '2026-02-02T00:00:00Z', backup: BACKUP }, 422, 'set at or backup, not both'],
   ['a name that is taken', { name: 'shop', backup: BACKUP }, 409, 'already exists'],
-  ['a deployment without a known backup', { name: 'copy' }, 409, 'No backup of'],
+  ['a deployment without a known backup', { name: 'copy' }, 409, 'There is no data to begin with'],
 ])('refuses %s', async (_what, body, wanted, words) => {
   const { status, body: answer } = await clone(body);
   expect(status).toBe(wanted);

@@ -666,6 +666,10 @@ describe('for companies', () => {
     });
 
     it.each([
+      [
+        'settings.backups.store.endpoint=http://minio.example,settings.backups.store.bucket=backups',
+        'must begin with https://',
+      ],
       ['settings.proxy.httpsProxy=http://user:pass@proxy.example:3128', 'must have no user name or password'],
       ['settings.proxy.httpsProxy=https://proxy.example:3128', "at '/settings/proxy/httpsProxy'"],
       ['settings.proxy.httpsProxy=proxy.example:3128', "at '/settings/proxy/httpsProxy'"],

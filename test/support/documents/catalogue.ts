@@ -238,7 +238,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl delete appd,lsn --all --all-namespaces': 'install',
   'helm uninstall davit -n davit-system --wait': 'install',
   "kubectl get crd -o name | grep '[.]davit[.]dev$' | xargs kubectl delete": 'install',
-  'kubectl delete namespace davit-org davit-system': 'install',
+  'kubectl delete namespace davit-org davit-oauth davit-builds davit-system --ignore-not-found': 'install',
 };
 
 export function firstLine(command: string): string {

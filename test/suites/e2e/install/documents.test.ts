@@ -301,7 +301,7 @@ describe.skipIf(noPods !== undefined)('on a cluster', () => {
       'kubectl delete appd,lsn --all --all-namespaces',
       'helm uninstall davit -n davit-system --wait',
       "kubectl get crd -o name | grep '[.]davit[.]dev$' | xargs kubectl delete",
-      'kubectl delete namespace davit-org davit-system',
+      'kubectl delete namespace davit-org davit-oauth davit-builds davit-system --ignore-not-found',
     ]);
     const kinds = 'clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings';
     const left = ['get', kinds, '-l', 'app.kubernetes.io/name=davit', '-o', 'name'];
