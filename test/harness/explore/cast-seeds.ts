@@ -58,7 +58,7 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
   ),
   'one refused image holds the collection up for ever': bug(
     'upkeep',
-    'src/builds/registry/upkeep.ts',
+    'src/builds/registry/collection-gate.ts',
     'return new Set([...these].filter((repository) => !failures.isSetAside(repository, overdue >= LATE)));',
     'return these;',
   ),
