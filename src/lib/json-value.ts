@@ -4,6 +4,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Neither absent nor null. */
+export function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
 /** The value, or an empty object for any other type. */
 export function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};

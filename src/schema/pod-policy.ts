@@ -3,7 +3,7 @@
 // This list is the only source: the CRD's rules, the HTTP API and the controller are derived from it. A CRD cannot depend on
 // a setting, so an admission policy of the chart contains the additional rules of "restricted".
 
-import { asArray, asObject } from '../lib/json-value.ts';
+import { asArray, asObject, isSet } from '../lib/json-value.ts';
 import { ROLES, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from './meta.ts';
 
 export const POD_POLICIES = ['baseline', 'restricted'] as const;
@@ -224,8 +224,4 @@ function* mountBreaches(mounts: unknown, at: Breach['at'], volumes: ReadonlySet<
 
 function namesOf(list: unknown): ReadonlySet<unknown> {
   return new Set(asArray(list).map((item) => asObject(item)['name']));
-}
-
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }

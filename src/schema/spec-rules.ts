@@ -1,7 +1,7 @@
 // The rules of a record's spec between several fields, as functions: the CRD has the same as CEL beside the schema of each field.
 // The HTTP API answers with their breaches, and the controller reports them.
 
-import { asArray, asObject } from '../lib/json-value.ts';
+import { asArray, asObject, isSet } from '../lib/json-value.ts';
 import { AppDeploymentSpec } from './app-deployment.ts';
 import { type Finding, findingsOf } from './findings.ts';
 import {
@@ -273,8 +273,4 @@ function asBreach({ loc, msg }: Finding): SpecBreach {
 
 function* below(field: string, breaches: Iterable<SpecBreach>): Generator<SpecBreach> {
   for (const { at, message } of breaches) yield { at: ['sourceConfig', field, ...at], message };
-}
-
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import type { FieldError } from '../../lib/http/http-error.ts';
+import { isSet } from '../../lib/json-value.ts';
 import type { Auth } from '../../organization/facade/auth.ts';
 import { failures } from '../../organization/facade/openapi.ts';
 import { type App, type Draft, withRules } from '../../organization/facade/validation.ts';
@@ -22,7 +23,6 @@ const CloneDeployment = withRules(
 );
 
 function* oneBackupRule({ at: time, backup: name }: Draft): Generator<FieldError> {
-  const isSet = (value: unknown): boolean => value !== undefined && value !== null;
   if (isSet(time) && isSet(name)) yield { loc: ['backup'], msg: AT_OR_BACKUP_MESSAGE, type: 'value_error' };
 }
 

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { fromSnake, payloadShape, responseShape, toSnake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
-import { asObject } from '../../lib/json-value.ts';
+import { asObject, isSet } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
 import { RESTORE_AT_CREATION_MESSAGE } from '../../schema/app-deployment.ts';
 import {
@@ -104,7 +104,6 @@ const RESTORE = ['source_config', 'database', 'restore'] as const;
 /** What the schema does not say of a restore, in the words of the CRD. */
 export function* restoreRule(draft: Draft): Generator<FieldError> {
   const { at, backup } = asObject(asObject(asObject(draft['source_config'])['database'])['restore']);
-  const isSet = (value: unknown): boolean => value !== undefined && value !== null;
   if (isSet(at) && isSet(backup)) yield { loc: [...RESTORE, 'backup'], msg: AT_OR_BACKUP_MESSAGE, type: 'value_error' };
 }
 

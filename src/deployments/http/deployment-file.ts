@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { fromSnake, toSnake } from '../../lib/http/casing.ts';
 import { unknownFields } from '../../lib/http/unknown-fields.ts';
-import { asArray, asObject, isObject } from '../../lib/json-value.ts';
+import { asArray, asObject, isObject, isSet } from '../../lib/json-value.ts';
 import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
 import {
   type AppDeployment,
@@ -166,10 +166,6 @@ export function withoutUnset(value: unknown): unknown {
   if (!isObject(value)) return value;
   const kept = Object.entries(value).map(([field, inner]) => [field, withoutUnset(inner)] as const);
   return Object.fromEntries(kept.filter(([, inner]) => isSet(inner) && !isEmpty(inner)));
-}
-
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 function isEmpty(value: unknown): boolean {

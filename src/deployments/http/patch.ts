@@ -2,7 +2,7 @@
 // in force leaves its field unchanged, so sending back an answer pins no default.
 
 import { isDeepStrictEqual } from 'node:util';
-import { fromSnake, snake, toSnake } from '../../lib/http/casing.ts';
+import { fromSnake, snake, snakeKeys, toSnake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
 import {
@@ -18,6 +18,7 @@ import { ResourceSpec } from '../../schema/resource-spec.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { SOURCE_RULES } from '../../schema/source-rules.ts';
+import { hostOf } from '../record/hostnames.ts';
 import { missingExternal } from '../record/limits.ts';
 import { referencesOf } from '../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
@@ -130,10 +131,6 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
 }
 
 const UNSET_BY_EMPTY = ['customUrl', 'installCommand', 'buildCommand'] as const;
-
-function hostOf(url: string): string {
-  return url.replace(/^https:\/\//, '');
-}
 
 /**
  * Merges field by field: null resets a field to its default, a list or map replaces the previous one, and an empty one removes
@@ -297,7 +294,7 @@ function changedFields(before: AppDeploymentSpec, after: AppDeploymentSpec): Res
 /** Errors of rules over several fields in the patched spec that the record does not have already. */
 function newFindings(rule: Rule, before: AppDeploymentSpec, after: AppDeploymentSpec): FieldError[] {
   const found = ({ sourceConfig: { resourceSpec = {} } }: AppDeploymentSpec): FieldError[] => [
-    ...rule({ source_config: { resource_spec: withSnakeKeys(resourceSpec) } }),
+    ...rule({ source_config: { resource_spec: snakeKeys(resourceSpec) } }),
   ];
   if (after.sourceConfig.resourceSpec === before.sourceConfig.resourceSpec) return [];
   const old = found(before);
@@ -321,10 +318,6 @@ function variableFindings(before: AppDeploymentSpec, after: AppDeploymentSpec): 
   };
   const known = whole(before);
   return whole(after).filter((finding) => !known.some((one) => isDeepStrictEqual(one, finding)));
-}
-
-function withSnakeKeys(spec: ResourceSpec): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));
 }
 
 /** The payload's schema checks names that the patch itself has in both lists. Here the other list is the record's. */

@@ -26,6 +26,7 @@ import {
 import { commitOf } from '../record/build-source.ts';
 import { fileIn, specWith } from '../record/code-file.ts';
 import { ownRequested, withFile } from '../record/file-values.ts';
+import { uidOf } from '../record/metadata.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { scaledBy } from '../record/scaled.ts';
@@ -175,9 +176,4 @@ export function urlOf(record: AppDeployment): string | null {
   const { customUrl } = record.spec.sourceConfig;
   if (customUrl === undefined || isLookedAt(record)) return record.status?.url ?? null;
   return customUrl.startsWith('https://') ? customUrl : `https://${customUrl}`;
-}
-
-function uidOf(record: AppDeployment): string {
-  if (record.metadata.uid === undefined) throw new TypeError(`AppDeployment ${record.metadata.name} has no uid`);
-  return record.metadata.uid;
 }

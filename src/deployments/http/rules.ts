@@ -3,7 +3,7 @@
 
 import { fromSnake, snake } from '../../lib/http/casing.ts';
 import type { FieldError } from '../../lib/http/http-error.ts';
-import { asArray, asObject } from '../../lib/json-value.ts';
+import { asArray, asObject, isSet } from '../../lib/json-value.ts';
 import type { Draft, Rule } from '../../organization/facade/validation.ts';
 import { IMPOSSIBLE_NAME, UPLOAD_MESSAGE, UPLOAD_PATTERN } from '../../schema/app-deployment.ts';
 import { EXTERNAL_VARIABLES, PLATFORM_VARIABLES, STORE_FIELDS } from '../../schema/meta.ts';
@@ -43,10 +43,6 @@ function wrong(loc: FieldError['loc'], msg: string, type = 'value_error'): Field
 }
 
 const UPLOAD = new RegExp(UPLOAD_PATTERN);
-
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
 
 export function* nameRule({ name }: Draft): Generator<FieldError> {
   if (typeof name === 'string' && name.includes('--'))

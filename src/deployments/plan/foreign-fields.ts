@@ -82,11 +82,11 @@ function unwanted(fields: readonly string[], wanted: Fields, actual: Fields): st
     const own = fieldsAt(wanted, field);
     if (field === 'nodeSelector' && isObject(value) && isObject(wanted[field]))
       return Object.keys(value).some((key) => !Object.hasOwn(own, key));
-    return wanted[field] === undefined && isSet(value);
+    return wanted[field] === undefined && hasContent(value);
   });
 }
 
-function isSet(value: unknown): boolean {
+function hasContent(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return isObject(value) ? Object.keys(value).length > 0 : Boolean(value);
 }

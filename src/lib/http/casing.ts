@@ -26,6 +26,11 @@ export function snake<Name extends string>(name: Name): Snake<Name> {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Name>;
 }
 
+/** The same values under the names in snake_case. */
+export function snakeKeys<Value>(fields: Readonly<Record<string, Value>>): Record<string, Value> {
+  return Object.fromEntries(Object.entries(fields).map(([field, value]) => [snake(field), value]));
+}
+
 /** Names in both cases, computed once for each shape because a list converts many records. */
 const bothNames = new WeakMap<Shape, readonly (readonly [camel: string, snake: string])[]>();
 

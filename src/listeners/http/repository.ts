@@ -9,6 +9,7 @@ import type { RequestContext } from '../../organization/facade/auth.ts';
 import type { Tenant } from '../../organization/facade/authorization.ts';
 import { synced } from '../../organization/facade/caches.ts';
 import type { FacadeContext } from '../../organization/facade/collection.ts';
+import { removeObject } from '../../organization/facade/remove-object.ts';
 import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { LISTENERS, type Listener } from '../../schema/listener.ts';
@@ -88,18 +89,10 @@ export function makeListeners(needs: Needs): Listeners {
 
     async remove(admitted, id) {
       const listener = await find(admitted, id);
-      const { namespace = '', name, uid = id } = listener.metadata;
+      const { namespace = '', name } = listener.metadata;
       const using = synced(records, 'deployments').list(namespace).filter(namesListener(listener));
       if (using.length > 0) throw new HttpError(409, inUse(name, using));
-      try {
-        const left = await admitted.caller.kube.remove(LISTENERS, { namespace, name }, { uid });
-        if (left === undefined) forget(uid);
-        else remember(left);
-      } catch (error) {
-        if (!(error instanceof NotFound || error instanceof Conflict)) throw error;
-        forget(uid);
-        throw notFound(id);
-      }
+      await removeObject(admitted.caller, LISTENERS, listener, { ...needs, missing: () => notFound(id) });
     },
   };
 }

@@ -15,6 +15,7 @@ import { makeTokens, type Tokens } from '../../../src/organization/oauth/tokens.
 import { makeVault } from '../../../src/organization/oauth/vault.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { anOAuthProvider } from '../../support/builders.ts';
 import { type FakeClock, makeFakeClock } from '../../support/fake-clock.ts';
 import { type Facade, makeFacade, ORGANIZATION, TENANT } from './facade.ts';
 
@@ -46,21 +47,11 @@ const server: Pick<OAuthServer, 'revoke' | 'unregister' | 'refresh' | 'exchange'
 };
 
 function aProvider(revocationUrl = 'https://idp.example/revoke'): OAuthProvider {
-  const provider = facade.kube.seed<OAuthProvider>(OAUTH_PROVIDERS, {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'OAuthProvider',
-    metadata: { name: 'idp', namespace: ORGANIZATION.namespace },
-    spec: {
-      name: 'IdP',
-      clientId: 'a',
-      authUrl: 'https://idp.example/auth',
-      tokenUrl: 'https://idp.example/token',
-      revocationUrl,
-      usesPkce: true,
-      tokenEndpointAuthMethod: 'none',
-      isDynamicClient: false,
-    },
-  });
+  const hosts = { authUrl: 'https://idp.example/auth', tokenUrl: 'https://idp.example/token', revocationUrl };
+  const provider = facade.kube.seed(
+    OAUTH_PROVIDERS,
+    anOAuthProvider({ name: 'IdP', ...hosts }, { name: 'idp', namespace: ORGANIZATION.namespace }),
+  );
   facade.providers.put(provider);
   return provider;
 }

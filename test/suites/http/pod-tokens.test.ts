@@ -6,8 +6,9 @@ import { PODS } from '../../../src/lib/kube/api-resources.ts';
 import { makeKeys } from '../../../src/organization/oauth/keys.ts';
 import { agentSlot, idOf } from '../../../src/organization/oauth/names.ts';
 import { makeVault } from '../../../src/organization/oauth/vault.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
+import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
 import { Settings } from '../../../src/schema/settings.ts';
+import { anOAuthProvider } from '../../support/builders.ts';
 import { type Answer, type Facade, makeFacade, ORGANIZATION, OTHER_TENANT, TENANT } from './facade.ts';
 
 const ACCOUNT = `system:serviceaccount:${TENANT.namespace}:agent`;
@@ -58,20 +59,9 @@ beforeEach(async () => {
   facade.kube.know(() => undefined);
   facade.kube.allow(({ verb, resource, namespace }, user) => rights.has(`${user} ${verb} ${resource} ${namespace}`));
   withDeployment('shop', 'pod', POD_UID);
-  const provider: OAuthProvider = {
-    apiVersion: 'davit.dev/v1alpha1',
-    kind: 'OAuthProvider',
-    metadata: { name: 'idp', namespace: ORGANIZATION.namespace },
-    spec: {
-      name: 'IdP',
-      clientId: 'a',
-      authUrl: 'https://idp.example/auth',
-      tokenUrl: 'https://idp.example/token',
-      usesPkce: true,
-      tokenEndpointAuthMethod: 'none',
-      isDynamicClient: false,
-    },
-  };
+  const hosts = { authUrl: 'https://idp.example/auth', tokenUrl: 'https://idp.example/token' };
+  const place = { name: 'idp', namespace: ORGANIZATION.namespace };
+  const provider = anOAuthProvider({ name: 'IdP', ...hosts }, place);
   facade.providers.put(facade.kube.seed(OAUTH_PROVIDERS, provider));
 });
 

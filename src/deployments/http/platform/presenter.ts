@@ -1,6 +1,6 @@
 // Presents the platform's settings to a tenant. Each field is named here, so that a new setting is not shown automatically. Pure.
 
-import { snake } from '../../../lib/http/casing.ts';
+import { snakeKeys } from '../../../lib/http/casing.ts';
 import type { KubeObject } from '../../../lib/kube/client.ts';
 import type { Tenant } from '../../../organization/facade/authorization.ts';
 import type { AppTemplate } from '../../../schema/app-template.ts';
@@ -68,7 +68,7 @@ export function presentPlatform(settings: Settings, offered: Offered): Platform 
     sizes: Object.fromEntries(
       Object.entries(sizes).map(([type, { server, postgres, redis }]) => [
         type,
-        { server: withSnakeKeys(server), postgres: withSnakeKeys(postgres), redis: withSnakeKeys(redis) },
+        { server: snakeKeys(server), postgres: snakeKeys(postgres), redis: snakeKeys(redis) },
       ]),
     ),
   };
@@ -109,8 +109,4 @@ function withoutCredentials(address: string | undefined): string | null {
 
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : '';
-}
-
-function withSnakeKeys(numbers: Readonly<Record<string, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(numbers).map(([field, value]) => [snake(field), value]));
 }

@@ -2,7 +2,7 @@
 // which the facade's own account creates after a dry run of the provider with the caller's token. The controller collects Secrets
 // that no provider names.
 
-import { AlreadyExists, Conflict, NotFound } from '../../../lib/errors.ts';
+import { AlreadyExists } from '../../../lib/errors.ts';
 import { API_VERSION, FACADE_FIELD_MANAGER } from '../../../schema/meta.ts';
 import {
   OAUTH_PROVIDERS,
@@ -14,6 +14,7 @@ import { isNamedForId, providerById, providerIdOf, providerNameFor } from '../..
 import type { Caller } from '../../facade/authorization.ts';
 import { synced } from '../../facade/caches.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
+import { removeObject } from '../../facade/remove-object.ts';
 import { undefinedIfHidden } from '../../facade/undefined-if-hidden.ts';
 import { changeProvider, notFound, taken, type Writing } from './change.ts';
 import { keepClientSecret, newSecretName } from './client-secret.ts';
@@ -36,7 +37,7 @@ export interface Providers {
 const WRITING = { fieldManager: FACADE_FIELD_MANAGER };
 
 export function makeProviders(needs: Writing & Pick<FacadeContext, 'caches'>): Providers {
-  const { secrets, remember, forget, randomSuffix } = needs;
+  const { secrets, remember, randomSuffix } = needs;
   const { providers } = needs.caches;
   const { namespace } = secrets;
 
@@ -100,17 +101,8 @@ export function makeProviders(needs: Writing & Pick<FacadeContext, 'caches'>): P
     patch: async (caller, id, payload) => changeProvider(needs, caller, await find(caller, id), payload),
 
     async remove(caller, id) {
-      const { metadata } = await find(caller, id);
-      const { name, uid = '' } = metadata;
-      try {
-        const left = await caller.kube.remove(OAUTH_PROVIDERS, { namespace, name }, { uid });
-        if (left === undefined) forget(uid);
-        else remember(left);
-      } catch (error) {
-        if (!(error instanceof NotFound || error instanceof Conflict)) throw error;
-        forget(uid);
-        throw notFound(id);
-      }
+      const provider = await find(caller, id);
+      await removeObject(caller, OAUTH_PROVIDERS, provider, { ...needs, missing: () => notFound(id) });
     },
   };
 }
