@@ -43,6 +43,8 @@ const OF_PARTS = [
   'PolicyAccepted',
   'ReferencesResolved',
   'DatabaseReady',
+  'DatabaseRestored',
+  'BackupReady',
   'RedisReady',
   'WorkloadsReady',
   'AddressReady',

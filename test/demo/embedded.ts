@@ -64,12 +64,13 @@ export async function embeddedDemoCluster(
         }),
     }),
     ...((listener || tokens) && {
-      startHub: () =>
+      startHub: async () =>
         startPlatform(cluster, {
           progress: say,
           env: tokens?.env ?? {},
           values: {
             ...tokens?.values,
+            ...(hasRealPods && (await tokens?.openToPods(cluster.hostAddress))),
             'settings.hosting': 'both',
             'settings.listeners.enabled': listener,
             'settings.images.postgres': images.postgres,

@@ -3,7 +3,8 @@
 
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net';
+import { pipeline } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBrowser } from '../support/cookie-browser.ts';
 import { close } from '../support/http-servers.ts';
@@ -21,6 +22,8 @@ const LEFT = 'ada';
 export interface DemoTokens {
   /** Of the chart, so that Davit knows where it is reached and where the OAuth server is. */
   readonly values: Values;
+  /** Lets pods reach the HTTP API, which listens on loopback alone, at the machine's address. Returns values of the chart. */
+  openToPods(hostAddress: string): Promise<Values>;
   /** Of Davit's processes. */
   readonly env: Readonly<Record<string, string>>;
   /** Makes the provider and the agent's right, and has one person consent. */
@@ -42,6 +45,7 @@ export async function startDemoTokens(): Promise<DemoTokens> {
   // Known before Davit starts: redirect URIs begin with it. Browsers keep the cookie of the flow for this name without TLS.
   const port = await freePort();
   const publicUrl = `http://localhost:${port}`;
+  const doors: Server[] = [];
   const server = await startOAuthServer([`${publicUrl}/v2/auth/callback/${PROVIDER}`]);
   return {
     values: {
@@ -49,6 +53,15 @@ export async function startDemoTokens(): Promise<DemoTokens> {
       'settings.oauth.hosts': [{ host: server.host, addresses: ['127.0.0.1'], ca: server.ca }],
     },
     env: { DAVIT_HTTP_PORT: String(port) },
+    async openToPods(hostAddress) {
+      const door = createTcpServer((socket) => {
+        const api = connect(port, '127.0.0.1');
+        pipeline(socket, api, socket, () => undefined);
+      });
+      doors.push(door);
+      await new Promise<void>((resolve) => door.listen(0, hostAddress, resolve));
+      return { 'settings.http.podUrl': `http://${hostAddress}:${(door.address() as AddressInfo).port}` };
+    },
     async setUp(stage, say) {
       const facts = await makeProvider(stage, server);
       say(`OAuth provider ${PROVIDER} is made, and agents of tenant ${stage.tenant.namespace} may get people's tokens`);
@@ -56,7 +69,10 @@ export async function startDemoTokens(): Promise<DemoTokens> {
       say(`${GIVEN_BY} has consented on Davit's page, and an agent has got her token`);
       return facts;
     },
-    stop: () => server.close(),
+    async stop() {
+      for (const door of doors) door.close();
+      await server.close();
+    },
   };
 }
 
