@@ -119,7 +119,9 @@ export const needs = {
     { ...tool('metrics-server', 120), pods: true },
     { name: 'otel-collector', seconds: 120, compiled: true, pods: true, make: ensureCollector },
     { name: 'images of KEDA and metrics-server', seconds: 20, pods: true, make: ensureScalingImages },
-    ...['langhost', 'aegra'].map((name) => application(name, 120, (progress) => ensureExampleImages(name, progress))),
+    ...['langhost', 'aegra', 'prefect'].map((name) =>
+      application(name, 120, (progress) => ensureExampleImages(name, progress)),
+    ),
     application('traced', 60, ensureTraced),
     application('n8n', 600, ensureN8n),
   ],

@@ -575,7 +575,7 @@ describe('build', () => {
       expect(said).toMatch(/^The end of the log:\n[\s\S]*\nerror: failed to solve: no\n$/);
       expect(Buffer.byteLength(said)).toBeLessThan(4096);
     },
-    60_000,
+    240_000,
   );
 
   it('succeeds even if the registry refuses the log', async () => {
