@@ -1,5 +1,7 @@
-// Waits for caches of the in-memory API server. Their watches deliver in turns of the event loop, not in time.
+// Waits for caches of the in-memory API server. Their watches deliver in turns of the event loop, not in time; one that has ended begins
+// again after a while.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FakeKube } from './fake-kube.ts';
 
 interface Watching {
@@ -12,6 +14,9 @@ interface Watching {
 
 /** More than any event needs. */
 const TURNS = 1000;
+/** Much longer than the pause of a watch that begins again, however busy the machine is. */
+const PAUSES = 3000;
+const PAUSE_MS = 20;
 
 /** Returns when the caches have seen what the server has now. Throws if one of them never does: its watch is broken or was not begun. */
 export async function caughtUp(kube: FakeKube, caches: readonly Watching[]): Promise<void> {
@@ -22,6 +27,12 @@ export async function caughtUp(kube: FakeKube, caches: readonly Watching[]): Pro
   for (let turn = 0; turn < TURNS && caches.some(isBehind); turn += 1) {
     // oxlint-disable-next-line no-await-in-loop -- one turn at a time
     await new Promise((resolve) => setImmediate(resolve));
+  }
+  for (let pause = 0; pause < PAUSES && caches.some(isBehind); pause += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(PAUSE_MS);
+    // For watches that have begun since.
+    kube.bookmark();
   }
   const behind = caches.filter(isBehind).map(({ resource }) => resource.plural);
   if (behind.length > 0) throw new Error(`Caches have not seen version ${version} of the server: ${behind.join(', ')}`);
