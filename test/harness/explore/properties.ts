@@ -5,6 +5,7 @@ import { hostOf, wantedHost } from '../../../src/deployments/record/hostnames.ts
 import { names } from '../../../src/deployments/record/names.ts';
 import { isSingleton, partsOf as runPartsOf, sizeOf } from '../../../src/deployments/record/parts.ts';
 import { resolve } from '../../../src/deployments/record/resolve.ts';
+import { asksToRebuild } from '../../../src/deployments/record/revision-request.ts';
 import { referencesOf } from '../../../src/deployments/record/secret-references.ts';
 import { podsIdOf } from '../../../src/deployments/record/shared-pods.ts';
 import { hasMigrated, sameRevision } from '../../../src/deployments/record/wanted-revision.ts';
@@ -224,6 +225,7 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       const [previous] = known;
       if (!newest || !previous || newest.spec.id === previous.spec.id) return undefined;
       // Somebody wants new pods.
+      if (asksToRebuild(record.spec, known)) return undefined;
       if (newest.spec.rollbackTo === undefined && sameRevision(newest.spec.requested, previous.spec.requested))
         return undefined;
       const active = known.find(({ status }) => status?.state === 'DEPLOYED');
