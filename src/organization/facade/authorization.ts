@@ -7,6 +7,7 @@ import type { Store } from '../../lib/controller/store.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
 import { PODS, SELF_SUBJECT_ACCESS_REVIEWS, SUBJECT_ACCESS_REVIEWS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts';
+import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
 import { TENANT_LABEL } from '../../schema/meta.ts';
 import { OAUTH_PROVIDERS } from '../../schema/oauth-provider.ts';
 import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
@@ -98,7 +99,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
   /** A caller may have the right to write but not to read. Only a caller who may read learns that the right to write is missing. */
   async function standingOf(caller: Caller, { verb, nameIn }: Asked, place: Place): Promise<Standing> {
     if (await allowed(caller, verb, place)) return 'may';
-    if (verb === 'get' || verb === 'list' || !(await allowed(caller, 'list', place))) return 'nobody';
+    if (verb === 'get' || verb === 'list' || !(await allowed(caller, 'list', shownIn(place)))) return 'nobody';
     const name = nameIn?.(place.namespace);
     return name !== undefined && (await allowed(caller, verb, { ...place, name })) ? 'may' : 'looks';
   }
@@ -114,7 +115,7 @@ export function makeIdentity({ kube, tenants, settings, now }: IdentityOptions):
     // The choice does not depend on the verb: it is the tenant whose objects of the kind the caller may list.
     const usable = await Promise.all(
       all.map(async (tenant) =>
-        (await allowed(caller, 'list', placeOf(asked, tenant.namespace))) ? tenant : undefined,
+        (await allowed(caller, 'list', shownIn(placeOf(asked, tenant.namespace)))) ? tenant : undefined,
       ),
     );
     const [only, another] = usable.filter((tenant) => tenant !== undefined);
@@ -242,6 +243,12 @@ export function senderOf(token: string): Credentials {
 
 function placeOf({ resource }: Asked, namespace: string): Place {
   return { namespace, resource };
+}
+
+/** What whoever uses a tenant may list: kinds of Davit. Other kinds are made for deployments. */
+function shownIn(place: Place): Place {
+  const isOwn = place.resource.group === APP_DEPLOYMENTS.group;
+  return isOwn ? place : { namespace: place.namespace, resource: APP_DEPLOYMENTS };
 }
 
 /** The API server's wording. The API server itself would reject the request only after the body was read and validated. */

@@ -187,6 +187,16 @@ describe('a run of a task now', () => {
     expect(jobs()).toEqual([]);
   });
 
+  it('is refused, in words that name the right, to whoever uses the tenant and may not create Jobs', async () => {
+    seedServer();
+    facade.kube.allow(({ resource }) => resource === 'appdeployments');
+    const answer = await run();
+    expect([answer.status, answer.body.detail]).toEqual([
+      403,
+      expect.stringMatching(/^You cannot create resource "jobs" in API group "batch"/),
+    ]);
+  });
+
   it('is made with the rights of the caller, whose words and failures are the API server’s', async () => {
     seedServer();
     const tokens: unknown[] = [];

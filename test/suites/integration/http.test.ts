@@ -120,13 +120,16 @@ describe('rights', () => {
       aPayload('tasked', { source_config: { tasks } }),
     );
     const path = `/v2/deployments/${body.id}`;
-    await davit.call(tenant, 'GET', `${path}?wait=DEPLOYED&timeout_seconds=120`);
+    await davit.call(tenant, 'GET', `${path}?wait=DEPLOYED&timeout=120`);
     const editor = await caller('task-editor', 'davit-editor');
-    const refused = await davit.call(editor, 'POST', `${path}/tasks/reindex/runs`);
-    expect([refused.status, refused.body.detail]).toEqual([
-      403,
-      expect.stringContaining('cannot create resource "jobs"'),
-    ]);
+    // A binding counts a moment after it is made.
+    await eventually(async () => {
+      const refused = await davit.call(editor, 'POST', `${path}/tasks/reindex/runs`);
+      expect([refused.status, refused.body.detail]).toEqual([
+        403,
+        expect.stringContaining('cannot create resource "jobs"'),
+      ]);
+    });
     const runner = await caller('task-runner', 'edit');
     const run = (): ReturnType<typeof davit.call> =>
       davit.call(runner, 'POST', `${path}/tasks/reindex/runs`, {}, { 'idempotency-key': 'one' });
