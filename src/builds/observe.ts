@@ -5,6 +5,7 @@ import { BUILD_IS, type Caches, REVISION_ID } from '../deployments/cluster/cache
 import { buildName } from '../deployments/record/names.ts';
 import { imageRepository, type RegistrySettings, type TenantIdentity } from '../deployments/record/registry-names.ts';
 import { revisionsOf } from '../deployments/record/revisions.ts';
+import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { BUILD_LABEL, DEPLOYMENT_LABEL, TENANT_LABEL } from '../schema/meta.ts';
@@ -46,9 +47,7 @@ export function observeBuild(
   if (!revision || !record || record.metadata.deletionTimestamp !== undefined || tenantId === undefined)
     return { orphan: job };
   const tenant = { namespace, tenantId };
-  const pods = builds.pods
-    .byLabel(settings.builds.namespace, BUILD_LABEL, id)
-    .toSorted((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? 1 : -1));
+  const pods = youngestFirst(builds.pods.byLabel(settings.builds.namespace, BUILD_LABEL, id));
   return {
     revision,
     record,

@@ -5,17 +5,13 @@ import { type Command, DEPLOYMENT, Misuse } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
-import { backupOf } from './restore.ts';
+import { BACKUP_FLAGS, backupOf } from './restore.ts';
 
 export const cloneCommand: Command = {
   name: 'clone',
   purpose: 'create a deployment that is what another one is, with the data of a backup',
   words: [DEPLOYMENT],
-  flags: [
-    { name: 'to', value: 'OTHER', help: 'name of the new deployment' },
-    { name: 'backup', value: 'BACKUP', help: 'the backup of this name; the newest if not given' },
-    { name: 'at', value: 'TIME', help: 'the newest backup of this time or before, such as 2026-11-25T12:00:00Z' },
-  ],
+  flags: [{ name: 'to', value: 'OTHER', help: 'name of the new deployment' }, ...BACKUP_FLAGS],
   about: `OTHER gets the image, values and sizes of the revision that serves, the same Secrets, and no address. Its database begins
 with the backup. NAME is only read.
 

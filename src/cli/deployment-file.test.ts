@@ -113,6 +113,11 @@ describe('an error has its place', () => {
       ['2:1: A tab indents this line. YAML is indented with spaces: replace the tab.'],
     ],
     ['a key twice', 'name: a\nname: b\n', ['2:1: This key stands twice. Remove one of them.']],
+    [
+      'two keys twice, in one map',
+      'name: a\nsource: b\nname: c\nsource: d\n',
+      ['3:1: This key stands twice. Remove one of them.', '4:1: This key stands twice. Remove one of them.'],
+    ],
     ['a key that is no text', '? [a]\n: 1\n', ['1:3: This key is not a text. Write it as a plain word.']],
     [
       'a second document',

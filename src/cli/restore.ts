@@ -8,7 +8,7 @@ import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { names } from '../deployments/record/names.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
-import { type Command, type Context, DEPLOYMENT, type Flags, Misuse } from './command.ts';
+import { type Command, type Context, DEPLOYMENT, type FlagDefinition, type Flags, Misuse } from './command.ts';
 import { conditionsOfJob, createJob, podsOfJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -18,14 +18,19 @@ const EVERY_MS = 1000;
 /** What a record may be called; of the schema itself zod would be a part. */
 const RECORD_NAME = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
 
+/** Which backup is taken, as `backupOf` reads it. */
+export const BACKUP_FLAGS: readonly FlagDefinition[] = [
+  { name: 'backup', value: 'BACKUP', help: 'the backup of this name; the newest if not given' },
+  { name: 'at', value: 'TIME', help: 'the newest backup of this time or before, such as 2026-11-25T12:00:00Z' },
+];
+
 export const restoreCommand: Command = {
   name: 'restore',
   purpose: 'load a backup into the empty database of a deployment',
   words: [DEPLOYMENT],
   flags: [
     { name: 'from', value: 'OTHER', help: 'the deployment whose backup it is; NAME if not given' },
-    { name: 'backup', value: 'BACKUP', help: 'the backup of this name; the newest if not given' },
-    { name: 'at', value: 'TIME', help: 'the newest backup of this time or before, such as 2026-11-25T12:00:00Z' },
+    ...BACKUP_FLAGS,
   ],
   about: `The database must be empty: create the deployment with a scale of 0 and with source_config.database.backup, and raise its
 scale afterwards. OTHER may be deleted by now; its backups of all of its lives are looked at. The whole backup is loaded, or

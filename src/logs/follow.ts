@@ -3,10 +3,11 @@
 
 import { Unavailable } from '../lib/errors.ts';
 import { makeMark, pause } from '../lib/http/mark.ts';
+import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { EventStream } from '../organization/facade/event-stream.ts';
 import { ENDED_AT_ONCE, MOST_FOLLOWED, MOST_PODS, MOST_STREAMS } from './budget.ts';
 import { type Container, makeContainerReader, type ReaderNeeds } from './container-reader.ts';
-import { bornAt, listPods, type PodObject } from './pods.ts';
+import { listPods, type PodObject } from './pods.ts';
 
 /** How often pods are listed where nothing tells of a change. */
 const LIST_EVERY_MS = 10_000;
@@ -107,7 +108,7 @@ async function listContainers(
 ): Promise<Container[] | undefined> {
   try {
     const items = await listPods(kube, pods, signal);
-    const newest = items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).slice(0, MOST_PODS);
+    const newest = youngestFirst(items).slice(0, MOST_PODS);
     return newest.flatMap(containersOf).slice(0, MOST_STREAMS);
   } catch (error) {
     if (signal.aborted || error instanceof Unavailable) return undefined;

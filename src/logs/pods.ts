@@ -7,6 +7,7 @@ import { Invalid, NotFound, Unavailable } from '../lib/errors.ts';
 import { tooManyLogs } from '../lib/http/http-error.ts';
 import { PODS } from '../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import { youngestFirst } from '../lib/kube/youngest-first.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import {
@@ -113,14 +114,10 @@ export async function listPods(
 export async function readLogs(kube: KubeClient, pods: PodsToRead, reading: Reading): Promise<boolean | undefined> {
   const items = await listPods(kube, pods, reading.signal);
   if (items.length === 0) return undefined;
-  const newest = items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1)).slice(0, MOST_PODS);
+  const newest = youngestFirst(items).slice(0, MOST_PODS);
   const streams = newest.flatMap(streamsOf);
   const isWhole = await readAll(kube, streams.slice(0, MOST_STREAMS), { ...reading, namespace: pods.namespace });
   return !isWhole || items.length > newest.length || streams.length > MOST_STREAMS;
-}
-
-export function bornAt({ metadata }: KubeObject): string {
-  return metadata.creationTimestamp ?? '';
 }
 
 interface Stream {

@@ -115,6 +115,18 @@ export function makePeople({ publicUrl, apiUrl, call, tenant, server }: PeopleOp
   return people;
 }
 
+type Calls = Pick<People, 'provider' | 'authenticate' | 'consent' | 'connected'>;
+
+/** What the people of a test do who are made before its tests, and after its file is read. */
+export function callsOf(people: () => People): Calls {
+  return {
+    provider: (...args) => people().provider(...args),
+    authenticate: (...args) => people().authenticate(...args),
+    consent: (...args) => people().consent(...args),
+    connected: (...args) => people().connected(...args),
+  };
+}
+
 /** Which of these texts has which secret, also in base64 and hexadecimal: none should. */
 export function leaked(secrets: Iterable<string>, texts: Readonly<Record<string, string>>): string[] {
   return [...secrets].flatMap((secret) => {

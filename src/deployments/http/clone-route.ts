@@ -1,12 +1,11 @@
 // POST /v2/deployments/{id}/clone: a new deployment that is what another one is now, with the data of a backup.
 
 import { z } from 'zod';
-import type { FieldError } from '../../lib/http/http-error.ts';
-import { isSet } from '../../lib/json-value.ts';
 import type { Auth } from '../../organization/facade/auth.ts';
 import { failures } from '../../organization/facade/openapi.ts';
-import { type App, type Draft, withRules } from '../../organization/facade/validation.ts';
-import { AT_OR_BACKUP_MESSAGE, DatabaseRestore } from '../../schema/database.ts';
+import { type App, withRules } from '../../organization/facade/validation.ts';
+import { DatabaseRestore } from '../../schema/database.ts';
+import { oneBackupRule } from './database.ts';
 import { CreateDeploymentShape, Deployment, DeploymentPath, ShownSecrets } from './payloads.ts';
 import { requestMark } from './repeated-create.ts';
 import type { Deployments } from './repository.ts';
@@ -19,12 +18,8 @@ const CloneDeployment = withRules(
   z
     .object({ name: CreateDeploymentShape.shape.name, at: at.nullish(), backup: backup.nullish() })
     .meta({ id: 'CloneDeployment', examples: [{ name: 'shop-2', at: '2026-11-25T12:00:00Z' }] }),
-  [nameRule, oneBackupRule],
+  [nameRule, (draft) => oneBackupRule(draft)],
 );
-
-function* oneBackupRule({ at: time, backup: name }: Draft): Generator<FieldError> {
-  if (isSet(time) && isSet(name)) yield { loc: ['backup'], msg: AT_OR_BACKUP_MESSAGE, type: 'value_error' };
-}
 
 export interface CloneRouteOptions {
   readonly auth: Auth;
@@ -39,6 +34,7 @@ export function registerClone(app: App, { auth, deployments, presentChanged }: C
       tags: ['deployments'],
       operationId: 'cloneDeployment',
       summary: 'Create a deployment that is what another one is, with the data of a backup of it',
+      isKeyed: true,
       params: DeploymentPath,
       querystring: ShownSecrets,
       body: CloneDeployment,

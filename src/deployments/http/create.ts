@@ -28,11 +28,10 @@ export interface Created {
   readonly isNew: boolean;
 }
 
-/** A record, and the values of its Secret. */
 interface New {
   readonly record: AppDeployment;
-  readonly secretName: string;
-  readonly values: ReadonlyMap<string, string>;
+  /** Made before it. Absent where it names only what is there. */
+  readonly secret?: { readonly name: string; readonly values: ReadonlyMap<string, string> };
 }
 
 /** `mark` is set on the record. If a record with it exists, that record is the result, and `isNew` is false. */
@@ -45,8 +44,9 @@ export function createRecord(
   const secretName = names(payload.name).variables(creating.randomSuffix());
   return unlessMade(creating, admitted, mark, () => ({
     record: toResource(payload, admitted.tenant.namespace, secretName),
-    secretName,
-    values: new Map(payload.secrets.map(({ name, value }) => [name, value])),
+    ...(payload.secrets.length > 0 && {
+      secret: { name: secretName, values: new Map(payload.secrets.map(({ name, value }) => [name, value])) },
+    }),
   }));
 }
 
@@ -65,7 +65,7 @@ export async function cloneRecord(
   const clone = cloneOf(origin, revisionsOf(creating, origin), request);
   const created = await unlessMade(creating, admitted, mark, () => {
     if ('refused' in clone) throw new HttpError(409, clone.refused);
-    return { record: clone.record, secretName: '', values: new Map() };
+    return { record: clone.record };
   });
   return { ...created, notes: 'notes' in clone ? clone.notes : [] };
 }
@@ -81,7 +81,7 @@ async function unlessMade(
   const isRepeated = (record: AppDeployment): boolean => mark !== undefined && isMadeBy(record, mark);
   const earlier = mark && synced(caches.records, 'deployments').list(namespace).find(isRepeated);
   if (earlier !== undefined) return { record: earlier, isNew: false };
-  const { record: wanted, ...secret } = make();
+  const { record: wanted, ...more } = make();
   const { name } = wanted.metadata;
   needListener(wanted.spec, settings.hosting);
   const claim = caller.username === undefined ? undefined : claimOfCreation(caller.username);
@@ -90,7 +90,7 @@ async function unlessMade(
   const findings = await findingsOfNew(creating, record, tenant.id);
   if (findings.length > 0) throw new HttpError(422, findings);
   try {
-    const made = await gate.run(namespace, () => writeNew(creating, caller, { record, ...secret }));
+    const made = await gate.run(namespace, () => writeNew(creating, caller, { record, ...more }));
     return { record: made, isNew: true };
   } catch (error) {
     // The cache may not contain yet what a concurrent request, or another replica, has created.
@@ -102,11 +102,7 @@ async function unlessMade(
   }
 }
 
-async function writeNew(
-  { remember, log }: Creating,
-  caller: Caller,
-  { record, secretName, values }: New,
-): Promise<AppDeployment> {
+async function writeNew({ remember, log }: Creating, caller: Caller, { record, secret }: New): Promise<AppDeployment> {
   const { name, namespace = '' } = record.metadata;
   const write = async (dryRun: boolean): Promise<AppDeployment> => {
     try {
@@ -117,10 +113,10 @@ async function writeNew(
     }
   };
   let kept: KubeObject | undefined;
-  if (values.size > 0) {
+  if (secret !== undefined) {
     // A rejected record must leave no Secret behind. Without a Secret the creation itself needs no dry run.
     await write(true);
-    kept = await createValuesSecret(caller, { namespace, name: secretName }, name, values);
+    kept = await createValuesSecret(caller, { namespace, name: secret.name }, name, secret.values);
   }
   try {
     const made = await write(false);

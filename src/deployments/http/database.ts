@@ -103,8 +103,13 @@ const RESTORE = ['source_config', 'database', 'restore'] as const;
 
 /** What the schema does not say of a restore, in the words of the CRD. */
 export function* restoreRule(draft: Draft): Generator<FieldError> {
-  const { at, backup } = asObject(asObject(asObject(draft['source_config'])['database'])['restore']);
-  if (isSet(at) && isSet(backup)) yield { loc: [...RESTORE, 'backup'], msg: AT_OR_BACKUP_MESSAGE, type: 'value_error' };
+  yield* oneBackupRule(asObject(asObject(asObject(draft['source_config'])['database'])['restore']), RESTORE);
+}
+
+/** `at`: where the fields are. */
+export function* oneBackupRule(fields: Draft, at: FieldError['loc'] = []): Generator<FieldError> {
+  if (isSet(fields['at']) && isSet(fields['backup']))
+    yield { loc: [...at, 'backup'], msg: AT_OR_BACKUP_MESSAGE, type: 'value_error' };
 }
 
 /** A restore that a record does not have cannot be added to it. */

@@ -49,7 +49,7 @@ export function readText(text: string, path: string, source: Source = DEFAULT_SO
   const content = ofSyntax.length > 0 ? undefined : ((document.toJS() as unknown) ?? {});
   const errors =
     content === undefined
-      ? ofSyntax
+      ? ofSyntax.slice(0, MOST_ERRORS)
       : fileFindings(content, source)
           .slice(0, MOST_ERRORS)
           .map((finding) => ({ at: offsetOf(document, finding), message: sentenceOf(finding) }));
@@ -96,29 +96,22 @@ function documentsOf(text: string, lineCounter: LineCounter): readonly Document.
 const STACK = /stack overflow/i;
 
 function syntaxErrors(document: Document.Parsed): FileError[] {
-  const found = [...document.errors, ...document.warnings]
-    .slice(0, MOST_ERRORS)
-    .map(({ code, message, pos: [at] }) => ({
-      at,
-      message: SYNTAX[code] ?? `${message.replace(/[.\s]+$/, '')}.`,
-    }));
-  const tell = (at: number, message: string): unknown => {
-    found.push({ at, message });
-    return found.length < 2 * MOST_ERRORS ? undefined : visit.BREAK;
-  };
+  const found = [...document.errors, ...document.warnings].map(({ code, message, pos: [at] }) => ({
+    at,
+    message: SYNTAX[code] ?? `${message.replace(/[.\s]+$/, '')}.`,
+  }));
   visit(document, {
     // An alias may stand for itself, or for so much that it fills the memory.
-    Alias: (_key, { source, range }) =>
-      tell(range?.[0] ?? 0, `Aliases such as *${source} are not read. Write the value out.`) as symbol | undefined,
+    Alias(_key, { source, range }) {
+      found.push({ at: range?.[0] ?? 0, message: `Aliases such as *${source} are not read. Write the value out.` });
+    },
     Map(_key, { items }) {
       const seen = new Set<unknown>();
       for (const { key } of items) {
-        const value = isScalar(key) ? key.value : key;
-        if (seen.has(value))
-          return tell((key as Node).range?.[0] ?? 0, SYNTAX['DUPLICATE_KEY'] ?? '') as symbol | undefined;
-        seen.add(value);
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) found.push({ at: key.range?.[0] ?? 0, message: SYNTAX['DUPLICATE_KEY'] ?? '' });
+        seen.add(key.value);
       }
-      return undefined;
     },
   });
   return found;

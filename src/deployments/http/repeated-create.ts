@@ -1,4 +1,4 @@
-// Idempotency-Key: a POST that is repeated because its response was lost returns the deployment that the first one created.
+// Idempotency-Key: a POST that is repeated because its response was lost returns what the first one created.
 // Source: draft-ietf-httpapi-idempotency-key-header-07. The record stores the key, so it works across restarts and replicas, as long
 // as the record exists.
 

@@ -132,6 +132,7 @@ function registerCreate(app: App, { auth, deployments, settings, present }: Rout
       tags: TAGS,
       operationId: 'createDeployment',
       summary: 'Create a deployment',
+      isKeyed: true,
       querystring: ShownSecrets,
       body: createDeployment(settings, deployments.templates),
       response: { 201: Deployment, ...failures(400, 401, 403, 409, 413, 415, 422) },

@@ -132,6 +132,8 @@ declare module 'fastify' {
   interface FastifySchema {
     /** What the events of the route's stream are, for the document; without it the route has no stream. */
     readonly events?: string;
+    /** Whether the route takes an Idempotency-Key. */
+    readonly isKeyed?: true;
   }
 }
 
@@ -179,8 +181,6 @@ const IDEMPOTENCY_KEY = {
   description:
     'A unique key of this request, such as a UUID. A repeated request with the same key returns what the first one created.',
 };
-/** Ids of the operations that take it. */
-const KEYED: ReadonlySet<string> = new Set(['createDeployment', 'cloneDeployment', 'runTask']);
 const ETAG = {
   type: 'string',
   description:
@@ -191,7 +191,7 @@ const RETRIED: readonly string[] = ['429', '503'];
 
 /** A route's schema for the document: JSON Schema instead of zod, and a description of each error. */
 function documented(schema: FastifySchema, named: Map<string, JsonSchema>): FastifySchema {
-  const { body, params, querystring, response, events, ...rest } = schema;
+  const { body, params, querystring, response, events, isKeyed, ...rest } = schema;
   const described = (part: unknown, io: Direction): JsonSchema | undefined =>
     part instanceof z.ZodType ? describe(part, io, named) : undefined;
   const answers = Object.entries((response ?? {}) as Record<string, z.ZodType>).map(([status, answer]) => {
@@ -227,8 +227,8 @@ function documented(schema: FastifySchema, named: Map<string, JsonSchema>): Fast
       type: 'object',
       properties: {
         ...(rest.tags?.some((tag) => ORGANIZATION_TAGS.includes(tag)) !== true && TENANT_HEADER),
+        ...(isKeyed && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
         // Every route that can answer 412 accepts If-Match.
-        ...(KEYED.has(rest.operationId ?? '') && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
         ...(answers.some(([status]) => status === '412') && { 'If-Match': IF_MATCH }),
         ...(events !== undefined && { 'Last-Event-ID': LAST_EVENT_ID }),
       },

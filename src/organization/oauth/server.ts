@@ -234,11 +234,10 @@ const TOKEN = /^[\x20-\x7e]+$/;
 
 async function granted(quirks: Quirks, ask: () => Promise<oauth.TokenEndpointResponse>): Promise<Grant> {
   const answer = await asFailure(ask, undefined, quirks.denials);
-  const tokens = [answer.access_token, ...(answer.refresh_token === undefined ? [] : [answer.refresh_token])];
-  // The agents know no other type: of RFC 9449, they would have to prove who they are.
-  if (answer.token_type !== 'bearer' || !tokens.every((token) => TOKEN.test(token)))
-    throw new GrantFailed('refused', INVALID);
   const { access_token: accessToken, refresh_token: refreshToken, scope, expires_in: expiresIn } = answer;
+  // The agents know no other type: of RFC 9449, they would have to prove who they are.
+  if (answer.token_type !== 'bearer' || ![accessToken, refreshToken ?? accessToken].every((token) => TOKEN.test(token)))
+    throw new GrantFailed('refused', INVALID);
   const metadata = metadataOf(answer, quirks);
   return { accessToken, ...(refreshToken !== undefined && { refreshToken }), scope, expiresIn, metadata };
 }

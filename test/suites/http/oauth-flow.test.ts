@@ -10,7 +10,7 @@ import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-p
 import { defaultSettings } from '../../../src/schema/settings.ts';
 import type { Browser, Visited } from '../../support/cookie-browser.ts';
 import { type OAuthTestServer, startOAuthServer } from '../../support/oauth-server.ts';
-import { leaked, makePeople, type People } from '../../support/people.ts';
+import { callsOf, leaked, makePeople, type People } from '../../support/people.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Answer, callsTo } from '../../support/running-davit.ts';
 import { type Facade, listen, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
@@ -30,10 +30,7 @@ let call: ReturnType<typeof callsTo>;
 let people: People;
 let browser: Browser;
 let user: string;
-const provider: People['provider'] = (...args) => people.provider(...args);
-const authenticate: People['authenticate'] = (...args) => people.authenticate(...args);
-const consent: People['consent'] = (...args) => people.consent(...args);
-const connected: People['connected'] = (...args) => people.connected(...args);
+const { provider, authenticate, consent, connected } = callsOf(() => people);
 
 beforeAll(async () => {
   const ids = ['idp', 'remade', 'moved', 'plain', 'swapped', 'chat', 'google_workspace'];

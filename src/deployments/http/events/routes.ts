@@ -4,6 +4,7 @@ import { Forbidden } from '../../../lib/errors.ts';
 import { EVENTS, PODS } from '../../../lib/kube/api-resources.ts';
 import type { KubeClient } from '../../../lib/kube/client.ts';
 import { type EventObject, lastAtMs } from '../../../lib/kube/event-object.ts';
+import { youngestFirst } from '../../../lib/kube/youngest-first.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import type { App } from '../../../organization/facade/validation.ts';
@@ -51,8 +52,7 @@ async function podsOf(kube: KubeClient, { metadata }: AppDeployment): Promise<re
   const labelSelector = `${DEPLOYMENT_LABEL}=${name},${DEPLOYMENT_UID_LABEL}=${uid}`;
   try {
     const { items } = await kube.list<PodObject>(PODS, { namespace, labelSelector, limit: PAGE });
-    const bornAt = (pod: PodObject): string => pod.metadata.creationTimestamp ?? '';
-    return items.toSorted((a, b) => (bornAt(a) < bornAt(b) ? 1 : -1));
+    return youngestFirst(items);
   } catch (error) {
     if (error instanceof Forbidden) return undefined;
     throw error;

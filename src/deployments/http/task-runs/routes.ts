@@ -41,6 +41,7 @@ export function registerTaskRuns(app: App, { auth, deployments, now }: TaskRunRo
       tags: ['deployments'],
       operationId: 'runTask',
       summary: 'Run a task of the active revision now',
+      isKeyed: true,
       params: TaskPath,
       body: NoFields.prefault({}),
       response: { 201: TaskRunResponse, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },

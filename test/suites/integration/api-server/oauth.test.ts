@@ -10,7 +10,7 @@ import { type Davit, startDavit } from '../../../kit/davit.ts';
 import { asked, granted, idle } from '../../../support/audited-rights.ts';
 import type { Browser } from '../../../support/cookie-browser.ts';
 import { type OAuthTestServer, startOAuthServer } from '../../../support/oauth-server.ts';
-import { leaked, makePeople, type People } from '../../../support/people.ts';
+import { callsOf, leaked, makePeople, type People } from '../../../support/people.ts';
 import {
   DAVIT_NAMESPACE,
   ORGANIZATION_NAMESPACE,
@@ -34,10 +34,7 @@ let second: { url: string; supervised: Supervised };
 let people: People;
 let browser: Browser;
 let user: string;
-const provider: People['provider'] = (...args) => people.provider(...args);
-const authenticate: People['authenticate'] = (...args) => people.authenticate(...args);
-const consent: People['consent'] = (...args) => people.consent(...args);
-const connected: People['connected'] = (...args) => people.connected(...args);
+const { provider, authenticate, consent, connected } = callsOf(() => people);
 
 beforeAll(async () => {
   server = await startOAuthServer(['idp', 'moved', 'google_workspace', 'notes'].map((id) => CALLBACK + id));
