@@ -19,6 +19,7 @@ interface Secret extends KubeObject {
 export async function makeFacadeWithRegistry(
   settings: Partial<Settings> = {},
   more: Partial<NonNullable<Settings['builds']['registry']>> = {},
+  limits: Parameters<typeof makeFacade>[1] = {},
 ): Promise<FacadeWithRegistry> {
   const registry = await startFakeRegistry();
   const builds = {
@@ -30,7 +31,7 @@ export async function makeFacadeWithRegistry(
     },
     registry: { host: registry.host, insecure: true, tokens: true, ...more },
   };
-  const facade = await makeFacade({ hosting: 'both', builds, ...settings }, {}, { withRegistry: true });
+  const facade = await makeFacade({ hosting: 'both', builds, ...settings }, limits, { withRegistry: true });
   registry.keys = async () => {
     const found = facade.kube
       .objects<Secret>(SECRETS)

@@ -285,9 +285,13 @@ async function runScript(
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const timer = setTimeout(() => child.kill('SIGTERM'), milliseconds);
+  let isKilled = false;
+  const timer = setTimeout(() => (isKilled = child.kill('SIGTERM')), milliseconds);
+  const isRead = new Promise((resolve) => child.once('close', resolve));
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
   clearTimeout(timer);
+  // What a script has said may arrive after its end. One that was killed leaves programs that hold its output open.
+  if (!isKilled) await isRead;
   child.stdout.destroy();
   child.stderr.destroy();
   return { code, output, commandLines: readFileSync(log, 'utf8') };

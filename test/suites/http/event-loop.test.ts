@@ -24,7 +24,13 @@ let facade: Facade;
 let registry: FakeRegistry;
 let origin: string;
 beforeEach(async () => {
-  setup = await makeFacadeWithRegistry({ http: { ...defaultSettings().http, requestsPerMinute: 0 } });
+  // The readers share the event loop: on a busy machine they have read little when the next of their answers is due.
+  const unreadLimits = { ofCaller: 1024 * MEBIBYTE, inAll: 1024 * MEBIBYTE };
+  setup = await makeFacadeWithRegistry(
+    { http: { ...defaultSettings().http, requestsPerMinute: 0 } },
+    {},
+    { unreadLimits },
+  );
   ({ facade, registry } = setup);
   anIntegration(facade, INTEGRATION);
   origin = await listen(facade);
