@@ -58,6 +58,8 @@ export const OAUTH_TENANT_LABEL = 'davit.dev/oauth-tenant';
 export const OAUTH_OWNER_LABEL = 'davit.dev/oauth-owner';
 /** On the same: whose it is and what lists show of it, as JSON. */
 export const OAUTH_ENTRY_ANNOTATION = 'davit.dev/oauth-entry';
+/** On a tenant's namespace: the page that confirms who a person is before a token is stored. See docs/oauth.md. */
+export const OAUTH_VERIFIER_ANNOTATION = 'davit.dev/oauth-verifier-url';
 /**
  * On a hub's namespace of a Listener: uid of the Listener. On a namespace of the listener's cluster: id of the Listener
  * whose deployments may run in it.

@@ -15,6 +15,7 @@ import { OAUTH_PROVIDERS, type OAuthProvider } from '../../schema/oauth-provider
 import { providerById, providerIdOf, providerNameFor } from '../../schema/provider-id.ts';
 import type { Clients } from './clients.ts';
 import { deploymentOf, type End, endOf, type Judged, type World } from './ends.ts';
+import { ENTRY_KINDS } from './names.ts';
 import type { Tokens } from './tokens.ts';
 import type { Entry, Vault } from './vault.ts';
 
@@ -64,7 +65,7 @@ const About = z.object({
 });
 
 type Kept = Entry<z.output<typeof About>> & Judged;
-const OTHERS = ['token', 'flow', 'state', 'client'] as const;
+const OTHERS = ENTRY_KINDS.filter((kind) => kind !== 'connection');
 
 export function makeCollector(options: CollectorOptions): Collector {
   const { vault, caches, organizationNamespace, now, clock = systemClock, log } = options;

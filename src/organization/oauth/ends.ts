@@ -10,7 +10,7 @@ export interface Judged {
   readonly about: {
     /** Uid of the provider that gave a token or knows a client. A connection has none. */
     readonly providerUid?: string | undefined;
-    /** A flow or state ends then, RFC 3339. */
+    /** A flow, state or confirmation ends then, RFC 3339. */
     readonly expiresAt?: string | undefined;
     /** The token of a connection. */
     readonly tokenId?: string | undefined;
@@ -32,7 +32,7 @@ export type End = 'tenant' | 'provider' | 'deployment' | 'token' | 'time';
 /** Undefined while it lasts. A provider that was changed ends nothing: the change may be taken back. */
 export function endOf({ kind, subject, about }: Judged, world: World): End | undefined {
   const { tenant, tenantId, provider } = subject;
-  if (kind === 'flow' || kind === 'state')
+  if (kind === 'flow' || kind === 'state' || kind === 'confirmation')
     return Date.parse(about.expiresAt ?? '') <= world.now.getTime() ? 'time' : undefined;
   if (kind !== 'client' && world.namespaceUid(tenant) !== tenantId) return 'tenant';
   const uid = world.providerUid(provider);

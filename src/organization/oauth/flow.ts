@@ -1,5 +1,6 @@
-// What is stored of an authorization that a person has not finished: the flow, which the link to the consent page names, and the
-// state, which the provider returns. Both are single Secrets, so any replica of the facade may serve the next step.
+// What is stored of an authorization that a person has not finished: the flow, which the link to the consent page names; the state, which
+// the provider returns; and the confirmation, which a tenant's verifier returns. Each is a Secret, so any replica of the facade may serve
+// the next step.
 
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
@@ -8,7 +9,7 @@ import { HttpError } from '../../lib/http/http-error.ts';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import type { ReadKeys } from './keys.ts';
-import { digestOf, idOf, type Subject, stateId } from './names.ts';
+import { digestOf, idOf, type Subject, valueId } from './names.ts';
 import { isRandomValue, randomValue } from './random.ts';
 import { type Entry, replaceIfSame, type Vault } from './vault.ts';
 
@@ -47,6 +48,11 @@ const StateValues = z.object({
   browser: z.string(),
 });
 type StateValues = z.output<typeof StateValues>;
+/** `answer`: the parameters with which the provider returned the browser, as a query. */
+const ConfirmationValues = StateValues.extend({ answer: z.string() });
+
+/** What a random value leads to, once. */
+type SingleUse = 'state' | 'confirmation';
 
 export interface OpenFlow {
   readonly entry: Entry<FlowAbout>;
@@ -61,6 +67,12 @@ export interface OpenState extends StateValues {
   readonly provider: OAuthProvider;
 }
 
+export interface OpenConfirmation extends OpenState {
+  readonly answer: string;
+  /** Takes it out of the store, so that nobody else gets it. False if somebody else has. */
+  take(): Promise<boolean>;
+}
+
 export interface Flows {
   /** The one unfinished authorization for this subject and these scopes; begins it if there is none. Throws HttpError 429. */
   begin(subject: Subject, provider: OAuthProvider, request: Request): Promise<OpenFlow>;
@@ -70,6 +82,10 @@ export interface Flows {
   addState(flow: OpenFlow, values: Omit<StateValues, 'request' | 'flow'>): Promise<string>;
   /** Takes a state out of the store, so that nobody else gets it. Undefined if there is none. */
   takeState(state: string): Promise<OpenState | undefined>;
+  /** Stores the answer to a state that was taken, until the person is confirmed, and returns its name: 256 random bits. */
+  addConfirmation(taken: OpenState, answer: string): Promise<string>;
+  /** Undefined if there is none, it is over, or its provider has changed. */
+  findConfirmation(confirmation: string): Promise<OpenConfirmation | undefined>;
   /** The token is stored: who waits is told. */
   finish(flowId: string, tokenId: string): Promise<void>;
   /** The person or the provider refused. */
@@ -91,6 +107,7 @@ export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows
   const isOver = ({ expiresAt }: { readonly expiresAt: string }): boolean => Date.parse(expiresAt) <= now().getTime();
 
   const makeRoom = makeSweep(vault, isOver);
+  const { add, find } = makeSingleUses({ vault, providerOf }, { ends, isOver, makeRoom });
 
   async function opened(entry: Entry<FlowAbout> | undefined): Promise<OpenFlow | undefined> {
     const provider = entry && providerOf(entry.subject);
@@ -127,24 +144,18 @@ export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows
       const flow = id === undefined ? undefined : await opened(await vault.read('flow', id, FlowAbout));
       return flow && isSame(flow.authId, authId) ? flow : undefined;
     },
-    async addState({ entry: { id: flow, subject }, provider, request }, values) {
-      await makeRoom('state', subject.tenant);
-      const state = randomValue();
-      const entry = { kind: 'state', id: stateId(state), subject, about: { expiresAt: ends() } } as const;
-      const sealed = await vault.seal(entry, provider, JSON.stringify({ ...values, request, flow }));
-      await vault.create({ ...entry, sealed });
-      return state;
-    },
+    addState: ({ entry: { id: flow, subject }, provider, request }, values) =>
+      add('state', subject, provider, { ...values, request, flow }),
     async takeState(state) {
-      if (!isRandomValue(state)) return undefined;
-      const entry = await vault.read('state', stateId(state), StateAbout);
+      const found = await find('state', state, StateValues);
+      if (found === undefined) return undefined;
+      const { take, ...open } = found;
       // Whoever deletes it has it; another request with the same state comes too late.
-      if (!entry || !(await vault.take(entry)) || isOver(entry.about)) return undefined;
-      const provider = providerOf(entry.subject);
-      if (!provider) return undefined;
-      const values = StateValues.safeParse(jsonOf((await vault.open(entry, provider))?.text));
-      return values.success ? { ...values.data, subject: entry.subject, provider } : undefined;
+      return (await take()) ? open : undefined;
     },
+    addConfirmation: ({ subject, provider, ...values }, answer) =>
+      add('confirmation', subject, provider, { ...values, answer }),
+    findConfirmation: (confirmation) => find('confirmation', confirmation, ConfirmationValues),
     async finish(flowId, tokenId) {
       const entry = await vault.read('flow', flowId, FlowAbout);
       // If another answer has finished it, or a new flow has begun, the token is stored all the same.
@@ -157,11 +168,54 @@ export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows
   };
 }
 
+interface Times {
+  /** When something ends that begins now. */
+  readonly ends: () => string;
+  readonly isOver: (about: { readonly expiresAt: string }) => boolean;
+  readonly makeRoom: ReturnType<typeof makeSweep>;
+}
+
+interface SingleUses {
+  /** Stores something under a random value, which is returned and is not stored. */
+  add(kind: SingleUse, subject: Subject, provider: OAuthProvider, values: object): Promise<string>;
+  /** Undefined if there is none, it is over, or its provider has changed. */
+  find<Values extends StateValues>(
+    kind: SingleUse,
+    value: string,
+    schema: z.ZodType<Values>,
+  ): Promise<(Values & OpenState & Pick<OpenConfirmation, 'take'>) | undefined>;
+}
+
+/** What is found by a random value that a browser brings, and taken once. */
+function makeSingleUses(
+  { vault, providerOf }: Pick<FlowsOptions, 'vault' | 'providerOf'>,
+  { ends, isOver, makeRoom }: Times,
+): SingleUses {
+  return {
+    async add(kind, subject, provider, values) {
+      await makeRoom(kind, subject.tenant);
+      const value = randomValue();
+      const entry = { kind, id: valueId(value), subject, about: { expiresAt: ends() } };
+      await vault.create({ ...entry, sealed: await vault.seal(entry, provider, JSON.stringify(values)) });
+      return value;
+    },
+
+    async find(kind, value, schema) {
+      const entry = isRandomValue(value) ? await vault.read(kind, valueId(value), StateAbout) : undefined;
+      const provider = entry && providerOf(entry.subject);
+      if (!entry || !provider || isOver(entry.about)) return undefined;
+      const values = schema.safeParse(jsonOf((await vault.open(entry, provider))?.text));
+      if (!values.success) return undefined;
+      return { ...values.data, subject: entry.subject, provider, take: () => vault.take(entry) };
+    },
+  };
+}
+
 /** Deletes what is over, and refuses more than the limit. Nothing else deletes it. */
 function makeSweep(
   vault: Vault,
   isOver: (about: { readonly expiresAt: string }) => boolean,
-): (kind: 'flow' | 'state', tenant: string) => Promise<void> {
+): (kind: 'flow' | SingleUse, tenant: string) => Promise<void> {
   return async (kind, tenant) => {
     const all = await vault.list(kind, { tenant }, StateAbout);
     const over = all.filter(({ about }) => isOver(about));

@@ -4,8 +4,9 @@ import { createHash, createHmac } from 'node:crypto';
 import type { KeyRing } from './key-ring.ts';
 import { secretKeyOf } from './secret-keys.ts';
 
-/** What a Secret of the namespace is. */
-export type EntryKind = 'token' | 'connection' | 'flow' | 'state' | 'client';
+/** What a Secret of the namespace is. Policy davit-api of the chart lists the same. */
+export const ENTRY_KINDS = ['token', 'connection', 'flow', 'state', 'confirmation', 'client'] as const;
+export type EntryKind = (typeof ENTRY_KINDS)[number];
 
 /** Whose token it is. */
 export interface Subject {
@@ -66,9 +67,9 @@ export function entryName(kind: EntryKind, id: string): string {
   return `${kind}-${id}`;
 }
 
-/** Id of the entry of a state. The state itself is not stored. */
-export function stateId(state: string): string {
-  return digestOf(state);
+/** Id of the entry of a state or a confirmation. The value itself is not stored. */
+export function valueId(value: string): string {
+  return digestOf(value);
 }
 
 /** SHA-256 of a random value, in hexadecimal digits. */

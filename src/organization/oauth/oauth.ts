@@ -23,12 +23,15 @@ import { type Client, makeServer, type OAuthServer, requestsOver } from './serve
 import { makeTokenStore, type TokenEntry } from './token-store.ts';
 import { makeTokens, type Tokens } from './tokens.ts';
 import { makeVault } from './vault.ts';
+import { verifierOf } from './verifier.ts';
 import { makeWaiting } from './waiting.ts';
 
 export interface OAuth extends Broker, Connections {
   readonly flows: Flows;
   readonly server: OAuthServer;
   readonly tokens: Pick<Tokens, 'describe'>;
+  /** The page that confirms who the people of a tenant are. Undefined if it has none. Throws HttpError 424 if it is no address. */
+  verifierOf(tenant: string): URL | undefined;
   /** Undefined if there is none. */
   provider(id: string): OAuthProvider | undefined;
   /** The token of a flow of this tenant. `ms`: how long to wait for it. */
@@ -88,6 +91,7 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
     flows,
     server,
     tokens,
+    verifierOf: (name) => verifierOf(synced(caches.tenants, 'tenants').get({ name })),
     provider,
     clientOf,
     async wait(flow, ms, signal) {

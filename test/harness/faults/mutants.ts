@@ -529,8 +529,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'an answer of the provider counts twice': bug(
     'src/organization/oauth/flow.ts',
-    'if (!entry || !(await vault.take(entry)) || isOver(entry.about)) return undefined;',
-    'if (!entry || isOver(entry.about)) return undefined;',
+    'return (await take()) ? open : undefined;',
+    'return open;',
     'oauth',
   ),
   'the browser at the end is not compared': bug(
@@ -558,9 +558,21 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'oauth',
   ),
   'a code is in the log': bug(
-    'src/organization/http/oauth-tokens/pages.ts',
-    'log.warn({ provider, reason: error.message }',
-    "log.warn({ provider, reason: error.message, code: parameters.get('code') }",
+    'src/organization/http/oauth-tokens/ending.ts',
+    'return told(returned.taken, log, () => finished(oauth, returned));',
+    "log.info({ code: returned.parameters.get('code') }, 'seeded'); return told(returned.taken, log, () => finished(oauth, returned));",
+    'oauth',
+  ),
+  'whoever is confirmed gives the token': bug(
+    'src/organization/http/oauth-tokens/confirm.ts',
+    'if (user !== found.subject.user) {',
+    'if (false) {',
+    'oauth',
+  ),
+  'a person is confirmed twice': bug(
+    'src/organization/http/oauth-tokens/confirm.ts',
+    'if (found === undefined || !(await found.take()))',
+    'if (found === undefined)',
     'oauth',
   ),
   'the status is written before the children': bug(

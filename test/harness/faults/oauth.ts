@@ -27,6 +27,7 @@ export interface OAuthPlan {
 
 const PUBLIC = 'https://davit.example';
 const VAULT = 'davit-oauth';
+const VERIFIER = 'https://portal.example/who';
 const PATIENCE_MS = 30_000;
 const RETRY_MS = 150;
 /** Asks at once for a token that has expired. */
@@ -34,7 +35,7 @@ const CALLERS = 20;
 /** Seconds for which the first token lives, and the second. */
 const LIFETIME_S = 3;
 /** Phases of the person; the others are an attacker's. */
-const DISTURBED = /^(ask|consent|callback|refresh|end)\//;
+const DISTURBED = /^(ask|consent|callback|refresh|verify|end)\//;
 
 interface Secret {
   readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
@@ -216,7 +217,7 @@ interface Stage extends StageNeeds {
   /** Opens or sends until there is an answer below 500. */
   visit(go: () => Promise<Visited>): Promise<Visited>;
   /** From the link to the provider's answer, which is not delivered. */
-  consent(user: string, browser: Browser): Promise<string>;
+  consent(user: string, browser: Browser, phases?: readonly [string, string]): Promise<string>;
 }
 
 function makeStage(needs: StageNeeds): Stage {
@@ -250,11 +251,11 @@ function makeStage(needs: StageNeeds): Stage {
       }
       throw new NotConverged(`no page in ${PATIENCE_MS / 1000} s`);
     },
-    async consent(user, browser) {
-      enter('ask');
+    async consent(user, browser, [asking, consenting] = ['ask', 'consent']) {
+      enter(asking);
       const { url } = await stage.authenticate(user);
       if (url === null) throw new NotConverged(`${user} is asked for nothing`);
-      enter('consent');
+      enter(consenting);
       await stage.visit(() => browser.open(url));
       const { url: back } = await stage.visit(() => browser.submit(url, (next) => next.startsWith(PUBLIC)));
       for (const name of ['code', 'state']) secrets.add(new URL(back).searchParams.get(name) ?? 'no such text');
@@ -275,6 +276,7 @@ async function play(stage: Stage): Promise<readonly Secret[]> {
   stage.enter('attack');
   await attack(stage);
   await moved(stage, 'ada');
+  await verified(stage, 'vera');
   const kept = await secretsOf(cluster, tenant.namespace);
   await end(stage, 'ada');
   return kept;
@@ -374,6 +376,62 @@ async function moved(stage: Stage, user: string): Promise<void> {
   await until(true);
 }
 
+/** The tenant's page, which Davit asks who the person is: she, and before her somebody who has followed a link that was sent. */
+async function verified(stage: Stage, user: string): Promise<void> {
+  const { cluster, tenant, call, blame } = stage;
+  await cluster.api.call(
+    'PATCH',
+    `/api/v1/namespaces/${tenant.namespace}`,
+    { metadata: { annotations: { 'davit.dev/oauth-verifier-url': VERIFIER } } },
+    'application/merge-patch+json',
+  );
+  const confirm = async (confirmation: string, who: string): Promise<string> =>
+    ((await call('POST', '/v2/auth/confirm', { confirmation, user_id: who })).body as { status?: string }).status ??
+    'none';
+  const other = await toVerifier(stage, user);
+  if ((await confirm(other, 'victim')) === 'completed' || (await tokensOf(stage, user)).length > 0)
+    blame('attack', 'another person was confirmed');
+  for (let tries = 0; tries < 4; tries += 1) {
+    // oxlint-disable no-await-in-loop -- one attempt after the other
+    const confirmation = await toVerifier(stage, user);
+    stage.enter('verify');
+    const status = await confirm(confirmation, user);
+    stage.enter('replay');
+    const again = await confirm(confirmation, user);
+    if (again === 'completed' || again === 'failed') blame('I7 exactly once', `a person is confirmed again: ${again}`);
+    const ids = (await tokensOf(stage, user)).map(({ id }) => id);
+    if (status === 'completed' && ids.length === 0) blame('I6 honest', 'a person is confirmed, and there is no token');
+    for (const id of ids) await call('DELETE', `/v2/auth/tokens/${id}?user_id=${user}`);
+    // oxlint-enable no-await-in-loop
+    if (ids.length > 0) return;
+  }
+  throw new NotConverged(`${user} was confirmed four times, and there is no token`);
+}
+
+/** What the tenant's page gets in its address, when the person has consented. */
+async function toVerifier(stage: Stage, user: string): Promise<string> {
+  for (let tries = 0; tries < 8; tries += 1) {
+    const browser = stage.newBrowser();
+    // oxlint-disable no-await-in-loop -- one attempt after the other
+    // The way there was disturbed for another person.
+    const back = await stage.consent(user, browser, ['lead', 'lead']);
+    stage.enter('verify');
+    const { body } = await stage.visit(() => browser.open(back));
+    // oxlint-enable no-await-in-loop
+    const confirmation = /confirmation=([\w-]{43})/.exec(body)?.[1];
+    if (confirmation !== undefined) {
+      stage.secrets.add(confirmation);
+      return confirmation;
+    }
+    // A state that was taken by a process that was killed, or a cache that does not know the annotation yet.
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    for (const { id } of await tokensOf(stage, user))
+      await stage.call('DELETE', `/v2/auth/tokens/${id}?user_id=${user}`);
+  }
+  throw new NotConverged(`${user} is not led to the page of the tenant`);
+}
+
 async function end(stage: Stage, user: string): Promise<void> {
   const { server, call, blame } = stage;
   stage.enter('end');
@@ -412,7 +470,8 @@ function wrongAnswer({ attempts }: OAuthRun): string | undefined {
   for (const [index, { what, status }] of attempts.entries()) {
     if (status === 'no answer' || status < 300 || status >= 500) continue;
     const isAgain = attempts.slice(0, index).some((before) => before.what === what);
-    if (!isAgain || !what.startsWith('DELETE') || status !== 404) return `${what} was answered with ${status}`;
+    const isOnce = what.startsWith('DELETE') || what.startsWith('POST /v2/auth/confirm');
+    if (!isAgain || !isOnce || status !== 404) return `${what} was answered with ${status}`;
   }
   return undefined;
 }

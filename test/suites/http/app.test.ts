@@ -90,6 +90,7 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'delete /v2/auth/providers/{provider_id}',
     'post /v2/auth/authenticate',
     'get /v2/auth/wait/{auth_id}',
+    'post /v2/auth/confirm',
     'get /v2/auth/tokens',
     'delete /v2/auth/tokens',
     'get /v2/auth/tokens/exists',

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { ENTRY_KINDS } from '../../../src/organization/oauth/names.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import {
   type ChartRenderer,
@@ -41,6 +42,11 @@ it('has no rights and no namespace for them without a host', async () => {
     { apiGroups: [''], resources: ['secrets'], resourceNames: ['davit-oauth-keys'], verbs: ['get', 'patch'] },
   ]);
   expect(settingsOf(on).oauth.hosts).toEqual([{ host: 'tracker.example.com', addresses: [] }]);
+});
+
+it('lets the API make every kind of Secret that it makes for people, and no other', async () => {
+  const policy = JSON.stringify(named(await chart.render('--set', ON), 'ValidatingAdmissionPolicy', 'davit-api'));
+  expect(/\^\(([a-z|]+)\)-\[0-9a-f-\]\+\$/.exec(policy)?.[1]?.split('|').toSorted()).toEqual(ENTRY_KINDS.toSorted());
 });
 
 it("takes the address of people's pages from the Ingress of the API, unless it is set", async () => {

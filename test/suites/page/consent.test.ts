@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../src/schema/oauth-provider.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
 import { close, listen } from '../../support/http-servers.ts';
-import { type Facade, makeFacade, ORGANIZATION } from '../http/facade.ts';
+import { type Facade, makeFacade, ORGANIZATION, TENANT } from '../http/facade.ts';
 import { accessibilityFindings, chromiumHere, launch, overflow } from './browser.ts';
 
 const here = await chromiumHere();
@@ -16,16 +16,29 @@ const why = 'missing' in here ? ` (left out: ${here.missing})` : '';
 
 /** Where the next answer leads, if it is to be held back. */
 let held: ((back: string) => void) | undefined;
-/** Refuses everybody. */
+/** What it answers next: it refuses everybody, unless told otherwise. */
+const REFUSAL = { error: 'access_denied' };
+let given: Readonly<Record<string, string>> = REFUSAL;
 const provider = createServer((request, response) => {
   const asked = new URL(request.url ?? '/', 'http://127.0.0.1').searchParams;
   const back = new URL(asked.get('redirect_uri') ?? '');
-  back.search = new URLSearchParams({ state: asked.get('state') ?? '', error: 'access_denied' }).toString();
+  back.search = new URLSearchParams({ state: asked.get('state') ?? '', ...given }).toString();
   if (held === undefined) return void response.writeHead(303, { location: back.href }).end();
   held(back.href);
   held = undefined;
   // The browser stays where it is.
   response.writeHead(204).end();
+});
+/** The page of a tenant that confirms people: it leads to a sign-in of another site, as such pages do. */
+const verifier = createServer((request, response) => {
+  const { host = '' } = request.headers;
+  if (host.startsWith('127.0.0.1'))
+    return void response
+      .writeHead(302, { location: `http://${host.replace('127.0.0.1', 'localhost')}${request.url}` })
+      .end();
+  response
+    .writeHead(200, { 'content-type': 'text/html' })
+    .end(`<h1>Are you ada?</h1><p>${request.headers.referer ?? 'no referrer'}`);
 });
 let browser: Browser;
 let facade: Facade;
@@ -35,6 +48,7 @@ beforeAll(async () => {
   if ('missing' in here) return;
   browser = await launch(here.program);
   await listen(provider, 0, '127.0.0.1');
+  await listen(verifier, 0, '127.0.0.1');
   // Links have the port of the API, so it is chosen before.
   const probe = createServer();
   await listen(probe, 0, '127.0.0.1');
@@ -71,6 +85,7 @@ afterAll(async () => {
   await browser?.close();
   await facade?.app.close();
   await close(provider);
+  await close(verifier);
 });
 
 it.skipIf('missing' in here)(`leads a person to the provider and back, and shows names as text${why}`, async () => {
@@ -139,4 +154,30 @@ it.skipIf('missing' in here)(`says on every page what to do, to everybody${why}`
   await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
   await isGood(page, 'ended');
   await Promise.all([page, other].map((one) => one.context().close()));
+});
+
+it.skipIf('missing' in here)(`leads on to the page of the tenant that confirms the person${why}`, async () => {
+  const { port } = verifier.address() as AddressInfo;
+  const annotations = { 'davit.dev/oauth-verifier-url': `http://127.0.0.1:${port}/who` };
+  const namespace = facade.tenants.list().find(({ metadata }) => metadata.name === TENANT.namespace);
+  if (namespace === undefined) throw new Error('the tenant is gone');
+  facade.tenants.put({ ...namespace, metadata: { ...namespace.metadata, annotations } });
+  given = { code: 'a-code' };
+  const body = { provider: 'issue-tracker', scopes: ['issues:read'], user_id: 'ada', agent_id: 'planner' };
+  const { body: link } = await facade.call('POST', '/v2/auth/authenticate', body);
+  const page = await (await browser.newContext({ viewport: { width: 720, height: 200 } })).newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => void complaints.push(message.text()));
+  await page.goto(link.url);
+  expect(await page.textContent('main')).toContain(`127.0.0.1:${port} confirms that you are ada`);
+  expect([await accessibilityFindings(page), await overflow(page)]).toEqual([[], 0]);
+  await page.getByRole('button').click();
+  await page.getByRole('heading', { name: 'Are you ada?' }).waitFor();
+  // The policy of the form does not hold for what follows it, and the code in the address of the page before is not told.
+  expect(new URL(page.url()).searchParams.get('confirmation')).toMatch(/^[\w-]{43}$/);
+  expect(await page.textContent('p')).toBe('no referrer');
+  expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([]);
+  given = REFUSAL;
+  facade.tenants.put(namespace);
+  await page.context().close();
 });

@@ -7,7 +7,7 @@ import { providerNameFor } from '../../../schema/provider-id.ts';
 import type { Auth } from '../../facade/auth.ts';
 import type { Tenant } from '../../facade/authorization.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
-import type { OpenFlow } from '../../oauth/flow.ts';
+import type { OpenConfirmation, OpenFlow } from '../../oauth/flow.ts';
 import { isFor, type Requester } from '../../oauth/names.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
 import type { Person } from '../../oauth/people.ts';
@@ -36,6 +36,8 @@ export interface Access {
   ): Promise<{ readonly person: Person; readonly entry: TokenEntry }>;
   /** As `token`, and HttpError 404 also for what was given to an agent of another account or deployment. */
   tokenToDescribe(request: FastifyRequest, user: string | undefined, id: string): Promise<TokenEntry>;
+  /** What the tenant's verifier confirms. Undefined for callers of other tenants, and without the right. */
+  confirmation(request: FastifyRequest, confirmation: string): Promise<OpenConfirmation | undefined>;
   /** The unfinished authorization that the caller has asked for, or could have: undefined for an agent of others, and without the right. */
   flow(request: FastifyRequest, authId: string): Promise<OpenFlow | undefined>;
 }
@@ -91,6 +93,11 @@ export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: stri
       // Its agent gets the metadata with the token, such as the address to send it to.
       if (!isFor(requester(request), entry.subject, entry.about.agentId)) throw noToken(id);
       return entry;
+    },
+    async confirmation(request, confirmation) {
+      const found = await ready().oauth.flows.findConfirmation(confirmation);
+      const named = found && (await tenant(request, found.subject.provider));
+      return named?.namespace === found?.subject.tenant ? found : undefined;
     },
     async flow(request, authId) {
       const found = await ready().oauth.flows.find(authId);

@@ -20,8 +20,8 @@ export function policyFor(forms: readonly string[]): string {
   ].join('; ');
 }
 
-/** Names who asks, for whom and for what. Its form is sent to the address of the page. */
-export function consentPage({ entry: { subject }, request, provider }: OpenFlow): string {
+/** Names who asks, for whom and for what. Its form is sent to the address of the page. `verifier`: the page that confirms the person. */
+export function consentPage({ entry: { subject }, request, provider }: OpenFlow, verifier?: URL): string {
   const { agentId, requester, scopes } = request;
   const rows = [
     // The default token of a person is for all who have the right in the tenant.
@@ -34,13 +34,23 @@ export function consentPage({ entry: { subject }, request, provider }: OpenFlow)
   ];
   const list = rows.map(([term = '', text = '']) => `<dt>${escaped(term)}</dt><dd>${escaped(text)}</dd>`).join('');
   const name = escaped(provider.spec.name);
+  const confirmed = verifier
+    ? `<p>Afterwards <strong>${escaped(verifier.host)}</strong> confirms that you are ${escaped(subject.user)}. Only then the agent gets access.</p>\n`
+    : '';
   return document(
     `Access to ${provider.spec.name}`,
     `<p>An agent asks for access to your account at <strong>${name}</strong>, and may use it until you revoke it.</p>
 <dl>${list}</dl>
 <p>Go on only if you asked this agent yourself. If somebody sent you this link, close the page: they would get access to your account.</p>
-<form method="post"><button type="submit">Continue to ${name}</button></form>`,
+${confirmed}<form method="post"><button type="submit">Continue to ${name}</button></form>`,
   );
+}
+
+/** Leads the browser on. A redirect would be one of the consent page's form, whose policy allows the provider alone. */
+export function confirmPage(verifier: URL): string {
+  const href = escaped(verifier.href);
+  const body = `<p>You allowed it at the provider. Now <a href="${href}">${escaped(verifier.host)}</a> confirms who you are.</p>`;
+  return document('One more step', body, `<meta http-equiv="refresh" content="0;url=${href}">\n`);
 }
 
 /** What happened. */
@@ -48,12 +58,12 @@ export function endPage(title: string, text: string): string {
   return document(title, `<p>${escaped(text)}</p>`);
 }
 
-function document(title: string, body: string): string {
+function document(title: string, body: string, head = ''): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>${escaped(title)}</title>
+${head}<title>${escaped(title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>${STYLE}</style>
 </head>

@@ -2,21 +2,19 @@
 // browser's cookie lead to what is stored.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { CodeHostFailed } from '../../../lib/errors.ts';
-import { HttpError } from '../../../lib/http/http-error.ts';
 import { asObject } from '../../../lib/json-value.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { providerIdOf } from '../../../schema/provider-id.ts';
 import type { App } from '../../facade/validation.ts';
-import { isBrowser, type OpenState } from '../../oauth/flow.ts';
+import { isBrowser } from '../../oauth/flow.ts';
 import { digestOf } from '../../oauth/names.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
 import { quirksOf } from '../../oauth/quirks.ts';
 import { isRandomValue, randomValue } from '../../oauth/random.ts';
-import { challengeOf, checkedCallback, GrantFailed, resourceOf } from '../../oauth/server.ts';
-import { grantedScopes, missingScopes } from '../../oauth/token.ts';
+import { challengeOf, resourceOf } from '../../oauth/server.ts';
 import type { Access } from './access.ts';
-import { consentPage, endPage, policyFor } from './html.ts';
+import { type End, endingOf, refusalOf, told } from './ending.ts';
+import { confirmPage, consentPage, endPage, policyFor } from './html.ts';
 
 const COOKIE = '__Host-davit-oauth';
 const CALLBACK = '/v2/auth/callback';
@@ -24,13 +22,6 @@ const CALLBACK = '/v2/auth/callback';
 interface PageNeeds {
   readonly access: Access;
   readonly log: Logger;
-}
-
-/** What the person reads at the end, and the status of the answer. */
-interface End {
-  readonly status: number;
-  readonly title: string;
-  readonly text: string;
 }
 
 const GONE: End = {
@@ -69,7 +60,8 @@ function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
     const cookie = cookieOf(request) ?? randomValue();
     reply.header('set-cookie', `${COOKIE}=${cookie}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=3600`);
     // The answer to the form leads to the provider.
-    return html(reply, consentPage(flow), policyFor(['self', new URL(flow.provider.spec.authUrl).origin]));
+    const verifier = oauth.verifierOf(flow.entry.subject.tenant);
+    return html(reply, consentPage(flow, verifier), policyFor(['self', new URL(flow.provider.spec.authUrl).origin]));
   });
 
   app.post('/v2/auth/consent/:auth_id', hidden, async (request, reply) => {
@@ -121,7 +113,8 @@ function registerCallback(app: FastifyInstance, { access, log }: PageNeeds): voi
       const { oauth } = access.ready();
       const { provider_id: provider } = request.params as { readonly provider_id: string };
       const parameters = new URL(request.url, 'https://davit.invalid').searchParams;
-      return end(reply, await received(oauth, { provider, parameters, cookie: cookieOf(request) }, log));
+      const next = await received(oauth, { provider, parameters, cookie: cookieOf(request) }, log);
+      return next instanceof URL ? html(reply, confirmPage(next), policyFor([])) : end(reply, next);
     });
     // A form of another site carries no cookie of SameSite=Lax; the redirect to a GET does.
     app.post(path, HIDDEN, async (request, reply) => {
@@ -143,47 +136,20 @@ interface Received {
   readonly cookie: string | undefined;
 }
 
-/** The state is taken first: whatever is wrong with the rest, it counts once. */
-async function received(oauth: OAuth, { provider, parameters, cookie }: Received, log: Logger): Promise<End> {
-  const state = parameters.get('state') ?? '';
-  const taken = await oauth.flows.takeState(state);
+/** The state is taken first: whatever is wrong with the rest, it counts once. A URL is that of the page that confirms the person. */
+async function received(oauth: OAuth, { provider, parameters, cookie }: Received, log: Logger): Promise<End | URL> {
+  const taken = await oauth.flows.takeState(parameters.get('state') ?? '');
   if (taken?.subject.provider !== provider) return GONE;
   if (!isBrowser(cookie, taken)) return OTHER_BROWSER;
-  try {
-    return await finished(oauth, taken, parameters, state);
-  } catch (error) {
-    const isExpected = error instanceof GrantFailed || error instanceof CodeHostFailed || error instanceof HttpError;
-    if (!isExpected) throw error;
-    log.warn({ provider, reason: error.message }, 'An authorization failed');
-    const text = `${error.message} Nothing was stored. Open the link of the agent again, or tell your administrator.`;
-    return { status: 502, title: 'The provider gave no access', text };
-  }
-}
-
-async function finished(oauth: OAuth, taken: OpenState, parameters: URLSearchParams, state: string): Promise<End> {
-  const { subject, provider, request, flow, verifier, redirectUri } = taken;
-  const checked = checkedCallback(provider, parameters, state);
-  if ('error' in checked) {
-    await oauth.flows.drop(flow);
-    const text = `${provider.spec.name} answered ${checked.error}. The agent gets no access.`;
-    return { status: 200, title: 'Access was refused', text };
-  }
-  const grant = await oauth.server.exchange(await oauth.clientOf(provider), checked.callback, {
-    redirectUri,
-    verifier,
-  });
-  const { id } = await oauth.keep(subject, provider, request, grant);
-  await oauth.flows.finish(flow, id);
-  const missing = missingScopes(
-    request.scopes,
-    { ...grant, scopes: grantedScopes(grant.scope, request.scopes) },
-    quirksOf(provider),
+  const returned = { taken, parameters };
+  const verifier = await told(taken, log, async () =>
+    refusalOf(returned) === undefined ? oauth.verifierOf(taken.subject.tenant) : undefined,
   );
-  if (missing.length > 0) {
-    const text = `${provider.spec.name} is connected, but has not given: ${missing.join(', ')}. The agent gets no access until it has what it asked for. Ask it again, and allow all of it.`;
-    return { status: 200, title: 'Connected with fewer permissions', text };
-  }
-  return { status: 200, title: 'Connected', text: `${provider.spec.name} is connected. You may close this page.` };
+  if (verifier === undefined) return endingOf(oauth, returned, log);
+  if (!(verifier instanceof URL)) return verifier;
+  // Only this browser learns the name: whoever confirms has seen who sits before it.
+  verifier.searchParams.set('confirmation', await oauth.flows.addConfirmation(taken, parameters.toString()));
+  return verifier;
 }
 
 function cookieOf({ headers }: FastifyRequest): string | undefined {

@@ -89,6 +89,31 @@ export const Waited = z
   })
   .meta({ id: 'Waited', examples: [{ status: 'timeout', token: null }] });
 
+export const Confirm = z
+  .object({
+    confirmation: z.string().min(1).max(128).describe("What Davit has added to the address of the tenant's page."),
+    user_id: Printable.min(1)
+      .max(256)
+      .describe('The person who is signed in at that page, by the name that agents use as user_id.'),
+  })
+  .meta({
+    id: 'ConfirmPerson',
+    examples: [{ confirmation: 'q0Q7mJmXcJ3nq6vG3nTz2Yw1m7d0yqVb0jv2m9p4a5s', user_id: 'ada' }],
+  });
+export const Confirmed = z
+  .object({
+    status: z
+      .enum(['completed', 'wrong_person', 'failed'])
+      .describe(
+        'completed: the token is stored. wrong_person: the agent asked for another person; nothing is stored. failed: the provider gave no token.',
+      ),
+    message: z.string().describe('What to show to the person.'),
+  })
+  .meta({
+    id: 'PersonConfirmed',
+    examples: [{ status: 'completed', message: 'Tracker is connected. You may close this page.' }],
+  });
+
 export const OwnerQuery = z.object({ user_id: userId.optional() });
 export const TokensQuery = z.strictObject({
   provider_id: providerId

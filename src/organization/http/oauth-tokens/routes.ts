@@ -11,6 +11,7 @@ import type { Asking, Outcome } from '../../oauth/broker.ts';
 import type { OAuth } from '../../oauth/oauth.ts';
 import { GrantFailed } from '../../oauth/server.ts';
 import { type Access, makeAccess, type TokenNeeds } from './access.ts';
+import { registerConfirm } from './confirm.ts';
 import { registerConnections } from './connections.ts';
 import { registerDiscovery } from './discovery.ts';
 import { registerPages } from './pages.ts';
@@ -37,6 +38,7 @@ export function registerTokens(app: App, context: TokenNeeds): void {
   const { auth, oauth, settings } = context;
   const access = makeAccess(auth, oauth, settings.http.publicUrl);
   registerAuthenticate(app, context, access);
+  registerConfirm(app, context, access);
   registerTokenLists(app, context, access);
   registerSingleTokens(app, context, access);
   registerConnections(app, context, access);
@@ -69,6 +71,8 @@ function registerAuthenticate(app: App, { auth }: TokenNeeds, access: Access): v
         isDefault: body.is_default ?? true,
       };
       const outcome = await answered(() => oauth.authenticate(asking, providerOf(oauth, id)));
+      // Before a link is given that could not lead to an end.
+      if (outcome.status !== 'completed') oauth.verifierOf(person.tenant.namespace);
       return present(outcome, person.user, publicUrl);
     },
   });
