@@ -64,6 +64,10 @@ export const ListenerWorkStatus = z.object({
     })
     .describe('The cluster does not apply the work.')
     .optional(),
+  absent: z
+    .boolean()
+    .describe('The cluster rejects the work and has no copy of the deployment: what it reported before does not run.')
+    .optional(),
   gone: z.boolean().describe('The cluster has nothing of it any more.').optional(),
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resizedStatus, statusFor } from './stand-in.ts';
+import { readyAgain, resizedStatus, statusFor } from './stand-in.ts';
 
 interface Row {
   readonly name: string;
@@ -113,5 +113,24 @@ describe('stand-in', () => {
     expect(resizedStatus(pod(large, small))).toEqual({ containerStatuses: [{ name: 'main', resources: large }] });
     expect(resizedStatus(pod(large, large))).toBeUndefined();
     expect(resizedStatus(pod(large))).toBeUndefined();
+  });
+
+  it('says again that a pod is ready which was taken for lost, and not of one that never was', () => {
+    const pod = (ready: string, isReady: boolean): Parameters<typeof readyAgain>[0] => ({
+      metadata: { name: 'p' },
+      spec: { containers: [{ name: 'main', image: 'a:1' }] },
+      status: {
+        conditions: [{ type: 'Ready', status: ready }],
+        containerStatuses: [{ name: 'main', image: 'a:1', ready: isReady }],
+      },
+    });
+    const again = readyAgain(pod('False', true), new Date(0));
+    expect(again).toEqual({
+      conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '1970-01-01T00:00:00.000Z' }],
+    });
+    expect([readyAgain(pod('True', true), new Date(0)), readyAgain(pod('False', false), new Date(0))]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 });

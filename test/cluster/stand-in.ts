@@ -29,9 +29,11 @@ interface Pod extends ApiObject {
     readonly initContainers?: readonly Container[];
   };
   readonly status?: {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
     readonly containerStatuses?: readonly {
       readonly name: string;
       readonly image: string;
+      readonly ready?: boolean;
       readonly resources?: object;
     }[];
   };
@@ -63,7 +65,7 @@ async function obey(api: ApiClient, pod: Pod, addresses: () => string): Promise<
   // Said already; again only when an image has been corrected in place, lest each answer call for the next.
   const said = pod.status?.containerStatuses?.map((container) => container.image);
   const isSaid = said?.join() === pod.spec.containers.map((container) => container.image).join();
-  const status = isSaid ? resizedStatus(pod) : statusFor(pod, addresses(), new Date());
+  const status = isSaid ? (resizedStatus(pod) ?? readyAgain(pod, new Date())) : statusFor(pod, addresses(), new Date());
   if (!status) return;
   await api.call(
     'PATCH',
@@ -82,6 +84,17 @@ export function resizedStatus({ spec, status }: Pod): Record<string, unknown> | 
       : [{ name, resources: wanted }];
   });
   return containerStatuses.length > 0 ? { containerStatuses } : undefined;
+}
+
+/**
+ * Pods of a node whose lease has lapsed, as in an outage of the API server for more than 40 s, are marked as not ready once. A
+ * kubelet takes that back. Exported for its test.
+ */
+export function readyAgain({ status }: Pod, now: Date): Record<string, unknown> | undefined {
+  const isMarked = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'False') === true;
+  const isReady = status?.containerStatuses?.every(({ ready }) => ready === true) === true;
+  if (!isMarked || !isReady) return undefined;
+  return { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now.toISOString() }] };
 }
 
 interface Condition {

@@ -8,6 +8,7 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import type { ListenerWork } from '../../schema/listener-work.ts';
 import {
   API_VERSION,
+  LISTENER_COPY_LABEL,
   LISTENER_LABEL,
   ORIGIN_GENERATION_ANNOTATION,
   ORIGIN_HUB_ANNOTATION,
@@ -35,6 +36,8 @@ export interface AgentSeen {
   readonly secrets: readonly KubeObject[];
   /** Revisions of the copy, newest first. */
   readonly revisions: readonly AppRevision[];
+  /** Whether the hub has a work of this deployment, by its id there. */
+  readonly isOnHub: (id: string) => boolean;
 }
 
 type Report = NonNullable<ListenerWork['status']>;
@@ -65,8 +68,8 @@ export function agentStep(seen: AgentSeen): AgentStep {
   const { work, clusterId, epoch, copy, secrets } = seen;
   const { spec, status, metadata } = work;
   if (spec.clusterId !== clusterId || (status?.epoch ?? 0) > epoch) return { do: 'ignore' };
-  const isOurs = copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === metadata.name;
-  if (copy !== undefined && isOurs) {
+  const isOurs = isCopyOf(work, copy);
+  if (isOurs) {
     const changed = hubChange(work, copy);
     if (changed !== undefined) return { do: 'reject', rejection: changed };
   }
@@ -140,18 +143,43 @@ function unfit({ spec: { deployment } }: ListenerWork): Rejection | undefined {
 }
 
 /** Why an object that is not of this work keeps the name. */
-function occupied({ work, listenerId }: AgentSeen, { metadata }: AppDeployment): Rejection {
+function occupied({ work, listenerId, isOnHub }: AgentSeen, { metadata }: AppDeployment): Rejection {
   const { spec } = work;
   const what = `AppDeployment ${spec.name}`;
-  if (metadata.annotations?.[ORIGIN_ID_ANNOTATION] === undefined || metadata.labels?.[LISTENER_LABEL] !== listenerId)
-    return nameConflict(what, work);
+  const id = metadata.annotations?.[ORIGIN_ID_ANNOTATION];
+  if (id === undefined || metadata.labels?.[LISTENER_LABEL] !== listenerId) return nameConflict(what, work);
+  if (!isOnHub(id)) return forgotten(what, id, work);
   return {
     reason: 'NameConflict',
     message: `${what} in namespace ${spec.namespace} of the cluster belongs to another deployment of the hub. This one continues when that one has been deleted there.`,
   };
 }
 
-export function nameConflict(what: string, { spec }: ListenerWork): Rejection {
+/** Nobody on the hub can delete what keeps the name: a person does it in the cluster. `id`: of the deployment that the hub lacks. */
+function forgotten(what: string, id: string, { spec }: ListenerWork): Rejection {
+  const { namespace } = spec;
+  return {
+    reason: 'NameConflict',
+    message: `${what} in namespace ${namespace} of the cluster belongs to deployment ${id}, which the hub does not have. The hub was probably restored from a backup. Nothing is changed. If that deployment and its data are not needed, delete it there with its Secrets: kubectl delete appd ${spec.name} -n ${namespace}; ${deleteCopies(id, namespace)}. Otherwise create this one under another name.`,
+  };
+}
+
+function deleteCopies(id: string, namespace: string): string {
+  return `kubectl delete secret -n ${namespace} -l ${LISTENER_COPY_LABEL}=${id}`;
+}
+
+/** `owner`: id of the deployment for which the Secret was copied; undefined if it is no copy. */
+export function secretConflict(name: string, owner: string | undefined, { work, isOnHub }: AgentSeen): Rejection {
+  const what = `Secret ${name}`;
+  if (owner === undefined || isOnHub(owner)) return nameConflict(what, work);
+  const { namespace } = work.spec;
+  return {
+    reason: 'NameConflict',
+    message: `${what} in namespace ${namespace} of the cluster is a copy for deployment ${owner}, which the hub does not have. If that deployment is not needed, delete its Secrets there: ${deleteCopies(owner, namespace)}. Otherwise create this one under another name.`,
+  };
+}
+
+function nameConflict(what: string, { spec }: ListenerWork): Rejection {
   return {
     reason: 'NameConflict',
     message: `${what} in namespace ${spec.namespace} of the cluster exists and is not of this deployment. Delete it there, or create the deployment under another name.`,
@@ -181,11 +209,25 @@ function makeCopyOf({ work, listenerId }: AgentSeen): AppDeployment {
 
 const REPORTED_REVISIONS = 20;
 
-/** The report on the work. `rejection`: why it is not applied. */
-export function reportFor(seen: AgentSeen, rejection: Rejection | undefined, gone = false): Report {
+/** Whether this is the copy of the work's deployment. */
+export function isCopyOf(work: ListenerWork, copy: AppDeployment | undefined): copy is AppDeployment {
+  return copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === work.metadata.name;
+}
+
+export interface Outcome {
+  /** Why the work is not applied. */
+  readonly rejection?: Rejection | undefined;
+  /** The cluster has no copy of a work that it rejects. */
+  readonly absent?: boolean;
+  /** The cluster has nothing of it any more. */
+  readonly gone?: boolean;
+}
+
+/** The report on the work. */
+export function reportFor(seen: AgentSeen, { rejection, absent = false, gone = false }: Outcome): Report {
   const { work, clusterId, epoch, copy } = seen;
   const { status: before } = work;
-  const isOurs = copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === work.metadata.name;
+  const isOurs = isCopyOf(work, copy);
   // A hub that was restored does not believe a report on what it has not asked for.
   const isKnown = isOurs && originGenerationOf(copy) <= work.spec.generation;
   const current = isKnown ? observedBy(copy) : undefined;
@@ -201,6 +243,7 @@ export function reportFor(seen: AgentSeen, rejection: Rejection | undefined, gon
     ...word,
     ...(revisions.length > 0 && { revisions }),
     ...(rejection !== undefined && { rejection }),
+    ...(rejection !== undefined && absent && { absent }),
     ...(gone && { gone }),
   };
 }

@@ -27,10 +27,11 @@ import {
   type AgentSeen,
   type AgentStep,
   agentStep,
-  nameConflict,
+  isCopyOf,
   type Rejection,
   reportFor,
   type SecretToCopy,
+  secretConflict,
 } from './step.ts';
 
 /** Server-side apply field manager of the agent, on both clusters. */
@@ -71,6 +72,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
       copy,
       secrets: caches.secrets.byLabel(place, LISTENER_COPY_LABEL, name),
       revisions: copy ? revisionsOf(copy, caches.revisions.byLabel(place, DEPLOYMENT_LABEL, work.spec.name)) : [],
+      isOnHub: (id) => caches.works.get({ namespace, name: id }) !== undefined,
     };
   }
 
@@ -86,22 +88,27 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
     switch (step.do) {
       case 'ignore':
         return {};
-      case 'reject':
-        await report(work, reportFor(cached, step.rejection), clusters);
+      case 'reject': {
+        const { rejection } = step;
+        await report(work, reportFor(cached, { rejection, absent: await isAbsent(seen, options, local) }), clusters);
         // Nobody tells of the deletion of an object that the cache does not have.
         return seen === cached ? {} : { requeueAfterMs: RETRY_MS };
+      }
       case 'gone':
         // The cache may lack a copy that was just created.
-        if (await isGoneForSure(work, local)) await report(work, reportFor(seen, undefined, true), clusters);
+        if (await isGoneForSure(work, local)) await report(work, reportFor(seen, { gone: true }), clusters);
         else return { requeueAfterMs: LOOK_AGAIN_MS };
         return {};
       case 'remove':
+        // What kept it from that before does not any more.
+        if (work.status?.rejection !== undefined) await report(work, reportFor(seen, {}), clusters);
         if (step.copy === undefined) await removeSecrets(step.secrets, local);
         else if (step.copy.metadata.deletionTimestamp === undefined) await removeCopy(step.copy, local);
         return {};
       case 'bring': {
         const rejection = await bring(seen, step, clusters);
-        await report(work, reportFor(look(work), rejection), clusters);
+        const absent = !isCopyOf(work, seen.copy);
+        await report(work, reportFor(look(work), { rejection, absent }), clusters);
         return rejection === undefined ? {} : { requeueAfterMs: RETRY_MS };
       }
     }
@@ -112,16 +119,17 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
 type Clusters = Pick<AgentOptions, 'hub' | 'local' | 'caches' | 'namespace'>;
 
 async function bring(
-  { work, copy: existing }: AgentSeen,
+  seen: AgentSeen,
   step: { copy: AppDeployment; secrets: readonly SecretToCopy[]; stale: readonly KubeObject[] },
   clusters: Clusters,
 ): Promise<Rejection | undefined> {
+  const { work, copy: existing } = seen;
   const { local, caches } = clusters;
   try {
     for (const secret of step.secrets) {
       // oxlint-disable-next-line no-await-in-loop -- one value at a time in memory
-      const isCopied = await copySecret(work, secret, clusters);
-      if (!isCopied) return nameConflict(`Secret ${secret.name}`, work);
+      const copied = await copySecret(work, secret, clusters);
+      if (copied !== 'copied') return secretConflict(secret.name, copied.of, seen);
     }
     const wanted = withAppliedDigest(step.copy) as AppDeployment;
     const isApplied =
@@ -136,17 +144,17 @@ async function bring(
   }
 }
 
-/** False if a foreign Secret has the name. */
+/** Otherwise another Secret has the name: `of` is the id of the deployment for which that one was copied, if it is a copy. */
 async function copySecret(
   work: ListenerWork,
   { name, copy, version }: SecretToCopy,
   { hub, local, caches, namespace }: Clusters,
-): Promise<boolean> {
+): Promise<'copied' | { readonly of: string | undefined }> {
   const original = await hub.get<Secret>(SECRETS, { namespace, name: copy });
   const place = { namespace: work.spec.namespace, name };
   const there = await local.get(SECRETS, place, { metadataOnly: true }).catch(undefinedIfNotFound);
   const owner = there?.metadata.labels?.[LISTENER_COPY_LABEL];
-  if (there !== undefined && owner !== work.metadata.name) return false;
+  if (there !== undefined && owner !== work.metadata.name) return { of: owner };
   const secret: Secret & { type: string } = {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -166,7 +174,7 @@ async function copySecret(
     ...(there === undefined && { onlyCreate: true }),
   });
   caches.secrets.overlay({ apiVersion: written.apiVersion, kind: written.kind, metadata: written.metadata });
-  return true;
+  return 'copied';
 }
 
 async function report(
@@ -237,6 +245,24 @@ async function checkedStep(
   }
 }
 
+/** Whether the cluster surely has no copy: one whose label somebody took off is not in the cache. */
+async function isAbsent(
+  { work, namespace, copy }: AgentSeen,
+  { served }: AgentOptions,
+  local: KubeClient,
+): Promise<boolean> {
+  const { namespace: place, name } = work.spec;
+  if (copy !== undefined || !served.includes(place)) return copy !== undefined && !isCopyOf(work, copy);
+  if (namespace === undefined) return true;
+  try {
+    return !isCopyOf(work, await local.get<AppDeployment>(APP_DEPLOYMENTS, { namespace: place, name }));
+  } catch (error) {
+    if (error instanceof Forbidden) return false;
+    if (error instanceof NotFound || error instanceof Invalid) return true;
+    throw error;
+  }
+}
+
 /** `uid`: of the object that is there. Without it, an object that another created meanwhile is a Conflict. */
 function applyCopy(wanted: AppDeployment, uid: string | undefined, local: KubeClient): Promise<AppDeployment> {
   const writing = { fieldManager: MANAGER, force: true, strict: true } as const;
@@ -244,11 +270,12 @@ function applyCopy(wanted: AppDeployment, uid: string | undefined, local: KubeCl
   return local.apply(APP_DEPLOYMENTS, { ...wanted, metadata: { ...wanted.metadata, uid } }, writing);
 }
 
-async function isGoneForSure({ metadata, spec }: ListenerWork, local: KubeClient): Promise<boolean> {
+async function isGoneForSure(work: ListenerWork, local: KubeClient): Promise<boolean> {
+  const { metadata, spec } = work;
   const copy = await local
     .get<AppDeployment>(APP_DEPLOYMENTS, { namespace: spec.namespace, name: spec.name })
     .catch(undefinedIfNotFound);
-  if (copy?.metadata.annotations?.[ORIGIN_ID_ANNOTATION] === metadata.name) return false;
+  if (isCopyOf(work, copy)) return false;
   const labelSelector = `${LISTENER_COPY_LABEL}=${metadata.name}`;
   const secrets = await local.listAll(SECRETS, { namespace: spec.namespace, labelSelector, metadataOnly: true });
   return secrets.items.length === 0;

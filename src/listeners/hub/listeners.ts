@@ -61,11 +61,12 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
     const records = caches.records.byIndex(tenant, LISTENER_NAMED, uid);
     if (!settings.paused) await settleTombstones(works, home);
 
+    let isLeaving = false;
     if (found.metadata.deletionTimestamp !== undefined) {
       const isUsed = works.length > 0 || records.length > 0;
       if (!isUsed && !settings.paused) {
-        await dismantle(found, isForeign ? undefined : there, home);
-        return {};
+        isLeaving = (await dismantle(found, isForeign ? undefined : there, home)) === 'leaving';
+        if (!isLeaving) return {};
       }
     } else if (!settings.paused && !isSurplus) {
       await ensureFinalizer(found, home);
@@ -84,9 +85,11 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
     const seen: Heard = { lease: isForeign ? undefined : lease, silentAfterMs, ...heard };
     const contact = isForeign
       ? foreign(namespace, listener)
-      : isSurplus
-        ? surplus(listener, settings.listeners.perTenant)
-        : contactOf(listener, seen);
+      : isLeaving
+        ? leaving(namespace, listener)
+        : isSurplus
+          ? surplus(listener, settings.listeners.perTenant)
+          : contactOf(listener, seen);
     const status = listenerStatus(listener, { contact, heard: seen, namespace, records: records.length }, now());
     try {
       await reportStatus(listener, status, home, { fieldManager: FIELD_MANAGER });
@@ -125,6 +128,20 @@ function surplus({ metadata, status }: Listener, perTenant: number): Contact {
       status: 'False',
       reason: 'TooManyListeners',
       message: `Namespace ${metadata.namespace} has more than ${perTenant} Listeners, the most that this platform allows. Delete one; this one then continues automatically. Or have settings.listeners.perTenant raised.`,
+    },
+    clusterId: status?.clusterId,
+    silentInMs: undefined,
+  };
+}
+
+/** The namespace may take long, or be held by somebody's finalizer: nothing can report in there meanwhile. */
+function leaving(namespace: string, { status }: Listener): Contact {
+  return {
+    connected: {
+      type: 'Connected',
+      status: 'False',
+      reason: 'Deleting',
+      message: `The Listener is being deleted, and waits for its namespace ${namespace} to go. What holds the namespace is in its conditions: kubectl get namespace ${namespace} -o yaml.`,
     },
     clusterId: status?.clusterId,
     silentInMs: undefined,
@@ -200,26 +217,30 @@ async function ensureObject(wanted: KubeObject, home: Cluster): Promise<void> {
   });
 }
 
-/** Deletes the namespace, and when that is gone lets go of the Listener. */
-async function dismantle(listener: Listener, namespace: KubeObject | undefined, home: Cluster): Promise<void> {
+/** Deletes the namespace, and when that is gone lets go of the Listener. `used`: a work came that the cache does not have yet. */
+async function dismantle(
+  listener: Listener,
+  namespace: KubeObject | undefined,
+  home: Cluster,
+): Promise<'gone' | 'leaving' | 'used'> {
   const { finalizers = [], uid = '' } = listener.metadata;
-  if (!finalizers.includes(LISTENER_FINALIZER)) return;
+  if (!finalizers.includes(LISTENER_FINALIZER)) return 'gone';
   if (namespace !== undefined) {
-    if (namespace.metadata.deletionTimestamp !== undefined) return;
-    // The cache may lack a work that was just created.
+    if (namespace.metadata.deletionTimestamp !== undefined) return 'leaving';
     const works = await home.client.listAll(LISTENER_WORKS, { namespace: hubNamespace(uid), metadataOnly: true });
-    if (works.items.length > 0) return;
+    if (works.items.length > 0) return 'used';
     const left = await home.client
       .remove(NAMESPACES, { name: namespace.metadata.name }, { uid: namespace.metadata.uid ?? '' })
       .catch(undefinedIfNotFound);
     if (left !== undefined) overlayWrite(home.caches, left);
-    return;
+    return 'leaving';
   }
   await patchFinalizers(
     listener,
     finalizers.filter((name) => name !== LISTENER_FINALIZER),
     home,
   );
+  return 'gone';
 }
 
 /** Adds the keys of Listeners to the queue: all first, then those that something concerns. Returns a function that stops it. */

@@ -55,6 +55,7 @@ interface Latest {
 function latestOf(seen: Mirrored): Latest | 'unreadable' | undefined {
   const { record, listener, work } = seen;
   const report = reportOf(seen);
+  if (report?.absent === true) return undefined;
   if (report?.deployment?.conditions !== undefined) {
     const parsed = AppDeploymentStatus.safeParse(report.deployment);
     const { generation = 0, epoch = 0 } = report;
@@ -74,7 +75,9 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const latest = isSilent(seen.listener) ? undefined : latestOf(seen);
   const word = wordOf(seen, latest);
   const current = latest === 'unreadable' ? undefined : latest;
-  const known = current?.status ?? before ?? {};
+  const isAbsent = !isSilent(seen.listener) && reportOf(seen)?.absent === true;
+  // Nothing runs of what was reported last.
+  const known = current?.status ?? (isAbsent ? {} : (before ?? {}));
   const state = stateOf(seen, current?.status.state, word);
   const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
   const { image, url, replicas, workers, databaseVolumeUid, databaseBackup, databaseRestore, resourceSpec, tasks } =
@@ -143,6 +146,9 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
       `${base} The deletion continues when it reports. If it never will, release the name: kubectl annotate appd ${record.metadata.name} --overwrite ${ABANDON_ANNOTATION}=${record.metadata.uid}.`,
     );
   }
+  // The only thing for which the agent does not delete its copy.
+  if (isLeaving && paused === undefined && rejection?.reason === 'HubChanged')
+    return no(rejection.reason, `Being deleted: ${rejection.message}`);
   if (isLeaving)
     return no(
       'Deleting',

@@ -27,11 +27,29 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
       },
       {
         file: 'src/listeners/hub/listeners.ts',
-        from: 'if (works.items.length > 0) return;',
+        from: "if (works.items.length > 0) return 'used';",
         to: '',
       },
     ],
   },
+  'of a deployment that the cluster lacks the last report stays': bug(
+    'names',
+    'src/listeners/hub/mirror.ts',
+    'if (report?.absent === true) return undefined;',
+    '',
+  ),
+  'a deletion that waits for a person is said to go on': bug(
+    'hubs',
+    'src/listeners/hub/mirror.ts',
+    "if (isLeaving && paused === undefined && rejection?.reason === 'HubChanged')",
+    'if (false)',
+  ),
+  'a Listener whose namespace goes keeps its last status': bug(
+    'hubs',
+    'src/listeners/hub/listeners.ts',
+    'if (!isLeaving) return {};',
+    'return {};',
+  ),
   'an edited copy stays as it is': bug(
     'edges',
     'src/listeners/agent/works.ts',

@@ -267,6 +267,7 @@ export const backUp = eventIn(
   (scene) => scene.mark(TEAM, `backup ${TEAM}`) === undefined,
   (scene) => {
     for (const namespace of BACKED_UP) scene.setMark(TEAM, `backup ${namespace}`, scene.backUp(namespace));
+    scene.setMark(TEAM, 'backup of the namespace', JSON.stringify(scene.get(NAMESPACES, '', HUB) ?? null));
   },
 );
 export const restoreHub = eventIn(
@@ -276,6 +277,7 @@ export const restoreHub = eventIn(
   (scene) => scene.mark(TEAM, `backup ${TEAM}`) !== undefined && scene.mark(TEAM, 'restored') === undefined,
   (scene) => {
     for (const namespace of BACKED_UP) scene.restore(namespace, scene.mark(TEAM, `backup ${namespace}`) ?? '[]');
+    restoreNamespace(scene);
     scene.setMark(TEAM, 'restored', 'once');
     // What was asked for after the backup is forgotten.
     const leaving = [...scene.all(APP_DEPLOYMENTS, TEAM), ...worksOf(scene)].filter((one) => !isStaying(one));
@@ -288,6 +290,14 @@ export const restoreHub = eventIn(
     restartAgent(scene);
   },
 );
+
+/** The Listener's namespace itself is of the whole hub: without it, what was restored in there would go at once. */
+function restoreNamespace(scene: Scene): void {
+  const backedUp = JSON.parse(scene.mark(TEAM, 'backup of the namespace') ?? 'null') as KubeObject | null;
+  const there = scene.get(NAMESPACES, '', HUB);
+  if (there) scene.erase(NAMESPACES, there);
+  if (backedUp) scene.put(NAMESPACES, backedUp);
+}
 
 /** What happens automatically. */
 export const LINK_EVENTS: readonly Event[] = [
@@ -439,10 +449,15 @@ export async function mendListener(scene: Scene, namespace: string): Promise<voi
   await acceptHubState(scene);
 }
 
-/** As the message of HubChanged says; and what the restored hub does not know goes by hand. */
+/** As the messages of HubChanged and NameConflict say: what the restored hub does not know goes by hand, with its Secrets. */
 async function acceptHubState(scene: Scene): Promise<void> {
+  if (scene.mark(TEAM, 'restored') === undefined) return;
+  const isKnown = (id: string): boolean => worksOf(scene).some(({ metadata }) => metadata.name === id);
+  // oxlint-disable-next-line no-await-in-loop -- one after the other
+  for (const secret of scene.all(SECRETS, SHOPS))
+    if (!isKnown(ofCopy(secret) ?? '') && ofCopy(secret) !== undefined) await remove(scene, SECRETS, secret);
   const there = thereOf(scene);
-  if (!there || originOf(there) === undefined || scene.mark(TEAM, 'restored') === undefined) return;
+  if (!there || originOf(there) === undefined) return;
   const work = worksOf(scene).find(({ metadata }) => metadata.name === originOf(there));
   if (!work) return remove(scene, APP_DEPLOYMENTS, there);
   const annotations = { 'davit.dev/origin-generation': String(work.spec.generation) };

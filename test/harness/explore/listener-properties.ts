@@ -136,6 +136,8 @@ const PASS_PROPERTIES: readonly PassProperty[] = [
       const listener = listenerOf(after);
       const cluster = clusterIn(after);
       if (controller !== 'listeners' || cluster === undefined || cluster === CLUSTER) return undefined;
+      // Its Lease may be there for a moment longer.
+      if (listener === undefined) return undefined;
       return connected(listener) === 'True' || listener?.status?.clusterId !== CLUSTER
         ? `${cluster} holds the Lease, and the Listener is of ${listener?.status?.clusterId}, Connected ${connected(listener)}.`
         : undefined;
@@ -151,7 +153,11 @@ function scene(of: Scene, kind: string, name: string): KubeObject | undefined {
 function obstacle(of: Scene, record: AppDeployment): string | undefined {
   const there = thereOf(of);
   const isItsOwn = there !== undefined && originOf(there) === idOf(record);
-  if (isItsOwn && originGenerationOf(there) > (record.metadata.generation ?? 0)) return 'HubChanged';
+  // A deletion is a generation more, of which the cluster is not told.
+  const work = worksOf(of).find(({ metadata }) => metadata.name === idOf(record));
+  const generation =
+    record.metadata.deletionTimestamp === undefined ? record.metadata.generation : work?.spec.generation;
+  if (isItsOwn && originGenerationOf(there) > (generation ?? 0)) return 'HubChanged';
   if (!isConsenting(of)) return 'NamespaceNotAllowed';
   if (there && !isItsOwn) return 'NameConflict';
   const names = record.spec.secrets.map(({ secretName }) => secretName);
@@ -264,12 +270,18 @@ const REST_PROPERTIES: readonly RestProperty[] = [
       const isLeaving = record.metadata.deletionTimestamp !== undefined;
       const silent = `${isLeaving ? 'AWAITING_DELETE' : 'UNKNOWN'} Unknown ListenerSilent`;
       if (isSilent(of)) return said === silent ? undefined : `It says ${said}, and the cluster is silent.`;
-      if (isLeaving) return undefined;
       const why = obstacle(of, record);
+      // Nothing but an earlier state of the hub keeps the agent from deleting a copy.
+      if (isLeaving && why !== 'HubChanged') return undefined;
       if (why !== undefined && !said.endsWith(`False ${why}`))
         return `It says ${said}, and the cluster refuses it: ${why}.`;
-      if (why !== undefined) return undefined;
       const there = thereOf(of);
+      const isThere = there !== undefined && originOf(there) === idOf(record);
+      const isAvailable = conditionOf(record.status?.conditions, 'Available')?.status === 'True';
+      if (why !== undefined)
+        return !isThere && (record.status?.state === 'READY' || isAvailable)
+          ? `It says ${said}, Available ${isAvailable}, and the cluster has no copy: ${why}.`
+          : undefined;
       const is = `${there?.status?.state} ${ready(there)?.status} ${ready(there)?.reason}`;
       if (said !== is) return `It says ${said}, and the copy ${is}.`;
       return record.status?.image === there?.status?.image

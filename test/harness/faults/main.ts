@@ -54,6 +54,7 @@ const USAGE = `npm run faults -- [options]
   --quick [--sample N]  32 plans, of different faults, with some of the seeded bugs; another choice for every N
   --plan JSON           one plan, as a violation prints it; may be repeated
   --match REGEXP        the plans whose JSON matches; listener for those of listeners, on two clusters; with --seeds, the seeded bugs whose plan or name matches
+  --every N             each Nth of the plans that are chosen: a part of them that is spread over all
   --seeds               only the seeded bugs, without those of listeners unless --match names them
   --trials              only isolation and churn
   --idle [--minutes 10] [--records 200]
@@ -73,6 +74,7 @@ const values = optionsOf(
     trials: { type: 'boolean', default: false },
     plan: { type: 'string', multiple: true },
     match: { type: 'string' },
+    every: { type: 'string', default: '1' },
     within: { type: 'string' },
     lanes: { type: 'string', default: String(lanesFor(loadavg()[0] ?? 0)) },
     idle: { type: 'boolean', default: false },
@@ -408,12 +410,20 @@ interface Chosen {
   readonly trials: ReturnType<typeof trialsOf>;
 }
 
+/** Each Nth, with `--every N`. */
+function spread<Item>(plans: readonly Item[]): readonly Item[] {
+  const step = Number(values.every);
+  if (!Number.isSafeInteger(step) || step < 1)
+    throw new Error(`--every takes a whole number from 1 on, not ${values.every}`);
+  return plans.filter((_plan, index) => index % step === 0);
+}
+
 async function chosen(bench: Bench, what: Programme): Promise<Chosen> {
   const { bugs, trials, choose, chooseFacade, chooseListener } = what;
   const every = allPlans(bench.references);
-  const plans = choose(every);
-  const throughFacade = chooseFacade(await everyFacadePlan(bench, trials));
-  const ofListeners = chooseListener ? chooseListener(await everyListenerPlan(bench)) : [];
+  const plans = spread(choose(every));
+  const throughFacade = spread(chooseFacade(await everyFacadePlan(bench, trials)));
+  const ofListeners = spread(chooseListener ? chooseListener(await everyListenerPlan(bench)) : []);
   say(
     `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, ${ofListeners.length} of listeners, and ${bugs.length} seeded bugs`,
   );

@@ -8,6 +8,7 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { wakeWorks } from '../../../src/listeners/agent/works.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
 import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
 import { KEY, SHOP } from '../../kit/memory/controller.ts';
 import { putRecord } from '../../kit/memory/record.ts';
@@ -200,6 +201,54 @@ describe('is rejected, and nothing is done', () => {
     await hub.remove(LISTENER_WORKS, { namespace, name }, { uid: work()?.metadata.uid ?? '' });
     await pair.agent.reconcile();
     expect(copy()?.metadata.deletionTimestamp).toBeUndefined();
+  });
+});
+
+describe('of a deployment that served and is not in the cluster any more, nothing is said to serve', () => {
+  const lost = async (): Promise<void> => {
+    await run();
+    expect(told()).toBe('READY Serving');
+    remote.erase(APP_DEPLOYMENTS, THERE);
+    remote.collectGarbage();
+  };
+  const available = (): string | undefined => conditionOf(onHub()?.status?.conditions, 'Available')?.status;
+
+  it('because another has its name', async () => {
+    await lost();
+    const foreign = { apiVersion: 'v1', kind: 'AppDeployment', metadata: THERE, spec: { source: 'external_docker' } };
+    remote.seed(APP_DEPLOYMENTS, foreign as KubeObject);
+    await pair.agent.reconcile();
+    await pair.hubController.reconcile(KEY);
+    expect([told(), available(), onHub()?.status?.replicas]).toEqual(['UNKNOWN NameConflict', 'False', undefined]);
+    remote.erase(APP_DEPLOYMENTS, THERE);
+    await run();
+    expect([told(), available()]).toEqual(['READY Serving', 'True']);
+  });
+
+  it('because its namespace is gone there', async () => {
+    await lost();
+    remote.erase(NAMESPACES, { name: 'shops' });
+    await pair.agent.reconcile();
+    await pair.hubController.reconcile(KEY);
+    expect([told(), available()]).toEqual(['UNKNOWN NamespaceNotAllowed', 'False']);
+    consent();
+    await run();
+    expect([told(), available()]).toEqual(['READY Serving', 'True']);
+  });
+
+  it('because the cluster does not take it again; and where it still serves, it is said to', async () => {
+    const refuse = ({ verb, kind }: { verb: string; kind: string }): Invalid | undefined =>
+      verb === 'apply' && kind === 'AppDeployment'
+        ? new Invalid('apply', [], { serverMessage: 'a policy' })
+        : undefined;
+    await run();
+    remote.failOn(refuse);
+    await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { revisionSerial: 2 } });
+    await run();
+    expect([told(), available()]).toEqual(['READY ApplyRefused', 'True']);
+    remote.erase(APP_DEPLOYMENTS, THERE);
+    await run();
+    expect([told(), available()]).toEqual(['UNKNOWN ApplyRefused', 'False']);
   });
 });
 

@@ -6,6 +6,7 @@ import { LEASES, NAMESPACES, ROLE_BINDINGS, SECRETS, SERVICE_ACCOUNTS } from '..
 import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import { conditionOf } from '../../../src/schema/conditions.ts';
 import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
 import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
 import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
@@ -62,6 +63,10 @@ const copies = (): string[] =>
     .objects<AppDeployment>(APP_DEPLOYMENTS)
     .map(({ metadata, spec }) => `${metadata.name} ${spec.sourceRevisionConfig.imageUri}`)
     .toSorted();
+const originOf = (copy: AppDeployment | undefined): string | undefined =>
+  copy?.metadata.annotations?.['davit.dev/origin-id'];
+const messageOf = (record: AppDeployment | undefined): string | undefined =>
+  conditionOf(record?.status?.conditions, 'Ready')?.message;
 const latest = (kube: FakeKube): AppRevision | undefined => {
   const id = pair.onHub()?.status?.latestRevisionId;
   return kube.objects<AppRevision>(APP_REVISIONS).find(({ spec }) => spec.id === id);
@@ -94,6 +99,75 @@ describe('a hub that is restored from an earlier etcd', () => {
     const revisions = [pair.hub, pair.remote].map(latest);
     expect(revisions[0]?.spec.requested.sourceRevisionConfig.imageUri).toBe('registry.example/app:4');
     expect(revisions[0]?.spec.resolved).toEqual(revisions[1]?.spec.resolved);
+  });
+
+  it('whose deployment was made again since then: what has its name there is told with the way to free it, and that way works', async () => {
+    const gone = async (kube: FakeKube, place: { namespace: string; name: string }): Promise<void> => {
+      const [record] = kube.objects(APP_DEPLOYMENTS);
+      await kube.remove(APP_DEPLOYMENTS, place, { uid: record?.metadata.uid ?? '' });
+      for (let pass = 0; pass < 12 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+        for (const { metadata } of pair.hub.objects(APP_DEPLOYMENTS))
+          await pair.hubController.reconcile(`${metadata.namespace}/${metadata.name}`);
+        await pair.agent.reconcile();
+        await pair.remotePass();
+        pair.remote.collectGarbage();
+      }
+    };
+    await pair.run();
+    const another = '0d0c4f1c-4d52-4b33-9d0c-0b3f7f1f6c11';
+    const backup = backUp(pair.hub);
+    await gone(pair.hub, SHOP);
+    putRecord(pair.hub, SPEC, { uid: another });
+    await pair.run();
+    expect([pair.told(), originOf(pair.copy())]).toEqual(['READY Serving', another]);
+
+    await restore(backup);
+    pair.remote.clearWrites();
+    await pair.run();
+    expect([pair.told(), pair.remote.writes]).toEqual(['UNKNOWN NameConflict', []]);
+    expect(messageOf(pair.onHub())).toContain(
+      `kubectl delete appd shop -n shops; kubectl delete secret -n shops -l davit.dev/listener-copy=${another}`,
+    );
+
+    // Whoever does the first alone is told of the second.
+    await gone(pair.remote, THERE);
+    await pair.run();
+    expect([pair.told(), messageOf(pair.onHub())]).toEqual([
+      'UNKNOWN NameConflict',
+      expect.stringContaining(`kubectl delete secret -n shops -l davit.dev/listener-copy=${another}`),
+    ]);
+    for (const { metadata } of pair.remote.objects(SECRETS))
+      if (metadata.labels?.['davit.dev/listener-copy'] === another)
+        await pair.remote.remove(SECRETS, { namespace: 'shops', name: metadata.name }, { uid: metadata.uid ?? '' });
+    await pair.run();
+    expect([pair.told(), originOf(pair.copy())]).toEqual(['READY Serving', pair.onHub()?.metadata.uid]);
+  });
+
+  it('a deletion of what the cluster has newer waits for a person, and says so; accepted, it goes', async () => {
+    await pair.run();
+    const backup = backUp(pair.hub);
+    await deploy('2', 2);
+    await restore(backup);
+    await pair.hub.remove(APP_DEPLOYMENTS, SHOP, { uid: pair.onHub()?.metadata.uid ?? '' });
+    await pair.run();
+    expect([pair.told(), pair.told('Stalled'), copies()]).toEqual([
+      'AWAITING_DELETE HubChanged',
+      'AWAITING_DELETE HubChanged',
+      ['shop registry.example/app:2'],
+    ]);
+    expect(messageOf(pair.onHub())).toMatch(/^Being deleted: .* annotate it there with davit.dev\/origin-generation=/);
+    const annotations = { 'davit.dev/origin-generation': String(pair.work()?.spec.generation) };
+    await pair.remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { annotations } });
+    await pair.agent.reconcile();
+    await pair.hubController.reconcile(KEY);
+    expect(pair.told()).toBe('AWAITING_DELETE Deleting');
+    for (let pass = 0; pass < 12 && pair.onHub() !== undefined; pass += 1) {
+      await pair.remotePass();
+      pair.remote.collectGarbage();
+      await pair.agent.reconcile();
+      await pair.hubController.reconcile(KEY);
+    }
+    expect([pair.onHub(), pair.copy()]).toEqual([undefined, undefined]);
   });
 
   it('without the namespaces of its Listeners goes on where it was', async () => {

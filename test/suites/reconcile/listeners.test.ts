@@ -450,6 +450,30 @@ describe('where settings enable listeners', () => {
       ]);
     });
 
+    it('of the Listener, whose namespace does not go: a cluster that cannot report is not said to', async () => {
+      const kube = aHub();
+      const controller = await aController(kube, ENABLED);
+      await controller.reconcile(EDGE, 'listeners');
+      await renew(kube);
+      await controller.reconcile(EDGE, 'listeners');
+      expect(connected(kube)).toBe('Reporting');
+      await kube.mergePatch(NAMESPACES, { name: HUB }, { metadata: { finalizers: ['example.com/held'] } });
+      await kube.remove(LISTENERS, { namespace: 'team', name: 'edge' }, { uid: UID });
+      await controller.reconcile(EDGE, 'listeners');
+      kube.erase(LEASES, LEASE);
+      await controller.reconcile(EDGE, 'listeners');
+      expect([connected(kube), kube.objects(NAMESPACES).some(({ metadata }) => metadata.name === HUB)]).toEqual([
+        'Deleting',
+        true,
+      ]);
+      controller.writes();
+      await controller.reconcile(EDGE, 'listeners');
+      expect(controller.writes()).toEqual([]);
+      await kube.mergePatch(NAMESPACES, { name: HUB }, { metadata: { finalizers: [] } });
+      await controller.reconcile(EDGE, 'listeners');
+      expect(listener(kube)).toBeUndefined();
+    });
+
     it('no crash at any write drops a record whose cluster has not answered, or keeps one whose cluster has', async () => {
       for (const when of ['failOn', 'failAfter'] as const) {
         for (let at = 1; at <= 5; at += 1) {
