@@ -2,12 +2,8 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { CodeHosts } from '../builds/codehost/code-hosts.ts';
-import { type Integrations, makeIntegrations } from '../builds/http/code-host-repositories/repository.ts';
-import { registerRepositories } from '../builds/http/code-host-repositories/routes.ts';
-import type { BuildContext } from '../builds/http/registry/platform.ts';
-import { registerRegistry } from '../builds/http/registry/routes.ts';
-import { registerUploads } from '../builds/http/uploads/routes.ts';
-import { registerWebhooks } from '../builds/http/webhooks/routes.ts';
+import { makeIntegrations } from '../builds/http/code-host-repositories/repository.ts';
+import { type BuildNeeds, registerBuilds } from '../builds/http/routes.ts';
 import type { PlatformRegistry } from '../builds/registry/platform-registry.ts';
 import { registerFileSchema } from '../deployments/http/deployment-file-schema.ts';
 import { registerPlatform } from '../deployments/http/platform/routes.ts';
@@ -29,14 +25,11 @@ import { signInSetup } from '../schema/sign-in.ts';
 import { type PageFiles, registerPage } from './page-routes.ts';
 
 /** The collections in the order of the OpenAPI document. */
-const COLLECTIONS: readonly Collection<BuildContext & Shared>[] = [
+const COLLECTIONS: readonly Collection<BuildNeeds & Shared>[] = [
   registerDeployments,
   registerListeners,
   registerLogs,
-  registerRepositories,
-  registerRegistry,
-  registerUploads,
-  registerWebhooks,
+  registerBuilds,
   registerOrganization,
   registerPlatform,
 ];
@@ -44,7 +37,6 @@ const COLLECTIONS: readonly Collection<BuildContext & Shared>[] = [
 /** What one subject reads and another shows. */
 interface Shared {
   readonly listeners: Listeners;
-  readonly integrations: Integrations;
   readonly oauth: OrganizationNeeds['oauth'];
 }
 

@@ -55,7 +55,7 @@ export function makeCodeFiles(settings: Pick<Settings, 'limits'>): CodeFiles {
       const { uid = '', namespace, name } = record.metadata;
       const what = whatOf(record, need);
       const answered = answers.get(uid);
-      if (answered?.what === what) return judged(record, need, answered.found, settings);
+      if (answered?.what === what) return judgedFile(record, need, answered.found, settings);
       if (wanted.get(uid)?.what !== what) {
         wanted.set(uid, { what, need });
         ask(keyOf(namespace, name));
@@ -78,7 +78,7 @@ function whatOf({ spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment,
   return JSON.stringify([sourceConfig.integrationId, sourceConfig.repoUrl, sourceRevisionConfig.repoRef, need]);
 }
 
-function judged(
+function judgedFile(
   { spec }: AppDeployment,
   { path }: FileNeed,
   found: Answered['found'],

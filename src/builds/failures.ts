@@ -114,7 +114,7 @@ export function buildFailure({ message: log = '', exitCode, reason }: Terminated
   const error = /^(?:error|ERROR): (.*)$/m.exec(message)?.[1] ?? '';
   const kind = KINDS.find(({ sign }) => sign.test(error)) ?? KINDS.find(({ sign }) => sign.test(message));
   const where = failingLine(message);
-  const words = quoted(error === '' ? lastWords(message) : error);
+  const words = quoted(error === '' ? endOfLog(message) : error);
   if (kind === undefined)
     return { reason: 'BuilderFailed', message: `The builder failed (exit code ${exitCode}): ${words}.`, ...where };
   const { todo } = kind;
@@ -195,7 +195,7 @@ function withText(lines: readonly string[]): string[] {
 }
 
 /** The end of a log without what BuildKit draws. */
-function lastWords(message: string): string {
+function endOfLog(message: string): string {
   const lines = withText(message.split('\n')).filter((line) => !/^-{3,}$|^The end of the log:$/.test(line));
   return lastOf(lines, LONGEST_QUOTE);
 }

@@ -78,7 +78,7 @@ function askedOf({ spec: { sourceConfig, sourceRevisionConfig } }: AppDeployment
   return JSON.stringify([sourceConfig.integrationId, sourceConfig.repoUrl, sourceRevisionConfig.repoRef]);
 }
 
-function repositoryOf({ spec }: AppDeployment): string | undefined {
+function repositoryToBuild({ spec }: AppDeployment): string | undefined {
   return repositoryOfUrl(spec.sourceConfig.repoUrl ?? '');
 }
 
@@ -111,7 +111,7 @@ export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
     now.spec.tenants
       .flatMap((tenant) => caches.records.list(tenant))
       .filter(({ spec: { sourceConfig } }) => sourceConfig.integrationId?.toLowerCase() === now.metadata.uid)
-      .filter((record) => asksForPushes(record) && (!isSame || pushed.has(repositoryOf(record) ?? '')))
+      .filter((record) => asksForPushes(record) && (!isSame || pushed.has(repositoryToBuild(record) ?? '')))
       .forEach(wake);
   };
   const subscriptions = [

@@ -40,7 +40,7 @@ const LEEWAY_SECONDS = 300;
 export async function startBuild(build: BuildToDo, options: StartOptions): Promise<BuildHindrance | undefined> {
   const { shell, settings, registry } = options;
   const { client } = shell;
-  const source = sourceOf(build);
+  const source = buildSourceOf(build);
   const credentials = await credentialsFor(build, source, options);
   if ('reason' in credentials) return credentials;
   // oxlint-disable-next-line no-await-in-loop -- the network policy and quota must exist before a build starts
@@ -83,11 +83,11 @@ export async function startBuild(build: BuildToDo, options: StartOptions): Promi
 
 /** Returns what would hinder the start of the build now. Nothing is written. */
 export async function startHindrance(build: BuildToDo, options: StartOptions): Promise<BuildHindrance | undefined> {
-  const credentials = await credentialsFor(build, sourceOf(build), options);
+  const credentials = await credentialsFor(build, buildSourceOf(build), options);
   return 'reason' in credentials ? credentials : undefined;
 }
 
-function sourceOf({ revision, record }: BuildToDo): BuildSource | undefined {
+function buildSourceOf({ revision, record }: BuildToDo): BuildSource | undefined {
   const { sourceTarballPath, repoRef = 'HEAD' } = revision.spec.requested.sourceRevisionConfig;
   if (sourceTarballPath !== undefined) return { kind: 'upload', tag: uploadTag(sourceTarballPath) };
   const { repoUrl } = record.spec.sourceConfig;

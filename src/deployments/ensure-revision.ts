@@ -45,7 +45,7 @@ export async function ensureRevision(
   const waits = 'waits' in wanted ? [unread(observed, wanted.waits)] : [];
   const isNew = 'create' in wanted;
   const draft = isNew ? draftOf(observed, wanted.create, options) : wanted.current;
-  if (draft === undefined) return ended(undefined, [...(await ensureTracingProject(observed, home)), ...waits]);
+  if (draft === undefined) return endedWith(undefined, [...(await ensureTracingProject(observed, home)), ...waits]);
   const rotation = rotationOf(observed, draft);
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [failures, revision, dryRuns] = await settleAll([
@@ -53,13 +53,13 @@ export async function ensureRevision(
     isNew ? makeRevisionOnce(record, draft.spec, home) : draft,
     isNew && isComplete ? prefetchDryRuns(observed, draft, rotation.digests, options) : [],
   ]);
-  if ('reason' in revision) return ended(revisions[0], [...failures, revision]);
+  if ('reason' in revision) return endedWith(revisions[0], [...failures, revision]);
   const latest = scaledBy(record.spec, revision, settings);
   if (isNew && wanted.ignoredRollback !== undefined)
     warnIgnoredRollback(record, wanted.ignoredRollback, options.events);
   const unknown = contractUnknown(latest, newest);
   const all = [...failures, ...waits];
-  return unknown ? ended(latest, [...all, unknown]) : { latest, rotation, dryRuns, failures: all };
+  return unknown ? endedWith(latest, [...all, unknown]) : { latest, rotation, dryRuns, failures: all };
 }
 
 type WantedNow =
@@ -93,7 +93,7 @@ function unread({ record, canBuild }: Observed, waits: string): ActionFailure {
     : { reason: 'BuilderNotConfigured', ref, message: NO_BUILDER };
 }
 
-function ended(latest: AppRevision | undefined, refusals: readonly ActionFailure[]): Ended {
+function endedWith(latest: AppRevision | undefined, refusals: readonly ActionFailure[]): Ended {
   return { ended: { latest, refusals } };
 }
 

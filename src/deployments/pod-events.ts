@@ -38,11 +38,11 @@ const KINDS: Readonly<
     }
   >
 > = {
-  start: { reason: 'FailedMount', field: 'failedMount', choose: (events) => mostTelling(notesOf(events)) },
+  start: { reason: 'FailedMount', field: 'failedMount', choose: (events) => mostTelling(eventNotes(events)) },
   health: {
     reason: 'Unhealthy',
     field: 'failedProbe',
-    choose: (events) => notesOf(events.toSorted((a, b) => lastAtMs(b) - lastAtMs(a)))[0],
+    choose: (events) => eventNotes(events.toSorted((a, b) => lastAtMs(b) - lastAtMs(a)))[0],
   },
 };
 
@@ -101,7 +101,7 @@ export function makePodEvents(now: () => Date): PodEvents {
   };
 }
 
-function notesOf(events: readonly EventObject[]): string[] {
+function eventNotes(events: readonly EventObject[]): string[] {
   return events.flatMap(({ note }) => note ?? []);
 }
 

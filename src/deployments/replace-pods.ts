@@ -23,11 +23,11 @@ export async function replacePods(
   { target, now }: Pick<ReconcilerOptions, 'target' | 'now'>,
 ): Promise<readonly ActionFailure[]> {
   const removed = await removePods(stuckPods(observed, changed), target);
-  const resized = await settleAll(resizeSteps(observed, changed, now()).map((step) => performStep(step, target)));
+  const resized = await settleAll(resizeSteps(observed, changed, now()).map((step) => performResize(step, target)));
   return [...removed, ...resized.flat()];
 }
 
-async function performStep(step: ResizeStep, target: Cluster): Promise<ActionFailure[]> {
+async function performResize(step: ResizeStep, target: Cluster): Promise<ActionFailure[]> {
   if (step.do === 'replace') return removePods([step.pod], target);
   const { pod, patch, set } = step;
   const writing = step.do === 'resize' ? ({ subresource: 'resize' } as const) : {};

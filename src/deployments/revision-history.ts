@@ -17,7 +17,7 @@ import { activeRevision } from './record/revisions.ts';
 export function surplusRevisions(observed: ObservedChildren, kept: number): AppRevision[] {
   const { revisions, record } = observed;
   const running = new Set(
-    [...observed.pods.filter(isUnended), ...observed.children.flatMap(templateOf)].map(
+    [...observed.pods.filter(isUnended), ...observed.children.flatMap(templatesOf)].map(
       ({ metadata }) => metadata?.labels?.[REVISION_LABEL],
     ),
   );
@@ -40,7 +40,7 @@ export function surplusRevisions(observed: ObservedChildren, kept: number): AppR
 type Template = NonNullable<NonNullable<Workload['spec']>['template']>;
 
 /** None of a Job that has ended. */
-function templateOf(child: Workload): Template[] {
+function templatesOf(child: Workload): Template[] {
   if (child.kind === 'Job' && (jobEnd(child, 'Complete') ?? jobEnd(child, 'Failed'))) return [];
   return child.spec?.template ? [child.spec.template] : [];
 }

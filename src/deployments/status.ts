@@ -40,7 +40,7 @@ export interface StatusInputs {
 export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const { observed, latest, assessment } = inputs;
   const { record } = observed;
-  const active = activeRevision(inputs);
+  const active = activeNow(inputs);
   const state = stateOf(inputs, active);
   const generation = record.metadata.generation ?? 0;
   const shown = active ?? latest;
@@ -61,7 +61,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...stalledReasonSince(record.status, conditions, now),
     observedGeneration: generation,
     ...(latest && {
-      phase: phaseOf(observed, latest),
+      phase: reportedState(observed, latest),
       latestRevisionId: latest.spec.id,
       latestRevision: latest.metadata.name,
       resourceSpec: observedNumbers(observed, latest),
@@ -80,7 +80,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
 }
 
 /** The state of the newest revision as this pass reports it. */
-function phaseOf({ revisions }: ObservedRecord, latest: AppRevision): RevisionState {
+function reportedState({ revisions }: ObservedRecord, latest: AppRevision): RevisionState {
   const reported = revisions.find(({ spec }) => spec.id === latest.spec.id) ?? latest;
   return reported.status?.state ?? 'CREATING';
 }
@@ -138,7 +138,7 @@ function stateChangedAt(before: AppDeploymentStatus | undefined, state: State, n
 }
 
 /** The newest revision that reached DEPLOYED, the latest one included if it does so in this very look. */
-function activeRevision({ observed, latest, assessment }: StatusInputs): AppRevision | undefined {
+function activeNow({ observed, latest, assessment }: StatusInputs): AppRevision | undefined {
   return observed.revisions.find(
     (revision) =>
       revision.status?.state === 'DEPLOYED' ||
@@ -222,7 +222,7 @@ function whatIsDown({ assessment: { database, redis, down } }: StatusInputs): re
 /** Where nothing serves yet, what fails, and how far a build is, comes before a store that goes on starting. */
 function inTheWay(inputs: StatusInputs): readonly Entry[] {
   const { policy, references, database, redis, workloads } = inputs.assessment;
-  if (activeRevision(inputs) || !isOfNoStore(workloads)) return [policy, references, database, redis, workloads];
+  if (activeNow(inputs) || !isOfNoStore(workloads)) return [policy, references, database, redis, workloads];
   const failing = [database, redis].filter(({ reason }) => isFailure(reason));
   return [policy, references, ...failing, workloads];
 }

@@ -30,6 +30,11 @@ export function shortened(text: string, most = LONGEST_MESSAGE): string {
   return `${printable(isHalved ? beginning.slice(0, -1) : beginning)}${ELLIPSIS}`;
 }
 
+/** An argument that stays as it is: the kubelet replaces `$(NAME)` in command lines, and `$$` by `$`. */
+export function literal(text: string): string {
+  return text.replaceAll('$', () => '$$');
+}
+
 /** `text` of any length with U+FFFD for characters that cannot be shown. */
 export function printable(text: string): string {
   return text.toWellFormed().replaceAll(UNPRINTABLE, '\uFFFD');

@@ -19,6 +19,7 @@ import {
 } from '../../deployments/record/registry-names.ts';
 import { BUILD_DEPLOYMENT_LABEL, BUILD_LABEL, BUILD_TENANT_LABEL } from '../../schema/meta.ts';
 import type { BuildSettings, ProxySettings } from '../../schema/settings.ts';
+import { literal } from '../../schema/text.ts';
 import type { BuildCredentials, BuildInputs } from './inputs.ts';
 import { BUILD, FETCH_GIT, FETCH_UPLOAD } from './scripts.ts';
 
@@ -149,7 +150,7 @@ const RESTRICTED: ISecurityContext = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-function environment(values: Readonly<Record<string, string>>): { name: string; value: string }[] {
+function variablesFrom(values: Readonly<Record<string, string>>): { name: string; value: string }[] {
   return Object.entries(values).map(([name, value]) => ({ name, value }));
 }
 
@@ -185,7 +186,7 @@ function fetchContainer(inputs: BuildInputs): IContainer {
     name: 'fetch',
     image: images.builder,
     command: ['/bin/bash', '-c', source.kind === 'git' ? FETCH_GIT : FETCH_UPLOAD],
-    env: environment({
+    env: variablesFrom({
       ...from,
       ...proxyEnvironment(proxies),
       WORKSPACE_MB: String(settings.workspaceMb),
@@ -251,11 +252,6 @@ function planContainer({ workflowConfigPath, deployment, settings, images, ...in
   };
 }
 
-/** Escapes an argument: Kubernetes expands `$(NAME)` in command lines and reads `$$` as `$`. */
-function literal(value: string): string {
-  return value.replaceAll('$', () => '$$');
-}
-
 function buildContainer(inputs: BuildInputs): IContainer {
   const { settings, images, mode } = inputs;
   const { cpu, cpuLimit, memoryMb, memoryLimitMb, storageGi } = settings.resources;
@@ -270,7 +266,7 @@ function buildContainer(inputs: BuildInputs): IContainer {
     name: 'build',
     image: images.builder,
     command: ['/bin/bash', '-c', BUILD, 'build', ...buildctlArguments(inputs)],
-    env: environment({
+    env: variablesFrom({
       ...registryEnvironment(inputs, logTag(inputs.revisionId)),
       ...proxyEnvironment(inputs.proxies),
       BUILDKITD_FLAGS: flags.join(' '),

@@ -134,14 +134,14 @@ function generated(path: string, content: string, workspace: Workspace, options:
   const input = { configPath: path, config, workspace, options };
   const steps = isPython ? pythonSteps(input) : javascriptSteps(input);
   return {
-    dockerfile: textOf(steps, isPython, options),
+    dockerfile: dockerfileText(steps, isPython, options),
     context: '.',
     warnings: [...warnings, ...steps.warnings, ...envWarnings(config)],
     ...(!workspace.entries.has('.dockerignore') && { dockerignore: DOCKERIGNORE }),
   };
 }
 
-function textOf(steps: Steps, isPython: boolean, { user }: PlanOptions): string {
+function dockerfileText(steps: Steps, isPython: boolean, { user }: PlanOptions): string {
   const { image, body, config, last } = steps;
   return [
     '# Made by davit plan from the workflow configuration file.',

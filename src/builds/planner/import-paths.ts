@@ -31,14 +31,14 @@ function splitImport(what: string, value: string): ImportString {
 
 /** Whether any graph is in Python, which is assumed for every graph that is not in a JavaScript file. */
 export function hasPythonGraph({ graphs }: Readonly<WorkflowConfig>): boolean {
-  return Object.values(graphs).some((graph) => !isJavaScript(fileOf(graph)));
+  return Object.values(graphs).some((graph) => !isJavaScript(graphFile(graph)));
 }
 
 export function hasJavaScriptGraph({ graphs }: Readonly<WorkflowConfig>): boolean {
-  return Object.values(graphs).some((graph) => isJavaScript(fileOf(graph)));
+  return Object.values(graphs).some((graph) => isJavaScript(graphFile(graph)));
 }
 
-function fileOf(graph: WorkflowConfig['graphs'][string]): string {
+function graphFile(graph: WorkflowConfig['graphs'][string]): string {
   return (typeof graph === 'string' ? graph : graph.path).split(':')[0] ?? '';
 }
 

@@ -43,7 +43,7 @@ function singleQuoted(text: string): string {
  */
 export function env(what: string, name: string, value: string): string {
   refuseControls(what, value);
-  return sized(what, name, `ENV ${name}=${singleQuoted(value)}`);
+  return checkedLine(what, name, `ENV ${name}=${singleQuoted(value)}`);
 }
 
 /**
@@ -55,10 +55,10 @@ export function jsonEnv(what: string, name: string, value: unknown): string {
     /['\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-  return sized(what, name, `ENV ${name}='${text}'`);
+  return checkedLine(what, name, `ENV ${name}='${text}'`);
 }
 
-function sized(what: string, name: string, line: string): string {
+function checkedLine(what: string, name: string, line: string): string {
   const bytes = new TextEncoder().encode(line).length + 1;
   if (bytes > MAX_LINE_BYTES)
     throw new PlanFailure(

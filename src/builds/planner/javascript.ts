@@ -5,7 +5,7 @@ import { PlanFailure, shownPath } from './failure.ts';
 import { rewritePaths } from './import-paths.ts';
 import { copy, imageName, run, runCustom, workdir } from './instructions.ts';
 import type { Steps, StepsInput } from './steps.ts';
-import { folderOf, isFile, joinPath, type Workspace } from './workspace.ts';
+import { isFile, joinPath, parentFolder, type Workspace } from './workspace.ts';
 
 /** Install commands by lock file. The first lock file that exists decides. */
 const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
@@ -50,7 +50,7 @@ function managerOf(path: string, text: string | undefined): string {
 export function javascriptSteps({ configPath, config, workspace, options }: StepsInput): Steps {
   const { image, warnings } = baseImageFor('node', config, options.baseImages);
   const { installCommand, buildCommand } = options;
-  const folder = folderOf(configPath);
+  const folder = parentFolder(configPath);
   const source = installCommand === undefined && buildCommand === undefined ? folder : '';
   const root = `/deps/${imageName(source.split('/').at(-1) || workspace.name)}`;
   const home = source === folder ? root : `${root}/${folder}`;

@@ -10,10 +10,10 @@ import type { Steps, StepsInput } from './steps.ts';
 import { uvSource } from './uv-source.ts';
 import type { WorkflowConfig } from './workflow-config.ts';
 import {
-  folderOf,
   isFile,
   isInside,
   joinPath,
+  parentFolder,
   requireFile,
   requireFolder,
   resolvePath,
@@ -42,14 +42,14 @@ const SHADOWING = [
 export function pythonSteps(input: StepsInput): Steps {
   const { configPath, config, workspace, options } = input;
   const { image, warnings } = baseImageFor('python', config, options.baseImages);
-  const folder = folderOf(configPath);
+  const folder = parentFolder(configPath);
   const source = config.source ? uvSource(input) : dependencies(input);
   const { packages } = source;
-  const home = holderOf(packages, folder);
+  const home = packageAt(packages, folder);
   const homeFolder = home && inImage(home, folder);
   const told = [...warnings, ...source.warnings];
   const rewritten = rewritePaths(config, workspace, folder, (what, path, { attribute }) => {
-    const holder = holderOf(packages, path);
+    const holder = packageAt(packages, path);
     if (holder === undefined)
       throw new PlanFailure(
         'ConfigurationInvalid',
@@ -79,7 +79,7 @@ export function pythonSteps(input: StepsInput): Steps {
 }
 
 /** The innermost package whose folder contains `path`. */
-function holderOf(packages: readonly LocalPackage[], path: string): LocalPackage | undefined {
+function packageAt(packages: readonly LocalPackage[], path: string): LocalPackage | undefined {
   return packages
     .filter(({ source }) => isInside(source, path))
     .toSorted((one, other) => other.source.length - one.source.length)[0];
@@ -92,7 +92,7 @@ function inImage({ source, target }: LocalPackage, path: string): string {
 
 function pipConfig({ configPath, config, workspace }: StepsInput): string[] {
   if (!config.pip_config_file) return [];
-  const path = resolvePath('pip_config_file', folderOf(configPath), config.pip_config_file);
+  const path = resolvePath('pip_config_file', parentFolder(configPath), config.pip_config_file);
   requireFile(workspace, 'pip_config_file', path);
   return [copy('pip_config_file', [path], PIP_CONFIG), `ARG PIP_CONFIG_FILE=${PIP_CONFIG}`];
 }
@@ -111,14 +111,14 @@ function dependencies({ configPath, config, workspace, options }: StepsInput): P
       ? []
       : [shellWord(`dependencies[${at}]`, checkRemote(`dependencies[${at}]`, dependency))],
   );
-  const packages = localPackages(listed, folderOf(configPath), workspace);
+  const packages = localPackages(listed, parentFolder(configPath), workspace);
   const early = packages.filter(
     (one) => one.requirements !== undefined && isSelfContained(workspace, one.requirements),
   );
   const late = packages.filter((one) => one.requirements !== undefined && !early.includes(one));
   const installed = packages.filter(({ importRoot }) => importRoot === undefined);
   const roots = [...new Set(packages.flatMap(({ importRoot }) => importRoot ?? []))];
-  const home = packages.find(({ source }) => source === folderOf(configPath));
+  const home = packages.find(({ source }) => source === parentFolder(configPath));
   return {
     packages,
     warnings: packages.flatMap((one) => shadowing(workspace, one)),
@@ -209,7 +209,7 @@ function localPackage(
 /** Returns `wanted`, with a numeric suffix if another package already has that path. */
 function free(wanted: string, others: readonly LocalPackage[]): string {
   const taken = (path: string): boolean =>
-    others.some(({ target, importRoot }) => [target, importRoot, folderOf(target)].includes(path));
+    others.some(({ target, importRoot }) => [target, importRoot, parentFolder(target)].includes(path));
   for (let number = 0; ; number += 1) {
     const path = number === 0 ? wanted : `${wanted}_${number}`;
     if (!taken(path)) return path;
@@ -240,7 +240,7 @@ function javascriptOf(
   home: string | undefined,
 ): Pick<Steps, 'body' | 'warnings'> {
   if (!config.node_version && !config.ui && !hasJavaScriptGraph(config)) return { body: [], warnings: [] };
-  const install = installCommandOf(workspace, folderOf(configPath));
+  const install = installCommandOf(workspace, parentFolder(configPath));
   if (install === undefined) return { body: [], warnings: [] };
   if (home === undefined)
     return {

@@ -4,7 +4,7 @@ import { PlanFailure, shown } from './failure.ts';
 import { copy, run, runCustom, workdir } from './instructions.ts';
 import type { PythonSource } from './python-source.ts';
 import type { StepsInput } from './steps.ts';
-import { folderOf, isInside, joinPath, requireFile, resolvePath } from './workspace.ts';
+import { isInside, joinPath, parentFolder, requireFile, resolvePath } from './workspace.ts';
 
 const TARGET = '/deps/workspace';
 const MANIFESTS = '/tmp/davit-uv';
@@ -16,7 +16,7 @@ export function uvSource({ configPath, config, workspace, options }: StepsInput)
       'ConfigurationInvalid',
       'dependencies and source are both set. Remove dependencies: with source uv reads pyproject.toml and uv.lock.',
     );
-  const folder = folderOf(configPath);
+  const folder = parentFolder(configPath);
   const root = resolvePath('source.root', folder, config.source?.root ?? '.');
   if (!isInside(root, folder))
     throw new PlanFailure(

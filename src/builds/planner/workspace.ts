@@ -37,7 +37,7 @@ export function resolvePath(what: string, folder: string, path: string): string 
   return parts.join('/');
 }
 
-export function folderOf(path: string): string {
+export function parentFolder(path: string): string {
   const slash = path.lastIndexOf('/');
   return slash < 0 ? '' : path.slice(0, slash);
 }

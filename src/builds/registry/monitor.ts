@@ -36,7 +36,7 @@ export async function monitorRegistry(options: RegistryMonitorOptions): Promise<
 
   async function lookAtRegistry(): Promise<void> {
     try {
-      await within(probe, clock, signal);
+      await withinTime(probe, clock, signal);
       if (isUp === false) log.info('The registry answers again');
       isUp = true;
     } catch (error) {
@@ -54,7 +54,7 @@ export async function monitorRegistry(options: RegistryMonitorOptions): Promise<
 
   async function lookAtCollection(own: OwnRegistry): Promise<void> {
     try {
-      collection = await within(own.collection, clock, signal);
+      collection = await withinTime(own.collection, clock, signal);
     } catch (error) {
       log.debug({ err: error }, 'The collection of garbage could not be looked at');
       collection = undefined;
@@ -76,7 +76,7 @@ export async function monitorRegistry(options: RegistryMonitorOptions): Promise<
 }
 
 /** Rejects after LONGEST_MS, and when `signal` aborts, also if what is asked does not heed its signal. */
-async function within<T>(ask: (signal: AbortSignal) => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
+async function withinTime<T>(ask: (signal: AbortSignal) => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
   const ending = new AbortController();
   const end = new Promise<never>((_, reject) => {
     const rejectWith = ({ reason }: AbortSignal): void => {

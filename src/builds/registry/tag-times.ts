@@ -45,7 +45,7 @@ export function makeTagTimes(key: keyof typeof MOST, namespace: string, now: () 
       if (kept !== undefined) return;
       const found = await client.get<Kept>(CONFIG_MAPS, ref).catch(undefinedIfNotFound);
       saved = found?.data?.[key] ?? '{}';
-      kept = read(saved);
+      kept = readHours(saved);
     },
 
     since(repository, tags) {
@@ -82,7 +82,7 @@ function hashOf(repository: string, tag: string): string {
   return createHash('sha256').update(`${repository}:${tag}`).digest('base64url').slice(0, 14);
 }
 
-function read(text: string): Readonly<Record<string, number>> {
+function readHours(text: string): Readonly<Record<string, number>> {
   try {
     return Hours.parse(JSON.parse(text));
   } catch {

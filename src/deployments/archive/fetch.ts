@@ -32,7 +32,7 @@ export class Unusable extends Error {}
  * a backup before, that one is returned, and nothing is asked of the store.
  */
 export async function fetchBackup(store: ObjectStore, { from, folder, ...asked }: Fetching): Promise<SentBackup> {
-  const loaded = LoadedBackup.array().safeParse([jsonOf(await textOf(join(folder, 'loaded')))]).data?.[0];
+  const loaded = LoadedBackup.array().safeParse([jsonOf(await fileText(join(folder, 'loaded')))]).data?.[0];
   if (loaded !== undefined) return loaded;
   const manifest = await fetchChosen(store, { from, folder, ...asked });
   const { name, takenAt, sizeBytes } = manifest;
@@ -40,7 +40,7 @@ export async function fetchBackup(store: ObjectStore, { from, folder, ...asked }
   return manifest;
 }
 
-async function textOf(file: string): Promise<string | undefined> {
+async function fileText(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch {

@@ -133,11 +133,11 @@ export function checkAddress(observed: Observed, outcome: AddressOutcome, refusa
     case 'undecided':
       return notObserved(outcome.host);
     case 'held':
-      return checkHeld(observed, outcome.host, refusals);
+      return checkHeldAddress(observed, outcome.host, refusals);
   }
 }
 
-function checkHeld(observed: Observed, host: string, refusals: readonly ActionFailure[]): Entry {
+function checkHeldAddress(observed: Observed, host: string, refusals: readonly ActionFailure[]): Entry {
   const { address } = observed.names;
   const refusal = refusals.find(({ ref }) => ADDRESS_KINDS.has(ref.kind) && ref.name === address);
   if (refusal) return stalled(refusal.reason, refusal.message);

@@ -62,7 +62,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   podFails,
   lastRunFailed,
   stale,
-  backedUp,
+  lastBackup,
 ];
 
 /** Undefined if the record asks for no backups. `failures`: what came of the last try. */
@@ -133,7 +133,7 @@ function stale({ observed: { patience }, status: { name, lastSuccessAt } }: Seen
   return fail('BackupStale', `${last} That is longer ago than stale_after_hours. Check the schedule and its CronJob.`);
 }
 
-function backedUp({ status: { name, lastSuccessAt, sizeBytes = 0 } }: Seen): Entry | undefined {
+function lastBackup({ status: { name, lastSuccessAt, sizeBytes = 0 } }: Seen): Entry | undefined {
   if (name === undefined) return undefined;
   return pass('BackedUp', `The last backup, ${name}, has the state of ${lastSuccessAt} and ${sizeText(sizeBytes)}.`);
 }

@@ -35,12 +35,12 @@ export function newestFailure(
   const pods = databaseJobPods(observed, component).filter((pod) => isOfJob(pod, newest.job));
   // The pod has ended, and the cache of pods does not show it yet.
   if (pods.some(isUnended)) return {};
-  const words = newestFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(newest.job, 'Failed')?.message);
+  const words = newestPodsFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(newest.job, 'Failed')?.message);
   return { lastFailureAt: newest.at, lastFailure: words };
 }
 
 /** A Job that tries again has several. */
-export function newestFirst(pods: readonly Pod[]): readonly Pod[] {
+export function newestPodsFirst(pods: readonly Pod[]): readonly Pod[] {
   const madeAt = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
   return pods.toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1));
 }

@@ -7,6 +7,7 @@ import { MIGRATION, MIGRATION_CONTAINER, REVISION_LABEL, STORE_PARTS } from '../
 import { timeoutOf } from '../../schema/migrate.ts';
 import { shortened } from '../../schema/text.ts';
 import { imageOf } from '../record/revision-image.ts';
+import { runsNothing } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { hasMigrated } from '../record/wanted-revision.ts';
 import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
@@ -242,8 +243,4 @@ function isStarted(observed: ObservedChildren, revision: AppRevision): boolean {
   if (revision.status?.state === 'AWAITING_DEPLOY') return false;
   const { template, replicas = 1 } = workloadOf(observed, 'server')?.spec ?? {};
   return template?.metadata?.labels?.[REVISION_LABEL] === podsIdOf(revision, 'server') && replicas > 0;
-}
-
-function runsNothing({ spec }: AppRevision): boolean {
-  return spec.resolved.server.maxScale === 0;
 }

@@ -55,11 +55,11 @@ export function podFailure(pods: readonly Pod[]): Trouble | undefined {
   const alive = living(pods);
   const containers = containersOf(alive);
   return (
-    first(containers, pullTrouble) ??
-    first(containers, configTrouble) ??
-    first(containers, crashTrouble) ??
-    first(alive, placeTrouble) ??
-    first(alive, mountTrouble)
+    firstTrouble(containers, pullTrouble) ??
+    firstTrouble(containers, configTrouble) ??
+    firstTrouble(containers, crashTrouble) ??
+    firstTrouble(alive, placeTrouble) ??
+    firstTrouble(alive, mountTrouble)
   );
 }
 
@@ -74,7 +74,7 @@ function containersOf(pods: readonly Pod[]): readonly ContainerStatus[] {
   return pods.flatMap(({ status }) => [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]);
 }
 
-function first<T>(items: readonly T[], check: (item: T) => Trouble | undefined): Trouble | undefined {
+function firstTrouble<T>(items: readonly T[], check: (item: T) => Trouble | undefined): Trouble | undefined {
   for (const item of items) {
     const trouble = check(item);
     if (trouble) return trouble;
@@ -132,7 +132,7 @@ const WAITS: ReadonlySet<string> = new Set([WAIT_FOR_DATABASE, WAIT_FOR_REDIS]);
 
 /** The trouble of a container of these pods that is not running well and has exited at least `times` times. */
 export function crashedOften(pods: readonly Pod[], times: number): Trouble | undefined {
-  return first(containersOf(living(pods)), (container) =>
+  return firstTrouble(containersOf(living(pods)), (container) =>
     !WAITS.has(container.name) && exitsOf(container) >= times ? crashTrouble(container) : undefined,
   );
 }

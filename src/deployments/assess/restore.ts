@@ -7,7 +7,7 @@ import { rfc3339 } from '../../schema/conditions.ts';
 import { type DatabaseRestoreStatus, LoadedBackup } from '../../schema/database.ts';
 import { RESTORE, RESTORE_CONTAINER, RESTORE_REQUEST_ANNOTATION } from '../../schema/meta.ts';
 import { restoreRequestOf } from '../record/restore-request.ts';
-import { databaseJobPods, lastWords, newestFailure, newestFirst, sizeText } from './database-jobs.ts';
+import { databaseJobPods, lastWords, newestFailure, newestPodsFirst, sizeText } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
 import { type Job, jobEnd, jobsOf } from './jobs.ts';
 import { type ActionFailure, failureAt, type Observed, type ObservedChildren, type Pod } from './observed.ts';
@@ -20,7 +20,7 @@ import { ownStoreAnswers } from './stores.ts';
  */
 type Phase = 'done' | 'due' | 'running' | 'failed' | 'ending' | 'external';
 
-function phaseOf(observed: ObservedChildren, revision: AppRevision): Phase {
+function restorePhaseOf(observed: ObservedChildren, revision: AppRevision): Phase {
   const { spec } = observed.record;
   if (loadedInto(observed)) return 'done';
   const job = jobOf(observed);
@@ -34,13 +34,13 @@ function phaseOf(observed: ObservedChildren, revision: AppRevision): Phase {
 
 /** Whether the pods and the migration of a revision may begin, as far as the database is concerned. */
 export function isRestored(observed: ObservedChildren, revision: AppRevision): boolean {
-  return phaseOf(observed, revision) === 'done';
+  return restorePhaseOf(observed, revision) === 'done';
 }
 
 /** Whether the Job may be made. */
 export function mayRestore(observed: Observed, revision: AppRevision): boolean {
   return (
-    phaseOf(observed, revision) === 'due' &&
+    restorePhaseOf(observed, revision) === 'due' &&
     observed.backupStore?.hasCredentials === true &&
     ownStoreAnswers('postgres', observed)
   );
@@ -82,14 +82,14 @@ interface Seen {
 
 /** In the order in which people should hear of them. */
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
-  restored,
+  restoredFrom,
   ending,
-  notOwned,
+  notOwnedToRestore,
   hasFailed,
-  noStore,
-  noCredentials,
-  refused,
-  podFails,
+  noStoreToRestore,
+  noCredentialsToRestore,
+  restoreRefused,
+  restorePodFails,
   triesAgain,
 ];
 
@@ -99,7 +99,7 @@ export function checkRestore(
   revision: AppRevision,
   failures: readonly ActionFailure[],
 ): Entry | undefined {
-  const phase = phaseOf(observed, revision);
+  const phase = restorePhaseOf(observed, revision);
   const isAsked = observed.record.spec.sourceConfig.database?.restore !== undefined;
   if (phase === 'done' && !isAsked) return undefined;
   const seen = { observed, revision, phase, failures };
@@ -114,7 +114,7 @@ export function checkRestore(
   );
 }
 
-function restored({ observed, phase }: Seen): Entry | undefined {
+function restoredFrom({ observed, phase }: Seen): Entry | undefined {
   if (phase !== 'done') return undefined;
   const { from, name, takenAt, sizeBytes = 0 } = loadedInto(observed) ?? {};
   return pass(
@@ -132,7 +132,7 @@ function ending({ phase }: Seen): Entry | undefined {
     : undefined;
 }
 
-function notOwned({ phase }: Seen): Entry | undefined {
+function notOwnedToRestore({ phase }: Seen): Entry | undefined {
   return phase === 'external'
     ? stalled(
         'RestoreNotPossible',
@@ -151,7 +151,7 @@ function hasFailed({ observed, phase }: Seen): Entry | undefined {
   );
 }
 
-function noStore({ observed: { backupStore } }: Seen): Entry | undefined {
+function noStoreToRestore({ observed: { backupStore } }: Seen): Entry | undefined {
   if (backupStore !== undefined) return undefined;
   return stalled(
     'BackupStoreMissing',
@@ -159,7 +159,7 @@ function noStore({ observed: { backupStore } }: Seen): Entry | undefined {
   );
 }
 
-function noCredentials({ observed: { backupStore, record } }: Seen): Entry | undefined {
+function noCredentialsToRestore({ observed: { backupStore, record } }: Seen): Entry | undefined {
   if (backupStore === undefined || backupStore.hasCredentials) return undefined;
   return stalled(
     'BackupCredentialsMissing',
@@ -167,12 +167,12 @@ function noCredentials({ observed: { backupStore, record } }: Seen): Entry | und
   );
 }
 
-function refused({ observed: { names }, failures }: Seen): Entry | undefined {
+function restoreRefused({ observed: { names }, failures }: Seen): Entry | undefined {
   const failure = failureAt({ kind: 'Job', name: names.restore }, failures);
   return failure && entryOf(failure);
 }
 
-function podFails({ observed, phase }: Seen): Entry | undefined {
+function restorePodFails({ observed, phase }: Seen): Entry | undefined {
   if (phase !== 'running') return undefined;
   const trouble = podFailure(restorePods(observed).filter(({ status }) => status?.phase === 'Pending'));
   return trouble && fail(trouble.reason, `The restore cannot begin. ${trouble.message}`);
@@ -180,7 +180,7 @@ function podFails({ observed, phase }: Seen): Entry | undefined {
 
 /** The Job goes on after a failure: a store may be away for a moment. */
 function triesAgain({ observed, phase }: Seen): Entry | undefined {
-  const [words] = phase === 'running' ? newestFirst(restorePods(observed)).flatMap(lastWords) : [];
+  const [words] = phase === 'running' ? newestPodsFirst(restorePods(observed)).flatMap(lastWords) : [];
   return words === undefined
     ? undefined
     : fail('Restoring', `A backup of ${fromOf(observed)} is not loaded yet, and is tried again. ${words}.`);

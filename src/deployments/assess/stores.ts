@@ -16,6 +16,7 @@ import {
 import { doesWithout } from '../../schema/runtime.ts';
 import { quoted } from '../../schema/text.ts';
 import { partsOf } from '../record/parts.ts';
+import { runsNothing } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { VOLUME_UNUSABLE, volumeTrouble } from './database-volume.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
@@ -70,11 +71,11 @@ type Check = (seen: Seen) => Entry | undefined;
 const OWN_CHECKS: readonly Check[] = [
   volumeUnusable,
   passwordMissing,
-  podsRefused,
+  storeRefusesPods,
   ownAnswers,
   setRefused,
   notCreated,
-  podsFail,
+  storePodsFail,
   podStuck,
   resizing,
   restarting,
@@ -195,7 +196,7 @@ function passwordMissing({ part, observed, what, failures }: Seen): Entry | unde
 }
 
 /** It runs, and a pod that started since does not get in: the password was changed in it, or the network is in the way. */
-function podsRefused(seen: Seen): Entry | undefined {
+function storeRefusesPods(seen: Seen): Entry | undefined {
   const { part, observed, what, waits } = seen;
   const late = ownStoreAnswers(part, observed) ? lateAt(podsWithImage(seen), waits) : undefined;
   if (!late) return undefined;
@@ -217,7 +218,7 @@ function notCreated({ set, what }: Seen): Entry | undefined {
   return set ? undefined : fail('NotObserved', `${what} has not been created yet.`);
 }
 
-function podsFail({ part, observed, what }: Seen): Entry | undefined {
+function storePodsFail({ part, observed, what }: Seen): Entry | undefined {
   const failure = podFailure(podsOf(observed, part));
   return failure && fail(failure.reason, `${what}: ${failure.message}`);
 }
@@ -285,8 +286,7 @@ function runningVolumeUnusable({ part, failures }: Seen): Entry | undefined {
 }
 
 function notNeeded({ revision, what }: Seen): Entry | undefined {
-  const runsNothing = revision.spec.resolved.server.maxScale === 0;
-  return runsNothing ? pass('NotNeeded', `No running part needs ${what}.`) : undefined;
+  return runsNothing(revision) ? pass('NotNeeded', `No running part needs ${what}.`) : undefined;
 }
 
 /** The newest evidence: a pod has tried since the last one got through. */

@@ -34,13 +34,13 @@ export function taskStatuses(observed: ObservedChildren, active: AppRevision): T
   const before = new Map(observed.record.status?.tasks?.flatMap(({ runs }) => runs.map((run) => [run.job, run])));
   return active.spec.requested.tasks?.map((task) => {
     const { name, schedule, timeZone } = task;
-    const newest = (jobs.get(name) ?? []).toSorted(newestFirst).slice(0, MOST_RUNS);
+    const newest = (jobs.get(name) ?? []).toSorted(newestJobFirst).slice(0, MOST_RUNS);
     return {
       name,
-      ...stateOf(observed, task, active),
+      ...taskStateOf(observed, task, active),
       ...(schedule !== undefined && { schedule }),
       ...(timeZone !== undefined && { timeZone }),
-      runs: newest.map((job) => runOf(observed, job, active, before.get(job.metadata.name))),
+      runs: newest.map((job) => taskRunOf(observed, job, active, before.get(job.metadata.name))),
     };
   });
 }
@@ -65,7 +65,7 @@ export function checkTasks({ record: { metadata } }: ObservedChildren, tasks: re
   return pass('NoTaskFailed', `The last run of no task has failed.${suspended ? ` ${suspended.message}` : ''}`);
 }
 
-function newestFirst(a: Job, b: Job): number {
+function newestJobFirst(a: Job, b: Job): number {
   const [one, other] = [bornAt(a), bornAt(b)];
   if (one !== other) return one < other ? 1 : -1;
   return a.metadata.name < b.metadata.name ? 1 : -1;
@@ -75,7 +75,7 @@ function bornAt({ metadata, status }: Job): string {
   return metadata.creationTimestamp ?? status?.startTime ?? '';
 }
 
-function stateOf(
+function taskStateOf(
   observed: ObservedChildren,
   { name, schedule }: Readonly<Task>,
   { spec }: AppRevision,
@@ -94,7 +94,7 @@ function stateOf(
   return { state: 'Suspended', message };
 }
 
-function runOf(observed: ObservedChildren, job: Job, active: AppRevision, before: TaskRun | undefined): TaskRun {
+function taskRunOf(observed: ObservedChildren, job: Job, active: AppRevision, before: TaskRun | undefined): TaskRun {
   if (before !== undefined && before.state !== 'Running') return before;
   const { metadata, status } = job;
   const pods = observed.pods.filter((pod) => pod.metadata.labels?.[JOB_NAME_LABEL] === metadata.name);
@@ -137,7 +137,7 @@ function end(
     return { reason, message: bounded([message, before?.message].filter(Boolean).join(' ')) };
   }
   const trouble = withMissingStores(podFailure(pods), active.spec.requested);
-  const exitCode = exitCodeOf(pods);
+  const exitCode = exitCodeAmong(pods);
   return {
     ...(exitCode !== undefined && { exitCode }),
     reason: trouble?.reason ?? shortened(reason, 128),
@@ -150,7 +150,7 @@ function whyItWaits(pods: readonly Pod[], active: AppRevision): Pick<TaskRun, 'r
   return trouble ? { reason: trouble.reason, message: bounded(trouble.message) } : {};
 }
 
-function exitCodeOf(pods: readonly Pod[]): number | undefined {
+function exitCodeAmong(pods: readonly Pod[]): number | undefined {
   return pods
     .flatMap(({ status }) => status?.containerStatuses ?? [])
     .find(({ name, state }) => name === TASK_CONTAINER && state?.terminated)?.state?.terminated?.exitCode;

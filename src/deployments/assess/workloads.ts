@@ -8,7 +8,7 @@ import { quoted } from '../../schema/text.ts';
 import { healthOf } from '../record/health.ts';
 import { isSingleton, partsOf } from '../record/parts.ts';
 import { imageOf } from '../record/revision-image.ts';
-import { activeRevision } from '../record/revisions.ts';
+import { activeRevision, runsNothing } from '../record/revisions.ts';
 import { followsDepth, scaleOf } from '../record/scale.ts';
 import { podsIdOf, sharesPods, storeIdOf } from '../record/shared-pods.ts';
 import { hasMigrated } from '../record/wanted-revision.ts';
@@ -68,17 +68,13 @@ export function checkWorkloads(
   const migration = checkMigration(observed, revision, failures);
   if (migration) return migration;
   const { failure } = revision.status ?? {};
-  if (failure) return stalled(failure.reason as Entry['reason'], failureAt(revision, failure.message));
+  if (failure) return stalled(failure.reason as Entry['reason'], failureText(revision, failure.message));
   return checkParts(observed, revision, stores, failures);
 }
 
 /** A failure names the revision that serves, which none does at a scale of zero. */
-function failureAt(revision: AppRevision, message: string): string {
+function failureText(revision: AppRevision, message: string): string {
   return runsNothing(revision) ? `Scaled to zero, so nothing serves. Before that: ${message}` : message;
-}
-
-function runsNothing({ spec }: AppRevision): boolean {
-  return spec.resolved.server.maxScale === 0;
 }
 
 /** The same of the pods alone, whatever is still to be built or migrated. */

@@ -16,7 +16,7 @@ import { claimOfCreation } from '../record/requester.ts';
 import { needListener } from './listener-rules.ts';
 import type { CreateDeployment } from './payloads.ts';
 import { type Checking, findingsOfNew } from './platform-checks.ts';
-import { findRecord, type Reading, revisionsOf } from './reading.ts';
+import { cachedRevisions, findRecord, type Reading } from './reading.ts';
 import { isMadeBy, type RequestMark } from './repeated-create.ts';
 import { toResource } from './resource.ts';
 import { createValuesSecret, removeVariables } from './secret-values.ts';
@@ -62,7 +62,7 @@ export async function cloneRecord(
   mark?: RequestMark,
 ): Promise<Created & { readonly notes: readonly string[] }> {
   const origin = await findRecord(creating, admitted, id);
-  const clone = cloneOf(origin, revisionsOf(creating, origin), request);
+  const clone = cloneOf(origin, cachedRevisions(creating, origin), request);
   const created = await unlessMade(creating, admitted, mark, () => {
     if ('refused' in clone) throw new HttpError(409, clone.refused);
     return { record: clone.record };

@@ -10,7 +10,7 @@ import { awaitsSource } from '../record/wanted-revision.ts';
 import { applyPatch, type Patch, patchFindings } from './patch.ts';
 import { type Checking, findingsOfChange } from './platform-checks.ts';
 import { resourceSpecInForce, shownRevisionConfig, specWithNewestFile, urlOf } from './presenter.ts';
-import { revisionsOf } from './reading.ts';
+import { cachedRevisions } from './reading.ts';
 import { readSecretValues } from './secret-values.ts';
 import type { Decide } from './update.ts';
 
@@ -27,7 +27,7 @@ export function decidePatch(
   const compares =
     typeof variable?.value === 'string' || (secrets ?? []).some(({ value }) => value !== '' && value !== null);
   return async (record, secretName) => {
-    const made = revisionsOf(checking, record);
+    const made = cachedRevisions(checking, record);
     const own = newestFirst(record, made);
     const [newest] = own;
     const inForce = {

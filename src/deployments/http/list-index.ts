@@ -46,7 +46,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
     const { namespace = '' } = object.metadata;
     const rows = shelves.get(namespace) ?? [];
     const row = rowOf(object);
-    const at = placeOf(rows, row);
+    const at = rowIndex(rows, row);
     const isThere = rows[at]?.uid === row.uid;
     rows.splice(at, isThere ? 1 : 0, ...(type === 'deleted' ? [] : [row]));
     if (rows.length > 0) shelves.set(namespace, rows);
@@ -73,7 +73,7 @@ export function makeListing({ records, revisions, revisionsOf }: ListingOptions)
       .filter((record) => record !== undefined)
       .filter(({ metadata }) => metadata.namespace === namespace)
       .map(rowOf)
-      .toSorted(newestFirst);
+      .toSorted(rowOrder);
   }
 
   function* filtersOf(query: ListDeployments): Generator<Filter> {
@@ -131,18 +131,18 @@ function rowOf(record: AppDeployment): Row {
   };
 }
 
-function newestFirst(a: Row, b: Row): number {
+function rowOrder(a: Row, b: Row): number {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1;
   if (a.uid === b.uid) return 0;
   return a.uid < b.uid ? -1 : 1;
 }
 
 /** The index of the row in the ordered list, or where it is to be inserted. */
-function placeOf(rows: readonly Row[], row: Row): number {
+function rowIndex(rows: readonly Row[], row: Row): number {
   let [low, high] = [0, rows.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (newestFirst(rows[middle] as Row, row) < 0) low = middle + 1;
+    if (rowOrder(rows[middle] as Row, row) < 0) low = middle + 1;
     else high = middle;
   }
   return low;

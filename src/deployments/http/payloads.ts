@@ -294,7 +294,7 @@ const list = (value: unknown): unknown => (Array.isArray(value) ? value.join(','
 const textFilter = (description: string): z.ZodType<string | undefined> =>
   once(z.string().min(1).optional()).describe(description);
 /** A list of values of `one`. An empty list is rejected, because it probably is a variable that was not set. */
-export function listOf<One extends z.ZodType<string, string>>(one: One): z.ZodType<z.output<One>[] | undefined> {
+export function queryListOf<One extends z.ZodType<string, string>>(one: One): z.ZodType<z.output<One>[] | undefined> {
   const items = z
     .string()
     .transform((value) =>
@@ -307,7 +307,7 @@ export function listOf<One extends z.ZodType<string, string>>(one: One): z.ZodTy
   return z.preprocess(list, items.pipe(z.array(one)).optional());
 }
 const uuidList = (description: string): z.ZodType<string[] | undefined> =>
-  listOf(z.string().toLowerCase().pipe(Uuid)).describe(description);
+  queryListOf(z.string().toLowerCase().pipe(Uuid)).describe(description);
 
 /** The page of a list. */
 export const paging = {

@@ -87,7 +87,7 @@ export function presentDeployment(
     created_at: createdAt(record),
     updated_at: updatedAt(record),
     status: apiStatus(record),
-    phase: phaseOf(record, ids.latest, latest),
+    phase: latestPhase(record, ids.latest, latest),
     status_message: statusMessage(record),
     conditions: (record.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
       type,
@@ -106,7 +106,11 @@ export function presentDeployment(
 }
 
 /** The state of the latest revision, as the list of revisions shows it. The cluster of a listener reports it in the record. */
-function phaseOf({ status }: AppDeployment, id: string | null, latest: AppRevision | undefined): Deployment['phase'] {
+function latestPhase(
+  { status }: AppDeployment,
+  id: string | null,
+  latest: AppRevision | undefined,
+): Deployment['phase'] {
   if (id === null) return null;
   const reported = status?.latestRevisionId === id ? status.phase : undefined;
   return latest?.status?.state ?? REVISION_STATES.find((state) => state === reported) ?? 'CREATING';

@@ -12,7 +12,10 @@ import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
 
 export type Reading = Pick<FacadeContext, 'caches' | 'remember' | 'freshList'>;
 
-export function revisionsOf({ caches }: Pick<Reading, 'caches'>, { metadata }: AppDeployment): readonly AppRevision[] {
+export function cachedRevisions(
+  { caches }: Pick<Reading, 'caches'>,
+  { metadata }: AppDeployment,
+): readonly AppRevision[] {
   return caches.revisions.byLabel(metadata.namespace ?? '', DEPLOYMENT_LABEL, metadata.name);
 }
 

@@ -48,14 +48,14 @@ export async function removeRecord(
   } catch (error) {
     if (error instanceof Conflict && precondition !== undefined)
       throw changedMeanwhile(`Deployment "${cached.metadata.name}"`);
-    if (!isAnother(error)) throw error;
+    if (!isGoneOrAnother(error)) throw error;
     forget(cached.metadata.uid ?? id);
     throw notFound(id);
   }
 }
 
 /** The object is gone, or another object has its name. */
-function isAnother(error: unknown): boolean {
+function isGoneOrAnother(error: unknown): boolean {
   if (error instanceof Invalid) return error.causes.some(({ field }) => field === 'metadata.uid');
   return error instanceof NotFound || error instanceof Conflict;
 }

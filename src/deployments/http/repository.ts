@@ -8,9 +8,7 @@ import type { FacadeContext } from '../../organization/facade/collection.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
-import { conditionOf } from '../../schema/conditions.ts';
 import type { TaskRun } from '../../schema/tasks.ts';
-import { apiStatus, isLookedAt } from '../record/api-view.ts';
 import type { CloneRequest } from '../record/clone.ts';
 import { type Changes, makeChanges } from './changes.ts';
 import { type Created, cloneRecord, createRecord } from './create.ts';
@@ -19,11 +17,11 @@ import { makeListing } from './list-index.ts';
 import type { Patch } from './patch.ts';
 import type { CreateDeployment, ListDeployments, WantedState } from './payloads.ts';
 import { catalogueOf } from './platform-checks.ts';
-import { findRecord, inCache, needCaches, revisionsOf } from './reading.ts';
+import { hasReached } from './reached.ts';
+import { cachedRevisions, findRecord, inCache, needCaches } from './reading.ts';
 import type { ImageRegistry } from './registry-rules.ts';
 import { removeRecord } from './remove.ts';
 import type { RequestMark } from './repeated-create.ts';
-import { presentRevisions } from './revisions/presenter.ts';
 import { shownSecretValues } from './secret-values.ts';
 import { startTask } from './task-runs/start.ts';
 import { type Changed, changeRecord, type Decide } from './update.ts';
@@ -84,7 +82,7 @@ export interface Deployments {
 export function makeDeployments(options: DeploymentsOptions): Deployments {
   const { caches, gate, remember, forget } = options;
   const { records, revisions } = caches;
-  const revisionsOfRecord = (record: AppDeployment): readonly AppRevision[] => revisionsOf(options, record);
+  const revisionsOfRecord = (record: AppDeployment): readonly AppRevision[] => cachedRevisions(options, record);
   const listing = makeListing({ records, revisions, revisionsOf: revisionsOfRecord });
   const changes = makeChanges(records, revisions);
   const waiting = makeWaiting(changes);
@@ -142,15 +140,4 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
     patch: (admitted, id, payload, revision, precondition) =>
       change(admitted, id, decidePatch(options, admitted, payload, revision), precondition),
   };
-}
-
-/** `made`: the revisions of the record. */
-function hasReached(wanted: WantedState, record: AppDeployment, made: readonly AppRevision[]): boolean {
-  if (wanted === 'GONE') return false;
-  if (wanted === 'READY') return apiStatus(record) === 'READY';
-  const [latest] = presentRevisions(record, made);
-  // The controller writes the revision's status before the record's, and the answer shows both. A change that makes no revision
-  // is followed too: the number of pods.
-  const isSettled = isLookedAt(record) && conditionOf(record.status?.conditions, 'Reconciling')?.status !== 'True';
-  return latest?.status === 'DEPLOYED' && record.status?.activeRevisionId === latest.id && isSettled;
 }

@@ -160,13 +160,13 @@ export function* runtimeRule(draft: Draft): Generator<FieldError> {
   if ('workers' in runtime) runtime['workers'] = workersFromSnake(runtime['workers']);
   const depth = runtime['queueDepth'];
   if (depth !== undefined && asObject(depth)['query'] === undefined)
-    yield { ...finding(['queueDepth', 'query'], 'is required'), type: 'missing' };
+    yield { ...runtimeFinding(['queueDepth', 'query'], 'is required'), type: 'missing' };
   const variables = [...asArray(draft['secrets']), ...asArray(draft['secret_references'])];
   const names = new Set(variables.map((variable) => asObject(variable)['name']));
-  for (const { at, message } of runtimeBreaches(runtime, names)) yield finding(at, message);
+  for (const { at, message } of runtimeBreaches(runtime, names)) yield runtimeFinding(at, message);
 }
 
-function finding(at: readonly (string | number)[], msg: string): FieldError {
+function runtimeFinding(at: readonly (string | number)[], msg: string): FieldError {
   const [field, ...rest] = at.map((step, place) => {
     const isGiven = at[0] === 'envNames' || (at[0] === 'workers' && place === 1);
     return isGiven || typeof step === 'number' ? step : snake(step);

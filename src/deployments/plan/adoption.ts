@@ -38,14 +38,14 @@ export function planAdoption(observed: ObservedChildren): KeptData {
   const [first] = kept as KubeObject[];
   if (!first) return NO_KEPT_DATA;
   const from = origin(first);
-  if (kept.some((object) => object && origin(object) !== from)) return refused(first, mixed(kept as KubeObject[]));
-  if (secret && isKept(secret, observed) && !claim) return refused(secret, lacksVolume(secret, observed));
-  if (claim && isKept(claim, observed) && !secret) return refused(claim, lacksPassword(claim, postgresSecret));
+  if (kept.some((object) => object && origin(object) !== from)) return dataRefused(first, mixed(kept as KubeObject[]));
+  if (secret && isKept(secret, observed) && !claim) return dataRefused(secret, lacksVolume(secret, observed));
+  if (claim && isKept(claim, observed) && !secret) return dataRefused(claim, lacksPassword(claim, postgresSecret));
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
-    return refused(first, howToTakeUp(kept as KubeObject[], observed, from));
+    return dataRefused(first, howToTakeUp(kept as KubeObject[], observed, from));
   const going = (kept as KubeObject[]).find(({ metadata }) => metadata.deletionTimestamp !== undefined);
   if (going)
-    return refused(
+    return dataRefused(
       going,
       `${refText(refTo(going))} is being deleted. The deployment continues automatically when it is gone.`,
     );
@@ -69,11 +69,12 @@ function origin({ metadata }: KubeObject): string | undefined {
   return metadata.labels?.[DEPLOYMENT_UID_LABEL];
 }
 
-function componentOf({ metadata }: KubeObject): string | undefined {
+/** The part of a child of a record. */
+export function componentOf({ metadata }: KubeObject): string | undefined {
   return metadata.labels?.[COMPONENT_LABEL];
 }
 
-function refused(object: KubeObject, message: string): KeptData {
+function dataRefused(object: KubeObject, message: string): KeptData {
   return { takeUp: [], refusals: [{ reason: 'DatabaseKept', ref: refTo(object), message }] };
 }
 

@@ -29,12 +29,12 @@ export function correctionsOf(
       return isDeployed && ALWAYS_THERE.has(ref.kind)
         ? [`${refText(ref)} was missing and has been created again.`]
         : [];
-    if (digestOf(object) !== digestOf(observed) || !hasDrifted(object, observed)) return [];
+    if (appliedDigest(object) !== appliedDigest(observed) || !hasDrifted(object, observed)) return [];
     return [`${refText(ref)} was changed and has been put back: ${driftedField(object, observed)}.`];
   });
 }
 
-function digestOf({ metadata: { annotations } }: KubeObject): string | undefined {
+function appliedDigest({ metadata: { annotations } }: KubeObject): string | undefined {
   return annotations?.[APPLIED_ANNOTATION];
 }
 

@@ -24,10 +24,13 @@ const ALTERNATIVES: readonly (readonly string[])[] = [['minAvailable', 'maxUnava
 export function repairPatch(wanted: KubeObject, actual: KubeObject): object {
   const { uid, resourceVersion } = actual.metadata;
   const spec = (wanted as WithSpec).spec ?? {};
-  return { metadata: { uid, resourceVersion }, spec: { ...otherAlternatives(spec), ...inPlace(spec, specOf(actual)) } };
+  return {
+    metadata: { uid, resourceVersion },
+    spec: { ...otherAlternatives(spec), ...inPlace(spec, desiredSpec(actual)) },
+  };
 }
 
-function specOf(object: KubeObject): Fields {
+function desiredSpec(object: KubeObject): Fields {
   return (object as WithSpec).spec ?? {};
 }
 
@@ -52,10 +55,10 @@ function listInPlace(wanted: readonly unknown[], actual: readonly unknown[], fie
   const own = new Set(wanted.map((element) => elementKey(field, element)));
   if (own.has(undefined)) return wanted;
   const others = actual.filter((element) => !own.has(elementKey(field, element)));
-  return [...wanted.map((element) => (MERGED.has(field) ? merged(element, actual, field) : element)), ...others];
+  return [...wanted.map((element) => (MERGED.has(field) ? mergedElement(element, actual, field) : element)), ...others];
 }
 
-function merged(element: unknown, actual: readonly unknown[], field: string): unknown {
+function mergedElement(element: unknown, actual: readonly unknown[], field: string): unknown {
   const there = actual.find((other) => elementKey(field, other) === elementKey(field, element));
   if (!isObject(element) || !isObject(there)) return element;
   const lists = Object.entries(element).flatMap(([name, value]) => {

@@ -27,7 +27,9 @@ export function foreignFields(
     const actual = childOf(observed, kind, name);
     if (!actual) return [];
     const found =
-      kind === 'Service' ? ofService(specOf(wanted), specOf(actual)) : ofPods(podSpecOf(wanted), podSpecOf(actual));
+      kind === 'Service'
+        ? ofService(specFields(wanted), specFields(actual))
+        : ofPods(podSpecOf(wanted), podSpecOf(actual));
     return found.map((field) => `${kind} ${name}: ${field}`);
   });
 }
@@ -99,9 +101,9 @@ function pairs(list: string, wanted: Fields, actual: Fields): [Fields, Fields][]
 }
 
 function podSpecOf(object: KubeObject): Fields {
-  return fieldsAt(fieldsAt(specOf(object), 'template'), 'spec');
+  return fieldsAt(fieldsAt(specFields(object), 'template'), 'spec');
 }
-function specOf(object: KubeObject): Fields {
+function specFields(object: KubeObject): Fields {
   return fieldsAt(object as unknown as Fields, 'spec');
 }
 function fieldsAt(object: Fields, field: string): Fields {

@@ -49,7 +49,7 @@ export function resizeSteps(
     if (!isOurs(set, observed) || metadata.deletionTimestamp !== undefined || changed.has(metadata.name)) return [];
     const pod = podOf(set, observed);
     if (!pod || !isResizing(set) || status?.observedGeneration !== metadata.generation) return [];
-    return stepOf(set, pod, now);
+    return resizeStepsOf(set, pod, now);
   });
 }
 
@@ -68,7 +68,7 @@ export function hasSizes(set: Workload, { spec }: Pod): boolean {
   return !hasOther(sizesOf(set), spec?.containers);
 }
 
-function stepOf(set: Workload, pod: Pod, now: Date): ResizeStep[] {
+function resizeStepsOf(set: Workload, pod: Pod, now: Date): ResizeStep[] {
   const sizes = sizesOf(set);
   const replace: ResizeStep[] = isReadyPod(pod) ? [{ do: 'replace', set, pod, patch: [] }] : [];
   if (isNewest(set, pod) && isUntouched(pod)) return [];
@@ -91,7 +91,7 @@ function keepsPod(wanted: KubeObject, observed: ObservedChildren): boolean {
   if (isResizing(set)) return changes || !isDone(set, pod);
   // Somebody's partition: the API server takes it with no other strategy.
   if (set.spec?.updateStrategy?.rollingUpdate !== undefined) return false;
-  return changes && isSeen(set) && isNewest(set, pod) && isReadyPod(pod) && canTake(pod, sizes);
+  return changes && isObserved(set) && isNewest(set, pod) && isReadyPod(pod) && canTake(pod, sizes);
 }
 
 /**
@@ -99,11 +99,11 @@ function keepsPod(wanted: KubeObject, observed: ObservedChildren): boolean {
  * the template makes, whatever an admission webhook made of its sizes.
  */
 function isDone(set: Workload, pod: Pod): boolean {
-  const isCounted = isSeen(set) && (set.status?.updatedReplicas ?? 0) > 0;
+  const isCounted = isObserved(set) && (set.status?.updatedReplicas ?? 0) > 0;
   return isCounted && isNewest(set, pod) && (isUntouched(pod) || isInForce(pod, sizesOf(set)));
 }
 
-function isSeen({ metadata, status }: Workload): boolean {
+function isObserved({ metadata, status }: Workload): boolean {
   return status?.observedGeneration === metadata.generation;
 }
 

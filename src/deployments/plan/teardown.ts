@@ -3,11 +3,12 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { COMPONENT_LABEL, STORE_PARTS, VARIABLES_LABEL } from '../../schema/meta.ts';
+import { STORE_PARTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
 import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
 import { names } from '../record/names.ts';
+import { componentOf } from './adoption.ts';
 import { valuesNamed } from './secret-garbage.ts';
 
 export interface TeardownStep {
@@ -89,7 +90,7 @@ export function untilHinderedMs(observed: ObservedChildren, now: Date): number |
  */
 export function orphanedChildren(record: AppDeployment, named: readonly KubeObject[]): readonly KubeObject[] {
   const { spec } = record;
-  const isData = dataOf(record);
+  const isData = isDataOf(record);
   return named.filter((object) => {
     if (!isOurs(object, { record }) || object.metadata.deletionTimestamp !== undefined) return false;
     if (isData(object)) return spec.databaseDeletionPolicy !== 'Retain';
@@ -98,7 +99,7 @@ export function orphanedChildren(record: AppDeployment, named: readonly KubeObje
 }
 
 /** Whether an object is the record's volume or the password that opens it. */
-function dataOf({ metadata }: AppDeployment): (object: KubeObject) => boolean {
+function isDataOf({ metadata }: AppDeployment): (object: KubeObject) => boolean {
   const { postgresSecret, postgresClaim } = names(metadata.name);
   return ({ kind, metadata: { name } }) =>
     (kind === 'Secret' && name === postgresSecret) || (kind === 'PersistentVolumeClaim' && name === postgresClaim);
@@ -109,7 +110,7 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
   const ours = observed.children.filter((child) => isOurs(child, observed));
   const keepsDatabase = record.spec.databaseDeletionPolicy === 'Retain';
   const dropsTracing = record.spec.tracingProjectDeletionPolicy === 'Delete';
-  const isData = dataOf(record);
+  const isData = isDataOf(record);
   const database = [
     ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)),
     ...podsWith(observed, 'postgres'),
@@ -135,10 +136,6 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
     ['its revisions', observed.revisions],
     ['its tracing project', dropsTracing && observed.tracingProject ? [observed.tracingProject] : []],
   ];
-}
-
-function componentOf(child: KubeObject): string | undefined {
-  return child.metadata.labels?.[COMPONENT_LABEL];
 }
 
 function hasImage(component: string | undefined): boolean {

@@ -157,25 +157,27 @@ function fieldOf(spec: Parts): string {
 
 /** The most that the record's containers ask for at once: sidecars run beside each init container and beside the main one. */
 function peak(spec: Parts, kind: Kind, resource: string): number {
-  const first = containersIn(spec, 'initContainers').filter((container) => !isSidecar(container));
-  return beside(spec, kind, resource) + Math.max(0, ...first.map((container) => asked(container, kind, resource)));
+  const first = containersIn(spec, 'initContainers').filter((container) => !isRestartedInit(container));
+  return (
+    beside(spec, kind, resource) + Math.max(0, ...first.map((container) => requestedAmount(container, kind, resource)))
+  );
 }
 
 function beside(spec: Parts, kind: Kind, resource: string): number {
-  const running = [...containersIn(spec, 'sidecars'), ...containersIn(spec, 'initContainers').filter(isSidecar)];
-  return running.reduce((sum, container) => sum + asked(container, kind, resource), 0);
+  const running = [...containersIn(spec, 'sidecars'), ...containersIn(spec, 'initContainers').filter(isRestartedInit)];
+  return running.reduce((sum, container) => sum + requestedAmount(container, kind, resource), 0);
 }
 
 function containersIn(spec: Parts, list: 'sidecars' | 'initContainers'): Parts[] {
   return asArray(spec[list]).map(asObject);
 }
 
-function isSidecar({ restartPolicy }: Parts): boolean {
+function isRestartedInit({ restartPolicy }: Parts): boolean {
   return restartPolicy === 'Always';
 }
 
 /** A request that is absent equals the limit. Other resources than cpu and memory have one amount for both. */
-function asked(container: Parts, kind: Kind, resource: string): number {
+function requestedAmount(container: Parts, kind: Kind, resource: string): number {
   const { requests, limits } = asObject(container['resources']);
   const [request, limit] = [asObject(requests)[resource], asObject(limits)[resource]];
   if (resource !== 'cpu' && resource !== 'memory') return Math.max(amount(request), amount(limit));

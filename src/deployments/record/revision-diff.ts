@@ -54,13 +54,13 @@ function changesBetween(before: ReadonlyMap<string, string>, after: ReadonlyMap<
 export function changeLine({ kind, from, to }: FieldChange): string {
   if (from === undefined && to === undefined) return kind;
   return from === undefined
-    ? `added: ${shown(to)}`
+    ? `added: ${shortValue(to)}`
     : to === undefined
-      ? `removed: ${shown(from)}`
-      : `${shown(from)} -> ${shown(to)}`;
+      ? `removed: ${shortValue(from)}`
+      : `${shortValue(from)} -> ${shortValue(to)}`;
 }
 
-function shown(value = ''): string {
+function shortValue(value = ''): string {
   return value.length > LONGEST_VALUE ? `${value.slice(0, LONGEST_VALUE)}…` : value;
 }
 
@@ -87,11 +87,11 @@ function fieldsOf(revision: AppRevision): Map<string, string> {
     ...referenced('secretReferences', secretReferences),
     ...(image !== undefined && values.sourceRevisionConfig.imageUri === undefined ? [['image', image] as const] : []),
     ...(commit === undefined ? [] : [['commit', commit] as const]),
-    ['parts', partsOf(parts)],
+    ['parts', partsText(parts)],
   ]);
 }
 
-function partsOf(parts: readonly ScaledPart[]): string {
+function partsText(parts: readonly ScaledPart[]): string {
   return parts.join(', ');
 }
 

@@ -18,6 +18,11 @@ export function activeRevision(revisions: readonly AppRevision[]): AppRevision |
   return revisions.find(({ status }) => status?.state === 'DEPLOYED');
 }
 
+/** A scale of zero for the server is one for all parts. */
+export function runsNothing({ spec }: Pick<AppRevision, 'spec'>): boolean {
+  return spec.resolved.server.maxScale === 0;
+}
+
 /** The revisions of this record, newest first. The uid excludes those of an earlier record of the same name. */
 export function revisionsOf(record: AppDeployment, revisions: readonly AppRevision[]): AppRevision[] {
   return revisions.filter((revision) => revision.spec.deploymentUid === record.metadata.uid).toSorted(newestFirst);

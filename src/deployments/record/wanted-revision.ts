@@ -351,7 +351,7 @@ function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract
   if (!sameRevision(ownRequested(old.spec), requested)) {
     const differs = `rollbackTo names revision ${rollbackTo}, but the record has other values than that revision.`;
     // A change of sizes or secrets that follows the rollback, before the controller has seen it.
-    return isUnseen(record, own[0]) && keepsBuild(requested, old)
+    return isUnseenRequest(record, own[0]) && keepsBuild(requested, old)
       ? {
           is: 'ignored',
           of: old,
@@ -368,7 +368,7 @@ function rollbackOf(record: AppDeployment, own: readonly AppRevision[], contract
  * Whether somebody has set rollbackTo since the newest revision was made. Where it is the same as then, a person who writes the
  * record without the API may have left it there. The API leaves it only in a second write that asks for a revision.
  */
-function isUnseen(
+function isUnseenRequest(
   { spec: { rollbackTo, revisionSerial = 0 } }: AppDeployment,
   newest: AppRevision | undefined,
 ): boolean {

@@ -141,7 +141,7 @@ function registerPut(app: FastifyInstance, { caches, platform, now }: BuildConte
     request.raw.socket.once('close', onClose);
     const limitAgain = allowSlowBody(request.raw);
     try {
-      const giveBack = await (slots.take(begun.tenant, signal) ?? tooMany());
+      const giveBack = await (slots.take(begun.tenant, signal) ?? tooManyUploads());
       try {
         return await store(begun, request.raw, signal);
       } finally {
@@ -233,6 +233,6 @@ function tookTooLong(): HttpError {
   return new HttpError(408, `The upload took longer than ${UPLOAD_SECONDS} s. Leave out what a build does not need.`);
 }
 
-function tooMany(): never {
+function tooManyUploads(): never {
   throw new HttpError(429, 'Too many uploads are running. Try again in 5 s.', { 'retry-after': '5' });
 }

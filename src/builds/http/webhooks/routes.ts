@@ -109,7 +109,7 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
     onRequest: async (request) => {
       // Before the body is read.
       request[SENDER] = await senderOf(request);
-      if (!isSmall(request)) request[SLOT] = await (slots.take(request.ip) ?? tooMany());
+      if (!isSmall(request)) request[SLOT] = await (slots.take(request.ip) ?? tooManyWebhooks());
     },
     handler: async (request, reply) => {
       const sender = request[SENDER];
@@ -118,7 +118,8 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
         return refuse(request);
       await count(request, `webhook ${sender.integration.metadata.uid}`);
       const repository = isPush(request.headers) ? await repositoryPushed(body, turns) : undefined;
-      if (repository === undefined || !isBuilt(records, repository, sender.integration)) return reply.code(204).send();
+      if (repository === undefined || !isRepositoryBuilt(records, repository, sender.integration))
+        return reply.code(204).send();
       await recordPush(kube, sender.integration, { repository, at: now().toISOString() });
       return reply.code(202).send({ repository });
     },
@@ -132,7 +133,7 @@ function registerPost(app: FastifyInstance, { kube, caches, secrets, now, count 
 }
 
 /** Whether a record builds pushes to this repository of the integration. */
-function isBuilt(
+function isRepositoryBuilt(
   records: FacadeContext['caches']['records'],
   repository: string,
   { metadata }: CodeHostIntegration,
@@ -177,6 +178,6 @@ function unsigned(): HttpError {
   );
 }
 
-function tooMany(): never {
+function tooManyWebhooks(): never {
   throw new HttpError(429, 'Too many webhooks at once. Send it again in 1 s.', { 'retry-after': '1' });
 }

@@ -5,6 +5,7 @@ import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { Resolved } from '../../../schema/app-revision.ts';
 import type { BackupStore, Settings } from '../../../schema/settings.ts';
+import { literal } from '../../../schema/text.ts';
 import { namespaceOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD } from '../containers.ts';
@@ -126,9 +127,4 @@ function databaseEnv(record: Inputs['record']): NonNullable<IContainer['env']> {
 function storeOptions({ endpoint, bucket, prefix, region, pathStyle, ca }: BackupStore): string[] {
   const address = { endpoint, bucket, prefix, region, pathStyle, ...(ca !== undefined && { ca }) };
   return [`--folder=${FOLDER}`, `--credentials=${CREDENTIALS}`, `--store=${literal(JSON.stringify(address))}`];
-}
-
-/** The kubelet replaces $(NAME) in arguments, and $$ by $. */
-function literal(text: string): string {
-  return text.replaceAll('$', '$$$$');
 }

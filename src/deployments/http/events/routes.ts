@@ -34,7 +34,7 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, request.params.deployment_id);
       const { kube } = admitted.caller;
-      const [pods, { items, isWhole }] = await Promise.all([podsOf(kube, record), eventsIn(kube, record)]);
+      const [pods, { items, isWhole }] = await Promise.all([listPods(kube, record), eventsIn(kube, record)]);
       const isOwn = ownedBy(record, pods ?? []);
       const own = items.filter(isOwn).toSorted((a, b) => lastAtMs(b) - lastAtMs(a));
       return {
@@ -47,7 +47,7 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
 }
 
 /** Newest first. Undefined for a caller who may not list pods. */
-async function podsOf(kube: KubeClient, { metadata }: AppDeployment): Promise<readonly PodObject[] | undefined> {
+async function listPods(kube: KubeClient, { metadata }: AppDeployment): Promise<readonly PodObject[] | undefined> {
   const { namespace = '', name, uid = '' } = metadata;
   const labelSelector = `${DEPLOYMENT_LABEL}=${name},${DEPLOYMENT_UID_LABEL}=${uid}`;
   try {

@@ -43,7 +43,7 @@ export function presentPlatform(settings: Settings, offered: Offered): Platform 
       id: metadata.uid ?? '',
       name: metadata.name,
       kind: spec.kind,
-      host: hostOf(spec.apiUrl),
+      host: hostOfUrl(spec.apiUrl),
     })),
     listeners: listeners.map(({ metadata, spec }) => ({
       id: metadata.uid ?? '',
@@ -107,6 +107,6 @@ function withoutCredentials(address: string | undefined): string | null {
   return `${origin}${pathname}`;
 }
 
-function hostOf(url: string): string {
+function hostOfUrl(url: string): string {
   return URL.canParse(url) ? new URL(url).host : '';
 }

@@ -5,13 +5,15 @@ import { id, time } from '../../../organization/facade/payload-fields.ts';
 import { Uuid } from '../../../schema/primitives.ts';
 import { REVISION_STATES } from '../../../schema/revision-states.ts';
 import { SOURCES } from '../../../schema/source-rules.ts';
-import { DeploymentPath, listOf, paging, SourceRevisionConfigResponse } from '../payloads.ts';
+import { DeploymentPath, paging, queryListOf, SourceRevisionConfigResponse } from '../payloads.ts';
 
 export const RevisionPath = DeploymentPath.extend({ revision_id: Uuid.describe('Id of the revision.') });
 
 export const ListRevisions = z.strictObject({
   ...paging,
-  status: listOf(z.enum(REVISION_STATES)).describe('States separated by commas. Matches revisions in any of these.'),
+  status: queryListOf(z.enum(REVISION_STATES)).describe(
+    'States separated by commas. Matches revisions in any of these.',
+  ),
 });
 
 export type ListRevisions = z.output<typeof ListRevisions>;

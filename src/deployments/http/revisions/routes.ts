@@ -56,15 +56,15 @@ export function registerRevisions(app: App, options: RevisionRoutesOptions): voi
     return found;
   };
   const routes = { ...options, one, made };
-  registerList(app, options, shown);
-  registerCreate(app, routes);
-  registerGet(app, routes);
+  registerRevisionList(app, options, shown);
+  registerRevisionCreate(app, routes);
+  registerRevisionGet(app, routes);
   registerDiff(app, routes);
   registerRedeploy(app, routes);
   registerInterrupt(app, routes);
 }
 
-function registerList(
+function registerRevisionList(
   app: App,
   { auth, deployments, streams }: RevisionRoutesOptions,
   shown: (record: AppDeployment) => readonly Revision[],
@@ -106,7 +106,7 @@ function registerList(
   });
 }
 
-function registerCreate(app: App, { auth, deployments, one }: Routes): void {
+function registerRevisionCreate(app: App, { auth, deployments, one }: Routes): void {
   app.post(PATH, {
     onRequest: auth.as('patch'),
     preValidation: readAliases,
@@ -129,7 +129,7 @@ function registerCreate(app: App, { auth, deployments, one }: Routes): void {
   });
 }
 
-function registerGet(app: App, { auth, deployments, one }: Routes): void {
+function registerRevisionGet(app: App, { auth, deployments, one }: Routes): void {
   app.get(`${PATH}/:revision_id`, {
     onRequest: auth.as('get'),
     schema: {

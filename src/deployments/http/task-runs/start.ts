@@ -48,7 +48,7 @@ const KEY_DIGITS = 16;
  */
 export async function startTask(kube: KubeClient, start: TaskStart): Promise<TaskRun> {
   const { record, key } = start;
-  const job = await jobOf(kube, start);
+  const job = await taskJob(kube, start);
   try {
     return presented(await kube.create(JOBS, job, { fieldManager: FACADE_FIELD_MANAGER }));
   } catch (error) {
@@ -63,7 +63,7 @@ export async function startTask(kube: KubeClient, start: TaskStart): Promise<Tas
   }
 }
 
-async function jobOf(kube: KubeClient, { record, revisions, task, key, suffix }: TaskStart): Promise<KubeObject> {
+async function taskJob(kube: KubeClient, { record, revisions, task, key, suffix }: TaskStart): Promise<KubeObject> {
   const { name, namespace = '' } = record.metadata;
   if (!runsHere(record))
     throw new HttpError(
