@@ -2,6 +2,7 @@
 
 import type { PlatformThatBuilds } from '../support/build-platform.ts';
 import type { Platform, Target } from '../support/platform.ts';
+import type { DemoBackups } from './backups.ts';
 
 /** Namespace of the demo's tenant. */
 export const TENANT = 'demo';
@@ -30,7 +31,9 @@ export interface DemoCluster {
   readonly askSample?: (namespace: string, deployment: string) => Promise<readonly string[]>;
   /** Starts Davit together with all that builds take; only where builds were asked for. */
   readonly startBuildPlatform?: () => Promise<PlatformThatBuilds>;
-  /** Starts Davit with listeners, or with people's tokens; only where that was asked for. */
+  /** A store for backups; only where it was asked for. */
+  readonly backups?: DemoBackups;
+  /** Starts Davit with listeners, people's tokens or backups; only where one of them was asked for. */
   readonly startHub?: () => Promise<Platform>;
   stop(): Promise<void>;
 }

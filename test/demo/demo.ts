@@ -1,7 +1,8 @@
 // `npm run demo`: a real Kubernetes of one's own, Davit on it, and a sample deployment that answers. Each step is
 // printed with its time. `--once` tears down after READY, `--json FILE` tells scripts where everything is,
 // `--context NAME` uses a cluster of one's own kubeconfig instead of the embedded one, `--build` also builds an image,
-// `--codehost` also one of a repository, `--listener` also runs a deployment on a second cluster, `--oauth` also gives people's tokens.
+// `--codehost` also one of a repository, `--listener` also runs a deployment on a second cluster, `--oauth` also gives people's tokens,
+// `--backups` also backs up the sample's database.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +10,7 @@ import { parseArgs } from 'node:util';
 import type { PlatformThatBuilds } from '../support/build-platform.ts';
 import { type Platform, startRendered, type Tenant } from '../support/platform.ts';
 import { call, type Deployment, type Stage } from './api-calls.ts';
+import { backupCommands } from './backups.ts';
 import { buildDeployments } from './builds.ts';
 import { renderedChart } from './chart.ts';
 import { connectContext, localContexts } from './context.ts';
@@ -26,6 +28,8 @@ const USAGE = `Usage: npm run demo [-- OPTION ...]
                   minutes to compile the first time
   --listener      also start a second cluster, enroll it as a listener and run a deployment on it. Helm is compiled the first time
   --oauth         also run an OAuth server of the demo's own, from which agents get people's tokens. Helm is compiled the first time
+  --backups       also run a store for backups of the demo's own, and back up the sample's database. Helm and the store are compiled the
+                  first time, and Davit's image is built
   --json FILE     write {apiUrl, token, tenantId, kubeconfig, sampleImage, hosting, registryUrl, baseImages, packageIndex, oauth}
                   to FILE once all is up. Without --build the three before the last are null, without --oauth the last is
   --context NAME  use this context of your kubeconfig instead of the embedded cluster
@@ -50,6 +54,7 @@ interface Options {
   readonly codehost: boolean;
   readonly listener: boolean;
   readonly oauth: boolean;
+  readonly backups: boolean;
   readonly json: string | undefined;
   readonly context: string | undefined;
   readonly image: string | undefined;
@@ -62,6 +67,7 @@ function readOptions(): Options {
     codehost: { type: 'boolean' },
     listener: { type: 'boolean' },
     oauth: { type: 'boolean' },
+    backups: { type: 'boolean' },
     json: { type: 'string' },
     context: { type: 'string' },
     image: { type: 'string' },
@@ -73,7 +79,14 @@ function readOptions(): Options {
       process.stdout.write(USAGE);
       process.exit(0);
     }
-    const { once = false, codehost = false, build = codehost, listener = false, oauth = false } = values;
+    const {
+      once = false,
+      codehost = false,
+      build = codehost,
+      listener = false,
+      oauth = false,
+      backups = false,
+    } = values;
     const { json, context, image } = values;
     if (build && context !== undefined)
       throw new Error("--build needs the demo's own cluster: leave out --context, or set settings.builds on yours.");
@@ -81,7 +94,9 @@ function readOptions(): Options {
       throw new Error("--listener needs the demo's own clusters, and goes without --build and --context.");
     if (oauth && (build || context !== undefined))
       throw new Error("--oauth needs the demo's own cluster, and goes without --build and --context.");
-    return { once, build, codehost, listener, oauth, json, context, image };
+    if (backups && (build || context !== undefined))
+      throw new Error("--backups needs the demo's own cluster, and goes without --build and --context.");
+    return { once, build, codehost, listener, oauth, backups, json, context, image };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(2);
@@ -90,10 +105,11 @@ function readOptions(): Options {
 
 /** A tenant that was just made is known to the API a moment later, and so are its rights. */
 async function createWhenKnown(stage: Stage, image: string): Promise<Deployment> {
+  const database = stage.cluster.backups && { backup: { keep: 3 } };
   const body = {
     name: DEPLOYMENT,
     source: 'external_docker',
-    source_config: { resource_spec: SMALL },
+    source_config: { resource_spec: SMALL, ...(database && { database }) },
     source_revision_config: { image_uri: image },
     secrets: [{ name: 'GREETING', value: 'hello from a Secret' }],
   };
@@ -157,7 +173,10 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     stopping.throwIfAborted();
     const image = options.image ?? cluster.sampleImage;
     const stage = { platform, tenant, cluster, stopping };
-    await deploy(stage, image);
+    await cluster.backups?.admit(tenant.namespace);
+    const sample = await deploy(stage, image);
+    const backup = await cluster.backups?.backUp(stage, DEPLOYMENT);
+    if (backup !== undefined) say(`Backup ${backup} of its database is in the store`);
     if (builds !== undefined) await buildDeployments(stage, builds, say);
     const ofTokens = await tokens?.setUp(stage, say);
     if (options.listener) {
@@ -181,7 +200,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
       };
       await writeFile(options.json, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
     }
-    await sayWhatNext(platform, tenant, cluster, { builds, further, ofTokens });
+    await sayWhatNext(platform, tenant, cluster, { builds, further, ofTokens, sample });
     if (!options.once && !stopping.aborted) {
       say('Ctrl-C ends it all.');
       await new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve(), { once: true }));
@@ -222,7 +241,7 @@ async function showComplaints(logsDir: string): Promise<void> {
   }
 }
 
-async function deploy(stage: Stage, image: string): Promise<void> {
+async function deploy(stage: Stage, image: string): Promise<Deployment> {
   const { tenant, cluster } = stage;
   say(`Creating deployment ${DEPLOYMENT} of ${image}`);
   const created = await createWhenKnown(stage, image);
@@ -232,6 +251,7 @@ async function deploy(stage: Stage, image: string): Promise<void> {
   } else if (!cluster.realPods) {
     say('No pod really ran (stand-in), so the sample server is not asked.');
   }
+  return created;
 }
 
 async function removeDeployment({ target }: DemoCluster): Promise<void> {
@@ -252,10 +272,12 @@ async function sayWhatNext(
     builds,
     further,
     ofTokens,
+    sample,
   }: {
     readonly builds: PlatformThatBuilds | undefined;
     readonly further: FurtherCluster | undefined;
     readonly ofTokens: TokenFacts | undefined;
+    readonly sample: Deployment;
   },
 ): Promise<void> {
   const inFile = async (name: string, secret: string): Promise<string> => {
@@ -290,6 +312,7 @@ async function sayWhatNext(
           `  ${cluster.kubectlCommand} --kubeconfig ${further.kubeconfig} get appd,pods -A`,
         ]),
     ...(ofTokens === undefined ? [] : tokenCommands(ofTokens)),
+    ...(cluster.backups === undefined ? [] : backupCommands(sample, DEPLOYMENT, cluster.kubectlCommand)),
     '  curl -s -H "X-Api-Key: $TOKEN" "$API/v2/deployments"',
     `  curl -s ${platform.metricsUrl}   # the controller's metrics`,
     `  ${cluster.kubectlCommand} patch appd ${DEPLOYMENT} --type=merge -p '${JSON.stringify(change)}'   # a new revision`,

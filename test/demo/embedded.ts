@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
 import { realPods } from '../cluster/machine.ts';
 import { ensureTools, toolPath } from '../cluster/tools.ts';
+import { ensureDavitImage } from '../image/davit-image.ts';
 import {
   ensureBuildPlatformImages,
   nodeImages,
@@ -14,6 +15,7 @@ import {
 } from '../support/build-platform.ts';
 import { startPlatform } from '../support/platform.ts';
 import { SAMPLE_AGAIN, startSampleCluster } from '../support/sample-cluster.ts';
+import { startDemoBackups } from './backups.ts';
 import { type DemoCluster, DemoError, TENANT } from './demo-cluster.ts';
 import type { DemoTokens } from './tokens.ts';
 
@@ -22,23 +24,27 @@ interface EmbeddedOptions {
   readonly codehost?: boolean;
   readonly listener?: boolean;
   readonly tokens?: DemoTokens | undefined;
+  readonly backups?: boolean;
 }
 
-/** With `build`, `listener` or `tokens` it can start a platform that does so, for which more is compiled the first time. */
+/** With `build`, `listener`, `tokens` or `backups` it can start a platform that does so, for which more is compiled the first time. */
 export async function embeddedDemoCluster(
   say: (line: string) => void,
-  { build = false, codehost = false, listener = false, tokens }: EmbeddedOptions = {},
+  { build = false, codehost = false, listener = false, tokens, backups = false }: EmbeddedOptions = {},
 ): Promise<DemoCluster> {
-  if (build) await needRealPods(say);
+  if (build || backups) await needRealPods(build ? '--build' : '--backups', say);
+  const davit = backups ? await ensureDavitImage(say) : undefined;
   const buildImages = build ? await ensureBuildPlatformImages(say) : undefined;
   const { cluster, images, kubectlPath } = await startSampleCluster({
     pods: 'auto',
     progress: say,
     ...(buildImages && { userNamespaces: true, more: async () => nodeImages(buildImages) }),
+    ...(davit && { more: async () => [davit] }),
   });
   const hasRealPods = cluster.node === 'real';
   const clients = build ? [toolPath(await ensureTools(['registry'], say), 'registry', 'crane')] : [];
   await cluster.kubectl(['config', 'set-context', '--current', `--namespace=${TENANT}`]);
+  const kept = davit && (await startDemoBackups(cluster, davit, say));
   say(`Kubernetes is up, ${hasRealPods ? 'with real pods' : 'without real pods: a stand-in sets their status'}`);
   return {
     target: cluster,
@@ -63,13 +69,15 @@ export async function embeddedDemoCluster(
           progress: say,
         }),
     }),
-    ...((listener || tokens) && {
+    ...(kept && { backups: kept }),
+    ...((listener || tokens || kept) && {
       startHub: async () =>
         startPlatform(cluster, {
           progress: say,
           env: tokens?.env ?? {},
           values: {
             ...tokens?.values,
+            ...kept?.values,
             ...(hasRealPods && (await tokens?.openToPods(cluster.hostAddress))),
             'settings.hosting': 'both',
             'settings.listeners.enabled': listener,
@@ -85,10 +93,10 @@ export async function embeddedDemoCluster(
   };
 }
 
-async function needRealPods(say: (line: string) => void): Promise<void> {
-  if (process.env['DAVIT_PODS'] === 'off') throw new DemoError('--build needs real pods, and DAVIT_PODS is off.');
+async function needRealPods(option: string, say: (line: string) => void): Promise<void> {
+  if (process.env['DAVIT_PODS'] === 'off') throw new DemoError(`${option} needs real pods, and DAVIT_PODS is off.`);
   const machine = await realPods(say);
-  if (!machine.ok) throw new DemoError(`--build needs real pods, which this machine cannot run: ${machine.reason}`);
+  if (!machine.ok) throw new DemoError(`${option} needs real pods, which this machine cannot run: ${machine.reason}`);
 }
 
 /** Sends something to the sample server through its Service and tells, line by line, what came back. */

@@ -12,9 +12,9 @@ import { ensureImages } from '../../cluster/images/build.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { ensureTools, toolPath } from '../../cluster/tools.ts';
 import { ensureDavitImage } from '../../image/davit-image.ts';
+import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
 import { type Platform, startPlatform } from '../../support/platform.ts';
 import { eventually } from '../../support/running-davit.ts';
-import { BUCKET, type Store, startStore } from './store.ts';
 
 const run = promisify(execFile);
 const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');

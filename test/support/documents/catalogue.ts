@@ -42,6 +42,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
     notRun: 'it compiles for minutes; test/suites/builds/demo.test.ts runs it with --once',
   },
   'npm run demo -- --oauth': { notRun: 'test/demo/demo.test.ts runs it with --once' },
+  'npm run demo -- --backups': { notRun: 'test/suites/backups has such a store, backups and clones' },
   'npm run demo -- --listener': { notRun: 'test/demo/demo.test.ts runs it with --once' },
   'npm run demo -- --context NAME': { notRun: 'it would be a second Davit on a cluster of the tests' },
   'docker build -t REGISTRY/davit:0.1.0 . && docker push REGISTRY/davit:0.1.0': {

@@ -3,13 +3,13 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeObjectStore } from '../../../src/lib/outbound/object-store.ts';
-import { makeAuthority } from '../../cluster/certificates.ts';
-import type { Cluster } from '../../cluster/cluster.ts';
-import { freePort } from '../../cluster/control-plane.ts';
-import type { Progress } from '../../cluster/prepared.ts';
-import { ensureTools, toolPath } from '../../cluster/tools.ts';
-import { eventually } from '../../support/running-davit.ts';
+import { makeObjectStore } from '../../src/lib/outbound/object-store.ts';
+import { makeAuthority } from '../cluster/certificates.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { freePort } from '../cluster/control-plane.ts';
+import type { Progress } from '../cluster/prepared.ts';
+import { ensureTools, toolPath } from '../cluster/tools.ts';
+import { eventually } from './running-davit.ts';
 
 export const BUCKET = 'backups';
 
