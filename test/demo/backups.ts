@@ -5,21 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { NodeImage } from '../cluster/node.ts';
 import { BUCKET, startStore } from '../support/backup-store.ts';
-import type { Values } from '../support/platform.ts';
-import type { Deployment, Stage } from './api-calls.ts';
-import { DemoError } from './demo-cluster.ts';
+import type { Deployment } from './api-calls.ts';
+import { type DemoBackups, DemoError } from './demo-cluster.ts';
 
 const SECRET = 'davit-backup-store';
 const WITHIN_MS = 180_000;
-
-export interface DemoBackups {
-  /** Of the chart. */
-  readonly values: Values;
-  /** Gives the tenant the keys of the store. */
-  admit(namespace: string): Promise<void>;
-  /** Makes the first backup of a deployment now. Returns its name. */
-  backUp(stage: Stage, deployment: string): Promise<string>;
-}
 
 /** `image`: Davit's, which sends dumps. */
 export async function startDemoBackups(
@@ -43,7 +33,7 @@ export async function startDemoBackups(
       };
       await cluster.kubectl(['create', '-f', '-'], { input: JSON.stringify(secret) });
     },
-    async backUp({ tenant: { namespace }, stopping }, deployment) {
+    async backUp(namespace, deployment, stopping) {
       const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl([...args, '-n', namespace]);
       const cronJob = `${deployment}---backup`;
       const end = Date.now() + WITHIN_MS;

@@ -1,14 +1,23 @@
 // What the demo needs of a cluster: the embedded one, or one of the caller's own.
 
 import type { PlatformThatBuilds } from '../support/build-platform.ts';
-import type { Platform, Target } from '../support/platform.ts';
-import type { DemoBackups } from './backups.ts';
+import type { Platform, Target, Values } from '../support/platform.ts';
 
 /** Namespace of the demo's tenant. */
 export const TENANT = 'demo';
 
 /** Something that the person at the terminal can mend; printed without a stack. */
 export class DemoError extends Error {}
+
+/** A store for backups. */
+export interface DemoBackups {
+  /** Of the chart. */
+  readonly values: Values;
+  /** Gives the tenant the keys of the store. */
+  admit(namespace: string): Promise<void>;
+  /** Makes the first backup of a deployment now. Returns its name. */
+  backUp(namespace: string, deployment: string, stopping: AbortSignal): Promise<string>;
+}
 
 export interface DemoCluster {
   readonly target: Target;
@@ -31,7 +40,7 @@ export interface DemoCluster {
   readonly askSample?: (namespace: string, deployment: string) => Promise<readonly string[]>;
   /** Starts Davit together with all that builds take; only where builds were asked for. */
   readonly startBuildPlatform?: () => Promise<PlatformThatBuilds>;
-  /** A store for backups; only where it was asked for. */
+  /** Only where it was asked for. */
   readonly backups?: DemoBackups;
   /** Starts Davit with listeners, people's tokens or backups; only where one of them was asked for. */
   readonly startHub?: () => Promise<Platform>;

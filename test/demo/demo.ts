@@ -175,7 +175,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
     const stage = { platform, tenant, cluster, stopping };
     await cluster.backups?.admit(tenant.namespace);
     const sample = await deploy(stage, image);
-    const backup = await cluster.backups?.backUp(stage, DEPLOYMENT);
+    const backup = await cluster.backups?.backUp(tenant.namespace, DEPLOYMENT, stopping);
     if (backup !== undefined) say(`Backup ${backup} of its database is in the store`);
     if (builds !== undefined) await buildDeployments(stage, builds, say);
     const ofTokens = await tokens?.setUp(stage, say);
