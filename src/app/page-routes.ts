@@ -114,7 +114,7 @@ function documentOf(prefix: string, files: PageFiles, signIn: SignInSetup | unde
 <script type="module" src="${urlOf('page.js')}"></script>
 </head>
 <body>
-<div id="page"${oidc ?? ''}><noscript>This page needs JavaScript. <a href="${prefix}/docs">The HTTP API</a> does not.</noscript></div>
+<div id="page" data-create="${urlOf('create.js')}"${oidc ?? ''}><noscript>This page needs JavaScript. <a href="${prefix}/docs">The HTTP API</a> does not.</noscript></div>
 </body>
 </html>
 `;

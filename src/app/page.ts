@@ -5,7 +5,7 @@ import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { PageFiles } from './page-routes.ts';
 
-const NAMES = ['page.js', 'oidc.js', 'page.css', 'icon.svg'];
+const NAMES = ['page.js', 'create.js', 'oidc.js', 'page.css', 'icon.svg'];
 
 /** Undefined where they have not been written, as in a start from source in a new clone. */
 export async function readPage(): Promise<PageFiles | undefined> {

@@ -16,6 +16,13 @@ const withoutMeanings: Plugin = {
       : undefined,
 };
 
+/** By name. All but the first are loaded when they are wanted, at the addresses that the document has. */
+const SCRIPTS = [
+  ['page.js', 'main.tsx'],
+  ['create.js', 'create.tsx'],
+  ['oidc.js', 'oidc.ts'],
+] as const;
+
 /** One script, which shares no module with another: the browser would load it a second time, under a URL without its hash. */
 async function bundled(entry: string): Promise<string> {
   const bundle = await rolldown({
@@ -39,7 +46,8 @@ export async function bundlePage(): Promise<ReadonlyMap<string, string>> {
   const assets = await Promise.all(
     ['page.css', 'icon.svg'].map(async (name) => [name, await readFile(join(source, name), 'utf8')] as const),
   );
-  return new Map([['page.js', await bundled('main.tsx')], ['oidc.js', await bundled('oidc.ts')], ...assets]);
+  const scripts = await Promise.all(SCRIPTS.map(async ([name, entry]) => [name, await bundled(entry)] as const));
+  return new Map([...scripts, ...assets]);
 }
 
 if (import.meta.main) {

@@ -1,7 +1,7 @@
 // The documented HTTP API (docs/api.md) as functions. Nothing else of the page sends a request.
 
 import type { DeploymentEvents } from '../deployments/http/events/payloads.ts';
-import type { CreateDeployment, Deployment, PatchDeployment } from '../deployments/http/payloads.ts';
+import type { Deployment, PatchDeployment } from '../deployments/http/payloads.ts';
 import type { RevisionDiff } from '../deployments/http/revisions/payloads.ts';
 import type { TaskStatusList } from '../deployments/http/task-runs/payloads.ts';
 import type { DeployLogsQuery } from '../logs/payloads.ts';
@@ -65,8 +65,10 @@ export type OpenStream = (
 export interface Api {
   /** Resolves if the token and the tenant may be used. */
   check(): Promise<void>;
-  /** A deployment of an image, with the platform's defaults. Resolves to its id. */
-  create(name: string, image: string): Promise<string>;
+  /** Any request, for a script that is loaded when it is wanted. Resolves to the body of the answer. */
+  ask<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Sends a file to an address that the API has given, without a token. */
+  upload(url: string, file: Blob, headers: Readonly<Record<string, string>>): Promise<void>;
   /** `deployments`. */
   list(query: ListQuery): OpenStream;
   /** `deployment`, and `gone`. */
@@ -194,12 +196,6 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     return (await (await accepted('GET', `v2/deployments/${id}/${path}`)).json()) as T;
   }
 
-  async function refused(response: Response): Promise<ApiError> {
-    const { sentence, findings } = refusalOf(response.status, await response.text().catch(() => ''));
-    const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
-    return new ApiError(response.status, sentence, Number.isFinite(seconds) ? seconds : undefined, findings);
-  }
-
   /** HEAD has the ETag of GET. No answer has values of secrets. */
   async function change(method: string, id: string, rest = '', body?: unknown): Promise<void> {
     const path = `v2/deployments/${id}`;
@@ -276,17 +272,9 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
 
   return {
     check: () => request('GET', 'v2/deployments?limit=1'),
-    async create(name, image) {
-      const body: CreateDeployment = {
-        name,
-        source: 'external_docker',
-        source_config: {},
-        source_revision_config: { image_uri: image },
-        secrets: [],
-      };
-      const response = await accepted('POST', 'v2/deployments?secrets=names', { body });
-      return ((await response.json()) as Deployment).id;
-    },
+    ask: async <T>(method: string, path: string, body?: unknown) =>
+      (await (await accepted(method, path, { body })).json()) as T,
+    upload,
     list({ nameContains, status, offset, limit }) {
       const query = new URLSearchParams({ limit: String(limit), offset: String(offset) });
       if (nameContains !== '') query.set('name_contains', nameContains);
@@ -320,6 +308,29 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
     redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),
     remove: (id) => change('DELETE', id),
   };
+}
+
+/** The address has the scheme and the host that a proxy told Davit; the browser may ask its own alone. Without a limit of time. */
+async function upload(url: string, file: Blob, headers: Readonly<Record<string, string>>): Promise<void> {
+  const { pathname, search } = new URL(url);
+  const response = await fetch(new URL(pathname + search, BASE), {
+    method: 'PUT',
+    body: file,
+    headers,
+    cache: 'no-store',
+    credentials: 'omit',
+    redirect: 'error',
+  }).catch(() => {
+    throw new ApiError(0, 'The upload did not arrive. Check the network, and that the file has not changed meanwhile.');
+  });
+  if (!response.ok) throw await refused(response);
+}
+
+/** What an answer that is no success says. */
+async function refused(response: Response): Promise<ApiError> {
+  const { sentence, findings } = refusalOf(response.status, await response.text().catch(() => ''));
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+  return new ApiError(response.status, sentence, Number.isFinite(seconds) ? seconds : undefined, findings);
 }
 
 /** `{"detail": ...}` as the API answers every failure; a proxy in front of it answers otherwise. */

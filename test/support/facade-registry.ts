@@ -20,6 +20,7 @@ export async function makeFacadeWithRegistry(
   settings: Partial<Settings> = {},
   more: Partial<NonNullable<Settings['builds']['registry']>> = {},
   limits: Parameters<typeof makeFacade>[1] = {},
+  options: Parameters<typeof makeFacade>[2] = {},
 ): Promise<FacadeWithRegistry> {
   const registry = await startFakeRegistry();
   const builds = {
@@ -31,7 +32,7 @@ export async function makeFacadeWithRegistry(
     },
     registry: { host: registry.host, insecure: true, tokens: true, ...more },
   };
-  const facade = await makeFacade({ hosting: 'both', builds, ...settings }, limits, { withRegistry: true });
+  const facade = await makeFacade({ hosting: 'both', builds, ...settings }, limits, { ...options, withRegistry: true });
   registry.keys = async () => {
     const found = facade.kube
       .objects<Secret>(SECRETS)

@@ -156,6 +156,7 @@ describe('the files of the page', () => {
     expect(reasons.filter(({ todo }) => !page.includes(todo) && !/["'`$]/.test(todo))).toEqual([]);
     expect(reasons.filter(({ meaning }) => page.includes(meaning))).toEqual([]);
     expect((await get('/assets/oidc.js')).body.length).toBeLessThan(30_000);
+    expect((await get('/assets/create.js')).body.length).toBeLessThan(30_000);
   });
 
   it('are counted with the pages, apart from the requests of callers', async () => {

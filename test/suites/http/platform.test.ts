@@ -105,7 +105,9 @@ it('with settings: each part, the integrations and listeners of this tenant alon
     },
     integrations: [{ id: ids.ours, name: 'git-11111111', kind: 'gitea', host: 'git.example' }],
     listeners: [{ id: 'ours-listener', name: 'ours', namespaces: ['edge'] }],
-    templates: [{ name: 'chat', image_uri: 'templates/chat:2', repo_url: null, repo_ref: null }],
+    templates: [
+      { name: 'chat', image_uri: 'templates/chat:2', repo_url: null, repo_ref: null, workflow_config_path: null },
+    ],
     limits: { cpu: 2, memory_mb: 4096, scale: 4, storage_gi: 20, resources: { 'nvidia.com/gpu': 1 } },
     default_type: 'dev',
   });

@@ -4,10 +4,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { Forbidden, Unavailable } from '../../../src/lib/errors.ts';
+import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/lib/errors.ts';
 import { JOBS, REPLICA_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
@@ -25,7 +26,7 @@ import {
   type Visit,
   visit,
 } from './browser.ts';
-import { deployTeam, makeWorld, TOKEN, type World } from './world.ts';
+import { deployTeam, makeWorld, offerSources, TOKEN, type World } from './world.ts';
 
 const here = await chromiumHere();
 const why = 'missing' in here ? ` (left out: ${here.missing})` : '';
@@ -315,7 +316,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       const { checkout } = deployTeam(world);
       const page = await enter();
       await open(page, 'checkout');
-      await page.getByLabel('Level').selectOption('ERROR');
+      await page.getByLabel('Level', { exact: true }).selectOption('ERROR');
       await page.getByLabel('Text').fill('redis');
       await page.keyboard.press('Enter');
       await page.getByLabel('Health checks').check();
@@ -355,8 +356,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { level: 1, name: 'New deployment', exact: true }).waitFor();
       await vi.waitFor(() => expect(page.evaluate('document.activeElement.id')).resolves.toBe('new-name'), LONG);
+      await page.getByLabel('What it runs').waitFor();
       await page.keyboard.type('shop');
-      await page.keyboard.press('Tab');
+      await tabTo(page, 'Image');
       await page.keyboard.type('images.example.com/team/shop:1');
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
@@ -398,6 +400,126 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.locator('#new-name-failure').getByText('A deployment named "taken" already exists.').waitFor();
       expect(await page.locator('#new-image-failure').innerText()).toBe('');
       expect(world.facade.records.list()).toHaveLength(1);
+    });
+  });
+
+  describe('a new deployment of source code', () => {
+    async function begin(page: Page, source: string): Promise<void> {
+      await page.getByRole('link', { name: 'New deployment' }).click();
+      await page.getByLabel('What it runs').selectOption({ label: source });
+      await page.getByLabel('Name').fill('shop');
+    }
+
+    it('is made of a repository of the list', async ({ world, enter }) => {
+      offerSources(world);
+      const page = await enter();
+      await begin(page, 'A repository');
+      await page.getByLabel('Repository', { exact: true }).selectOption('https://host.example/b/shop');
+      expect(await page.getByLabel('Branch, tag or commit').inputValue()).toBe('trunk');
+      await page.getByLabel('Configuration file or Dockerfile').fill('Dockerfile');
+      await page.getByLabel('Build on every push to the branch').check();
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
+      expect(world.facade.records.list()[0]?.spec).toMatchObject({
+        source: 'codehost',
+        sourceConfig: {
+          integrationId: '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10',
+          repoUrl: 'https://host.example/b/shop',
+          buildOnPush: true,
+        },
+        sourceRevisionConfig: { repoRef: 'trunk', workflowConfigPath: 'Dockerfile' },
+      });
+    });
+
+    it('says what the code host refuses, asks it again, and puts findings at their fields', async ({
+      world,
+      enter,
+    }) => {
+      offerSources(world);
+      const { repositories } = world.facade;
+      world.facade.repositories = () =>
+        Promise.reject(new CodeHostFailed('refused', "The code host refused the integration's credentials."));
+      const page = await enter();
+      await begin(page, 'A repository');
+      await page.getByText("The code host refused the integration's credentials.").waitFor();
+      world.facade.repositories = repositories;
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await page.getByLabel('Repository', { exact: true }).selectOption({ label: 'a/shop' });
+      await page.getByLabel('Build on every push to the branch').check();
+      await page.getByLabel('Branch, tag or commit').fill('refs/tags/v1');
+      await page.getByLabel('Configuration file or Dockerfile').fill('../Dockerfile');
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.locator('#new-push-failure').getByText('Build on every push').waitFor();
+      await page
+        .locator('#new-config-failure')
+        .getByText(/^Configuration file or Dockerfile must /)
+        .waitFor();
+      expect(await accessibilityFindings(page)).toEqual([]);
+      expect(world.facade.records.list()).toEqual([]);
+    });
+
+    it('is made of a template, whose values are its own', async ({ world, enter }) => {
+      offerSources(world);
+      const page = await enter();
+      await begin(page, 'A template');
+      await page.getByText('templates/chat:2').waitFor();
+      await page.getByLabel('Template').selectOption('site');
+      const ref = page.getByLabel('Branch, tag or commit');
+      expect([await ref.inputValue(), await ref.getAttribute('readonly')]).toEqual(['v2', '']);
+      await page.getByLabel('Template').selectOption('chat');
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
+      expect(world.facade.records.list()[0]?.spec).toMatchObject({
+        source: 'internal_template',
+        sourceRevisionConfig: { imageUri: 'templates/chat:2' },
+      });
+    });
+
+    it('is made of an upload; one that fails goes on with the deployment that is there', async ({ visits }) => {
+      const world = await makeWorld({}, { hasRegistry: true });
+      onTestFinished(() => world.close());
+      const visited = await visit(browser, world.url);
+      visits.push(visited);
+      const { page } = visited;
+      await signIn(page);
+      await begin(page, 'An upload of source code');
+      const archive = page.getByLabel('Archive');
+      const file = (name: string, buffer: Buffer) => ({ name, mimeType: 'application/gzip', buffer });
+      await archive.setInputFiles(file('shop.tar.gz', Buffer.from('PK no gzip')));
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.locator('#new-archive-failure').getByText('shop.tar.gz is not compressed with gzip.').waitFor();
+      expect(world.facade.records.list()).toEqual([]);
+      await page.getByLabel('Configuration file or Dockerfile').fill('/etc/passwd');
+      await archive.setInputFiles(file('shop.tar.gz', gzipSync('source')));
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page
+        .locator('#new-config-failure')
+        .getByText(/^Configuration file or Dockerfile must /)
+        .waitFor();
+      await page.getByText('shop is created and has no source yet.').waitFor();
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await page.getByLabel('Configuration file or Dockerfile').fill('Dockerfile');
+      await page.getByRole('button', { name: 'Upload' }).click();
+      await page.getByRole('heading', { level: 1, name: 'shop', exact: true }).waitFor();
+      const [record, ...others] = world.facade.records.list();
+      expect(others).toEqual([]);
+      expect(record?.spec).toMatchObject({
+        source: 'internal_source',
+        sourceRevisionConfig: {
+          sourceTarballPath: expect.stringMatching(/^uploads\/[0-9a-f]{32}$/),
+          workflowConfigPath: 'Dockerfile',
+        },
+      });
+    });
+
+    it('says why a platform has none of it', async ({ world, enter }) => {
+      const page = await enter();
+      await begin(page, 'A repository');
+      await page.getByText('This tenant may use no integration with a code host.').waitFor();
+      expect(await page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
+      await page.getByLabel('What it runs').selectOption({ label: 'A template' });
+      await page.getByText('The catalogue has no template.').waitFor();
+      expect(world.facade.records.list()).toEqual([]);
     });
   });
 
@@ -1186,7 +1308,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       expect(await page.getByText('GET /ok 200 1 ms').count()).toBe(0);
       await page.getByLabel('Health checks').check();
       expect(await page.getByText('GET /ok 200 1 ms').count()).toBe(2);
-      await page.getByLabel('Level').selectOption('ERROR');
+      await page.getByLabel('Level', { exact: true }).selectOption('ERROR');
       await page.getByText('a line that came later').waitFor({ state: 'detached' });
       await page.getByText('order 1887').waitFor();
     });
@@ -1212,6 +1334,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
 
     it('every view is accessible, and none scrolls sideways', async ({ world, arrive }) => {
       deployTeam(world);
+      offerSources(world);
       const page = await arrive({ colorScheme, viewport: { width, height: 800 } });
       async function isGood(view: string): Promise<void> {
         // The newest line has been scrolled to, and what is announced has been put in place.
@@ -1237,6 +1360,15 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('button', { name: 'Create' }).click();
       await page.locator('#new-name-failure').getByText('Name must').waitFor();
       await isGood('new');
+      for (const [source, field, view] of [
+        ['A repository', 'Branch, tag or commit', 'new-repository'],
+        ['A template', 'Template', 'new-template'],
+        ['An upload of source code', 'Archive', 'new-upload'],
+      ] as const) {
+        await page.getByLabel('What it runs').selectOption({ label: source });
+        await page.getByLabel(field).waitFor();
+        await isGood(view);
+      }
       await page.getByRole('link', { name: '← All deployments' }).click();
       await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
       for (const name of ['shop', 'checkout', 'agent']) {

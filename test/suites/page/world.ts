@@ -6,16 +6,18 @@ import { resolve } from '../../../src/deployments/record/resolve.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { requestedOf } from '../../../src/deployments/record/wanted-revision.ts';
 import { bundlePage } from '../../../src/generate/page.ts';
-import { EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
+import { EVENTS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { StreamLimits } from '../../../src/organization/facade/event-stream.ts';
 import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/schema/app-deployment.ts';
 import { CONDITION_TYPES, type ConditionType, type Reason } from '../../../src/schema/app-deployment-conditions.ts';
 import { APP_REVISIONS, type AppRevision, type RevisionState } from '../../../src/schema/app-revision.ts';
+import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-template.ts';
 import { DEPLOYMENT_LABEL } from '../../../src/schema/meta.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
 import type { TaskStatus } from '../../../src/schema/tasks.ts';
-import { type Facade, makeFacade, TENANT } from '../http/facade.ts';
+import { makeFacadeWithRegistry } from '../../support/facade-registry.ts';
+import { anIntegration, type Facade, makeFacade, ORGANIZATION, TENANT } from '../http/facade.ts';
 import { type GrowingLogs, growLogs, type Place } from '../http/growing-logs.ts';
 
 const { builds } = defaultSettings();
@@ -83,13 +85,23 @@ const HEALTHY: Partial<Record<ConditionType, Verdict>> = {
   PolicyAccepted: ['True', 'Accepted', 'The record complies with the rules.'],
 };
 
-export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promise<World> {
+export interface WorldOptions {
+  /** The platform has images alone; otherwise all sources. */
+  readonly hosting?: 'both' | 'self-hosted';
+  /** The platform's registry answers. */
+  readonly hasRegistry?: boolean;
+}
+
+export async function makeWorld(
+  streamLimits: Partial<StreamLimits> = {},
+  { hosting = 'both', hasRegistry = false }: WorldOptions = {},
+): Promise<World> {
   const stopping = new AbortController();
-  const facade = await makeFacade(
-    { hosting: 'both', builds: BUILDS },
-    { streamLimits, signal: stopping.signal },
-    { page: await page },
-  );
+  const limits = { streamLimits, signal: stopping.signal };
+  const registered = hasRegistry
+    ? await makeFacadeWithRegistry({ hosting }, {}, limits, { page: await page })
+    : undefined;
+  const facade = registered?.facade ?? (await makeFacade({ hosting, builds: BUILDS }, limits, { page: await page }));
   const logs = growLogs(facade);
   const writers = new Map<string, Writer>();
   facade.kube.know((token) => (token === TOKEN ? 'somebody' : undefined));
@@ -254,6 +266,7 @@ export async function makeWorld(streamLimits: Partial<StreamLimits> = {}): Promi
     async close() {
       stopping.abort();
       await server.close();
+      await registered?.close();
     },
   };
 }
@@ -292,6 +305,42 @@ const TASKS: readonly TaskStatus[] = [
   },
   { name: 'reindex', state: 'OnDemand', runs: [{ job: 'shop--run-x7x2k', state: 'Running' }] },
 ];
+
+/** Lets the tenant deploy repositories of a code host, and templates. */
+export function offerSources({ facade }: Pick<World, 'facade'>): void {
+  anIntegration(facade, '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10');
+  facade.kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'git', namespace: ORGANIZATION.namespace },
+    data: { token: Buffer.from('canary').toString('base64') },
+  } as KubeObject);
+  const repository = (id: number, owner: string, name: string, defaultBranch: string) => ({
+    id,
+    owner,
+    name,
+    url: `https://host.example/${owner}/${name}`,
+    defaultBranch,
+  });
+  facade.repositories = () =>
+    Promise.resolve([
+      repository(1, 'a', 'blog', 'main'),
+      repository(2, 'a', 'shop', 'main'),
+      repository(3, 'b', 'shop', 'trunk'),
+    ]);
+  const templates: Readonly<Record<string, AppTemplate['spec']>> = {
+    chat: { imageUri: 'templates/chat:2' },
+    site: { repoUrl: 'https://host.example/templates/site', repoRef: 'v2' },
+  };
+  for (const [name, spec] of Object.entries(templates))
+    facade.kube.seed<AppTemplate>(APP_TEMPLATES, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppTemplate',
+      metadata: { name, namespace: ORGANIZATION.namespace },
+      spec,
+    });
+  facade.templates.fill();
+}
 
 /** Deployments as a team has them, some of them in trouble. */
 export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'checkout', AppDeployment>> {

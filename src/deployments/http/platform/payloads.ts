@@ -51,8 +51,18 @@ export const Platform = z
       .array(Listed.extend({ namespaces: texts }))
       .describe("Listeners of this tenant, for source_config.listener_id, with their clusters' namespaces."),
     templates: z
-      .array(z.object({ name: text, image_uri: text.nullable(), repo_url: text.nullable(), repo_ref: text.nullable() }))
-      .describe('What source internal_template may deploy.'),
+      .array(
+        z.object({
+          name: text,
+          image_uri: text.nullable(),
+          repo_url: text.nullable(),
+          repo_ref: text.nullable(),
+          workflow_config_path: text.nullable(),
+        }),
+      )
+      .describe(
+        'What source internal_template may deploy. Where repo_ref or workflow_config_path is null, the deployment names it.',
+      ),
     pods: z
       .object({
         port: z.int().describe('Default port of images.'),

@@ -55,6 +55,7 @@ export function presentPlatform(settings: Settings, offered: Offered): Platform 
       image_uri: spec.imageUri ?? null,
       repo_url: spec.repoUrl ?? null,
       repo_ref: spec.repoRef ?? null,
+      workflow_config_path: spec.workflowConfigPath ?? null,
     })),
     pods: {
       port: pods.port,

@@ -1,0 +1,44 @@
+// What the form for a new deployment asks the HTTP API for.
+
+import type { CreateDeployment, Deployment } from '../deployments/http/payloads.ts';
+import type { Platform } from '../deployments/http/platform/payloads.ts';
+import type { Api } from './api.ts';
+
+export type Ask = Pick<Api, 'ask' | 'upload'>;
+
+export function platform({ ask }: Ask): Promise<Platform> {
+  return ask('GET', 'v2/platform');
+}
+
+export interface Repository {
+  readonly name: string;
+  readonly owner: string;
+  readonly url: string;
+  readonly default_branch: string;
+}
+
+/** By owner and name. */
+export function repositories({ ask }: Ask, integrationId: string): Promise<readonly Repository[]> {
+  return ask('GET', `v1/integrations/forge/codehost/${integrationId}/repos`);
+}
+
+/** The answer has no values of secrets. */
+export function create({ ask }: Ask, body: CreateDeployment): Promise<Deployment> {
+  return ask('POST', 'v2/deployments?secrets=names', body);
+}
+
+interface UploadUrl {
+  readonly upload_url: string;
+  readonly object_path: string;
+  readonly upload_headers: Readonly<Record<string, string>>;
+}
+
+/** Uploads `file` and deploys it. Rejects with the API's words. */
+export async function deployArchive({ ask, upload }: Ask, id: string, file: File, config: string): Promise<void> {
+  const target = await ask<UploadUrl>('POST', `v2/deployments/${id}/upload-url`, { supports_upload_headers: true });
+  await upload(target.upload_url, file, target.upload_headers);
+  await ask('PATCH', `v2/deployments/${id}?secrets=names`, {
+    revision_source: 'internal_source',
+    source_revision_config: { source_tarball_path: target.object_path, workflow_config_path: config },
+  });
+}
