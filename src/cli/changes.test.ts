@@ -110,7 +110,6 @@ describe('scale', () => {
     [['--max', '3'], /^--max needs --replicas/],
     [['--replicas', '3', '--max', '1'], /^--max must be at least --replicas, 3\.$/],
     [['--replicas', '3', 'server=2'], /set the same: leave one of them out/],
-    [['server=2', '-o', 'json'], /^--output is for showing/],
   ])('%j is refused before anything is asked', async (args, words) => {
     expect(await scaled(args)).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [] });
   });

@@ -367,7 +367,7 @@ describe('rollback', () => {
         ? ''
         : JSON.stringify(args[1] === 'appdeployments.davit.dev' ? record() : { items: [good, taken] });
     const long = names('shop').longRevision(next);
-    expect(await rollBack(kubectl, 'shop', '1111')).toContain(` as ${long}; `);
+    expect((await rollBack(kubectl, 'shop', '1111')).says).toContain(` as ${long}; `);
   });
 
   it('writes the old values and a new serial under what it read, again after a conflict', async () => {
@@ -380,7 +380,7 @@ describe('rollback', () => {
       }
       return JSON.stringify(args[1] === 'appdeployments.davit.dev' ? record() : { items: [good, bad] });
     };
-    expect(await rollBack(kubectl, 'shop', undefined)).toMatch(
+    expect((await rollBack(kubectl, 'shop', undefined)).says).toMatch(
       /^shop is being rolled back to shop--11111111 \(app:1\) as shop--/,
     );
     expect(sent).toHaveLength(2);
@@ -575,6 +575,8 @@ describe('the command', { timeout: 60_000 }, () => {
       esac
       echo "Forwarding from 127.0.0.1:4321 -> 8000"; echo "$*" >&2; [ "$3" = 7:80 ] && echo lost >&2 && exit 1; exit 0`;
     expect(await davit(['open', 'shop'], { kubectl })).toMatchObject({ code: 0, out: 'http://127.0.0.1:4321\n' });
+    const { out } = await davit(['open', 'shop', '-o', 'json'], { kubectl });
+    expect(JSON.parse(out)).toEqual({ name: 'shop', url: 'http://127.0.0.1:4321' });
     expect(await davit(['open', 'shop', '--port', '7'], { kubectl })).toEqual({
       code: 1,
       out: 'http://127.0.0.1:4321\n',

@@ -72,8 +72,10 @@ export interface Context {
   /** Flags that suggested commands repeat, each after a space. */
   readonly suggested: string;
   readonly terminal: Terminal;
-  /** Prints a line of the result. */
+  /** Prints a line of the result, to standard error if --output asks for JSON. */
   say(line: string): void;
+  /** Prints the result for programs, once and last, if --output asks for it. */
+  report(result: unknown): void;
   /** Prints what is no result. */
   warn(line: string): void;
   /** Address of Davit's HTTP API, if a flag or the environment names it. */
@@ -98,6 +100,8 @@ export interface Command {
   readonly flags: readonly FlagDefinition[];
   /** Sentences and examples for its own help. PROGRAM stands for the name of the program. */
   readonly about?: string;
+  /** Why it has no flag --output for JSON: a clause with "it". */
+  readonly noJson?: string;
   /** Resolves to the exit code. Throws Failure and Misuse. */
   run(context: Context): Promise<number>;
 }
@@ -146,8 +150,22 @@ export function timeoutFlag(seconds: number): FlagDefinition {
 
 export const DEPLOYMENT: WordDefinition = { word: 'NAME', names: 'deployment' };
 
+/** What a command has done. */
+export interface Done {
+  /** For people. */
+  readonly says: string;
+  /** The same for programs, under --output json. */
+  readonly result: Readonly<Record<string, unknown>>;
+}
+
+/** Prints it, as --output asks for. */
+export function tell({ say, report }: Pick<Context, 'say' | 'report'>, { says, result }: Done): void {
+  say(says);
+  report(result);
+}
+
 /** Prints `value` as JSON if --output asks for it, otherwise the lines. */
-export function print({ flags, say }: Context, value: unknown, lines: () => readonly string[]): void {
-  if (flags.text('output') === 'json') say(JSON.stringify(value, null, 2));
+export function print({ flags, say, report }: Context, value: unknown, lines: () => readonly string[]): void {
+  if (flags.text('output') === 'json') report(value);
   else for (const line of lines()) say(line);
 }

@@ -38,6 +38,7 @@ export const completionCommand: Command = {
   name: 'completion',
   purpose: 'print the completion script of a shell',
   words: [{ word: 'SHELL', names: 'other', choices: Object.keys(SCRIPTS) }],
+  noJson: 'it prints a script for a shell',
   flags: [],
   about: `  source <(davit completion bash)
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { names } from '../deployments/record/names.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { GROUP, VERSION } from '../schema/meta.ts';
-import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { RECORDS, readRecord } from './records.ts';
@@ -17,6 +17,7 @@ export const deleteCommand: Command = {
     { name: 'yes', short: 'y', help: 'do not ask; needed where nobody can be asked' },
     { name: 'wait', help: 'wait until it is gone' },
     timeoutFlag(300),
+    OUTPUT,
   ],
   about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To keep the database:
 
@@ -24,7 +25,14 @@ export const deleteCommand: Command = {
   run: deleteDeployment,
 };
 
-async function deleteDeployment({ kubectl, words: [name = ''], flags, terminal, say, warn }: Context): Promise<number> {
+async function deleteDeployment(context: Context): Promise<number> {
+  const {
+    kubectl,
+    words: [name = ''],
+    flags,
+    terminal,
+    warn,
+  } = context;
   if (flags.has('timeout') && !flags.has('wait')) throw new Misuse('--timeout is for --wait.');
   const record = await readRecord(kubectl, name);
   const { uid, namespace, deletionTimestamp } = record.metadata;
@@ -39,11 +47,13 @@ async function deleteDeployment({ kubectl, words: [name = ''], flags, terminal, 
   }
   if (flags.has('wait'))
     await untilGone(kubectl, { name, uid }, { timeoutMs: (flags.number('timeout') ?? 300) * 1000 });
-  say(
-    flags.has('wait')
+  const gone = flags.has('wait');
+  tell(context, {
+    says: gone
       ? `${name} is gone.`
       : `${name} is being deleted. To wait until it is gone: ${PROGRAM} delete ${name} --wait`,
-  );
+    result: { name, namespace, gone },
+  });
   return 0;
 }
 

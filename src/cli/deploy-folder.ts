@@ -25,6 +25,7 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
     flags,
     suggested,
     say,
+    report,
     terminal,
     onInterrupt,
   } = context;
@@ -48,7 +49,9 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
     say,
     terminal,
   };
-  say(addressOf(await deploy(api, options, progress), suggested));
+  const deployed = await deploy(api, options, progress);
+  say(addressOf(deployed, suggested));
+  report(resultOf(deployed, progress));
   return 0;
 }
 
@@ -88,6 +91,8 @@ export interface DeployProgress {
   /** Absent until a revision was asked for. */
   name?: string;
   revision?: string;
+  /** The name of the revision. */
+  called?: string;
 }
 
 interface UploadUrl {
@@ -116,8 +121,17 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   for (const line of progress.created === undefined ? changedLines(before, changed) : []) say(line);
   const older = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== revision);
   const [called = ''] = revisionNames(name, [revision, ...older]);
+  progress.called = called;
   say(`Revision ${called}.`);
   return untilReady(api, { before: changed, revision, called }, options);
+}
+
+/** For programs. */
+function resultOf(
+  { id, name, status, internal_url: internalUrl, source_config: { custom_url: url } }: Deployment,
+  { created, called }: DeployProgress,
+): object {
+  return { name, id, created: created !== undefined, revision: called ?? null, status, url, internalUrl };
 }
 
 /** Where the deployment is reached. `suggested`: flags for a suggested command, each after a space. */

@@ -1,6 +1,6 @@
 // The command that deploys a folder. What it runs is loaded when it runs: the file and its schema are half of the program.
 
-import { API_FLAGS, type Command, timeoutFlag } from './command.ts';
+import { API_FLAGS, type Command, OUTPUT, timeoutFlag } from './command.ts';
 
 /** Time for everything after the upload, in seconds. */
 const DEPLOY_SECONDS = 1800;
@@ -35,6 +35,7 @@ export const deployCommand: Command = {
     },
     { name: 'no-file', help: 'read no davit.yaml' },
     timeoutFlag(DEPLOY_SECONDS),
+    OUTPUT,
     ...API_FLAGS,
   ],
   about: `Uploads what .gitignore and .dockerignore leave, and never .git, .env, node_modules or .venv unless a line such as !.env in

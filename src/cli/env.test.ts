@@ -123,7 +123,6 @@ describe('env', () => {
     ['an unknown name', ['unset', 'GONE'], 1, /^shop has no plain variable GONE: nothing was changed\.$/],
     ['a key for list', ['list', 'A'], 2, /^list takes no KEY/],
     ['a file for unset', ['unset', 'A', '--from-file', 'x'], 2, /^--from-file is for set\.$/],
-    ['a format for set', ['set', 'A=1', '-o', 'json'], 2, /^--output is for list\.$/],
   ])('is refused for %s', async (_what, args, code, words) => {
     const { ran, written } = await env(args);
     expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });

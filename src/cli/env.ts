@@ -3,7 +3,7 @@
 import { askingForRevision, isUnseen } from '../deployments/record/revision-request.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
-import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, print } from './command.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, print, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord, requestRevision } from './records.ts';
@@ -30,7 +30,6 @@ name stay. A value may name an earlier variable as $(NAME), and $$ stands for $.
     const { words, flags } = context;
     const [name = '', action = '', ...rest] = words;
     if (action !== 'set' && flags.has('from-file')) throw new Misuse('--from-file is for set.');
-    if (action !== 'list' && flags.has('output')) throw new Misuse('--output is for list.');
     if (action === 'list') return list(context, name, rest);
     return action === 'set' ? set(context, name, rest) : unset(context, name, rest);
   },
@@ -70,27 +69,38 @@ async function unset(context: Context, name: string, keys: readonly string[]): P
 
 /** Throws Failure for a name that is a secret, of which the API server would name no command. */
 function refuseSecrets({ metadata: { name }, spec }: AppDeployment, given: readonly PlainVariable[]): void {
-  const secret = [...spec.secrets, ...(spec.secretReferences ?? [])].find((one) =>
-    given.some((variable) => variable.name === one.name),
-  );
+  const isGiven = (one: { readonly name: string }): boolean => given.some((variable) => variable.name === one.name);
+  const secret = spec.secrets.find(isGiven);
   if (secret !== undefined)
     throw new Failure(
       `${secret.name} is a secret variable of ${name}: nothing was changed. To make it plain, remove it first: ${PROGRAM} secrets ${name} unset ${secret.name}`,
     );
+  const reference = spec.secretReferences?.find(isGiven);
+  if (reference !== undefined)
+    throw new Failure(
+      `${reference.name} of ${name} is key ${reference.secretKey} of Secret ${reference.secretName}: nothing was changed. To make it plain, remove it from secretReferences first: kubectl edit appd ${name}`,
+    );
 }
 
 async function change(
-  { kubectl, say }: Context,
+  context: Context,
   name: string,
   verb: string,
   envOf: (record: AppDeployment) => readonly PlainVariable[],
 ): Promise<number> {
-  const message = await requestRevision(kubectl, name, (record, revisions) => {
+  const done = await requestRevision(context.kubectl, name, (record, revisions) => {
     const { spec, status } = record;
     const before = spec.sourceConfig.env ?? [];
     const after = envOf(record);
     const changed = changedNames(before, after);
-    if (changed.length === 0) return { spec, message: () => `Nothing changes: ${name} has these values already.` };
+    if (changed.length === 0)
+      return {
+        spec,
+        done: () => ({
+          says: `Nothing changes: ${name} has these values already.`,
+          result: { name, changed, revision: null },
+        }),
+      };
     const { env: _before, ...sourceConfig } = spec.sourceConfig;
     const wanted: AppDeploymentSpec = {
       ...spec,
@@ -99,14 +109,19 @@ async function change(
     const what = `${changed.join(', ')} of ${name} ${changed.length === 1 ? 'is' : 'are'} ${verb}`;
     // Before its first image there is nothing to deploy.
     if (status?.latestRevisionId === undefined)
-      return { spec: wanted, message: () => `${what}. It has no revision yet.` };
+      return {
+        spec: wanted,
+        done: () => ({ says: `${what}. It has no revision yet.`, result: { name, changed, revision: null } }),
+      };
     return {
       spec: askingForRevision(spec, wanted, isUnseen(spec, revisions)),
-      message: (revision) =>
-        `${what}; revision ${revision} takes ${changed.length === 1 ? 'it' : 'them'}. To follow it: ${PROGRAM} wait ${name}`,
+      done: (revision) => ({
+        says: `${what}; revision ${revision} takes ${changed.length === 1 ? 'it' : 'them'}. To follow it: ${PROGRAM} wait ${name}`,
+        result: { name, changed, revision },
+      }),
     };
   });
-  say(message);
+  tell(context, done);
   return 0;
 }
 

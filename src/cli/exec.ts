@@ -14,6 +14,7 @@ export const execCommand: Command = {
   purpose: 'run a command in one of its ready pods',
   words: [DEPLOYMENT],
   rest: 'COMMAND [ARGUMENT ...]',
+  noJson: 'its standard output is that of the command',
   flags: [
     {
       name: 'component',

@@ -7,6 +7,7 @@ export const initCommand: Command = {
   name: 'init',
   purpose: `write a ${FILE_NAME} for a folder, from its Dockerfile or configuration file`,
   words: [{ word: 'FOLDER', names: 'folder', need: 'optional' }],
+  noJson: 'it writes a file, which --output names',
   flags: [
     {
       name: 'name',

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Listener } from '../schema/listener.ts';
 import { HUB_SECRET, LISTENER_AGENT, LISTENER_TOKEN } from '../schema/listener-names.ts';
-import { type Command, Misuse } from './command.ts';
+import { type Command, type Done, Misuse, OUTPUT, print, tell } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 
@@ -20,22 +20,29 @@ export const listenerCommand: Command = {
       value: 'URL',
       help: 'join: address of this API server as the other cluster reaches it; by default that of the kubeconfig',
     },
+    OUTPUT,
   ],
   about: `The Secret is valid for one hour; the agent replaces its token at its first contact.
 
   PROGRAM listener join edge > hub-secret.json
   PROGRAM listener revoke edge`,
-  async run({ kubectl, words: [action, name = ''], flags, say, warn }) {
+  async run(context) {
+    const {
+      kubectl,
+      words: [action, name = ''],
+      flags,
+      warn,
+    } = context;
     if (action === 'revoke') {
       if (flags.has('hub')) throw new Misuse('--hub is for join.');
-      say(await revoke(kubectl, name));
+      tell(context, await revoke(kubectl, name));
       return 0;
     }
     const { manifest, instructions } = await join(kubectl, name, flags.text('hub'), (ms) => {
       warn(`Creating credentials takes ${ms / 1000} seconds.`);
       return sleep(ms);
     });
-    say(manifest);
+    print(context, JSON.parse(manifest), () => [manifest]);
     warn(instructions);
     return 0;
   },
@@ -141,11 +148,14 @@ function instructionsFor({ metadata, spec }: Listener, server: string): string {
   ].join('\n');
 }
 
-/** Ends all tokens of the Listener's cluster. Returns the message to print. */
-export async function revoke(kubectl: Kubectl, name: string): Promise<string> {
+/** Ends all tokens of the Listener's cluster. */
+export async function revoke(kubectl: Kubectl, name: string): Promise<Done> {
   const namespace = hubNamespaceOf(await readListener(kubectl, name));
   await kubectl(['delete', 'secret', LISTENER_TOKEN, `--namespace=${namespace}`, '--ignore-not-found']);
-  return `The credentials of listener ${name} are invalid within 15 seconds. Its deployments continue to run. To enroll a cluster: ${PROGRAM} listener join ${name}`;
+  return {
+    says: `The credentials of listener ${name} are invalid within 15 seconds. Its deployments continue to run. To enroll a cluster: ${PROGRAM} listener join ${name}`,
+    result: { name, revoked: true },
+  };
 }
 
 async function readListener(kubectl: Kubectl, name: string): Promise<Listener> {

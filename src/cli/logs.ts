@@ -21,6 +21,7 @@ export const logsCommand: Command = {
   name: 'logs',
   purpose: 'print the logs of its pods, or with --build of its latest build',
   words: [DEPLOYMENT],
+  noJson: 'it prints what containers and builds wrote, as they wrote it',
   flags: [
     {
       name: 'component',

@@ -24,6 +24,7 @@ export const runCommand: Command = {
   purpose: 'run a command once, in a pod of its own with the image and the values of the active revision',
   words: [DEPLOYMENT],
   rest: 'COMMAND [ARGUMENT ...]',
+  noJson: 'its standard output is that of the command, and its exit code too',
   flags: [
     timeoutFlag(TIMEOUT_SECONDS),
     { name: 'task', value: 'TASK', help: 'run the command of this task of the active revision' },

@@ -69,6 +69,8 @@ function parsed(
     const [, unknown] = /^Unknown option '(-[^']*)'/.exec(message) ?? [];
     if (unknown === undefined) throw new Misuse(message.split('\n')[0]);
     const known = definitions.map(({ name }) => `--${name}`);
+    const why = unknown === '-o' || unknown === '--output' ? command.noJson : undefined;
+    if (why !== undefined) throw new Misuse(`${PROGRAM} ${command.name} has no flag ${unknown}: ${why}.`);
     const own = command.flags.map(({ name }) => `--${name}`).join(', ');
     throw new Misuse(
       `${PROGRAM} ${command.name} has no flag ${unknown}.${meant(unknown, known)} Its flags: ${own || 'none but those of kubectl'}.`,

@@ -8,6 +8,7 @@ import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, GROUP } from '../schema/meta.ts';
+import type { Done } from './command.ts';
 import { type ClusterEvent, eventsOf } from './events.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import type { Parts } from './tree.ts';
@@ -59,19 +60,19 @@ export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> 
 
 export interface ChangedSpec {
   readonly spec: AppDeploymentSpec;
-  /** The message to print, with the name that the controller will give to the new revision. */
-  readonly message: (revision: string) => string;
+  /** What is done with it; `revision` is the name that the controller will give to the new revision, empty where there is none. */
+  readonly done: (revision: string) => Done;
 }
 
 /**
  * Writes a spec that requests a revision under what was read, again after a conflict. `change`: called with the record and its
- * revisions, newest first; the record's own spec is not written. Returns its message. Throws Failure, also for a record that is being deleted.
+ * revisions, newest first; the record's own spec is not written. Returns what was done. Throws Failure, also for a record that is being deleted.
  */
 export async function requestRevision(
   kubectl: Kubectl,
   name: string,
   change: (record: AppDeployment, revisions: readonly AppRevision[]) => ChangedSpec,
-): Promise<string> {
+): Promise<Done> {
   for (let attempts = 1; ; attempts += 1) {
     try {
       // oxlint-disable-next-line no-await-in-loop -- each attempt starts from the current record
@@ -82,15 +83,15 @@ export async function requestRevision(
   }
 }
 
-async function attempt(kubectl: Kubectl, name: string, change: Parameters<typeof requestRevision>[2]): Promise<string> {
+async function attempt(kubectl: Kubectl, name: string, change: Parameters<typeof requestRevision>[2]): Promise<Done> {
   const record = await readRecord(kubectl, name);
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
   const revisions = await readRevisions(kubectl, record);
-  const { spec, message } = change(record, revisions);
-  if (spec === record.spec) return message('');
+  const { spec, done } = change(record, revisions);
+  if (spec === record.spec) return done('');
   await kubectl(['replace', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...record, spec }));
   const id = serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0);
-  return message(revisionName(name, id, (one) => revisions.some(({ metadata }) => metadata.name === one)));
+  return done(revisionName(name, id, (one) => revisions.some(({ metadata }) => metadata.name === one)));
 }
 
 /** The objects of one deployment that have these labels too. */

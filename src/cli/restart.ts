@@ -3,7 +3,7 @@
 import { askingToRebuild, isUnseen } from '../deployments/record/revision-request.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, STORE_PARTS } from '../schema/meta.ts';
-import { type Command, DEPLOYMENT } from './command.ts';
+import { type Command, DEPLOYMENT, type Done, OUTPUT, tell } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, readRecord, requestRevision } from './records.ts';
@@ -12,19 +12,18 @@ export const restartCommand: Command = {
   name: 'restart',
   purpose: 'replace its pods without a change of it; the old pods serve until the new ones are ready',
   words: [DEPLOYMENT],
-  flags: [],
+  flags: [OUTPUT],
   about: `An image or an upload is deployed again as a new revision with the same values, so that a tag that was pushed again is
 pulled and a migration runs again. Where Davit builds from a repository, a new revision would build the newest commit:
 the running image stays, and its Deployments are restarted as kubectl rollout restart does, which needs ClusterRole edit.
 PostgreSQL and Redis are not restarted.`,
-  async run({ kubectl, words: [name = ''], say }) {
-    say(await restart(kubectl, name));
+  async run(context) {
+    tell(context, await restart(context.kubectl, context.words[0] ?? ''));
     return 0;
   },
 };
 
-/** Returns the message to print. */
-export async function restart(kubectl: Kubectl, name: string): Promise<string> {
+export async function restart(kubectl: Kubectl, name: string): Promise<Done> {
   const record = await readRecord(kubectl, name);
   if (isBuiltFromRepository(record.spec)) return restartWorkloads(kubectl, record);
   return requestRevision(kubectl, name, ({ spec }, revisions) => {
@@ -33,8 +32,10 @@ export async function restart(kubectl: Kubectl, name: string): Promise<string> {
     return {
       // A rollback that the controller has not seen goes on.
       spec: askingToRebuild(spec, spec, isUnseen(spec, revisions)),
-      message: (revision) =>
-        `${name} is being restarted as ${revision}; each pod is replaced when its successor is ready. To follow it: ${PROGRAM} wait ${name}`,
+      done: (revision) => ({
+        says: `${name} is being restarted as ${revision}; each pod is replaced when its successor is ready. To follow it: ${PROGRAM} wait ${name}`,
+        result: { name, revision },
+      }),
     };
   });
 }
@@ -55,7 +56,7 @@ async function restartWorkloads(
       sourceConfig: { runtime },
     },
   }: AppDeployment,
-): Promise<string> {
+): Promise<Done> {
   if (deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
   const selector = `${DEPLOYMENT_LABEL}=${name}`;
   const restart = (kind: string, which: string): Promise<string> =>
@@ -66,5 +67,8 @@ async function restartWorkloads(
   if (workers.some(({ singleton }) => singleton === true))
     await restart('statefulsets.apps', `${selector},${COMPONENT_LABEL} notin (${STORE_PARTS.join(',')})`);
   if (restarted.trim() === '') throw new Failure(`${name} has no pods yet, so nothing runs that could be restarted.`);
-  return `${name} is being restarted with the image that runs; each pod is replaced when its successor is ready. To follow it: ${PROGRAM} status ${name}`;
+  return {
+    says: `${name} is being restarted with the image that runs; each pod is replaced when its successor is ready. To follow it: ${PROGRAM} status ${name}`,
+    result: { name, revision: null },
+  };
 }

@@ -1,30 +1,11 @@
 // What `restore` creates, what it refuses, and how it ends.
 
 import { describe, expect, it } from 'vitest';
-import * as builders from '../../test/support/builders.ts';
+import { CRON_JOB } from '../../test/support/backup-cron-job.ts';
 import { answering, aRecord, runCli, uid } from '../../test/support/cli-world.ts';
-import { makeBackup } from '../deployments/children/database/backup.ts';
 import type { Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
-const settings = {
-  ...builders.SETTINGS,
-  backups: {
-    ...builders.SETTINGS.backups,
-    image: 'davit:1',
-    store: {
-      endpoint: 'https://s3.example',
-      bucket: 'backups',
-      prefix: 'davit',
-      region: 'us-east-1',
-      pathStyle: true,
-      insecure: false,
-      credentialsSecret: 'davit-backup-store',
-    },
-  },
-};
-const owner = builders.aRecord({ sourceConfig: { database: { backup: {} } } });
-const CRON_JOB = makeBackup({ record: owner, revision: builders.aRevision(owner), tenantId: 't', settings });
 const ended = (name: string, exitCode: number, message: string): object => ({
   name,
   state: { terminated: { exitCode, message } },

@@ -8,7 +8,16 @@ import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { names } from '../deployments/record/names.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
-import { type Command, type Context, DEPLOYMENT, type FlagDefinition, type Flags, Misuse } from './command.ts';
+import {
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  type FlagDefinition,
+  type Flags,
+  Misuse,
+  OUTPUT,
+  tell,
+} from './command.ts';
 import { conditionsOfJob, createJob, podsOfJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -31,6 +40,7 @@ export const restoreCommand: Command = {
   flags: [
     { name: 'from', value: 'OTHER', help: 'the deployment whose backup it is; NAME if not given' },
     ...BACKUP_FLAGS,
+    OUTPUT,
   ],
   about: `The database must be empty: create the deployment with a scale of 0 and with source_config.database.backup, and raise its
 scale afterwards. OTHER may be deleted by now; its backups of all of its lives are looked at. The whole backup is loaded, or
@@ -81,15 +91,19 @@ async function startJob(kubectl: Kubectl, name: string, which: DatabaseRestore):
 }
 
 /** Says which backup was loaded. Throws Failure with the last words of what failed. */
-async function follow({ kubectl, say, warn }: Context, job: string): Promise<number> {
+async function follow(context: Context, job: string): Promise<number> {
+  const {
+    kubectl,
+    words: [name = ''],
+    warn,
+  } = context;
   let warned: string | undefined;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked until the Job has ended
     const [conditions, pods] = await Promise.all([conditionsOfJob(kubectl, job), podsOfJob(kubectl, job)]);
     if (conditions.some(({ type }) => type === 'Complete')) {
-      say(
-        `Loaded: ${pods.flatMap((pod) => messageOf(pod, ({ name }) => name === FETCH_CONTAINER))[0] ?? 'the backup'}`,
-      );
+      const loaded = pods.flatMap((pod) => messageOf(pod, (ended) => ended.name === FETCH_CONTAINER))[0];
+      tell(context, { says: `Loaded: ${loaded ?? 'the backup'}`, result: { name, job, loaded: loaded ?? null } });
       return 0;
     }
     const failed = conditions.find(({ type }) => type === 'Failed');

@@ -4,8 +4,9 @@
 import { imageOf } from '../deployments/record/revision-image.ts';
 import { rollingBack } from '../deployments/record/revision-request.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import { type Command, DEPLOYMENT } from './command.ts';
+import { type Command, DEPLOYMENT, type Done, OUTPUT, tell } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
+import { partChanges, partWords } from './part-changes.ts';
 import { PROGRAM } from './program.ts';
 import { requestRevision } from './records.ts';
 
@@ -19,22 +20,34 @@ export const rollbackCommand: Command = {
       value: 'REVISION',
       help: 'name of the revision or beginning of its id; by default the last deployed one before the newest',
     },
+    OUTPUT,
   ],
   about: 'PROGRAM revisions NAME lists the revisions; PROGRAM diff NAME shows what would change.',
-  async run({ kubectl, words: [name = ''], flags, say }) {
-    say(await rollBack(kubectl, name, flags.text('to')));
+  async run(context) {
+    const {
+      kubectl,
+      words: [name = ''],
+      flags,
+    } = context;
+    tell(context, await rollBack(kubectl, name, flags.text('to')));
     return 0;
   },
 };
 
-/** Returns the message to print. `to` is a revision's name or the beginning of its id; by default the last deployed one before the newest. */
-export function rollBack(kubectl: Kubectl, name: string, to: string | undefined): Promise<string> {
+/** `to` is a revision's name or the beginning of its id; by default the last deployed one before the newest. */
+export function rollBack(kubectl: Kubectl, name: string, to: string | undefined): Promise<Done> {
   return requestRevision(kubectl, name, (record, revisions) => {
     const target = chosen(revisions, to);
+    const spec = rollingBack(record.spec, target.spec);
+    const parts = partChanges(record.spec.sourceConfig, spec.sourceConfig);
+    const image = imageOf(target);
+    const scale = ['its scale stays', ...partWords(parts)].join(', ');
     return {
-      spec: rollingBack(record.spec, target.spec),
-      message: (revision) =>
-        `${name} is being rolled back to ${target.metadata.name} (${imageOf(target) ?? 'no image'}) as ${revision}; its scale stays. To follow the rollout: ${PROGRAM} wait ${name}`,
+      spec,
+      done: (revision) => ({
+        says: `${name} is being rolled back to ${target.metadata.name} (${image ?? 'no image'}) as ${revision}; ${scale}. To follow the rollout: ${PROGRAM} wait ${name}`,
+        result: { name, revision, to: target.metadata.name, image: image ?? null, ...parts },
+      }),
     };
   });
 }

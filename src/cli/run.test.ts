@@ -52,7 +52,7 @@ describe('a command line', () => {
       /^kubectl davit scale has no flag --tail\..* Its flags: --replicas, --max, --output\.$/,
     ],
     ['a mistyped flag', ['logs', 'shop', '--folow'], /has no flag --folow\. Did you mean --follow\?/],
-    ['a flag of a command without any', ['restart', 'shop', '--now'], /Its flags: none but those of kubectl\.$/],
+    ['a flag of a command without any', ['schema', '--now'], /Its flags: none but those of kubectl\.$/],
     ['an unknown short flag', ['status', '-x'], /has no flag -x\./],
     ['no value', ['wait', 'shop', '--timeout'], /--timeout/],
     [

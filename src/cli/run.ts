@@ -8,11 +8,12 @@ import {
   HELP,
   InvalidFile,
   Misuse,
+  OUTPUT,
   type Terminal,
 } from './command.ts';
 import type { ConnectionOptions } from './connection.ts';
 import type { HttpApi } from './http-api.ts';
-import type { Kubectl, TerminalOptions } from './kubectl.ts';
+import { Failure, type Kubectl, type TerminalOptions } from './kubectl.ts';
 import { commandWord, meant, parse } from './parse.ts';
 import { PROGRAM } from './program.ts';
 import { helpOf, usage } from './usage.ts';
@@ -45,7 +46,15 @@ export async function run(commands: readonly Command[], args: readonly string[],
     world.say(helpOf(command));
     return 0;
   }
-  return command.run(contextOf(invocation, world));
+  const isJson = command.flags.includes(OUTPUT) && invocation.flags.text(OUTPUT.name) === 'json';
+  if (!isJson) return command.run(contextOf(invocation, world, undefined));
+  const report = (result: unknown): void => world.say(JSON.stringify(result, null, 2));
+  try {
+    return await command.run(contextOf(invocation, world, report));
+  } catch (error) {
+    if (error instanceof Failure || error instanceof Misuse) report({ error: error.message });
+    throw error;
+  }
 }
 
 function help(commands: readonly Command[], others: readonly string[], { say }: World): number {
@@ -62,7 +71,12 @@ function commandOf(commands: readonly Command[], word: string): Command {
   throw new Misuse(`Unknown command "${word}".${meant(word, known)} The commands are ${known.join(', ')}.`);
 }
 
-function contextOf(invocation: Pick<Context, 'flags' | 'words' | 'rest'>, world: World): Context {
+/** `report` is absent where the result is for people. */
+function contextOf(
+  invocation: Pick<Context, 'flags' | 'words' | 'rest'>,
+  world: World,
+  report: Context['report'] | undefined,
+): Context {
   const { flags } = invocation;
   const connection = connectionOf(flags, world.environment);
   const cluster = given(
@@ -78,7 +92,8 @@ function contextOf(invocation: Pick<Context, 'flags' | 'words' | 'rest'>, world:
     terminal: world.terminal,
     kubectl: world.kubectl(cluster),
     onTerminal: (args, options) => world.onTerminal(cluster, args, options),
-    say: world.say,
+    say: report ? world.warn : world.say,
+    report: report ?? (() => undefined),
     warn: world.warn,
     onInterrupt: world.onInterrupt,
     onEnd: world.onEnd,

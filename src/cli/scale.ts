@@ -8,6 +8,7 @@ import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { isWorker, workerIn, workerNames, workerScale } from '../schema/worker-parts.ts';
 import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, print } from './command.ts';
 import type { Kubectl } from './kubectl.ts';
+import { type PartChanges, partChanges, partWords } from './part-changes.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, listOf, RECORDS, readRecord } from './records.ts';
 import { tableOf } from './table.ts';
@@ -38,19 +39,21 @@ orchestrator, which take a new revision. server=0 stops all parts; the database 
 };
 
 async function scale(context: Context): Promise<number> {
-  const { kubectl, words, flags, say } = context;
+  const { kubectl, words, flags, say, report } = context;
   const [name = '', ...parts] = words;
   const scales = new Map([...scaleOfFlags(flags), ...scalesOf(parts)]);
   if (flags.has('replicas') && parts.some((part) => part.startsWith('server=')))
     throw new Misuse('--replicas and server= set the same: leave one of them out.');
   if (scales.size === 0) return show(context, name);
-  if (flags.has('output')) throw new Misuse('--output is for showing the scale, not for setting it.');
   const isChanged = [...scales.keys()].some((part) => part !== 'server');
   const before = isChanged ? await readRecord(kubectl, name) : undefined;
   if (before) checkParts(before, scales);
   say(await scaleTo(kubectl, name, scales));
-  const changed = before === undefined ? [] : changedParts(before, scales);
-  if (changed.length > 0) say(`This makes a new revision: ${changed.join(', ')}.`);
+  const changed = before ? changedParts(before, scales) : { begins: [], ends: [] };
+  const clauses = partWords(changed);
+  if (clauses.length > 0) say(`This makes a new revision: ${clauses.join(', ')}.`);
+  const asked = inOrder(scales).map(([part, range]) => ({ part, ...range }));
+  report({ name, parts: asked, ...changed });
   return 0;
 }
 
@@ -146,18 +149,10 @@ function podsOf({ min, max }: Range): string {
   return min === max ? `${max} pod${max === 1 ? '' : 's'}` : `${min} to ${max} pods, as its load asks for`;
 }
 
-/** The parts that begin or end with this scale, in words. */
-function changedParts({ spec }: AppDeployment, scales: Scales): string[] {
-  const before = spec.sourceConfig.resourceSpec ?? {};
-  const after = Object.assign(
-    {},
-    before,
-    ...inOrder(scales).flatMap(([part, range]) => (isScaledPart(part) ? [fieldsOf(part, range)] : [])),
-  ) as typeof before;
-  return SCALED_PARTS.flatMap((part) => {
-    const [was, is] = [asksForPart(part, before), asksForPart(part, after)];
-    return was === is ? [] : [is ? `it had no ${part} before` : `its ${part} ends`];
-  });
+function changedParts({ spec: { sourceConfig } }: AppDeployment, scales: Scales): PartChanges {
+  const asked = inOrder(scales).flatMap(([part, range]) => (isScaledPart(part) ? [fieldsOf(part, range)] : []));
+  const resourceSpec = Object.assign({}, sourceConfig.resourceSpec, ...asked) as typeof sourceConfig.resourceSpec;
+  return partChanges(sourceConfig, { ...sourceConfig, ...(resourceSpec && { resourceSpec }) });
 }
 
 async function show(context: Context, name: string): Promise<number> {

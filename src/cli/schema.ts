@@ -7,6 +7,7 @@ export const schemaCommand: Command = {
   name: 'schema',
   purpose: `print the JSON Schema of ${FILE_NAME}, by which editors complete it`,
   words: [],
+  noJson: 'what it prints is JSON',
   flags: [],
   about: `Editors with the YAML language server read the schema that the first line of the file names:
 

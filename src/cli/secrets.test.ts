@@ -81,7 +81,6 @@ describe('secrets', () => {
     ['a file for unset', ['unset', 'A', '--from-file', 'x'], {}, 2, /^--from-file is for set\.$/],
     ['a value for unset', ['unset', 'A=-'], {}, 2, /^unset takes the name alone/],
     ['a key for list', ['list', 'A'], {}, 2, /^list takes no KEY/],
-    ['a format for set', ['set', 'A', '-o', 'json'], {}, 2, /^--output is for list\.$/],
     ['an empty value', ['set', 'A'], { input: '\n' }, 1, /^The value of A is empty: nothing was changed\.$/],
   ])('is refused for %s', async (_what, args, world, code, words) => {
     const sent: Sent[] = [];

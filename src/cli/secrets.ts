@@ -4,7 +4,18 @@ import { readFile } from 'node:fs/promises';
 import { revisionNames } from '../deployments/record/names.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { type Deployment, needDeployment, readRevisions } from './build-log.ts';
-import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, print, type Terminal } from './command.ts';
+import {
+  API_FLAGS,
+  type Command,
+  type Context,
+  DEPLOYMENT,
+  type Done,
+  Misuse,
+  OUTPUT,
+  print,
+  type Terminal,
+  tell,
+} from './command.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -37,7 +48,6 @@ of the machine and the history of the shell would see. Another value makes a new
     const { words, flags } = context;
     const [name = '', action = '', key] = words;
     if (action !== 'set' && flags.has('from-file')) throw new Misuse('--from-file is for set.');
-    if (action !== 'list' && flags.has('output')) throw new Misuse('--output is for list.');
     if (action === 'list') return list(context, name, key);
     if (key === undefined) throw new Misuse(`Which variable? ${PROGRAM} secrets ${name} ${action} KEY`);
     return action === 'set' ? set(context, name, key) : unset(context, name, key);
@@ -77,7 +87,7 @@ function listedSecrets({ spec }: AppDeployment): ListedSecret[] {
 }
 
 async function set(context: Context, name: string, word: string): Promise<number> {
-  const { flags, terminal, say } = context;
+  const { flags, terminal } = context;
   const key = keyOf(word);
   const file = flags.text('from-file');
   if (file !== undefined && key !== word)
@@ -87,7 +97,7 @@ async function set(context: Context, name: string, word: string): Promise<number
   const api = await context.api();
   const before = await needDeployment(api, name);
   const after = await api.call<Deployment>('PUT', pathOf(before, key), { value });
-  say(await resultOf(api, { before, after, what: `${key} of ${name} is set` }));
+  tell(context, await doneOf(api, { before, after, key, what: `${key} of ${name} is set` }));
   return 0;
 }
 
@@ -97,7 +107,7 @@ async function unset(context: Context, name: string, word: string): Promise<numb
   const api = await context.api();
   const before = await needDeployment(api, name);
   const after = await api.call<Deployment>('DELETE', pathOf(before, key));
-  context.say(await resultOf(api, { before, after, what: `${key} of ${name} is removed` }));
+  tell(context, await doneOf(api, { before, after, key, what: `${key} of ${name} is removed` }));
   return 0;
 }
 
@@ -138,17 +148,22 @@ function pathOf({ id }: Deployment, key: string): string {
   return `/v2/deployments/${id}/secrets/${encodeURIComponent(key)}?secrets=names`;
 }
 
-interface Result {
+interface Changed {
   readonly before: Deployment;
   readonly after: Deployment;
+  readonly key: string;
   readonly what: string;
 }
 
-async function resultOf(api: HttpApi, { before, after, what }: Result): Promise<string> {
+async function doneOf(api: HttpApi, { before, after, key, what }: Changed): Promise<Done> {
   const { latest_revision_id: id, name } = after;
-  if (id === null) return `${what}. It has no revision yet.`;
-  if (id === before.latest_revision_id) return `${what}, as it was before: no new revision.`;
+  const result = { name, key, revision: null };
+  if (id === null) return { says: `${what}. It has no revision yet.`, result };
+  if (id === before.latest_revision_id) return { says: `${what}, as it was before: no new revision.`, result };
   const ids = (await readRevisions(api, after.id, 100)).map((one) => one.id);
-  const [revision] = revisionNames(name, [id, ...ids.filter((one) => one !== id)]);
-  return `${what}; revision ${revision} takes it. To follow it: ${PROGRAM} wait ${name}`;
+  const [revision = ''] = revisionNames(name, [id, ...ids.filter((one) => one !== id)]);
+  return {
+    says: `${what}; revision ${revision} takes it. To follow it: ${PROGRAM} wait ${name}`,
+    result: { name, key, revision },
+  };
 }

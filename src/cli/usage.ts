@@ -34,7 +34,7 @@ export function usage(commands: readonly Command[]): string {
 
 /** The help of one command. */
 export function helpOf(command: Command): string {
-  const { flags, about } = command;
+  const { flags, about, noJson } = command;
   return [
     `Usage: ${PROGRAM} ${synopsis(command)}${flags.length > 0 ? ' [flags]' : ''}`,
     '',
@@ -44,6 +44,7 @@ export function helpOf(command: Command): string {
     'Flags:',
     ...rows([...flags, HELP].map((flag) => [flagOf(flag), flag.help])),
     '',
+    ...(noJson === undefined ? [] : [`No --output json: ${noJson}.`, '']),
     `Passed to kubectl: ${CLUSTER_FLAGS.map(({ name }) => `--${name}`).join(', ')}`,
   ].join('\n');
 }

@@ -6,7 +6,7 @@ import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
-import { API_FLAGS, type Command, DEPLOYMENT, timeoutFlag } from './command.ts';
+import { API_FLAGS, type Command, DEPLOYMENT, OUTPUT, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import { printLastWords } from './last-words.ts';
 import { PROGRAM } from './program.ts';
@@ -16,7 +16,7 @@ export const waitCommand: Command = {
   name: 'wait',
   purpose: 'wait until it is ready, or cannot become ready without a person',
   words: [DEPLOYMENT],
-  flags: [timeoutFlag(600), ...API_FLAGS],
+  flags: [timeoutFlag(600), OUTPUT, ...API_FLAGS],
   about: `Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
 --davit-namespace and --token are for the log of a build, which the HTTP API has.`,
   async run(context) {
@@ -25,9 +25,11 @@ export const waitCommand: Command = {
       words: [name = ''],
       flags,
       say,
+      report,
     } = context;
     try {
-      await waitUntilReady(kubectl, name, { timeoutMs: (flags.number('timeout') ?? 600) * 1000, say });
+      const record = await waitUntilReady(kubectl, name, { timeoutMs: (flags.number('timeout') ?? 600) * 1000, say });
+      report(readyResult(record));
     } catch (error) {
       if (error instanceof NotReady || error instanceof TimedOut) await printLastWords(context, name);
       throw error;
@@ -50,21 +52,27 @@ export type Verdict =
   | { readonly is: 'ready' | 'waiting'; readonly words: string }
   | { readonly is: 'stalled'; readonly words: string };
 
-/** Resolves when it is ready. Throws Failure when it stalls or is deleted, and TimedOut after `timeoutMs`. */
-export async function waitUntilReady(kubectl: Kubectl, name: string, options: WaitOptions): Promise<void> {
+/** Resolves to the record that is ready. Throws Failure when it stalls or is deleted, and TimedOut after `timeoutMs`. */
+export async function waitUntilReady(kubectl: Kubectl, name: string, options: WaitOptions): Promise<AppDeployment> {
   const end = Date.now() + options.timeoutMs;
   let said = '';
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one check after the other
-    const { is, words } = verdictOn(await readRecord(kubectl, name));
+    const record = await readRecord(kubectl, name);
+    const { is, words } = verdictOn(record);
     if (words !== said) options.say(words);
     said = words;
-    if (is === 'ready') return;
+    if (is === 'ready') return record;
     if (is === 'stalled') throw new NotReady(`${name} needs a change by a person. See: ${PROGRAM} status ${name}`);
     if (Date.now() >= end) throw new TimedOut(`${name} is not ready after ${options.timeoutMs / 1000} s.`);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(options.everyMs ?? 1000);
   }
+}
+
+function readyResult({ metadata: { name }, status }: AppDeployment): object {
+  const { state = null, activeRevisionId = null, url = null } = status ?? {};
+  return { name, state, activeRevisionId, url };
 }
 
 /** Throws Failure if no pod can answer: `kubectl port-forward` waits for one without a word. */

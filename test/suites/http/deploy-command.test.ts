@@ -156,7 +156,12 @@ describe('deploy', () => {
       'DEPLOYING  0 of 1 pods.',
       'DEPLOYED  The rollout of this revision has finished.',
     ]);
-    expect(progress).toEqual({ created: 'shop', name: 'shop', revision: revision.spec.id });
+    expect(progress).toEqual({
+      created: 'shop',
+      name: 'shop',
+      revision: revision.spec.id,
+      called: `shop--${revision.spec.id.slice(0, 8)}`,
+    });
     const { spec } = record();
     expect([spec.source, spec.sourceRevisionConfig]).toEqual([
       'internal_source',

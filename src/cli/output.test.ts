@@ -1,0 +1,251 @@
+// --output json at every command: one JSON document on standard output, and what is for people on standard error.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CRON_JOB } from '../../test/support/backup-cron-job.ts';
+import { answering, aRecord, type CliRan, type CliWorld, REVISION, runCli } from '../../test/support/cli-world.ts';
+import { presentPlatform } from '../deployments/http/platform/presenter.ts';
+import { defaultSettings } from '../schema/settings.ts';
+import { OUTPUT } from './command.ts';
+import { COMMANDS } from './commands.ts';
+import type { HttpApi } from './http-api.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { RECORDS } from './records.ts';
+
+const SHOWN = COMMANDS.filter(({ isHidden }) => !isHidden);
+const WITH_JSON = SHOWN.filter(({ flags }) => flags.includes(OUTPUT)).map(({ name }) => name);
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'davit-output-'));
+  await writeFile(join(folder, 'langgraph.json'), '{}');
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const READY = { type: 'Ready', status: 'True', reason: 'Serving', message: 'It serves.', lastTransitionTime: '' };
+const record = aRecord(
+  {
+    sourceConfig: { env: [{ name: 'A', value: '1' }], resourceSpec: { queueMaxScale: 2 } },
+    secrets: [{ name: 'KEY', secretName: 'shop-secrets', secretKey: 'KEY' }],
+  },
+  {
+    state: 'READY',
+    latestRevisionId: REVISION.spec.id,
+    activeRevisionId: REVISION.spec.id,
+    url: 'https://shop.example',
+    databaseBackup: { name: '20260202T000000Z-0123abcd' },
+    conditions: [READY],
+  },
+);
+const revision = {
+  ...REVISION,
+  spec: {
+    ...REVISION.spec,
+    requested: { sourceRevisionConfig: { imageUri: 'app:1' }, secrets: [], secretReferences: [] },
+    resolved: { image: 'app:1' },
+  },
+  status: { state: 'DEPLOYED' },
+};
+const older = {
+  ...revision,
+  metadata: { name: 'shop--22222222' },
+  spec: { ...revision.spec, id: '2'.repeat(32), revisionSerial: 1 },
+};
+const listener = {
+  metadata: { name: 'edge', namespace: 'org', uid: 'u' },
+  spec: { namespaces: ['team'] },
+  status: { namespace: 'davit-edge' },
+};
+
+const kubectl: Kubectl = async (words, input = '') => {
+  if (words[0] === 'config') return JSON.stringify({ clusters: [{ cluster: { server: 'https://hub.example' } }] });
+  if (words.includes('--ignore-not-found')) {
+    if (words[1] === 'cronjobs.batch') return JSON.stringify(CRON_JOB);
+    return words[1] === 'secret' ? 'secret/there' : '';
+  }
+  if (words[0] === 'create' && words.includes('-o')) return JSON.stringify({ metadata: { name: 'shop---restore-x' } });
+  return answering({
+    [RECORDS]: record,
+    'apprevisions.davit.dev': { items: [revision, older] },
+    'listeners.davit.dev': listener,
+    'jobs.batch': { status: { conditions: [{ type: 'Complete', status: 'True' }] } },
+  })(words, input);
+};
+const { builds } = defaultSettings();
+const PLATFORM = presentPlatform(
+  {
+    ...defaultSettings(),
+    builds: {
+      ...builds,
+      registry: { host: 'registry.example', insecure: false, tokens: true },
+      images: { ...builds.images, builder: 'builder:1' },
+    },
+  },
+  { tenant: { id: 't', namespace: 'team' }, namespace: undefined, integrations: [], listeners: [], templates: [] },
+);
+const ID = '11111111-0000-4000-8000-000000000001';
+const DEPLOYMENT = {
+  id: ID,
+  name: 'shop',
+  source: 'internal_source',
+  status: 'READY',
+  status_message: 'It serves.',
+  conditions: [],
+  source_config: { custom_url: 'https://shop.example' },
+  source_revision_config: { workflow_config_path: 'langgraph.json' },
+  secrets: [{ name: 'KEY' }],
+  internal_url: 'http://shop.team:8000',
+  latest_revision_id: 'r',
+  active_revision_id: 'r',
+};
+const REVISIONS = { resources: [{ id: 'r', status: 'DEPLOYED', status_message: null }] };
+const LOG = { logs: [{ id: '1', message: '#1 FROM base' }], next_offset: null };
+async function answer(method: string, path: string): Promise<unknown> {
+  if (path === '/v2/platform') return PLATFORM;
+  if (path.startsWith('/v2/deployments?')) return { resources: [DEPLOYMENT] };
+  if (path.endsWith('/upload-url'))
+    return { upload_url: 'http://u', object_path: 'uploads/1', upload_headers: {}, max_bytes: 1_000_000 };
+  if (path.endsWith('_logs')) return LOG;
+  if (path.includes('/revisions?')) return REVISIONS;
+  if (path.includes('/revisions/')) return REVISIONS.resources[0];
+  return method === 'DELETE' ? { ...DEPLOYMENT, latest_revision_id: 's' } : DEPLOYMENT;
+}
+const api = {
+  call: answer,
+  patiently: answer,
+  tagged: async (path: string) => ({ body: await answer('GET', path), etag: 'e' }),
+  upload: async () => undefined,
+} as HttpApi;
+
+const name = 'shop';
+const made = expect.stringMatching(/^shop--[0-9a-f]{8}$/) as string;
+/** Words after the command, and the document; `open` is in cli.test.ts, because it needs a process. */
+const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], unknown, CliWorld?])[]>> = {
+  deploy: [
+    [
+      ['FOLDER', '--name', 'shop'],
+      {
+        name,
+        id: ID,
+        created: false,
+        revision: 'shop--r',
+        status: 'READY',
+        url: 'https://shop.example',
+        internalUrl: 'http://shop.team:8000',
+      },
+    ],
+  ],
+  status: [[['shop'], expect.objectContaining({ name })]],
+  wait: [[['shop'], { name, state: 'READY', activeRevisionId: REVISION.spec.id, url: 'https://shop.example' }]],
+  tasks: [[['shop'], []]],
+  restore: [[['shop', '--from', 'old'], { name, job: 'shop---restore-x', loaded: null }]],
+  clone: [[['shop', '--to', 'shop-2'], { name: 'shop-2', from: 'shop', notes: expect.any(Array) as unknown }]],
+  scale: [
+    [['shop'], { name, parts: expect.arrayContaining([expect.objectContaining({ part: 'server' })]) as unknown }],
+    [
+      ['shop', 'queue=0', 'server=1..3'],
+      {
+        name,
+        parts: [
+          { part: 'server', min: 1, max: 3 },
+          { part: 'queue', min: 0, max: 0 },
+        ],
+        begins: [],
+        ends: ['queue'],
+      },
+    ],
+  ],
+  secrets: [
+    [['shop', 'list'], [expect.objectContaining({ name: 'KEY', managed: true })]],
+    [['shop', 'set', 'KEY'], { name, key: 'KEY', revision: null }, { input: 'canary' }],
+    [['shop', 'unset', 'KEY'], { name, key: 'KEY', revision: 'shop--s' }],
+  ],
+  env: [
+    [['shop', 'list'], [{ name: 'A', value: '1' }]],
+    [['shop', 'set', 'A=2', 'B=3'], { name, changed: ['A', 'B'], revision: made }],
+    [['shop', 'set', 'A=1'], { name, changed: [], revision: null }],
+    [['shop', 'unset', 'A'], { name, changed: ['A'], revision: made }],
+  ],
+  restart: [[['shop'], { name, revision: made }]],
+  revisions: [[['shop'], expect.arrayContaining([expect.objectContaining({ name: 'shop--11111111' })])]],
+  diff: [[['shop'], { from: 'shop--22222222', to: 'shop--11111111', changes: expect.any(Array) as unknown }]],
+  rollback: [[['shop'], { name, revision: made, to: 'shop--22222222', image: 'app:1', begins: [], ends: ['queue'] }]],
+  export: [[['shop'], expect.objectContaining({ name, secrets: ['KEY'] })]],
+  delete: [[['shop', '--yes'], { name, namespace: 'team', gone: false }]],
+  platform: [[[], PLATFORM]],
+  listener: [
+    [['join', 'edge'], expect.objectContaining({ kind: 'Secret' })],
+    [['revoke', 'edge'], { name: 'edge', revoked: true }],
+  ],
+};
+
+describe('every command', () => {
+  it.each(SHOWN.map(({ name: command, flags, noJson }) => ({ command, flags, noJson })))(
+    '$command takes --output json, or says why not',
+    async ({ command, flags, noJson }) => {
+      expect([command, flags.includes(OUTPUT)]).toEqual([command, noJson === undefined]);
+      const { code, out } = await runCli([command, '--help']);
+      expect(code).toBe(0);
+      expect(out.replaceAll(/\s+/g, ' ')).toContain(noJson === undefined ? '--output json' : `json: ${noJson}.`);
+    },
+  );
+
+  it('that has it is tried here', () => {
+    expect(Object.keys(SAMPLES).toSorted()).toEqual(WITH_JSON.filter((one) => one !== 'open').toSorted());
+  });
+
+  it('that has none says why, where it is asked for', async () => {
+    const { code, err, out } = await runCli(['logs', 'shop', '-o', 'json']);
+    expect([code, err, out]).toEqual([
+      2,
+      'kubectl davit logs has no flag -o: it prints what containers and builds wrote, as they wrote it.',
+      '',
+    ]);
+  });
+});
+
+const run = (args: readonly string[], world: CliWorld = {}): Promise<CliRan> =>
+  runCli(
+    args.map((arg) => (arg === 'FOLDER' ? folder : arg)),
+    { kubectl, api, ...world },
+  );
+
+describe('one document is printed', () => {
+  const all = Object.entries(SAMPLES).flatMap(([command, samples]) =>
+    samples.map(([words, document, world = {}]) => ({ command, words: words.join(' '), document, world })),
+  );
+
+  it.each(all)('by $command $words', async ({ command, words, document, world }) => {
+    const args = [command, ...words.split(' ').filter((word) => word !== '')];
+    const { code, out, err } = await run([...args, '-o', 'json'], world);
+    expect([code, JSON.parse(out)], err).toEqual([0, document]);
+    const text = await run(args, world);
+    // The document of a listener is its manifest.
+    expect([text.code, text.out.startsWith('{')]).toEqual([0, args[1] === 'join']);
+    expect(`${out}${err}${text.out}${text.err}`).not.toContain('canary');
+  });
+
+  it('with what goes on on standard error', async () => {
+    const { out, err } = await run(['deploy', folder, '--name', 'shop', '-o', 'json']);
+    expect(err).toContain('#1 FROM base');
+    expect(out).not.toContain('#1 FROM base');
+  });
+
+  it('with the failure as its only field, whatever was said before', async () => {
+    const failing: CliWorld = { kubectl: () => Promise.reject(new Failure('Error from server (NotFound)')) };
+    for (const command of ['wait', 'rollback', 'delete', 'scale', 'export']) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { code, out, err } = await run([command, 'shop', '-o', 'json'], failing);
+      expect([command, code, JSON.parse(out), err]).toEqual([
+        command,
+        1,
+        { error: 'Error from server (NotFound)' },
+        'Error from server (NotFound)',
+      ]);
+    }
+    const misused = await run(['clone', 'shop', '-o', 'json']);
+    expect([misused.code, JSON.parse(misused.out)]).toEqual([2, { error: misused.err }]);
+  });
+});
