@@ -141,6 +141,7 @@ function liveMinute(platform: Platform, minute: number, controller: AllMetrics, 
 }
 
 function censusAt(platform: Platform): Census {
+  const isBroken = (reason: string): boolean => !['Serving', 'Paused', 'Progressing'].includes(reason);
   const record = (
     ready: string,
     reason: string,
@@ -154,7 +155,7 @@ function censusAt(platform: Platform): Census {
       { type: 'Stalled', status: stalled, reason: stalled === 'True' ? reason : 'Settled', ...common },
       { type: 'Available', status: reason === 'Progressing' ? 'True' : ready, reason, ...common },
       { type: 'DatabaseReady', status: database === 'Answering' ? 'True' : 'False', reason: database, ...common },
-      { type: 'BackupReady', status: 'True', reason: ready === 'True' ? 'BackedUp' : 'BackupStale', ...common },
+      { type: 'BackupReady', status: 'True', reason: isBroken(reason) ? 'BackupStale' : 'BackedUp', ...common },
     ];
     return aRecord(
       {},
@@ -175,10 +176,9 @@ function censusAt(platform: Platform): Census {
   const building = { ...aRevision(aRecord()), status: { build: { phase: 'Building', queuedAt: START } as const } };
   if (platform === 'in order') return censusOf(records, [building], 5);
   records.push(
-    ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True')),
+    ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True', 'Answering', 'Failed')),
     // A pause does not hide that data is at risk.
     record('False', 'Paused', 'True', 'VolumeLost'),
-    record('True', 'Serving', 'False', 'Answering', 'Failed'),
   );
   const waiting = { ...aRevision(aRecord()), status: { build: { phase: 'Queued', queuedAt: START } as const } };
   return censusOf(records, [building, waiting], 5);
