@@ -292,9 +292,10 @@ async function happens(place: Place, failure: Broken, expect: ExpectStatic): Pro
     return `${list.split(' ')[0]} ${reason}`;
   });
   expect(event).toMatch(/^Warning /);
-  // Another record may have the reason in another state, and is counted sooner.
-  const labels = { state: body.status, ready: 'False', stalled: wanted.isStalled, reason };
   const { samples, series } = await eventually(async () => {
+    // The state may move on. Another record may have the reason in another state, and is counted sooner.
+    const state: string = (await place.answer()).body.status;
+    const labels = { state, ready: 'False', stalled: wanted.isStalled, reason };
     const all = await scrape(davit, 'controller');
     const counted = seriesOf(all, 'davit_deployments', labels).map(([one]) => one);
     expect(counted, JSON.stringify(labels)).toHaveLength(1);
