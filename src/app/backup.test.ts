@@ -28,13 +28,18 @@ interface Run {
   readonly message: string;
 }
 
-/** The options beside those that every run has; undefined leaves one out. */
-async function send(takenAt: string, options: Readonly<Record<string, string | undefined>> = {}): Promise<Run> {
+/** The options beside those that every run has; undefined leaves one out. `there`: more files. */
+async function send(
+  takenAt: string,
+  options: Readonly<Record<string, string | undefined>> = {},
+  there: Readonly<Record<string, string>> = {},
+): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), 'davit-backup-'));
   const file = (name: string, text: string): void => writeFileSync(join(folder, name), text);
   file('dump', `dump of ${takenAt}`);
   file('taken-at', `${takenAt}\n`);
   file('server-version', '170004\n');
+  for (const [name, text] of Object.entries(there)) file(name, text);
   file('accessKeyId', 'key\n');
   file('secretAccessKey', 'secret\n');
   file('log', '');
@@ -206,15 +211,93 @@ describe('fetch', () => {
     expect([code, JSON.parse(message), dump, found]).toEqual([0, sent, undefined, undefined]);
   });
 
+  it('takes one of this life alone, and misses one that is known', async () => {
+    expect(await fetched('--uid=u0')).toMatchObject({ code: 0, dump: dumpOf('01') });
+    const { message } = await fetched();
+    const { name } = JSON.parse(message) as { readonly name: string };
+    expect(await fetched('--uid=u1', `--known=${name}`)).toMatchObject({ code: 0, dump: dumpOf('03') });
+    expect(await fetched('--uid=u0', `--known=${name}`)).toMatchObject({
+      code: 4,
+      dump: undefined,
+      message: expect.stringMatching(
+        /^Backup .* which the status of the deployment names, is not in the store/,
+      ) as string,
+    });
+    expect(await fetched('--uid=u2')).toMatchObject({ code: 4, dump: undefined });
+  });
+
   it('tries again what the store refuses now', async () => {
     s3.fault = () => 403;
     expect((await fetched()).code).toBe(1);
   });
 });
 
+describe('compare', () => {
+  const CONTENTS = `{"table": "public.a", "rows": "3", "sum": "7"}
+{"largeObjects": "0", "sum": "0"}
+{"objects": "tables", "count": "1"}
+`;
+  /** Sends a dump with these files beside it, fetches it, and compares it with what a restore has. */
+  async function compared(there: Readonly<Record<string, string>>, restored: string | undefined): Promise<Run> {
+    await send('2026-02-02T02:00:00Z', {}, there);
+    const folder = mkdtempSync(join(tmpdir(), 'davit-compare-'));
+    const [, manifest] = [...s3.objects].find(([key]) => key.endsWith('manifest.json')) ?? [];
+    const files = { manifest: manifest?.toString(), contents: restored, log: '' };
+    for (const [name, text] of Object.entries(files)) if (text !== undefined) writeFileSync(join(folder, name), text);
+    const code = await backup(['compare', `--folder=${folder}`, `--termination-log=${join(folder, 'log')}`]);
+    return { code, message: readFileSync(join(folder, 'log'), 'utf8') };
+  }
+
+  it('reports what has all of its rows', async () => {
+    const { code, message } = await compared({ contents: CONTENTS, 'contents-problem': '' }, CONTENTS);
+    expect([code, JSON.parse(message)]).toEqual([
+      0,
+      {
+        name: expect.stringMatching(/^20260202T020000Z-[0-9a-f]{8}$/) as string,
+        takenAt: '2026-02-02T02:00:00Z',
+        comparedAt: expect.stringMatching(/Z$/) as string,
+        tables: 1,
+        rows: 3,
+      },
+    ]);
+  });
+
+  it.each([
+    ['was asked for', {}, /it was made while no proofs were asked for$/],
+    [
+      'could be counted',
+      { 'contents-problem': 'psql:<stdin>:9: ERROR:  out of shared memory\nHINT:  a row' },
+      /they could not be made: ERROR: {2}out of shared memory$/,
+    ],
+    ['was counted to its end', { contents: CONTENTS.slice(0, 40), 'contents-problem': '' }, /they were not whole$/],
+  ])('proves nothing of a backup of which nothing %s', async (_what, there, words) => {
+    const { code, message } = await compared(there, CONTENTS);
+    expect([code, JSON.parse(message)]).toEqual([
+      0,
+      expect.objectContaining({ uncompared: expect.stringMatching(words) as string }),
+    ]);
+  });
+
+  it.each([
+    [
+      'other rows',
+      CONTENTS.replace('"7"', '"8"'),
+      4,
+      /was restored, and differs from its database: table public\.a has 3 rows/,
+    ],
+    ['nothing', '', 1, /The restore has not said what it restored/],
+    ['half of it', CONTENTS.slice(0, 60), 1, /The restore has not said what it restored/],
+  ])('fails where a restore has %s', async (_what, restored, wanted, words) => {
+    const { code, message } = await compared({ contents: CONTENTS }, restored);
+    expect(code).toBe(wanted);
+    expect(message).toMatch(words);
+  });
+});
+
 it.each([
   [[]],
   [['fetch']],
+  [['compare']],
   [['send']],
   [['send', '--store={}', '--credentials=/x', '--folder=/x', '--namespace=a', '--deployment=b', '--uid=c', '--keep=0']],
   [['send', '--store={}', '--credentials=/x', '--folder=/x', '--namespace=a', '--deployment=b', '--uid=c', '--keep=1']],

@@ -6,23 +6,29 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import type { Owner } from '../deployments/archive/archive.ts';
+import { compareBackup } from '../deployments/archive/compare.ts';
 import { fetchBackup, Unusable } from '../deployments/archive/fetch.ts';
 import { sendBackup } from '../deployments/archive/send.ts';
 import { jsonOf } from '../lib/json-value.ts';
 import { makeObjectStore, type ObjectStore } from '../lib/outbound/object-store.ts';
-import type { SentBackup } from '../schema/database.ts';
+import type { ProofReport, SentBackup } from '../schema/database.ts';
 import { REFUSED } from '../schema/meta.ts';
 
 const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --uid UID --keep NUMBER
        davit backup fetch --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME [--backup NAME] [--at TIME]
+                          [--uid UID] [--known NAME]
+       davit backup compare --folder FOLDER
 
 send takes FOLDER/dump to the store. fetch writes it from the newest backup, from that of this name, or from the newest of this time
-or before, and writes FOLDER/fetched. Where FOLDER/loaded is there, it fetches nothing. Each prints one line of JSON: {name, takenAt,
-sizeBytes}.
+or before, and writes FOLDER/fetched and FOLDER/manifest. Where FOLDER/loaded is there, it fetches nothing. Each prints one line of
+JSON: {name, takenAt, sizeBytes}. compare holds FOLDER/contents, which a restored database has, against FOLDER/manifest, and prints
+{name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has nothing to compare with.
 
   --store JSON           {"endpoint", "bucket", "prefix", "region", "pathStyle", "ca"}
   --credentials FOLDER   folder with the files accessKeyId and secretAccessKey
   --folder FOLDER        folder with the files dump, taken-at and server-version; fetch needs the last
+  --uid UID              the life of the deployment; fetch takes a backup of any if it is not given
+  --known NAME           a backup that was complete before: fetch fails if neither it nor a newer one is there
   --keep NUMBER          backups of this deployment that are left in the store
   --termination-log FILE file for the result or the message of a failure. Default: /dev/termination-log, if it exists
 `;
@@ -43,30 +49,27 @@ const Store = z.object({
 class Misuse extends Error {}
 
 interface Arguments {
-  readonly store: z.infer<typeof Store>;
-  readonly credentials: string;
-  readonly folder: string;
-  readonly from: Omit<Owner, 'uid'>;
-  /** What is done with the store. */
-  readonly run: (store: ObjectStore) => Promise<SentBackup>;
+  /** Returns what is reported. */
+  readonly run: () => Promise<SentBackup | ProofReport>;
   readonly terminationLog: string | undefined;
 }
 
+const COMMANDS = ['send', 'fetch', 'compare'] as const;
+type Command = (typeof COMMANDS)[number];
+
 /** The exit code: 0, 1 after a failure, 2 for wrong arguments, and REFUSED for a backup that cannot be used. */
-export async function backup([command, ...args]: readonly string[]): Promise<number> {
+export async function backup([name, ...args]: readonly string[]): Promise<number> {
   let given: Arguments;
   try {
-    if (command !== 'send' && command !== 'fetch') throw new Misuse('Give the command send or fetch.');
+    const command = COMMANDS.find((one) => one === name);
+    if (command === undefined) throw new Misuse('Give the command send, fetch or compare.');
     given = readArguments(command, args);
   } catch (error) {
     process.stderr.write(`davit backup: ${messageOf(error)}\n\n${USAGE}`);
     return 2;
   }
-  let store: ObjectStore | undefined;
   try {
-    store = makeObjectStore(given.store, credentialsIn(given.credentials));
-    const { name, takenAt, sizeBytes } = await given.run(store);
-    const text = JSON.stringify({ name, takenAt, sizeBytes });
+    const text = JSON.stringify(await given.run());
     process.stdout.write(`${text}\n`);
     terminate(given.terminationLog, text);
     return 0;
@@ -74,48 +77,64 @@ export async function backup([command, ...args]: readonly string[]): Promise<num
     warn(messageOf(error));
     terminate(given.terminationLog, messageOf(error));
     return error instanceof Unusable ? REFUSED : 1;
-  } finally {
-    await store?.close();
   }
 }
 
-function readArguments(command: 'send' | 'fetch', args: readonly string[]): Arguments {
-  const text = { type: 'string' } as const;
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      store: text,
-      credentials: text,
-      folder: text,
-      namespace: text,
-      deployment: text,
-      uid: text,
-      keep: text,
-      backup: text,
-      at: text,
-      'termination-log': text,
-    },
-  });
-  const { credentials, folder, namespace, deployment, uid, backup: name, at } = values;
-  if (!credentials || !folder || !namespace || !deployment)
-    throw new Misuse('--credentials, --folder, --namespace and --deployment are required.');
+const TEXT = { type: 'string' } as const;
+const OPTIONS = {
+  store: TEXT,
+  credentials: TEXT,
+  folder: TEXT,
+  namespace: TEXT,
+  deployment: TEXT,
+  uid: TEXT,
+  keep: TEXT,
+  backup: TEXT,
+  at: TEXT,
+  known: TEXT,
+  'termination-log': TEXT,
+} as const;
+type Values = Readonly<Partial<Record<keyof typeof OPTIONS, string>>>;
+
+function readArguments(command: Command, args: readonly string[]): Arguments {
+  const values: Values = parseArgs({ args: [...args], options: OPTIONS }).values;
+  const { folder, 'termination-log': terminationLog } = values;
+  if (!folder) throw new Misuse('--folder is required.');
+  if (command === 'compare') return { terminationLog, run: () => compareBackup(folder, new Date()) };
+  const { credentials, namespace, deployment } = values;
+  if (!credentials || !namespace || !deployment)
+    throw new Misuse('--credentials, --namespace and --deployment are required.');
   const store = Store.safeParse(jsonOf(values.store));
   if (!store.success) throw new Misuse(`--store is not as described: ${z.prettifyError(store.error)}`);
   const from = { prefix: store.data.prefix, namespace, deployment };
-  const common = { store: store.data, credentials, folder, from, terminationLog: values['termination-log'] };
-  if (command === 'fetch') {
-    if (at !== undefined && Number.isNaN(Date.parse(at))) throw new Misuse('--at must be a time.');
-    return { ...common, run: (opened) => fetchBackup(opened, { from, folder, backup: name, at }) };
-  }
-  const keep = Number(values.keep);
+  const use = command === 'fetch' ? fetching(values, from, folder) : sending(values, from, folder);
+  return { terminationLog, run: () => inStore(store.data, credentials, use) };
+}
+
+type Use = (store: ObjectStore) => Promise<SentBackup>;
+
+function fetching({ uid, known, at, backup: name }: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
+  if (at !== undefined && Number.isNaN(Date.parse(at))) throw new Misuse('--at must be a time.');
+  return (store) => fetchBackup(store, { from, uid, known, folder, backup: name, at });
+}
+
+function sending({ uid, keep: kept }: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
+  const keep = Number(kept);
   if (!uid) throw new Misuse('--uid is required.');
   if (!Number.isInteger(keep) || keep < 1) throw new Misuse('--keep must be a number of at least 1.');
   const random = randomBytes(4).toString('hex');
   const now = (): Date => new Date();
-  return {
-    ...common,
-    run: (opened) => sendBackup(opened, { owner: { ...from, uid }, folder, keep, random, now, warn }),
-  };
+  return (store) => sendBackup(store, { owner: { ...from, uid }, folder, keep, random, now, warn });
+}
+
+async function inStore(address: z.infer<typeof Store>, credentials: string, use: Use): Promise<SentBackup> {
+  const store = makeObjectStore(address, credentialsIn(credentials));
+  try {
+    const { name, takenAt, sizeBytes } = await use(store);
+    return { name, takenAt, sizeBytes };
+  } finally {
+    await store.close();
+  }
 }
 
 /** Throws an Error that says which key is missing. */

@@ -5,6 +5,8 @@ const CENSUS = {
   deployments: [{ state: 'READY', ready: 'True', stalled: 'False', reason: 'Serving', count: 3 }],
   backups: [{ reason: 'BackedUp', count: 2 }],
   oldestBackup: 1_700_000_000,
+  proofs: [{ reason: 'Proven', count: 1 }],
+  oldestProof: 1_600_000_000,
   dataAtRisk: [{ reason: 'VolumeLost', count: 1 }],
   unavailableSince: [{ reason: 'ContainerCrashed', at: 900 }],
   stalledSince: [{ reason: 'VolumeLost', at: 1000 }],
@@ -29,6 +31,8 @@ it('records are counted at each scrape, by the one who counts; without one there
     'davit_databases_at_risk{reason="VolumeLost"} 1',
     'davit_database_backups{reason="BackedUp"} 2',
     'davit_database_backups_oldest_timestamp_seconds 1700000000',
+    'davit_database_proofs{reason="Proven"} 1',
+    'davit_database_proofs_oldest_timestamp_seconds 1600000000',
     'davit_deployments_unavailable_oldest_timestamp_seconds{reason="ContainerCrashed"} 900',
     'davit_deployments_stalled_oldest_timestamp_seconds{reason="VolumeLost"} 1000',
     'davit_tasks{result="failed"} 2',
@@ -39,7 +43,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
   const stopNext = metrics.countRecords(() => CENSUS);
   stop();
-  expect(await values(metrics, ofRecords)).toHaveLength(9);
+  expect(await values(metrics, ofRecords)).toHaveLength(11);
   stopNext();
   expect(await values(metrics, ofRecords)).toEqual([]);
 });

@@ -45,6 +45,7 @@ const OF_PARTS = [
   'DatabaseReady',
   'DatabaseRestored',
   'BackupReady',
+  'RestoreProven',
   'RedisReady',
   'WorkloadsReady',
   'AddressReady',

@@ -80,7 +80,8 @@ export function observeCaches(
 function backupStoreIn(namespace: string, { caches }: Clusters['target'], settings: Settings): Observed['backupStore'] {
   const secret = backupMeans(settings)?.store.credentialsSecret;
   if (secret === undefined) return undefined;
-  return { secret, hasCredentials: caches.secrets.get({ namespace, name: secret }) !== undefined };
+  const hasCredentials = caches.secrets.get({ namespace, name: secret }) !== undefined;
+  return { secret, hasCredentials, isProven: settings.backups.prove };
 }
 
 /** A scale that is refused, or asked for in a pause, is not in force: the one that was reported before it is. */

@@ -16,6 +16,7 @@ import {
   type ObservedChildren,
   type ObservedRecord,
 } from './assess/observed.ts';
+import { proofStatusOf } from './assess/proof.ts';
 import { restoreStatusOf } from './assess/restore.ts';
 import { unfinished } from './assess/stores.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
@@ -48,6 +49,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const replicas = replicasOf(observed);
   const volume = usedVolume(observed, assessment.database.is === 'pass');
   const backup = backupStatusOf(observed);
+  const proof = proofStatusOf(observed);
   const restore = restoreStatusOf(observed, now);
   const tasks = active && taskStatuses(observed, active);
   const wanted = [
@@ -72,6 +74,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...workersOf(observed, latest),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...(backup !== undefined && { databaseBackup: backup }),
+    ...(proof !== undefined && { databaseProof: proof }),
     ...(restore !== undefined && { databaseRestore: restore }),
     ...reportedAddress(observed, inputs.address, now),
     ...(tasks && { tasks }),
@@ -172,6 +175,8 @@ const ENTRIES = [
   ['PolicyAccepted', 'policy'],
   // Only of a record that asks for backups.
   ['BackupReady', 'backup'],
+  // Only of a record that asks for proofs of them.
+  ['RestoreProven', 'proof'],
   // Only of a record that begins with one.
   ['DatabaseRestored', 'restore'],
 ] as const satisfies readonly (readonly [ConditionType, keyof Assessment])[];

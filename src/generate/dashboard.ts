@@ -121,6 +121,13 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       isStat: true,
       series: { oldest: 'time() - min(davit_database_backups_oldest_timestamp_seconds)' },
     },
+    { title: 'Proofs', unit: 'short', series: { '{{reason}}': 'sum by (reason) (davit_database_proofs)' } },
+    {
+      title: 'Age of the oldest last proof',
+      unit: 's',
+      isStat: true,
+      series: { oldest: 'time() - min(davit_database_proofs_oldest_timestamp_seconds)' },
+    },
   ],
   Builds: [
     { title: 'Builds that have not ended', unit: 'short', series: { '{{phase}}': 'sum by (phase) (davit_builds)' } },

@@ -104,6 +104,24 @@ it('counts the records that ask for backups, and says of when the oldest last ba
   expect(censusOf([aRecord()], []).oldestBackup).toBeUndefined();
 });
 
+it('does the same for proofs', () => {
+  const proven = (reason: string, provenAt?: string): AppDeployment => {
+    const condition = { type: 'RestoreProven', status: 'True', reason, message: '', lastTransitionTime: at(0) };
+    const status = { conditions: [condition], ...(provenAt && { databaseProof: { provenAt } }) };
+    return aRecord({}, { status: status as AppDeploymentStatus });
+  };
+  const records = [proven('Proven', at(4)), proven('ProofFailing', at(3)), proven('ProofPending'), aRecord()];
+  expect(censusOf(records, [])).toMatchObject({
+    proofs: [
+      { reason: 'Proven', count: 1 },
+      { reason: 'ProofFailing', count: 1 },
+      { reason: 'ProofPending', count: 1 },
+    ],
+    oldestProof: seconds(3),
+  });
+  expect(censusOf([aRecord()], []).oldestProof).toBeUndefined();
+});
+
 it('counts builds that have not ended, and says since when the oldest waits', () => {
   const revisions = [
     building({ phase: 'Queued', queuedAt: at(4) }),
@@ -116,6 +134,7 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
     deployments: [],
     dataAtRisk: [],
     backups: [],
+    proofs: [],
     unavailableSince: [],
     stalledSince: [],
     tasks: [],

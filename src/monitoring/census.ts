@@ -3,7 +3,7 @@
 
 import { stalledFrom } from '../deployments/stalled-since.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
+import { type ConditionType, REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { isUnderWay } from '../schema/build.ts';
 import { conditionOf } from '../schema/conditions.ts';
@@ -82,21 +82,45 @@ export function lastRunOf(task: TaskStatus): 'succeeded' | 'failed' | 'none' {
   return run.state === 'Failed' ? 'failed' : 'succeeded';
 }
 
-/** Counts the records that ask for backups. */
-function backupsOf(records: readonly AppDeployment[]): Pick<Census, 'backups' | 'oldestBackup'> {
-  const backups = new Map<string, number>();
-  let oldestBackup = Infinity;
+/** Counts the records that ask for backups, and for proofs of them. */
+function backupsOf(
+  records: readonly AppDeployment[],
+): Pick<Census, 'backups' | 'oldestBackup' | 'proofs' | 'oldestProof'> {
+  const backups = reasonsOf(records, 'BackupReady', (status) => status?.databaseBackup?.lastSuccessAt);
+  const proofs = reasonsOf(records, 'RestoreProven', (status) => status?.databaseProof?.provenAt);
+  return {
+    backups: backups.counts,
+    ...(backups.oldest !== undefined && { oldestBackup: backups.oldest }),
+    proofs: proofs.counts,
+    ...(proofs.oldest !== undefined && { oldestProof: proofs.oldest }),
+  };
+}
+
+interface Reasons {
+  readonly counts: readonly { readonly reason: string; readonly count: number }[];
+  /** Seconds since 1970. */
+  readonly oldest: number | undefined;
+}
+
+/** The records that have a condition, by its reason, and the oldest of their times. */
+function reasonsOf(
+  records: readonly AppDeployment[],
+  type: ConditionType,
+  timeOf: (status: AppDeployment['status']) => string | undefined,
+): Reasons {
+  const counts = new Map<string, number>();
+  let oldest = Infinity;
   for (const { status } of records) {
-    const ready = conditionOf(status?.conditions, 'BackupReady');
-    if (ready === undefined) continue;
-    const reason = reasonLabel(ready.reason, REASONS);
-    backups.set(reason, (backups.get(reason) ?? 0) + 1);
-    const last = status?.databaseBackup?.lastSuccessAt;
-    if (last !== undefined) oldestBackup = Math.min(oldestBackup, Date.parse(last) / 1000);
+    const condition = conditionOf(status?.conditions, type);
+    if (condition === undefined) continue;
+    const reason = reasonLabel(condition.reason, REASONS);
+    counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    const last = timeOf(status);
+    if (last !== undefined) oldest = Math.min(oldest, Date.parse(last) / 1000);
   }
   return {
-    backups: [...backups].map(([reason, count]) => ({ reason, count })),
-    ...(oldestBackup < Infinity && { oldestBackup }),
+    counts: [...counts].map(([reason, count]) => ({ reason, count })),
+    oldest: oldest < Infinity ? oldest : undefined,
   };
 }
 

@@ -34,6 +34,10 @@ export interface Census {
   readonly backups: readonly { readonly reason: string; readonly count: number }[];
   /** Time of the last backup of the record whose last one is oldest; seconds since 1970. */
   readonly oldestBackup?: number;
+  /** Records that ask for proofs of their backups, by the reason of RestoreProven. */
+  readonly proofs: readonly { readonly reason: string; readonly count: number }[];
+  /** Time of the last proof of the record whose last one is oldest; seconds since 1970. */
+  readonly oldestProof?: number;
   /** Since when the deployed record that has been without Available longest for each reason is so; seconds since 1970. */
   readonly unavailableSince: readonly { readonly reason: string; readonly at: number }[];
   /** Since when the record that has been Stalled longest for each reason is so; seconds since 1970. */
@@ -176,6 +180,17 @@ const CENSUS_GAUGES: readonly CensusGauge[] = [
     name: 'database_backups_oldest_timestamp_seconds',
     help: 'Time of the last backup of the AppDeployment whose last backup is oldest',
     read: ({ oldestBackup }) => unlabelled(oldestBackup),
+  },
+  {
+    name: 'database_proofs',
+    help: 'AppDeployments that ask for proofs of their backups, by reason of RestoreProven',
+    labelNames: ['reason'],
+    read: ({ proofs }) => proofs.map(({ reason, count }) => [{ reason }, count]),
+  },
+  {
+    name: 'database_proofs_oldest_timestamp_seconds',
+    help: 'Time of the last proof of the AppDeployment whose last proof is oldest',
+    read: ({ oldestProof }) => unlabelled(oldestProof),
   },
   {
     name: 'deployments_unavailable_oldest_timestamp_seconds',

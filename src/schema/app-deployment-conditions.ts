@@ -21,6 +21,8 @@ export const CONDITION_TYPES = {
   PolicyAccepted: "The record complies with the platform's rules for sources and pods.",
   BackupReady:
     'The last backup of the own PostgreSQL is in the store and is not too old. Only a record that asks for backups has it. Ready does not depend on it.',
+  RestoreProven:
+    'A backup of the own PostgreSQL was restored beside, not too long ago, and had every row. Only a record that asks for proofs has it. Ready does not depend on it.',
   DatabaseRestored:
     'The backup that the own PostgreSQL begins with is loaded. Only a record that asks for one has it. Its pods and its migration wait for it.',
 } as const;
@@ -104,6 +106,23 @@ export const REASONS = {
   BackupNotPossible: {
     meaning: 'The record asks for backups, and its database is not its own.',
     todo: 'Remove source_config.database.backup, and back up the external database where it runs.',
+  },
+  Proven: {
+    meaning: 'The backup that the message names was restored beside, and has every row that its database had.',
+    todo: 'Nothing.',
+  },
+  ProofPending: { meaning: 'No backup has been proven yet.', todo: 'Wait for the schedule, or read the message.' },
+  ProofWithoutCounts: {
+    meaning: 'The newest backup could be restored, but it has no counts to compare with.',
+    todo: 'Wait for the next backup, or read the message: counts are written from the first backup on that is made while proofs are asked for.',
+  },
+  ProofFailing: {
+    meaning: 'The newest backup could not be restored beside, or it differs from what its database had.',
+    todo: 'Read the message, which has the last words. Make a backup now, then run the command that the message names.',
+  },
+  ProofStale: {
+    meaning: 'The last proof is older than source_config.database.backup.prove_stale_after_hours.',
+    todo: 'Check the schedule, and the events of CronJob NAME---prove.',
   },
   Restored: { meaning: 'The database began with the backup that the message names.', todo: 'Nothing.' },
   Restoring: {
@@ -416,6 +435,9 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'VolumeResizing',
   'BackedUp',
   'BackupPending',
+  'Proven',
+  'ProofPending',
+  'ProofWithoutCounts',
   'Restored',
   'Restoring',
 ]);

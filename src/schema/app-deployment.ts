@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
-import { Database, DatabaseBackupStatus, DatabaseRestoreStatus } from './database.ts';
+import { Database, DatabaseBackupStatus, DatabaseProofStatus, DatabaseRestoreStatus } from './database.ts';
 import { PLATFORM_VARIABLES } from './meta.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
@@ -365,6 +365,7 @@ export const AppDeploymentStatus = z.object({
     .describe('uid of the PersistentVolumeClaim that the own PostgreSQL uses, or used last.')
     .optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
+  databaseProof: DatabaseProofStatus.describe('What is known of the proofs of these backups.').optional(),
   databaseRestore: DatabaseRestoreStatus.describe(
     'What is known of the backup that the own PostgreSQL began with.',
   ).optional(),

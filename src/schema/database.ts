@@ -2,10 +2,12 @@
 
 import { z } from 'zod';
 import { celRules, NAME_PATTERN, Time } from './primitives.ts';
-import { SCHEDULE_RULES, Schedule, TimeZone } from './tasks.ts';
+import { Schedule, scheduleRules, TimeZone } from './tasks.ts';
 
 const KEPT = 7;
 const STALE_AFTER_HOURS = 48;
+/** Three days more than a week. */
+const PROOF_STALE_AFTER_HOURS = 240;
 
 export const DatabaseBackup = z.object({
   enabled: z.boolean().describe('Whether backups are made. Default: true.').optional(),
@@ -24,6 +26,21 @@ export const DatabaseBackup = z.object({
     .min(1)
     .max(8760)
     .describe(`Hours without a backup after which BackupReady is False. Default: ${STALE_AFTER_HOURS}.`)
+    .optional(),
+  prove: z
+    .boolean()
+    .describe(
+      'Whether the newest backup is restored beside, on a schedule, and compared with what the database had. Default: settings.backups.prove, which is false.',
+    )
+    .optional(),
+  proveSchedule: Schedule.describe(
+    'When the newest backup is proven, as in a CronJob. Default: once a week between 06:00 and 12:00, at a day and minute that follow from the name.',
+  ).optional(),
+  proveStaleAfterHours: z
+    .int()
+    .min(1)
+    .max(8760)
+    .describe(`Hours without a proof after which RestoreProven is False. Default: ${PROOF_STALE_AFTER_HOURS}.`)
     .optional(),
 });
 export type DatabaseBackup = z.infer<typeof DatabaseBackup>;
@@ -63,7 +80,7 @@ export const DatabaseRestore = z
 export type DatabaseRestore = z.infer<typeof DatabaseRestore>;
 
 export const Database = z.object({
-  backup: DatabaseBackup.meta({ 'x-kubernetes-validations': SCHEDULE_RULES })
+  backup: DatabaseBackup.meta({ 'x-kubernetes-validations': scheduleRules('schedule', 'proveSchedule') })
     .describe('Scheduled backups to the store of the platform.')
     .optional(),
   restore: DatabaseRestore.describe(
@@ -90,9 +107,43 @@ export function backupPlanOf(database: Readonly<Database> | undefined, name: str
 
 /** Spreads the backups of a platform over six hours of the night. */
 function defaultSchedule(name: string): string {
+  const minute = spread(name, 360);
+  return `${minute % 60} ${Math.floor(minute / 60)} * * *`;
+}
+
+/** How the newest backup is proven, with all defaults. */
+export interface ProofPlan {
+  readonly schedule: string;
+  readonly timeZone: string | undefined;
+  readonly staleAfterHours: number;
+}
+
+/** Undefined if no proofs are asked for. `isDefault`: whether the platform proves what does not say otherwise. */
+export function proofPlanOf(
+  database: Readonly<Database> | undefined,
+  name: string,
+  isDefault: boolean,
+): ProofPlan | undefined {
+  const plan = backupPlanOf(database, name);
+  const { prove = isDefault, proveSchedule, proveStaleAfterHours } = database?.backup ?? {};
+  if (plan === undefined || !prove) return undefined;
+  return {
+    schedule: proveSchedule ?? defaultProofSchedule(name),
+    timeZone: plan.timeZone,
+    staleAfterHours: proveStaleAfterHours ?? PROOF_STALE_AFTER_HOURS,
+  };
+}
+
+/** Spreads them over the mornings of a week, when the backups of the night are there. */
+function defaultProofSchedule(name: string): string {
+  const minute = spread(name, 7 * 360);
+  return `${minute % 60} ${6 + (Math.floor(minute / 60) % 6)} * * ${Math.floor(minute / 360)}`;
+}
+
+function spread(name: string, most: number): number {
   let sum = 0;
-  for (const letter of name) sum = (sum * 31 + letter.charCodeAt(0)) % 360;
-  return `${sum % 60} ${Math.floor(sum / 60)} * * *`;
+  for (const letter of name) sum = (sum * 31 + letter.charCodeAt(0)) % most;
+  return sum;
 }
 
 /** What is known of the backups of a record. */
@@ -109,6 +160,20 @@ export const DatabaseBackupStatus = z.object({
   lastFailure: z.string().max(1024).describe('Last words of that run.').optional(),
 });
 export type DatabaseBackupStatus = z.infer<typeof DatabaseBackupStatus>;
+
+/** What is known of the proofs of a record's backups. */
+export const DatabaseProofStatus = z.object({
+  name: z.string().max(64).describe('Name of the backup that was proven last.').optional(),
+  takenAt: Time.describe('The backup has the state of this time.').optional(),
+  provenAt: Time.describe('When it was restored beside and had every row that its database had.').optional(),
+  tables: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of its tables.').optional(),
+  rows: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of rows of all of them.').optional(),
+  lastFailureAt: Time.describe('When a backup could not be restored, or differed, if that has happened.').optional(),
+  lastFailure: z.string().max(1024).describe('Last words of that run.').optional(),
+  lastUncomparedAt: Time.describe('When a backup was restored that has no counts to compare with.').optional(),
+  lastUncompared: z.string().max(1024).describe('Which backup that was, and why it has none.').optional(),
+});
+export type DatabaseProofStatus = z.infer<typeof DatabaseProofStatus>;
 
 /** What is known of the restore that a record asks for. */
 export const DatabaseRestoreStatus = z.object({
@@ -127,14 +192,30 @@ export const DatabaseRestoreStatus = z.object({
 });
 export type DatabaseRestoreStatus = z.infer<typeof DatabaseRestoreStatus>;
 
+const UtcTime = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/);
+
 /** Termination message of the container that sent a backup. */
 export const SentBackup = z.object({
   name: z.string().max(64),
   /** RFC 3339: the dump has the state of this time. */
-  takenAt: z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/),
+  takenAt: UtcTime,
   sizeBytes: z.int().min(1),
 });
 export type SentBackup = z.infer<typeof SentBackup>;
+
+/** Termination message of the container that compared a restored backup with its manifest. */
+export const ProofReport = z.object({
+  name: z.string().max(64).regex(new RegExp(BACKUP_NAME_PATTERN)),
+  /** RFC 3339: the backup has the state of this time. */
+  takenAt: UtcTime,
+  /** RFC 3339: when it was compared. */
+  comparedAt: UtcTime,
+  tables: z.int().min(0),
+  rows: z.int().min(0),
+  /** Why it could not be compared: the backup was restored, and has nothing to compare with. Absent for what is proven. */
+  uncompared: z.string().min(1).max(512).optional(),
+});
+export type ProofReport = z.infer<typeof ProofReport>;
 
 /** Termination message of the container that loaded a backup, as the database has it. */
 export const LoadedBackup = z.object({ from: z.string().min(1).max(40), ...SentBackup.shape });

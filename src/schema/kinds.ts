@@ -96,6 +96,10 @@ export const KINDS: readonly Kind[] = [
         ...wide('Backup', '.status.databaseBackup.lastSuccessAt', 'Age of the last backup of the own PostgreSQL.'),
         type: 'date',
       },
+      {
+        ...wide('Proven', '.status.databaseProof.provenAt', 'Age of the last proof that a backup can be restored.'),
+        type: 'date',
+      },
       wide('Message', condition('Ready', 'message'), 'Message of condition Ready: the cause and what to do.'),
     ],
     selectableFields: ['.spec.source', '.status.state'],

@@ -163,6 +163,11 @@ export const RESTORE_CONTAINER = 'davit-restore';
 export const REFUSED = 4;
 /** On the Job that loads the backup with which a database begins: which one it was made for (record/restore-request.ts). */
 export const RESTORE_REQUEST_ANNOTATION = 'davit.dev/restore-request';
+/** The component of the runs that restore the newest backup into a server of their own. They reach no database of a record. */
+export const PROOF = 'prove';
+/** Their containers: the server, then those of a restore, and the one that compares. */
+export const SERVER_CONTAINER = 'davit-server';
+export const COMPARE_CONTAINER = 'davit-compare';
 /** Components whose pods are of Davit's own Jobs and read or write the own PostgreSQL as a whole. */
 export const DATABASE_JOBS = [BACKUP, RESTORE] as const;
 /** A component whose pods run the record's image: a role, the name of a worker (worker-parts.ts), a migration or a task. */
@@ -185,6 +190,7 @@ export const RESERVED_WORKERS: readonly string[] = [
   MIGRATION,
   TASK,
   ...DATABASE_JOBS,
+  PROOF,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
 ];

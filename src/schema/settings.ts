@@ -409,7 +409,13 @@ const Backups = z
       .min(60)
       .max(172_800)
       .default(21_600)
-      .describe('A backup or a restore is ended after this time, in seconds.'),
+      .describe('A backup, a restore or a proof is ended after this time, in seconds.'),
+    prove: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether the newest backup of each record is restored beside and compared, once a week, where the record does not say otherwise. It reads each database twice for a backup, and needs room on a node.',
+      ),
   })
   .describe("Backups of the records' own PostgreSQL (docs/database-backups.md).");
 export type BackupSettings = z.infer<typeof Backups>;

@@ -120,8 +120,13 @@ export function* taskBreaches(tasks: readonly unknown[], timeZone = 'timeZone'):
     for (const { at, message } of scheduleBreaches(task, timeZone)) yield { at: [index, at], message };
 }
 
-export function* backupBreaches(database: Parts, timeZone = 'timeZone'): Generator<SpecBreach> {
-  for (const { at, message } of scheduleBreaches(asObject(database['backup']), timeZone))
+/** The last two: the names of these fields. */
+export function* backupBreaches(
+  database: Parts,
+  timeZone = 'timeZone',
+  proveSchedule = 'proveSchedule',
+): Generator<SpecBreach> {
+  for (const { at, message } of scheduleBreaches(asObject(database['backup']), timeZone, ['schedule', proveSchedule]))
     yield { at: ['backup', at], message };
 }
 

@@ -70,39 +70,52 @@ export interface ScheduleBreach {
 }
 
 /**
- * What a CronJob would not do with a schedule and a time zone that have the right form. The CRD has the same as CEL. `timeZone`: the
- * name of that field.
+ * What a CronJob would not do with schedules and a time zone that have the right form. The CRD has the same as CEL. `timeZone` and
+ * `schedules`: the names of these fields.
  */
 export function* scheduleBreaches(
   parts: Readonly<Record<string, unknown>>,
   timeZone = 'timeZone',
+  schedules: readonly string[] = ['schedule'],
 ): Generator<ScheduleBreach> {
-  const [schedule, zone] = [parts['schedule'], parts[timeZone]];
-  if (typeof schedule === 'string' && new RegExp(NEVER_PATTERN).test(schedule))
-    yield { at: 'schedule', message: NEVER_MESSAGE };
-  if (typeof schedule === 'string' && new RegExp(REVERSED_PATTERN).test(schedule))
-    yield { at: 'schedule', message: REVERSED_MESSAGE };
+  for (const at of schedules) {
+    const schedule = parts[at];
+    if (typeof schedule === 'string' && new RegExp(NEVER_PATTERN).test(schedule)) yield { at, message: NEVER_MESSAGE };
+    if (typeof schedule === 'string' && new RegExp(REVERSED_PATTERN).test(schedule))
+      yield { at, message: REVERSED_MESSAGE };
+  }
+  const zone = parts[timeZone];
   if (typeof zone === 'string' && new RegExp(LOCAL_PATTERN).test(zone)) yield { at: timeZone, message: LOCAL_MESSAGE };
 }
 
-/** CEL rules of an object that has a schedule and a time zone. */
-export const SCHEDULE_RULES = [
-  {
-    rule: `!has(self.schedule) || !self.schedule.matches('${NEVER_PATTERN}')`,
-    message: NEVER_MESSAGE,
-    fieldPath: '.schedule',
-  },
-  {
-    rule: `!has(self.schedule) || !self.schedule.matches('${REVERSED_PATTERN}')`,
-    message: REVERSED_MESSAGE,
-    fieldPath: '.schedule',
-  },
-  {
-    rule: `!has(self.timeZone) || !self.timeZone.matches('${LOCAL_PATTERN}')`,
-    message: LOCAL_MESSAGE,
-    fieldPath: '.timeZone',
-  },
-];
+interface CelRule {
+  readonly rule: string;
+  readonly message: string;
+  readonly fieldPath: string;
+}
+
+/** CEL rules of an object that has schedules in these fields, and a time zone. */
+export function scheduleRules(...fields: readonly string[]): CelRule[] {
+  return [
+    ...fields.flatMap((field) => [
+      {
+        rule: `!has(self.${field}) || !self.${field}.matches('${NEVER_PATTERN}')`,
+        message: NEVER_MESSAGE,
+        fieldPath: `.${field}`,
+      },
+      {
+        rule: `!has(self.${field}) || !self.${field}.matches('${REVERSED_PATTERN}')`,
+        message: REVERSED_MESSAGE,
+        fieldPath: `.${field}`,
+      },
+    ]),
+    {
+      rule: `!has(self.timeZone) || !self.timeZone.matches('${LOCAL_PATTERN}')`,
+      message: LOCAL_MESSAGE,
+      fieldPath: '.timeZone',
+    },
+  ];
+}
 
 export const CONCURRENCIES = ['forbid', 'replace', 'allow'] as const;
 
@@ -144,7 +157,7 @@ export type Task = z.infer<typeof Task>;
 export const TaskList = z.array(Task).max(20);
 
 export const Tasks = z
-  .array(Task.meta({ 'x-kubernetes-validations': SCHEDULE_RULES }))
+  .array(Task.meta({ 'x-kubernetes-validations': scheduleRules('schedule') }))
   .max(20)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 

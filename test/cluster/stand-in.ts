@@ -19,7 +19,11 @@ interface Container {
   readonly image: string;
   readonly restartPolicy?: string;
   readonly resources?: object;
+  readonly args?: readonly string[];
 }
+
+/** Annotation of a pod that ends: what its containers say at their end. */
+const SAYS = 'stand-in/says';
 
 interface Pod extends ApiObject {
   readonly spec: {
@@ -143,9 +147,23 @@ export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, un
       ),
     ),
     containerStatuses: pod.spec.containers.map((container) =>
-      containerStatus(container, blocked !== -1 ? 'waiting' : fails ? 'failed' : runsOnce ? 'ended' : 'running', time),
+      containerStatus(
+        container,
+        blocked !== -1 ? 'waiting' : fails ? 'failed' : runsOnce ? 'ended' : 'running',
+        time,
+        lastWords(pod, container),
+      ),
     ),
   };
+}
+
+/** Of the container that loads a backup: which one its pod was asked for. */
+function lastWords({ metadata, spec }: Pod, { name }: Container): string | undefined {
+  if (name !== 'davit-restore') return metadata.annotations?.[SAYS];
+  const args = (spec.initContainers ?? []).flatMap((container) => container.args ?? []);
+  const from = args.find((arg) => arg.startsWith('--deployment='))?.slice('--deployment='.length);
+  const takenAt = '2026-02-02T02:00:00Z';
+  return JSON.stringify({ from, name: '20260202T020000Z-0000000a', takenAt, sizeBytes: 1024 });
 }
 
 function unmountedStatus({ spec }: Pod, time: string): Record<string, unknown> {
@@ -162,7 +180,12 @@ function unmountedStatus({ spec }: Pod, time: string): Record<string, unknown> {
 /** `completed` is an init container's end, which counts as ready; `ended` and `failed` any other's. */
 type ContainerState = 'running' | 'completed' | 'ended' | 'failed' | 'waiting';
 
-function containerStatus(container: Container, state: ContainerState, time: string): Record<string, unknown> {
+function containerStatus(
+  container: Container,
+  state: ContainerState,
+  time: string,
+  says?: string,
+): Record<string, unknown> {
   const { name, image } = container;
   const common = { name, image, restartCount: 0 };
   const absent = { imageID: '', ready: false, started: false };
@@ -182,7 +205,7 @@ function containerStatus(container: Container, state: ContainerState, time: stri
   const terminated = {
     ...(state === 'failed'
       ? { exitCode: 3, reason: 'Error', message: 'It fails in the stand-in.' }
-      : { exitCode: 0, reason: 'Completed' }),
+      : { exitCode: 0, reason: 'Completed', ...(state === 'ended' && says !== undefined && { message: says }) }),
     startedAt: time,
     finishedAt: time,
     containerID: present.containerID,

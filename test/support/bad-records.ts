@@ -425,7 +425,7 @@ const WORK = { command: ['work'] };
 const WORKER_NAME =
   'the name of a worker has letters, digits and hyphens, begins with a letter and has at most 40 characters, without two hyphens in a row';
 const RESERVED_WORKER =
-  'the name of a worker must not be one of server, queue, orchestrator, executor, redis, postgres, migrate, task, backup, restore, wait-for-database, wait-for-redis';
+  'the name of a worker must not be one of server, queue, orchestrator, executor, redis, postgres, migrate, task, backup, restore, prove, wait-for-database, wait-for-redis';
 const NO_COMMAND = 'set command or args: without them the worker would run what the server runs';
 const ONE_POD = 'a singleton has one pod: remove minScale and maxScale, or set maxScale to 0 to stop it';
 
@@ -935,6 +935,24 @@ export const refusedBackups: readonly RefusedPart[] = [
     http: [['time_zone', LOCAL]],
   },
   {
+    name: 'a schedule of proofs that is none',
+    part: { prove: true, proveSchedule: 'weekly' },
+    kubectl: 'should match',
+    http: [['prove_schedule', NOT_A_SCHEDULE, 'string_pattern_mismatch']],
+  },
+  {
+    name: 'proofs on days that their months do not have',
+    part: { prove: true, proveSchedule: '0 3 31 4,6 *' },
+    kubectl: NEVER,
+    http: [['prove_schedule', NEVER]],
+  },
+  {
+    name: 'proofs in a range that ends before it begins',
+    part: { prove: true, proveSchedule: '0 3 * * sat-SUN' },
+    kubectl: REVERSED,
+    http: [['prove_schedule', REVERSED]],
+  },
+  {
     name: 'none to keep',
     part: { keep: 0 },
     kubectl: 'greater than or equal to 1',
@@ -945,6 +963,12 @@ export const refusedBackups: readonly RefusedPart[] = [
     part: { staleAfterHours: 8761 },
     kubectl: 'less than or equal to 8760',
     http: [['stale_after_hours', 'must be at most 8760', 'less_than_equal']],
+  },
+  {
+    name: 'no age of a proof',
+    part: { prove: true, proveStaleAfterHours: 0 },
+    kubectl: 'greater than or equal to 1',
+    http: [['prove_stale_after_hours', 'must be at least 1', 'greater_than_equal']],
   },
 ];
 

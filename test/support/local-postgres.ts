@@ -10,8 +10,8 @@ const BIN = ['18', '17', '16', '15', '14'].map((major) => `/usr/lib/postgresql/$
 export interface LocalPostgres {
   /** Environment in which its programs are found, and connect. */
   readonly env: Readonly<Record<string, string>>;
-  /** A script of sh. Its standard output; throws an Error with its standard error if it fails. */
-  shell(script: string, env?: Readonly<Record<string, string>>): string;
+  /** A script of sh, which reads `input`. Its standard output; throws an Error with its standard error if it fails. */
+  shell(script: string, env?: Readonly<Record<string, string>>, input?: string): string;
   stop(): Promise<void>;
 }
 
@@ -51,10 +51,11 @@ export async function startLocalPostgres(): Promise<LocalPostgres | undefined> {
   if (!isUp) throw new Error(`PostgreSQL of ${BIN} does not start`);
   return {
     env,
-    shell(script, more = {}) {
+    shell(script, more = {}, input = '') {
       const { status, stdout, stderr } = spawnSync('sh', ['-c', script], {
         env: { ...env, ...more },
         encoding: 'utf8',
+        input,
       });
       if (status !== 0) throw new Error(stderr);
       return stdout;

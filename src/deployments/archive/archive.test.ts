@@ -9,6 +9,7 @@ import {
   expiredKeys,
   folderOf,
   manifestKey,
+  missingNewest,
   type Owner,
   timeOf,
   unfitness,
@@ -119,6 +120,19 @@ describe('the backup that is asked for', () => {
     expect(typeof found === 'string' ? found : found.name).toBe(expected);
   });
 
+  it.each<[string, string | undefined, RegExp | undefined]>([
+    ['none was known', undefined, undefined],
+    ['it is the newest', day(5), undefined],
+    ['a newer one is there', day(4), undefined],
+    ['it has gone', day(6), /^Backup .*6T.* is not in the store, or not complete\. The newest is .*5T/],
+    ['it lacks its dump', day(8), /^Backup .*8T.* is not in the store, or not complete/],
+  ])('that is known is missed unless %s', (_what, known, words) => {
+    const said = missingNewest(all, known);
+    if (words === undefined) expect(said).toBeUndefined();
+    else expect(said).toMatch(words);
+    expect(missingNewest([], known) === undefined).toBe(known === undefined);
+  });
+
   it('is none where there is none', () => {
     expect(chosenBackup([], {})).toBe('There is no complete backup. There is none.');
   });
@@ -150,6 +164,11 @@ describe('a backup is not loaded', () => {
     ['of another life', why({ uid: 'u0' }), /is that of backup .* \(u0\)/],
     ['of another major version', why({}, 10, 160_010), /is of PostgreSQL 17, and the database has version 16/],
     ['that was cut', why({}, 9), /is damaged: its dump has 9 of 10 bytes/],
+    [
+      'of another time than its name',
+      why({ takenAt: '2026-02-03T02:00:01Z' }),
+      /has another time, 2026-02-03T02:00:01Z/,
+    ],
   ])('%s', (_what, words, expected) => {
     expect(words).toMatch(expected);
   });

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { SentBackup } from '../../schema/database.ts';
+import { Contents } from './contents.ts';
 
 /** Whose backups they are. */
 export interface Owner {
@@ -22,6 +23,10 @@ export const ArchiveManifest = z.object({
   /** server_version_num of PostgreSQL: 170004 is 17.4. */
   serverVersion: z.int().min(90_000),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  /** What the database had, where proofs were asked for. */
+  contents: Contents.optional(),
+  /** Why they are missing, although proofs were asked for. */
+  contentsProblem: z.string().max(512).optional(),
 });
 export type ArchiveManifest = z.infer<typeof ArchiveManifest>;
 
@@ -82,12 +87,21 @@ export function unfitness(
   if (namespace !== owner.namespace) return `Backup ${name} is of namespace ${namespace}, and of another tenant.`;
   if (manifest.name !== name || deployment !== owner.deployment || uid !== owner.uid)
     return `The manifest of backup ${name} is that of backup ${manifest.name} of ${deployment} (${uid}).`;
+  if (timeOf(name) !== Date.parse(manifest.takenAt))
+    return `The manifest of backup ${name} has another time, ${manifest.takenAt}.`;
   const [has, needs] = [serverVersion, manifest.serverVersion].map((version) => Math.floor(version / 10_000));
   if (has !== needs)
     return `Backup ${name} is of PostgreSQL ${needs}, and the database has version ${has}. Create the deployment with an image of PostgreSQL ${needs}.`;
   if (stored !== manifest.sizeBytes)
     return `Backup ${name} is damaged: its dump has ${stored ?? 0} of ${manifest.sizeBytes} bytes.`;
   return undefined;
+}
+
+/** Why the newest of these complete backups is not the newest one, for people. `known`: name of a backup that was complete before. */
+export function missingNewest(all: readonly Found[], known: string | undefined): string | undefined {
+  const newest = all.find(({ isComplete }) => isComplete)?.name;
+  if (known === undefined || (newest !== undefined && newest >= known)) return undefined;
+  return `Backup ${known}, which the status of the deployment names, is not in the store, or not complete. ${newest === undefined ? 'There is none' : `The newest is ${newest}`}. Somebody has deleted it, or settings.backups.store has changed. Make a backup now.`;
 }
 
 /** `20261125T020000Z-1a2b3c4d`: names sort by time. `random`: eight hex digits, so that no two backups share a name. */

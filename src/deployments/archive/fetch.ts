@@ -12,15 +12,20 @@ import {
   chosenBackup,
   dumpKey,
   manifestKey,
+  missingNewest,
   type Owner,
   unfitness,
 } from './archive.ts';
-import { digestOf } from './send.ts';
+import { digestOf, fileText } from './send.ts';
 
 export interface Fetching extends Asked {
   /** The deployment whose backup is fetched, of any of its lives. */
   readonly from: Omit<Owner, 'uid'>;
-  /** Folder with `server-version`, which gets `dump`, and `fetched`: a LoadedBackup. */
+  /** Only of this life. */
+  readonly uid?: string | undefined;
+  /** Name of a backup that was complete before, so that it or a newer one must be there. */
+  readonly known?: string | undefined;
+  /** Folder with `server-version`, which gets `dump`, `manifest`, and `fetched`: a LoadedBackup. */
   readonly folder: string;
 }
 
@@ -31,33 +36,28 @@ export class Unusable extends Error {}
  * Throws StoreFailed, or Unusable, which says which backup cannot be used, and why. Where `loaded` says that the database has begun with
  * a backup before, that one is returned, and nothing is asked of the store.
  */
-export async function fetchBackup(store: ObjectStore, { from, folder, ...asked }: Fetching): Promise<SentBackup> {
+export async function fetchBackup(store: ObjectStore, fetching: Fetching): Promise<SentBackup> {
+  const { from, folder } = fetching;
   const loaded = LoadedBackup.array().safeParse([jsonOf(await fileText(join(folder, 'loaded')))]).data?.[0];
   if (loaded !== undefined) return loaded;
-  const manifest = await fetchChosen(store, { from, folder, ...asked });
+  const manifest = await fetchChosen(store, fetching);
   const { name, takenAt, sizeBytes } = manifest;
+  await writeFile(join(folder, 'manifest'), JSON.stringify(manifest));
   await writeFile(join(folder, 'fetched'), JSON.stringify({ from: from.deployment, name, takenAt, sizeBytes }));
   return manifest;
 }
 
-async function fileText(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch {
-    return undefined;
-  }
-}
-
-async function fetchChosen(store: ObjectStore, { from, folder, ...asked }: Fetching): Promise<ArchiveManifest> {
+async function fetchChosen(
+  store: ObjectStore,
+  { from, uid, known, folder, ...asked }: Fetching,
+): Promise<ArchiveManifest> {
   const { prefix, namespace, deployment } = from;
   const objects = await store.list(`${prefix}/${namespace}/${deployment}/`);
-  const found = chosenBackup(
-    backupsAmong(
-      objects.map(({ key }) => key),
-      from,
-    ),
-    asked,
-  );
+  const keys = objects.map(({ key }) => key);
+  const there = backupsAmong(keys, from).filter(({ owner }) => uid === undefined || owner.uid === uid);
+  const missing = missingNewest(there, known);
+  if (missing !== undefined) throw new Unusable(missing);
+  const found = chosenBackup(there, asked);
   if (typeof found === 'string') throw new Unusable(found);
   const { name, owner } = found;
   const parsed = ArchiveManifest.safeParse(jsonOf(await store.read(manifestKey(owner, name))));

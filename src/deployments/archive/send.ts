@@ -15,10 +15,11 @@ import {
   manifestKey,
   type Owner,
 } from './archive.ts';
+import { contentsOf } from './contents.ts';
 
 export interface Sending {
   readonly owner: Owner;
-  /** Folder with `dump`, `taken-at` and `server-version`. */
+  /** Folder with `dump`, `taken-at` and `server-version`; where proofs are asked for, also `contents` or `contents-problem`. */
   readonly folder: string;
   /** Number of backups that are left afterwards. */
   readonly keep: number;
@@ -65,7 +66,7 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     sizeBytes,
     sha256,
   };
-  const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
+  const text = textOfManifest(manifest, await contentsIn(folder));
   await store.put(described, text);
   if ((await store.read(described)) !== text)
     throw new Error(`The store does not return ${described} as it was written. Check the store.`);
@@ -77,6 +78,36 @@ export async function sendBackup(store: ObjectStore, sending: Sending): Promise<
     warn(`Old backups were not deleted: ${error instanceof Error ? error.message : String(error)}`);
   }
   return { name, takenAt, sizeBytes };
+}
+
+/** Longest manifest, in characters: a store's answer is read into memory. */
+const MOST_MANIFEST = 2 * 1024 * 1024;
+
+type Counted = Pick<ArchiveManifest, 'contents' | 'contentsProblem'>;
+
+async function contentsIn(folder: string): Promise<Counted> {
+  const contents = await fileText(join(folder, 'contents'));
+  const problem = await fileText(join(folder, 'contents-problem'));
+  if (contents === undefined && problem === undefined) return {};
+  const parsed = contentsOf(contents ?? '');
+  if (parsed !== undefined) return { contents: parsed };
+  const [words = 'they were not whole'] = (problem ?? '').match(/(?:ERROR|FATAL|error): .*/) ?? [];
+  return { contentsProblem: words.slice(0, 300) };
+}
+
+function textOfManifest(manifest: ArchiveManifest, counted: Counted): string {
+  const write = (more: Counted): string => `${JSON.stringify({ ...manifest, ...more }, undefined, 1)}\n`;
+  const text = write(counted);
+  return text.length <= MOST_MANIFEST ? text : write({ contentsProblem: 'the database has too many tables' });
+}
+
+/** Undefined for a file that is not there. */
+export async function fileText(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch {
+    return undefined;
+  }
 }
 
 /** SHA-256 of a file, in hex. */

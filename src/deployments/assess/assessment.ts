@@ -11,6 +11,7 @@ import { checkUnmigrated } from './migration.ts';
 import { type ActionFailure, isServing, type Observed } from './observed.ts';
 import { pausedBy } from './pause.ts';
 import { checkPolicy } from './policy.ts';
+import { checkProof } from './proof.ts';
 import { checkReferences } from './references.ts';
 import { checkRestore } from './restore.ts';
 import { rolloutOf } from './rollout.ts';
@@ -40,6 +41,8 @@ export interface Assessment extends Preconditions {
   readonly address: Entry;
   /** Undefined if the record asks for no backups. */
   readonly backup: Entry | undefined;
+  /** Undefined if the record asks for no proofs of its backups. */
+  readonly proof: Entry | undefined;
   /** Undefined if the record does not begin with a backup. */
   readonly restore?: Entry | undefined;
 }
@@ -71,7 +74,8 @@ export function assess(
 ): Assessment {
   const address = checkAddress(observed, outcome, failures);
   const backup = checkBackup(observed, latest, failures);
-  if (!latest) return { ...preconditions, ...nothingRuns(failures), address, backup };
+  const proof = checkProof(observed, backup, failures);
+  if (!latest) return { ...preconditions, ...nothingRuns(failures), address, backup, proof };
   const storeOf = (part: StorePart, revision: AppRevision): Entry => checkStore(part, observed, revision, failures);
   // The pods of the latest revision wait for its stores alone.
   const awaited = { postgres: storeOf('postgres', latest), redis: storeOf('redis', latest) };
@@ -97,6 +101,7 @@ export function assess(
     honored: checkHonored(observed, latest, foreign),
     address,
     backup,
+    proof,
     restore: checkRestore(observed, latest, failures),
   };
 }
@@ -105,7 +110,7 @@ export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Pus
 
 function nothingRuns([failure]: readonly ActionFailure[]): Omit<
   Assessment,
-  keyof Preconditions | 'address' | 'backup'
+  keyof Preconditions | 'address' | 'backup' | 'proof'
 > {
   const waiting = failure ? fail(failure.reason, failure.message) : fail('WaitingForImage', WAITING_FOR_IMAGE);
   return {

@@ -1,10 +1,10 @@
-// What the Jobs on a record's own PostgreSQL say, which make backups and load them: their last words, and when they failed.
+// What the Jobs on a record's own PostgreSQL say, which make backups, load them and prove them: their last words, and when they failed.
 
 import { rfc3339 } from '../../schema/conditions.ts';
-import { DEPLOYMENT_UID_LABEL } from '../../schema/meta.ts';
+import { DEPLOYMENT_UID_LABEL, SERVER_CONTAINER } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
 import { type Job, jobEnd } from './jobs.ts';
-import type { ObservedChildren, Pod } from './observed.ts';
+import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { isUnended, podsOf } from './pod-failures.ts';
 
 /** The pods of this record's Jobs of a component, and of no other life of its name. */
@@ -48,7 +48,9 @@ export function newestPodsFirst(pods: readonly Pod[]): readonly Pod[] {
 /** What each container that failed has said at its end. */
 export function lastWords({ status }: Pod): readonly string[] {
   const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return all.flatMap(({ name, state }) => {
+  // A server that the others need ends with them, so its words come last.
+  const isServer = ({ name }: ContainerStatus): boolean => name === SERVER_CONTAINER;
+  return [...all.filter((one) => !isServer(one)), ...all.filter(isServer)].flatMap(({ name, state }) => {
     const ended = state?.terminated;
     if (ended === undefined || ended.exitCode === 0) return [];
     const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;

@@ -59,8 +59,10 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   readonly integrations: readonly CodeHostIntegration[];
   /** Whether the cluster has KEDA's kinds, and the platform uses them. */
   readonly keda?: boolean;
-  /** Where backups go, for a record that asks for them. Undefined if the platform has no store. */
-  readonly backupStore?: { readonly secret: string; readonly hasCredentials: boolean } | undefined;
+  /** Where backups go, for a record that asks for them, and whether they are proven by default. Undefined if the platform has no store. */
+  readonly backupStore?:
+    | { readonly secret: string; readonly hasCredentials: boolean; readonly isProven: boolean }
+    | undefined;
   /** Whether sources are built here. */
   readonly canBuild?: boolean;
   /** For a record that is being deleted: its Secrets of values that other records or their revisions name. */

@@ -3,7 +3,8 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../../schema/conditions.ts';
-import { backupPlanOf } from '../../schema/database.ts';
+import { backupPlanOf, proofPlanOf } from '../../schema/database.ts';
+import type { Condition } from '../../schema/primitives.ts';
 import type { Settings } from '../../schema/settings.ts';
 
 export interface Patience {
@@ -17,6 +18,8 @@ export interface Patience {
   readonly overdue: ReadonlySet<ConditionType>;
   /** The record asks for backups, and has had none for longer than it allows. */
   readonly backupStale?: boolean;
+  /** The same of proofs. */
+  readonly proofStale?: boolean;
 }
 
 const TIMED: readonly ConditionType[] = ['Available', 'WorkloadsReady', 'DatabaseReady', 'RedisReady'];
@@ -29,22 +32,25 @@ function awaitedIn({ spec }: AppDeployment): readonly ConditionType[] {
   return workers.some(({ singleton }) => singleton === true) ? ['WorkloadsReady', ...AWAITED] : AWAITED;
 }
 
-export function patienceOf(record: AppDeployment, { pods }: Settings, now: Date): Patience {
-  const { maxCrashes, unavailableSeconds, progressDeadlineSeconds } = pods;
+export function patienceOf(record: AppDeployment, settings: Settings, now: Date): Patience {
+  const { maxCrashes, unavailableSeconds, progressDeadlineSeconds } = settings.pods;
   const over = (types: readonly ConditionType[], seconds: number): ReadonlySet<ConditionType> =>
     new Set(types.filter((type) => leftMs(record, type, seconds, now) === 0));
   const exhausted = over(TIMED, unavailableSeconds);
   const overdue = over(awaitedIn(record), progressDeadlineSeconds);
   const backupStale = untilBackupStaleMs(record, now) === 0;
-  return { maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue, backupStale };
+  const proofStale = untilProofStaleMs(record, settings, now) === 0;
+  return { maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue, backupStale, proofStale };
 }
 
 /** Milliseconds until the next condition has been False for too long; undefined if none is on its way there. */
-export function untilExhaustedMs(record: AppDeployment, { pods }: Settings, now: Date): number | undefined {
+export function untilExhaustedMs(record: AppDeployment, settings: Settings, now: Date): number | undefined {
+  const { pods } = settings;
   const waits = [
     ...TIMED.map((type) => leftMs(record, type, pods.unavailableSeconds, now)),
     ...awaitedIn(record).map((type) => leftMs(record, type, pods.progressDeadlineSeconds, now)),
     untilBackupStaleMs(record, now),
+    untilProofStaleMs(record, settings, now),
   ].filter((ms) => ms !== undefined && ms > 0) as number[];
   return waits.length > 0 ? Math.min(...waits) : undefined;
 }
@@ -55,13 +61,35 @@ export function untilExhaustedMs(record: AppDeployment, { pods }: Settings, now:
  */
 function untilBackupStaleMs({ metadata, spec, status }: AppDeployment, now: Date): number | undefined {
   const plan = backupPlanOf(spec.sourceConfig.database, metadata.name);
-  const condition = conditionOf(status?.conditions, 'BackupReady');
+  const ready = conditionOf(status?.conditions, 'BackupReady');
+  return untilStaleMs(plan, ready, status?.databaseBackup?.lastSuccessAt, now);
+}
+
+/** The same of proofs. Nothing can be proven before there is a backup, and BackupReady says so. */
+function untilProofStaleMs(
+  { metadata, spec, status }: AppDeployment,
+  settings: Settings,
+  now: Date,
+): number | undefined {
+  if (status?.databaseBackup?.name === undefined) return undefined;
+  const plan = proofPlanOf(spec.sourceConfig.database, metadata.name, settings.backups.prove);
+  const proven = conditionOf(status.conditions, 'RestoreProven');
+  return untilStaleMs(plan, proven, status.databaseProof?.provenAt, now);
+}
+
+function untilStaleMs(
+  plan: { readonly staleAfterHours: number } | undefined,
+  condition: Condition | undefined,
+  last: string | undefined,
+  now: Date,
+): number | undefined {
   if (plan === undefined || condition === undefined) return undefined;
-  const last = status?.databaseBackup?.lastSuccessAt;
-  if (last === undefined && condition.reason === 'BackupStale') return 0;
+  if (last === undefined && STALE.has(condition.reason)) return 0;
   const from = Date.parse(last ?? condition.lastTransitionTime);
   return Math.max(0, from + plan.staleAfterHours * 3_600_000 - now.getTime());
 }
+
+const STALE: ReadonlySet<string> = new Set(['BackupStale', 'ProofStale']);
 
 function leftMs({ status }: AppDeployment, type: ConditionType, seconds: number, now: Date): number | undefined {
   const condition = conditionOf(status?.conditions, type);

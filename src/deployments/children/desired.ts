@@ -9,6 +9,7 @@ import { makeAutoscalers } from './autoscaler.ts';
 import type { PodContract, PodContracts } from './contracts/contract.ts';
 import { POD_CONTRACTS } from './contracts.ts';
 import { makeBackup } from './database/backup.ts';
+import { makeProof } from './database/proof.ts';
 import { makeRestore } from './database/restore.ts';
 import { makePostgresService } from './database/service.ts';
 import { makeVolumeClaim } from './database/volume-claim.ts';
@@ -59,10 +60,9 @@ export function taskChildren(inputs: Inputs, contracts: PodContracts = POD_CONTR
   );
 }
 
-/** The CronJob of the backups, of the revision whose database runs. */
+/** The CronJobs of the backups and of their proofs, of the revision whose database runs. */
 export function backupChildren(inputs: Inputs): KubeObject[] {
-  const backup = makeBackup(inputs);
-  return backup === undefined ? [] : [backup];
+  return [makeBackup(inputs), makeProof(inputs)].filter((job) => job !== undefined);
 }
 
 /** The Job that loads the backup with which the database of this revision begins. It is created once and never changed. */

@@ -12,6 +12,7 @@ import {
   Database,
   DatabaseBackup,
   DatabaseBackupStatus,
+  DatabaseProofStatus,
   DatabaseRestore,
   DatabaseRestoreStatus,
 } from '../../schema/database.ts';
@@ -48,6 +49,10 @@ export const DatabaseResponse = z
 export const DatabaseBackupReport = z
   .object(responseShape(DatabaseBackupStatus.shape))
   .meta({ id: 'DatabaseBackupReport', description: 'What is known of the backups; null where nothing is known.' });
+export const DatabaseProofReport = z.object(responseShape(DatabaseProofStatus.shape)).meta({
+  id: 'DatabaseProofReport',
+  description: 'What is known of the proofs of the backups; null where nothing is known.',
+});
 export const DatabaseRestoreReport = z.object(responseShape(DatabaseRestoreStatus.shape)).meta({
   id: 'DatabaseRestoreReport',
   description: 'What is known of the backup that the database began with; null where nothing is known.',
@@ -66,6 +71,12 @@ export function presentBackupReport(
   status: Readonly<DatabaseBackupStatus> | undefined,
 ): z.output<typeof DatabaseBackupReport> | null {
   return status === undefined ? null : toSnake(DatabaseBackupStatus.shape, status);
+}
+
+export function presentProofReport(
+  status: Readonly<DatabaseProofStatus> | undefined,
+): z.output<typeof DatabaseProofReport> | null {
+  return status === undefined ? null : toSnake(DatabaseProofStatus.shape, status);
 }
 
 export function presentRestoreReport(

@@ -22,6 +22,7 @@ import { SOURCES } from '../../schema/source-rules.ts';
 import {
   DatabaseBackupReport,
   DatabasePayload,
+  DatabaseProofReport,
   DatabaseResponse,
   DatabaseRestoreReport,
   restoreRule,
@@ -482,6 +483,7 @@ const EXAMPLE = {
   active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   image_version: '1.4.2',
   database_backup: null,
+  database_proof: null,
   database_restore: null,
   internal_url: 'http://shop.team.svc',
 } as const;
@@ -537,6 +539,7 @@ export const Deployment = z
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
     image_version: z.string().nullable().describe("Tag of the latest revision's image. null for a bare digest."),
     database_backup: DatabaseBackupReport.nullable(),
+    database_proof: DatabaseProofReport.nullable(),
     database_restore: DatabaseRestoreReport.nullable(),
     internal_url: z
       .string()

@@ -46,7 +46,7 @@ export function* scheduleRule(draft: Draft): Generator<FieldError> {
   const { tasks, database } = asObject(draft['source_config']);
   const breaches = [
     ...[...taskBreaches(asArray(tasks), 'time_zone')].map(({ at, message }) => ({ at: ['tasks', ...at], message })),
-    ...[...backupBreaches(asObject(database), 'time_zone')].map(({ at, message }) => ({
+    ...[...backupBreaches(asObject(database), 'time_zone', 'prove_schedule')].map(({ at, message }) => ({
       at: ['database', ...at],
       message,
     })),

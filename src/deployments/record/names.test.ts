@@ -59,6 +59,7 @@ it('names every part of a record', () => {
     address: 'shop',
     backup: 'shop---backup',
     restore: 'shop---restore',
+    proof: 'shop---prove',
     certificate: 'shop--tls',
     tracingProject: 'shop',
   });

@@ -39,6 +39,8 @@ export interface Names {
   readonly backup: string;
   /** Job that loads the backup with which the own PostgreSQL begins. Jobs of `kubectl davit restore` have more after it. */
   readonly restore: string;
+  /** CronJob that restores the newest backup beside. */
+  readonly proof: string;
   /** Name of the AppRevision of this id (a uuid). */
   revision(id: string): string;
   /** Its name where another revision of the record has the same first eight digits. */
@@ -75,6 +77,7 @@ export function names(recordName: string): Names {
     run: (suffix) => `${recordName}--run-${suffix}`,
     backup: `${recordName}---backup`,
     restore: `${recordName}---restore`,
+    proof: `${recordName}---prove`,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
     longRevision: (id) => `${recordName}--${id.replaceAll('-', '').slice(0, 16).toLowerCase()}`,
     variables: (suffix) => `${recordName}--vars-${suffix}`,

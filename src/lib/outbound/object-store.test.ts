@@ -1,10 +1,13 @@
 // The client of the store, against a server of the protocol in memory. The project `backups` has it against a real one.
 
 import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeS3, startFakeS3 } from '../../../test/support/fake-s3.ts';
+import { close, listen } from '../../../test/support/http-servers.ts';
 import { makeObjectStore, type ObjectStore } from './object-store.ts';
 
 const KEYS = { accessKeyId: 'key', secretAccessKey: 'secret' };
@@ -96,6 +99,20 @@ describe('a store that fails', () => {
     await expect(other.list('')).rejects.toThrow(message);
     await expect(other.read('a')).rejects.toThrow(message);
     await other.close();
+  });
+
+  it('because it never answers, or stops in the middle, says so', async () => {
+    const silent = createServer((request, response) => {
+      if (request.url?.endsWith('/half') === true) response.writeHead(200, { 'content-length': '100' }).write('half');
+    });
+    await listen(silent, 0, '127.0.0.1');
+    const endpoint = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const address = { endpoint, bucket: 'backups', region: 'us-east-1', pathStyle: true };
+    const other = makeObjectStore(address, KEYS, 1, 50);
+    await expect(other.list('')).rejects.toThrow(/cannot be reached: .*Timeout.*Check settings\.backups\.store/);
+    await expect(other.download('half', join(folder, 'half'))).rejects.toThrow(/The download of half broke off/);
+    silent.closeAllConnections();
+    await close(silent);
   });
 
   it('because it is full is asked once', async () => {

@@ -39,9 +39,17 @@ export interface ObjectStore {
 const PART_BYTES = 16 * 1024 * 1024;
 const MOST_PARTS = 9000;
 
-/** `firstWaitMs`: before the second try of a request; doubled for each further one. Default: 500. */
-export function makeObjectStore(address: StoreAddress, credentials: StoreCredentials, firstWaitMs = 500): ObjectStore {
-  const requests = makeStoreRequests(address, credentials, firstWaitMs);
+/**
+ * `firstWaitMs`: before the second try of a request; doubled for each further one. Default: 500. `silenceMs`: how long an answer may take
+ * to begin or to go on. Default: a minute.
+ */
+export function makeObjectStore(
+  address: StoreAddress,
+  credentials: StoreCredentials,
+  firstWaitMs = 500,
+  silenceMs = 60_000,
+): ObjectStore {
+  const requests = makeStoreRequests(address, credentials, firstWaitMs, silenceMs);
   return {
     list: (prefix) => list(requests, prefix),
     async sizeOf(key) {

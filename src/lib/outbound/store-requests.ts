@@ -51,18 +51,19 @@ export interface StoreRequests {
 const MOST_TEXT = 4 * 1024 * 1024;
 const TRIES = 5;
 
-/** `firstWaitMs`: before the second try of a request; doubled for each further one. */
+/** `firstWaitMs`: before the second try of a request; doubled for each further one. `silenceMs`: how long an answer may take to begin or go on. */
 export function makeStoreRequests(
   address: StoreAddress,
   credentials: StoreCredentials,
   firstWaitMs: number,
+  silenceMs: number,
 ): StoreRequests {
   const { endpoint, region, ca } = address;
   const { host } = new URL(endpoint);
   const dispatcher = new Agent({
     connect: { timeout: 10_000, ...(ca !== undefined && { ca }) },
-    headersTimeout: 60_000,
-    bodyTimeout: 60_000,
+    headersTimeout: silenceMs,
+    bodyTimeout: silenceMs,
   });
 
   async function once({ method, key = '', query = {}, body }: Sent): Promise<Dispatcher.ResponseData> {

@@ -80,8 +80,8 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const known = current?.status ?? (isAbsent ? {} : (before ?? {}));
   const state = stateOf(seen, current?.status.state, word);
   const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
-  const { image, url, replicas, workers, databaseVolumeUid, databaseBackup, databaseRestore, resourceSpec, tasks } =
-    known;
+  const { image, url, replicas, workers, databaseVolumeUid, resourceSpec, tasks } = known;
+  const { databaseBackup, databaseProof, databaseRestore } = known;
   const conditions = conditionsOf(record, known.conditions ?? [], word, current !== undefined, now);
   const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
   return {
@@ -100,6 +100,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(workers !== undefined && { workers }),
     ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
     ...(databaseBackup !== undefined && { databaseBackup }),
+    ...(databaseProof !== undefined && { databaseProof }),
     ...(databaseRestore !== undefined && { databaseRestore }),
     ...(remote !== undefined && { remote }),
     ...(resourceSpec !== undefined && { resourceSpec }),

@@ -9,6 +9,7 @@ import { Settings } from '../../../src/schema/settings.ts';
 import { aSpec } from '../../support/builders.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
+import { BACKUP_EVENTS, putStoreCredentials } from './backup-events.ts';
 import type { Bound } from './bound.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
 import { CLUSTER_EVENTS, claimGrows, type WithTemplate } from './cluster-events.ts';
@@ -22,6 +23,12 @@ import { UPKEEP_BOUND } from './upkeep-bound.ts';
 type Spec = Partial<AppDeployment['spec']>;
 
 const PLAIN = Settings.parse({ keda: { enabled: false }, checkNodes: false });
+const WITH_BACKUPS = Settings.parse({
+  keda: { enabled: false },
+  checkNodes: false,
+  backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+});
+const PROVEN = { backup: { prove: true } };
 const WITH_ADDRESSES = Settings.parse({
   keda: { enabled: false },
   checkNodes: false,
@@ -457,6 +464,38 @@ export const BOUNDS: readonly Bound[] = [
     ],
     people: 3,
     troubles: 2,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'backups',
+    about:
+      'Backups and their proofs begin, end and fail, and go from the store, while the record asks for them or not, and is made again.',
+    settings: WITH_BACKUPS,
+    namespaces: ['team'],
+    begin(scene) {
+      begin({ sourceConfig: { resourceSpec: FIXED, database: PROVEN } })(scene);
+      putStoreCredentials(scene, 'team');
+    },
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      ...BACKUP_EVENTS,
+      people.specChange('no proofs', ({ sourceConfig: { database } }) =>
+        database?.backup?.prove === true ? { sourceConfig: { database: { backup: { prove: null } } } } : undefined,
+      ),
+      people.specChange('no backups', ({ sourceConfig: { database } }) =>
+        database === undefined ? undefined : { sourceConfig: { database: null } },
+      ),
+      people.specChange('backups with proofs', ({ sourceConfig: { database } }) =>
+        database === undefined ? { sourceConfig: { database: PROVEN } } : undefined,
+      ),
+      people.deleteRecord,
+      people.remake('shop', (namespace) =>
+        aRecord(namespace, { sourceConfig: { resourceSpec: FIXED, database: PROVEN } }),
+      ),
+    ],
+    people: 2,
+    troubles: 3,
     refuse,
     admission: ADMISSION,
   },

@@ -44,6 +44,7 @@ import {
 } from '../../../src/schema/meta.ts';
 import type { Settings } from '../../../src/schema/settings.ts';
 import { isWorker } from '../../../src/schema/worker-parts.ts';
+import { backupsAreWrong } from './backup-events.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
 import { externalStoresAreWrong } from './external-stores.ts';
@@ -354,6 +355,11 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
     name: 'tasks are those of the active revision, and their runs are told',
     broken: (scene, record) =>
       isLeft(record, scene) || hasLostData(record) ? undefined : tasksAreWrong(scene, record),
+  },
+  {
+    name: 'what is said of backups and proofs is true',
+    broken: (scene, record) =>
+      isLeft(record, scene) || hasLostData(record) ? undefined : backupsAreWrong(scene, record),
   },
   {
     name: 'what is said of external stores is true',

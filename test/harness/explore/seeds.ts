@@ -118,6 +118,26 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'suspend: false,',
   ),
 
+  'a backup is claimed of a run that failed': bug(
+    'backups',
+    'src/deployments/assess/backup.ts',
+    'ended?.exitCode !== 0) return [];',
+    'ended === undefined) return [];',
+  ),
+  'a proof outlives a later failure': bug('backups', 'src/deployments/assess/proof.ts', '  lastProofFailed,\n', ''),
+  'a proof is claimed of a run that failed': bug(
+    'backups',
+    'src/deployments/assess/proof.ts',
+    'ended?.exitCode !== 0) return [];',
+    'ended === undefined) return [];',
+  ),
+  'a proof is content with any backup': bug(
+    'backups',
+    'src/deployments/children/database/proof.ts',
+    '...(known === undefined ? [] : [`--known=${known}`]),',
+    '',
+  ),
+
   'an external store answers as long as any pod has connected': bug(
     'external',
     'src/deployments/assess/stores.ts',

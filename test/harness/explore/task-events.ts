@@ -142,7 +142,7 @@ export function tasksAreWrong(scene: Scene, record: AppDeployment): string | und
   const { namespace = '', name } = record.metadata;
   const active = revisionsOf(scene, record).find(({ spec }) => spec.id === record.status?.activeRevisionId);
   if (!active) return undefined;
-  const there = scene.all<CronJob>(CRON_JOBS, namespace).map(shownCronJob).toSorted();
+  const there = scene.all<CronJob>(CRON_JOBS, namespace).filter(isRun).map(shownCronJob).toSorted();
   const wanted = wantedCronJobs(name, active, record).toSorted();
   if (there.join() !== wanted.join()) return `The CronJobs are [${there.join()}], and should be [${wanted.join()}].`;
   const said = (record.status?.tasks ?? []).flatMap(({ runs }) => runs.map(({ job, state }) => `${job} ${state}`));

@@ -95,6 +95,7 @@ export const WORKLOADS = [
   'migrated',
   'workers',
   'tasks',
+  'backups',
   ...BUILD_WORKLOADS,
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];

@@ -4,7 +4,7 @@
 import type { Fault, WorkloadName } from './fault.ts';
 import type { ListenerPlan } from './listener-plans.ts';
 
-interface Replacement {
+export interface Replacement {
   readonly file: string;
   readonly from: string;
   readonly to: string;
@@ -202,6 +202,30 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const components = [...REACHING,',
     'const components = [...REACHING.filter((one) => one !== TASK || revision.spec.requested.tasks),',
     'tasks',
+  ),
+  'what was proven is forgotten with its pod': bug(
+    'src/deployments/assess/proof.ts',
+    '    ...before,\n    ...lastReports(observed, before),',
+    '    ...lastReports(observed, before),',
+    'backups',
+  ),
+  'a proof asks for no backup that is known': bug(
+    'src/deployments/children/database/proof.ts',
+    '...(known === undefined ? [] : [`--known=${known}`]),',
+    '',
+    'backups',
+  ),
+  'pods of proofs reach the database': bug(
+    'src/schema/meta.ts',
+    'export const DATABASE_JOBS = [BACKUP, RESTORE]',
+    'export const DATABASE_JOBS = [BACKUP, RESTORE, PROOF]',
+    'backups',
+  ),
+  'pods do not wait for the backup that their database begins with': bug(
+    'src/deployments/plan-children.ts',
+    'const isBegun = isRestored(observed, latest);',
+    'const isBegun = true;',
+    'backups',
   ),
   'what was said of a run is forgotten with its pod': bug(
     'src/deployments/assess/task-runs.ts',

@@ -203,6 +203,7 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   migrated: 'migrated',
   workers: 'workers',
   tasks: 'tasks',
+  backups: 'backups',
   ...Object.fromEntries(BUILD_WORKLOADS.map((workload) => [workload, workload])),
 };
 

@@ -16,6 +16,7 @@ import { type Proxy, startProxy } from './proxy.ts';
 import { rotateAt } from './rotations.ts';
 import { type Cast, type CastOptions, startCast } from './run-processes.ts';
 import { mainFor, startWith } from './seeded-start.ts';
+import { BACKUP_SETTINGS } from './workloads/backups.ts';
 import type { Scene, Stage } from './workloads/stage.ts';
 import { changeAndWait } from './workloads.ts';
 
@@ -88,7 +89,7 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     proxy,
     namespace,
     leaseNamespace,
-    settings: world?.settings,
+    settings: world?.settings ?? (workload === 'backups' ? BACKUP_SETTINGS : undefined),
     directory: folder.directory,
     keys,
     leaseMs: LEASE_MS,

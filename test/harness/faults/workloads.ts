@@ -4,6 +4,7 @@ import type { BuildWorkload } from './build-workloads.ts';
 import type { WorkloadName } from './fault.ts';
 import type { Seen } from './object-history.ts';
 import { type Acts, makeActs } from './workloads/acts.ts';
+import { backups, PROVEN, STORE_CREDENTIALS } from './workloads/backups.ts';
 import { deleted, doomed, held, pair, recreate, taken, undone } from './workloads/lives.ts';
 import { CLEAN, tasks, workers } from './workloads/parts.ts';
 import {
@@ -51,6 +52,7 @@ const READY: Readonly<Record<Exclude<OfRecords, keyof typeof UNREADY | keyof typ
   migrated,
   workers,
   tasks,
+  backups,
 };
 
 /** Secrets that the records of some workloads name from the beginning. */
@@ -59,6 +61,7 @@ const SECRETS: Readonly<Partial<Record<WorkloadName, object>>> = {
   pair: secretOfValues(1, SHARED, SECOND),
   referenced: OWN_SECRET,
   external: OUTSIDE,
+  backups: STORE_CREDENTIALS,
 };
 
 /** What the records of some workloads have from the beginning. */
@@ -73,6 +76,7 @@ const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
     },
   },
   tasks: { sourceConfig: { tasks: [CLEAN] } },
+  backups: { sourceConfig: { database: PROVEN } },
   migrated: {
     sourceConfig: {
       runtime: {

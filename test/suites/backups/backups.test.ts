@@ -74,7 +74,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       },
     });
     await platform.makeTenant('team');
-    await apply(record('shop'));
+    await apply(record('shop', { keep: 2, prove: true }));
     await says('shop', 'Ready', 'True', 'Serving');
   }, 900_000);
 
@@ -193,6 +193,33 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     }
     expect((await store.keys()).filter((key) => key.endsWith('/manifest.json'))).toHaveLength(2);
   }, 400_000);
+
+  it('the newest is proven in a server of its own pod, and a damaged one is not', async () => {
+    await says('shop', 'RestoreProven', 'Unknown', 'ProofPending');
+    const live = await sql('select count(*), sum(n) from kept');
+    await kubectl('create', 'job', '--from=cronjob/shop---prove', 'proof');
+    const message = await says('shop', 'RestoreProven', 'True', 'Proven');
+    const { name = '' } = await reported();
+    expect(message).toMatch(new RegExp(`^Backup ${name}, .* had all of its \\d+ rows in \\d+ tables\\.$`));
+    const proof = JSON.parse(await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.status.databaseProof}')) as {
+      readonly rows: number;
+    };
+    expect(proof.rows).toBeGreaterThanOrEqual(5000);
+    expect(await kubectl('get', 'appd', 'shop', '-o', 'wide')).toMatch(/PROVEN/);
+
+    const manifest = (await store.keys()).find((key) => key.endsWith(`${name}/manifest.json`)) ?? '';
+    const whole = await store.read(manifest);
+    await writeFile(store.fileOf(manifest), whole.replace('"rows": "5000"', '"rows": "5001"'));
+    await kubectl('create', 'job', '--from=cronjob/shop---prove', 'proof-of-another');
+    expect(await says('shop', 'RestoreProven', 'False', 'ProofFailing')).toContain(
+      'differs from its database: table public.kept has 5000 of 5001 rows',
+    );
+    await writeFile(store.fileOf(manifest), whole);
+    expect(await sql('select count(*), sum(n) from kept')).toBe(live);
+    await kubectl('create', 'job', '--from=cronjob/shop---prove', 'proof-again');
+    await says('shop', 'RestoreProven', 'True', 'Proven');
+    await says('shop', 'Ready', 'True', 'Serving');
+  }, 900_000);
 
   /** What `kubectl davit` prints. Throws with its words. */
   const plugin = async (...args: readonly string[]): Promise<string> => {

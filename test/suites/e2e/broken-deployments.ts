@@ -467,6 +467,8 @@ export const GROUPS: readonly Group[] = [
 
 /** The tests that make the other failures happen: they need another platform, or cannot be had on a cluster of one node. */
 export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
+  ProofFailing: 'test/suites/reconcile/proofs.test.ts',
+  ProofStale: 'test/suites/reconcile/proofs.test.ts',
   BackupFailing: 'test/suites/reconcile/backups.test.ts',
   BackupStale: 'test/suites/reconcile/backups.test.ts',
   BackupStoreMissing: 'test/suites/reconcile/backups.test.ts',

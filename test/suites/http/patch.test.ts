@@ -816,8 +816,13 @@ describe('backups', () => {
       time_zone: null,
       keep: null,
       stale_after_hours: 30,
+      prove: null,
+      prove_schedule: null,
+      prove_stale_after_hours: null,
     });
-    expect([body.source_config.database.restore, body.database_backup, body.database_restore]).toEqual([
+    const { database_backup, database_proof, database_restore } = body;
+    expect([body.source_config.database.restore, database_backup, database_proof, database_restore]).toEqual([
+      null,
       null,
       null,
       null,

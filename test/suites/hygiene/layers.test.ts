@@ -73,6 +73,7 @@ const PURE = [
   'schema/',
   'deployments/record/',
   'deployments/archive/archive.ts',
+  'deployments/archive/contents.ts',
   'deployments/assess/',
   'deployments/children/',
   'deployments/plan/',

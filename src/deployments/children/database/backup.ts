@@ -4,27 +4,28 @@
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import { type BackupPlan, backupPlanOf } from '../../../schema/database.ts';
 import { BACKUP, DUMP_CONTAINER, UPLOAD_CONTAINER } from '../../../schema/meta.ts';
-import { commonLabels } from '../../record/labels.ts';
 import { uidOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
-import { ONCE } from '../one-off-pod.ts';
-import { ownedMeta } from '../owner.ts';
 import { AWAIT_SERVER } from './await-server.ts';
+import { dumpWithContents } from './contents-script.ts';
+import { makeDatabaseCronJob } from './cron-job.ts';
 import { backupMeans, type DatabaseJob, inDatabase, inStore, jobPod } from './job-pod.ts';
 import { OWN_WORDS } from './own-words.ts';
+import { proofPlan } from './proof.ts';
 
-/** A backup that could not begin for so long is skipped. */
-const LATEST_START_SECONDS = 3600;
-
-/** The dump is read once more, because a file that pg_restore cannot read is no backup. */
-export const DUMP = `set -eu
+const PG_DUMP = 'pg_dump -w -F custom --no-owner --no-privileges -f dump';
+const dumpBy = (lines: string): string => `set -eu
 umask 077
 date -u +%Y-%m-%dT%H:%M:%SZ > taken-at
-${OWN_WORDS}${AWAIT_SERVER}pg_dump -w -F custom --no-owner --no-privileges -f dump 2> problem || own_words $?
-pg_restore --list dump > /dev/null
+${OWN_WORDS}${AWAIT_SERVER}${lines}pg_restore --list dump > /dev/null
 `;
+/** The dump is read once more, because a file that pg_restore cannot read is no backup. */
+export const DUMP = dumpBy(`${PG_DUMP} 2> problem || own_words $?
+`);
+/** Also \`contents\`, by which a restore is judged. They cost as much again as the dump. */
+export const DUMP_WITH_CONTENTS = dumpBy(dumpWithContents(PG_DUMP));
 
 interface Backed extends DatabaseJob {
   readonly plan: BackupPlan;
@@ -41,44 +42,21 @@ export function backedUp(inputs: Inputs): Backed | undefined {
 
 /** Undefined if nothing is backed up. */
 export function makeBackup(inputs: Inputs): Manifest<ICronJob> | undefined {
-  const { record, settings } = inputs;
+  const { record } = inputs;
   const backed = backedUp(inputs);
   if (!backed) return undefined;
   const { plan } = backed;
-  const labels = commonLabels(record, BACKUP);
-  return {
-    apiVersion: 'batch/v1',
-    kind: 'CronJob',
-    metadata: ownedMeta(record, names(record.metadata.name).backup, BACKUP),
-    spec: {
-      schedule: plan.schedule,
-      ...(plan.timeZone !== undefined && { timeZone: plan.timeZone }),
-      concurrencyPolicy: 'Forbid',
-      suspend: false,
-      startingDeadlineSeconds: LATEST_START_SECONDS,
-      successfulJobsHistoryLimit: 1,
-      failedJobsHistoryLimit: 1,
-      jobTemplate: {
-        metadata: { labels },
-        spec: {
-          ...ONCE,
-          activeDeadlineSeconds: settings.backups.timeoutSeconds,
-          template: {
-            metadata: { labels },
-            spec: jobPod(backed, {
-              initContainers: [inDatabase(backed, DUMP_CONTAINER, DUMP)],
-              containers: [
-                inStore(backed, UPLOAD_CONTAINER, [
-                  'send',
-                  `--deployment=${record.metadata.name}`,
-                  `--uid=${uidOf(record)}`,
-                  `--keep=${plan.keep}`,
-                ]),
-              ],
-            }),
-          },
-        },
-      },
-    },
-  };
+  const script = proofPlan(inputs) === undefined ? DUMP : DUMP_WITH_CONTENTS;
+  const pod = jobPod(backed, {
+    initContainers: [inDatabase(backed, DUMP_CONTAINER, script)],
+    containers: [
+      inStore(backed, UPLOAD_CONTAINER, [
+        'send',
+        `--deployment=${record.metadata.name}`,
+        `--uid=${uidOf(record)}`,
+        `--keep=${plan.keep}`,
+      ]),
+    ],
+  });
+  return makeDatabaseCronJob(inputs, { name: names(record.metadata.name).backup, component: BACKUP, plan, pod });
 }

@@ -4,6 +4,7 @@
 import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { Resolved } from '../../../schema/app-revision.ts';
+import { SERVER_CONTAINER } from '../../../schema/meta.ts';
 import type { BackupStore, Settings } from '../../../schema/settings.ts';
 import { literal } from '../../../schema/text.ts';
 import { namespaceOf } from '../../record/metadata.ts';
@@ -43,7 +44,11 @@ interface Containers {
 }
 
 /** They share a folder, which may become as large as the database. */
-export function jobPod({ inputs, postgres, means }: DatabaseJob, containers: Containers): IPodSpec {
+export function jobPod(
+  { inputs, postgres, means }: DatabaseJob,
+  containers: Containers,
+  volumes: NonNullable<IPodSpec['volumes']> = [],
+): IPodSpec {
   const { record, revision } = inputs;
   const { resolved } = revision.spec;
   const { topologySpreadConstraints: _spread, ...placement } = placementFor(resolved, 'postgres', record.metadata.name);
@@ -60,6 +65,7 @@ export function jobPod({ inputs, postgres, means }: DatabaseJob, containers: Con
       { name: 'backup', emptyDir: { sizeLimit: storageQuantity(postgres.storageGi) } },
       { name: 'tmp', emptyDir: {} },
       { name: 'store', secret: { secretName: means.store.credentialsSecret, defaultMode: 0o440 } },
+      ...volumes,
     ],
   };
 }
@@ -81,6 +87,88 @@ export function inDatabase(
     env: [...databaseEnv(inputs.record), ...env],
     volumeMounts: MOUNTS,
   };
+}
+
+/** Runs this script of a shell in the shared folder, against the pod's own server. */
+export function inOwnServer(
+  job: DatabaseJob,
+  name: string,
+  script: string,
+  env: NonNullable<IContainer['env']> = [],
+): IContainer {
+  return { ...inDatabase(job, name, script), env: [...OWN_SERVER_ENV, ...env] };
+}
+
+/**
+ * A PostgreSQL of the record's image that is as new and as empty as the record's own one was, beside the other containers until they end.
+ * It listens to nobody outside of the pod, and what it writes goes with the pod. Nothing must survive a crash, so it waits for no disk.
+ */
+export function ownServer({ inputs, postgres }: DatabaseJob): IContainer {
+  return {
+    ...commonOf(inputs),
+    name: SERVER_CONTAINER,
+    image: postgres.image,
+    restartPolicy: 'Always',
+    args: SERVER_SETTINGS.flatMap((setting) => ['-c', setting]),
+    env: [
+      { name: 'POSTGRES_USER', value: POSTGRES_USER },
+      { name: 'POSTGRES_DB', value: POSTGRES_DATABASE },
+      // Only containers of this pod reach it.
+      { name: 'POSTGRES_HOST_AUTH_METHOD', value: 'trust' },
+      { name: 'PGDATA', value: `${SERVER_DATA}/pgdata` },
+    ],
+    startupProbe: {
+      exec: { command: ['sh', '-c', 'pg_isready -q -h 127.0.0.1 -U postgres'] },
+      periodSeconds: 1,
+      timeoutSeconds: 5,
+      failureThreshold: 1800,
+    },
+    volumeMounts: [
+      { name: 'data', mountPath: SERVER_DATA },
+      { name: 'run', mountPath: '/var/run/postgresql' },
+      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'shm', mountPath: '/dev/shm' },
+    ],
+  };
+}
+
+/** The volumes of `ownServer`. What is restored may become as large as the database. */
+export function ownServerVolumes({ postgres }: DatabaseJob): NonNullable<IPodSpec['volumes']> {
+  return [
+    { name: 'data', emptyDir: { sizeLimit: storageQuantity(postgres.storageGi) } },
+    { name: 'run', emptyDir: {} },
+    { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '256Mi' } },
+  ];
+}
+
+const SERVER_SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  'fsync=off',
+  'full_page_writes=off',
+  'synchronous_commit=off',
+  'wal_level=minimal',
+  'max_wal_senders=0',
+  'archive_mode=off',
+  'autovacuum=off',
+  // Its log may be quoted in conditions, and rows must not be.
+  'log_error_verbosity=terse',
+  'log_min_error_statement=panic',
+];
+const SERVER_DATA = '/var/lib/postgresql/data';
+const OWN_SERVER_ENV = [
+  { name: 'PGHOST', value: '127.0.0.1' },
+  { name: 'PGUSER', value: POSTGRES_USER },
+  { name: 'PGDATABASE', value: POSTGRES_DATABASE },
+  { name: 'PGCONNECT_TIMEOUT', value: '10' },
+];
+
+/** Runs `davit backup` with these arguments, without the store. */
+export function inFolder(
+  { inputs, means: { image } }: DatabaseJob,
+  name: string,
+  args: readonly [string, ...string[]],
+): IContainer {
+  return { ...commonOf(inputs), name, image, args: ['backup', ...args, `--folder=${FOLDER}`], volumeMounts: MOUNTS };
 }
 
 /** Runs `davit backup` with these arguments and those that say where the store is. */

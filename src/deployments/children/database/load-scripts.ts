@@ -2,6 +2,7 @@
 
 import { REFUSED } from '../../../schema/meta.ts';
 import { AWAIT_SERVER } from './await-server.ts';
+import { CONTENTS } from './contents-script.ts';
 import { ERROR_ALONE, OWN_WORDS } from './own-words.ts';
 
 /** Variable of the scripts: counts everything of a person that a database can have, which is relations that are not of an extension. */
@@ -26,6 +27,9 @@ export const CHECK_EMPTY = `${BEGIN}${AWAIT_SERVER}${EMPTY}`;
 /** All of the dump or nothing. It is asked again whether the database is empty: fetching a backup takes time. */
 export const LOAD = `${BEGIN}${OWN_WORDS}${EMPTY}pg_restore -w --no-owner --no-privileges --exit-on-error --single-transaction -d "$PGDATABASE" dump 2> problem || own_words $?
 `;
+
+/** The same, into a server that is there for nothing else, and what it then has. */
+export const LOAD_AND_COUNT = `${LOAD}${CONTENTS}`;
 
 /**
  * The database itself says which backup it began with: a comment, written by the transaction that loads it. So a restore whose pod or

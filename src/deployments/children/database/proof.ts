@@ -1,0 +1,58 @@
+// The CronJob that proves that the newest backup can be restored: it loads it into a PostgreSQL of its pod, and compares what is there
+// with what the manifest says. Its pods have no password of a database and no way to one: no network policy lets them in.
+
+import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
+import { type ProofPlan, proofPlanOf } from '../../../schema/database.ts';
+import { CHECK_CONTAINER, COMPARE_CONTAINER, FETCH_CONTAINER, PROOF, RESTORE_CONTAINER } from '../../../schema/meta.ts';
+import { uidOf } from '../../record/metadata.ts';
+import { names } from '../../record/names.ts';
+import type { Inputs } from '../inputs.ts';
+import type { Manifest } from '../manifest.ts';
+import { makeDatabaseCronJob } from './cron-job.ts';
+import {
+  backupMeans,
+  type DatabaseJob,
+  inFolder,
+  inOwnServer,
+  inStore,
+  jobPod,
+  ownServer,
+  ownServerVolumes,
+} from './job-pod.ts';
+import { CHECK_EMPTY, LOAD_AND_COUNT, OWN_RELATIONS } from './load-scripts.ts';
+
+/** Undefined if nothing is to be proven. */
+export function proofPlan({ record, settings }: Pick<Inputs, 'record' | 'settings'>): ProofPlan | undefined {
+  return proofPlanOf(record.spec.sourceConfig.database, record.metadata.name, settings.backups.prove);
+}
+
+/** Undefined if nothing is proven. */
+export function makeProof(inputs: Inputs): Manifest<ICronJob> | undefined {
+  const { record, revision, settings } = inputs;
+  const { postgres } = revision.spec.resolved;
+  const plan = proofPlan(inputs);
+  const means = backupMeans(settings);
+  if (!postgres || !plan || !means) return undefined;
+  const job: DatabaseJob = { inputs, postgres, means };
+  const { name } = record.metadata;
+  const known = record.status?.databaseBackup?.name;
+  const pod = jobPod(
+    job,
+    {
+      initContainers: [
+        ownServer(job),
+        inOwnServer(job, CHECK_CONTAINER, CHECK_EMPTY, [OWN_RELATIONS]),
+        inStore(job, FETCH_CONTAINER, [
+          'fetch',
+          `--deployment=${name}`,
+          `--uid=${uidOf(record)}`,
+          ...(known === undefined ? [] : [`--known=${known}`]),
+        ]),
+        inOwnServer(job, RESTORE_CONTAINER, LOAD_AND_COUNT, [OWN_RELATIONS]),
+      ],
+      containers: [inFolder(job, COMPARE_CONTAINER, ['compare'])],
+    },
+    ownServerVolumes(job),
+  );
+  return makeDatabaseCronJob(inputs, { name: names(name).proof, component: PROOF, plan, pod });
+}

@@ -1,0 +1,78 @@
+// Seeded bugs of backups and their proofs. The cuts of test/suites/backups/cuts.ts must find each. `from` must be in the file exactly once,
+// after Node has stripped the types.
+
+import type { Replacement } from './mutants.ts';
+
+interface ProofSeed {
+  readonly replacements: readonly Replacement[];
+  /** A cut that shows it. */
+  readonly cut: string;
+  /** What is said then. */
+  readonly violation: RegExp;
+}
+
+export const PROOF_SEEDS: Readonly<Record<string, ProofSeed>> = {
+  // What the manifest says is compared with itself.
+  PROVEN_WITHOUT_A_RESTORE: {
+    replacements: [
+      {
+        file: 'src/deployments/archive/compare.ts',
+        from: "contentsOf((await fileText(join(folder, 'contents'))) ?? '')",
+        to: 'manifest?.contents',
+      },
+    ],
+    cut: 'an older dump is in its place',
+    violation: /what was restored is something else/,
+  },
+  PROVEN_WITHOUT_COUNTS: {
+    replacements: [
+      {
+        file: 'src/deployments/archive/compare.ts',
+        from: 'return { ...report, uncompared: whyUncounted(name, contentsProblem) };',
+        to: 'return report;',
+      },
+    ],
+    cut: 'an older dump is in its place, and the manifest has no counts',
+    violation: /what was restored is something else/,
+  },
+  // The newest backup is gone, and the one before is proven instead.
+  MISSING_BACKUP_UNNOTICED: {
+    replacements: [
+      {
+        file: 'src/deployments/archive/fetch.ts',
+        from: 'if (missing !== undefined) throw new Unusable(missing);',
+        to: '',
+      },
+    ],
+    cut: 'an object is missing',
+    violation: /is proven, and .* is not there/,
+  },
+  RESTORED_OVER_LIVE_DATA: {
+    replacements: [
+      {
+        file: 'src/deployments/children/database/proof.ts',
+        from: 'inOwnServer(job, RESTORE_CONTAINER,',
+        to: '((...of) => ({ ...inOwnServer(...of), env: of[3] }))(job, RESTORE_CONTAINER,',
+      },
+      {
+        file: 'src/deployments/children/database/load-scripts.ts',
+        from: 'OWN_WORDS}${EMPTY}pg_restore -w',
+        to: 'OWN_WORDS}pg_restore --clean --if-exists -w',
+      },
+    ],
+    cut: 'nothing',
+    violation: /the live database has changed/,
+  },
+  // Retention takes the backups of all lives for its own.
+  OLD_LIFE_OVERWRITTEN: {
+    replacements: [
+      {
+        file: 'src/deployments/archive/send.ts',
+        from: 'const keys = (await store.list(folderOf(owner))).map(({ key }) => key);',
+        to: 'const all = await store.list(folderOf({ ...owner, uid: "" }).slice(0, -1)); for (const { key } of all) if (!key.startsWith(folderOf(owner))) await store.remove(key); const keys = all.map(({ key }) => key);',
+      },
+    ],
+    cut: 'no room for the counts',
+    violation: /of another life is gone/,
+  },
+};

@@ -1,0 +1,156 @@
+// Runs what the pods of backups and proofs would run, step by step as their manifests say, on a PostgreSQL of this machine and a store in
+// memory. A pod's own server is a database of its own; a step that reaches for the host of the live database gets the live one.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { IContainer } from 'kubernetes-models/v1/Container';
+import { backup } from '../../../src/app/backup.ts';
+import { makeBackup } from '../../../src/deployments/children/database/backup.ts';
+import { makeProof } from '../../../src/deployments/children/database/proof.ts';
+import type { Inputs } from '../../../src/deployments/children/inputs.ts';
+import { type ProofReport, ProofReport as Report, SentBackup } from '../../../src/schema/database.ts';
+import { SERVER_CONTAINER } from '../../../src/schema/meta.ts';
+import { Settings } from '../../../src/schema/settings.ts';
+import { aRecord, aRevision } from '../../support/builders.ts';
+import type { FakeS3 } from '../../support/fake-s3.ts';
+import type { LocalPostgres } from '../../support/local-postgres.ts';
+
+export const ACCESS_KEY = 'key';
+const BUCKET = 'backups';
+export const BUCKET_NAME = BUCKET;
+
+export interface Place {
+  readonly postgres: LocalPostgres;
+  readonly s3: FakeS3;
+}
+
+export interface Life {
+  readonly uid: string;
+  readonly keep: number;
+  /** Name of the last backup, as the status of the record has it. */
+  readonly known?: string | undefined;
+}
+
+/** What happens to a pod: before a step, or while a script of it runs. */
+export interface Accident {
+  readonly before?: (step: string, folder: string) => 'skip' | undefined;
+  readonly during?: (step: string, process: ChildProcess) => void;
+  /** Another key than the store's. */
+  readonly accessKey?: string;
+}
+
+export interface Ended {
+  /** What its last container reported; undefined if the pod failed. */
+  readonly report: unknown;
+  /** Name of the database of the pod's own server. */
+  readonly database: string;
+  readonly words: string;
+}
+
+let pods = 0;
+
+type CronJob = NonNullable<ReturnType<typeof makeBackup>>;
+
+function cronJobOf(make: (inputs: Inputs) => CronJob | undefined, { uid, keep, known }: Life): CronJob {
+  const settings = Settings.parse({
+    backups: { store: { endpoint: 'https://s3.example', bucket: BUCKET }, image: 'registry.example/davit:1' },
+  });
+  const made = aRecord({ sourceConfig: { database: { backup: { prove: true, keep } } } });
+  const record = {
+    ...made,
+    metadata: { ...made.metadata, namespace: 'team', name: 'shop', uid },
+    ...(known !== undefined && { status: { ...made.status, databaseBackup: { name: known } } }),
+  };
+  const job = make({ record, revision: aRevision(record), tenantId: 't', settings });
+  if (job === undefined) throw new Error('no CronJob was made');
+  return job;
+}
+
+/** One run of a CronJob's pod, whose containers follow one another. */
+async function runPod(cronJob: CronJob, place: Place, accident: Accident): Promise<Ended> {
+  const folder = mkdtempSync(join(tmpdir(), 'davit-pod-'));
+  const database = `pod${(pods += 1)}`;
+  const spec = cronJob.spec?.jobTemplate.spec?.template.spec;
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  if (containers.some(({ name }) => name === SERVER_CONTAINER)) place.postgres.shell(`createdb ${database}`);
+  let said = '';
+  try {
+    for (const container of containers.filter(({ name }) => name !== SERVER_CONTAINER)) {
+      if (accident.before?.(container.name, folder) === 'skip') continue;
+      const step = { container, folder, database };
+      // oxlint-disable-next-line no-await-in-loop -- containers follow one another
+      const { code, words } = await (container.command
+        ? runScript(step, place, accident)
+        : runDavit(step, place, accident));
+      said = words;
+      if (code !== 0) return { report: undefined, database, words: `${container.name}: ${words}` };
+    }
+    return { report: JSON.parse(said) as unknown, database, words: said };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Step {
+  readonly container: IContainer;
+  readonly folder: string;
+  readonly database: string;
+}
+
+interface StepEnd {
+  readonly code: number;
+  readonly words: string;
+}
+
+/** Every host but that of the pod is the live one. */
+function runScript({ container, folder, database }: Step, { postgres }: Place, accident: Accident): Promise<StepEnd> {
+  const given = Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value]));
+  const env: Record<string, string> = { ...postgres.env };
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined && !name.startsWith('PG')) env[name] = value;
+  env['PGDATABASE'] = given['PGHOST'] === '127.0.0.1' ? database : 'live';
+  const [command = '', ...args] = container.command ?? [];
+  const child = spawn(command, args, { cwd: folder, env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+  accident.during?.(container.name, child);
+  let words = '';
+  child.stderr.on('data', (chunk: Buffer) => void (words += chunk.toString()));
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code: code ?? 137, words })));
+}
+
+async function runDavit({ container, folder }: Step, { s3 }: Place, accident: Accident): Promise<StepEnd> {
+  const [command, ...given] = container.args ?? [];
+  if (command !== 'backup') throw new Error(`${container.name} runs davit ${command}`);
+  const [name = '', ...args] = given.filter((arg) => !/^--(store|folder|credentials)=/.test(arg));
+  const log = join(folder, 'termination-log');
+  writeFileSync(log, '');
+  writeFileSync(join(folder, 'accessKeyId'), accident.accessKey ?? ACCESS_KEY);
+  writeFileSync(join(folder, 'secretAccessKey'), 'secret');
+  const store = { endpoint: s3.url, bucket: BUCKET, prefix: 'davit', region: 'us-east-1', pathStyle: true };
+  const ours = [`--store=${JSON.stringify(store)}`, `--folder=${folder}`, `--credentials=${folder}`];
+  const code = await backup([name, ...args, ...ours, `--termination-log=${log}`]);
+  return { code, words: readFileSync(log, 'utf8') };
+}
+
+/** Returns the backup that its pod reports; undefined if it failed. */
+export async function backUp(place: Place, life: Life, accident: Accident = {}): Promise<SentBackup | undefined> {
+  const { report } = await runPod(cronJobOf(makeBackup, life), place, accident);
+  return SentBackup.array().safeParse([report]).data?.[0];
+}
+
+export interface Proved {
+  /** What the status would claim; undefined if it claims nothing. */
+  readonly proven: ProofReport | undefined;
+  readonly uncompared: string | undefined;
+  readonly database: string;
+  readonly words: string;
+}
+
+/** The database of its pod stays, and must be dropped. */
+export async function prove(place: Place, life: Life, accident: Accident = {}): Promise<Proved> {
+  const { report, ...ended } = await runPod(cronJobOf(makeProof, life), place, accident);
+  const read = Report.array().safeParse([report]).data?.[0];
+  const uncompared = read?.uncompared;
+  return { ...ended, proven: uncompared === undefined ? read : undefined, uncompared };
+}
