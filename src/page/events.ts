@@ -32,7 +32,7 @@ export function makeEventParser(): EventParser {
       rest = lines.pop() ?? '';
       return lines.flatMap((line) => {
         if (line === '') return end();
-        const [, name = '', value = ''] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+        const [, name = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
         if (name === 'retry') retryMs = Number(value);
         else fields[name] = value;
         return [];

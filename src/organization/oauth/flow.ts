@@ -9,9 +9,9 @@ import { HttpError } from '../../lib/http/http-error.ts';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import type { ReadKeys } from './keys.ts';
-import { digestOf, idOf, type Subject, valueId } from './names.ts';
+import { digestOf, idOf, type Subject, stateId } from './names.ts';
 import { isRandomValue, randomValue } from './random.ts';
-import { type Entry, replaceIfSame, type Vault } from './vault.ts';
+import { type Entry, put, replaceIfSame, type Vault } from './vault.ts';
 
 /** How long a person has. */
 export const FLOW_MS = 600_000;
@@ -36,6 +36,7 @@ export type Request = z.output<typeof Request>;
 export const FlowAbout = z.object({ expiresAt: z.string(), tokenId: z.string().optional() });
 export type FlowAbout = z.output<typeof FlowAbout>;
 const StateAbout = z.object({ expiresAt: z.string() });
+type StateAbout = z.output<typeof StateAbout>;
 
 const FlowValues = z.object({ nonce: z.string(), request: Request });
 const StateValues = z.object({
@@ -49,10 +50,7 @@ const StateValues = z.object({
 });
 type StateValues = z.output<typeof StateValues>;
 /** `answer`: the parameters with which the provider returned the browser, as a query. */
-const ConfirmationValues = StateValues.extend({ answer: z.string() });
-
-/** What a random value leads to, once. */
-type SingleUse = 'state' | 'confirmation';
+const ConfirmationValues = StateValues.extend({ answer: z.string(), secret: z.string(), isConfirmed: z.boolean() });
 
 export interface OpenFlow {
   readonly entry: Entry<FlowAbout>;
@@ -67,10 +65,12 @@ export interface OpenState extends StateValues {
   readonly provider: OAuthProvider;
 }
 
+/** `asked`: the tenant's page is to say who sits there. `confirmed`: it has, and the same browser has to come back. */
+export type ConfirmationStep = 'asked' | 'confirmed';
+
 export interface OpenConfirmation extends OpenState {
   readonly answer: string;
-  /** Takes it out of the store, so that nobody else gets it. False if somebody else has. */
-  take(): Promise<boolean>;
+  readonly entry: Entry<StateAbout>;
 }
 
 export interface Flows {
@@ -82,10 +82,16 @@ export interface Flows {
   addState(flow: OpenFlow, values: Omit<StateValues, 'request' | 'flow'>): Promise<string>;
   /** Takes a state out of the store, so that nobody else gets it. Undefined if there is none. */
   takeState(state: string): Promise<OpenState | undefined>;
-  /** Stores the answer to a state that was taken, until the person is confirmed, and returns its name: 256 random bits. */
+  /** Whether the flow has not ended, with a token or without. */
+  isOpen(flowId: string): Promise<boolean>;
+  /** Stores the answer to a state that was taken, until the person is confirmed, instead of an earlier one of the flow. Returns its name. */
   addConfirmation(taken: OpenState, answer: string): Promise<string>;
-  /** Undefined if there is none, it is over, or its provider has changed. */
-  findConfirmation(confirmation: string): Promise<OpenConfirmation | undefined>;
+  /** Undefined if there is none of this step, it is over, or its provider has changed. */
+  findConfirmation(name: string, step: ConfirmationStep): Promise<OpenConfirmation | undefined>;
+  /** The person is who was asked for. Returns another name, for the next step; undefined if somebody else was faster. */
+  confirm(confirmation: OpenConfirmation): Promise<string | undefined>;
+  /** Takes it out of the store, so that nobody else gets it. False if somebody else has. */
+  takeConfirmation(confirmation: OpenConfirmation): Promise<boolean>;
   /** The token is stored: who waits is told. */
   finish(flowId: string, tokenId: string): Promise<void>;
   /** The person or the provider refused. */
@@ -100,14 +106,15 @@ export interface FlowsOptions {
   readonly now: () => Date;
 }
 
-const AUTH_ID = /^([0-9a-f-]{36})\.([A-Za-z0-9_-]{43})$/;
+/** An id, and 256 random bits. */
+const ID_AND_SECRET = /^([0-9a-f-]{36})\.([A-Za-z0-9_-]{43})$/;
 
 export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows {
   const ends = (): string => new Date(now().getTime() + FLOW_MS).toISOString();
   const isOver = ({ expiresAt }: { readonly expiresAt: string }): boolean => Date.parse(expiresAt) <= now().getTime();
 
   const makeRoom = makeSweep(vault, isOver);
-  const { add, find } = makeSingleUses({ vault, providerOf }, { ends, isOver, makeRoom });
+  const confirmations = makeConfirmations({ vault, providerOf }, { ends, isOver, makeRoom });
 
   async function opened(entry: Entry<FlowAbout> | undefined): Promise<OpenFlow | undefined> {
     const provider = entry && providerOf(entry.subject);
@@ -140,22 +147,33 @@ export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows
   return {
     begin,
     async find(authId) {
-      const [, id] = AUTH_ID.exec(authId) ?? [];
+      const [, id] = ID_AND_SECRET.exec(authId) ?? [];
       const flow = id === undefined ? undefined : await opened(await vault.read('flow', id, FlowAbout));
       return flow && isSame(flow.authId, authId) ? flow : undefined;
     },
-    addState: ({ entry: { id: flow, subject }, provider, request }, values) =>
-      add('state', subject, provider, { ...values, request, flow }),
-    async takeState(state) {
-      const found = await find('state', state, StateValues);
-      if (found === undefined) return undefined;
-      const { take, ...open } = found;
-      // Whoever deletes it has it; another request with the same state comes too late.
-      return (await take()) ? open : undefined;
+    async addState({ entry: { id: flow, subject }, provider, request }, values) {
+      await makeRoom('state', subject.tenant);
+      const state = randomValue();
+      const entry = { kind: 'state', id: stateId(state), subject, about: { expiresAt: ends() } } as const;
+      const sealed = await vault.seal(entry, provider, JSON.stringify({ ...values, request, flow }));
+      await vault.create({ ...entry, sealed });
+      return state;
     },
-    addConfirmation: ({ subject, provider, ...values }, answer) =>
-      add('confirmation', subject, provider, { ...values, answer }),
-    findConfirmation: (confirmation) => find('confirmation', confirmation, ConfirmationValues),
+    async takeState(state) {
+      if (!isRandomValue(state)) return undefined;
+      const entry = await vault.read('state', stateId(state), StateAbout);
+      // Whoever deletes it has it; another request with the same state comes too late.
+      if (!entry || !(await vault.take(entry)) || isOver(entry.about)) return undefined;
+      const provider = providerOf(entry.subject);
+      if (!provider) return undefined;
+      const values = StateValues.safeParse(jsonOf((await vault.open(entry, provider))?.text));
+      return values.success ? { ...values.data, subject: entry.subject, provider } : undefined;
+    },
+    ...confirmations,
+    async isOpen(flowId) {
+      const entry = await vault.read('flow', flowId, FlowAbout);
+      return entry !== undefined && entry.about.tokenId === undefined && !isOver(entry.about);
+    },
     async finish(flowId, tokenId) {
       const entry = await vault.read('flow', flowId, FlowAbout);
       // If another answer has finished it, or a new flow has begun, the token is stored all the same.
@@ -175,39 +193,46 @@ interface Times {
   readonly makeRoom: ReturnType<typeof makeSweep>;
 }
 
-interface SingleUses {
-  /** Stores something under a random value, which is returned and is not stored. */
-  add(kind: SingleUse, subject: Subject, provider: OAuthProvider, values: object): Promise<string>;
-  /** Undefined if there is none, it is over, or its provider has changed. */
-  find<Values extends StateValues>(
-    kind: SingleUse,
-    value: string,
-    schema: z.ZodType<Values>,
-  ): Promise<(Values & OpenState & Pick<OpenConfirmation, 'take'>) | undefined>;
-}
+type Confirmations = Pick<Flows, 'addConfirmation' | 'findConfirmation' | 'confirm' | 'takeConfirmation'>;
 
-/** What is found by a random value that a browser brings, and taken once. */
-function makeSingleUses(
+/** One of each flow: a link that many follow does not fill the store, and the last who consents is the one to be confirmed. */
+function makeConfirmations(
   { vault, providerOf }: Pick<FlowsOptions, 'vault' | 'providerOf'>,
   { ends, isOver, makeRoom }: Times,
-): SingleUses {
-  return {
-    async add(kind, subject, provider, values) {
-      await makeRoom(kind, subject.tenant);
-      const value = randomValue();
-      const entry = { kind, id: valueId(value), subject, about: { expiresAt: ends() } };
-      await vault.create({ ...entry, sealed: await vault.seal(entry, provider, JSON.stringify(values)) });
-      return value;
-    },
+): Confirmations {
+  const sealed = async (entry: Entry<StateAbout>, provider: OAuthProvider, values: object): Promise<string> =>
+    vault.seal(entry, provider, JSON.stringify(values));
 
-    async find(kind, value, schema) {
-      const entry = isRandomValue(value) ? await vault.read(kind, valueId(value), StateAbout) : undefined;
-      const provider = entry && providerOf(entry.subject);
-      if (!entry || !provider || isOver(entry.about)) return undefined;
-      const values = schema.safeParse(jsonOf((await vault.open(entry, provider))?.text));
-      if (!values.success) return undefined;
-      return { ...values.data, subject: entry.subject, provider, take: () => vault.take(entry) };
+  return {
+    async addConfirmation({ subject, provider, ...state }, answer) {
+      await makeRoom('confirmation', subject.tenant);
+      const secret = randomValue();
+      const entry = { kind: 'confirmation', id: state.flow, subject, about: { expiresAt: ends() } } as const;
+      const values = { ...state, answer, secret, isConfirmed: false };
+      await put(vault, { ...entry, sealed: await sealed(entry, provider, values) });
+      return `${state.flow}.${secret}`;
     },
+    async findConfirmation(name, step) {
+      const [, id, secret] = ID_AND_SECRET.exec(name) ?? [];
+      const entry = id === undefined ? undefined : await vault.read('confirmation', id, StateAbout);
+      const provider = entry && providerOf(entry.subject);
+      if (!entry || !provider || secret === undefined || isOver(entry.about)) return undefined;
+      const opened = ConfirmationValues.safeParse(jsonOf((await vault.open(entry, provider))?.text));
+      if (!opened.success || !isSame(opened.data.secret, secret)) return undefined;
+      const { secret: _secret, isConfirmed, ...values } = opened.data;
+      return isConfirmed === (step === 'confirmed')
+        ? { ...values, subject: entry.subject, provider, entry }
+        : undefined;
+    },
+    async confirm({ entry, subject: _subject, provider, ...values }) {
+      const secret = randomValue();
+      const written = await replaceIfSame(vault, {
+        ...entry,
+        sealed: await sealed(entry, provider, { ...values, secret, isConfirmed: true }),
+      });
+      return written && `${entry.id}.${secret}`;
+    },
+    takeConfirmation: ({ entry }) => vault.take(entry),
   };
 }
 
@@ -215,7 +240,7 @@ function makeSingleUses(
 function makeSweep(
   vault: Vault,
   isOver: (about: { readonly expiresAt: string }) => boolean,
-): (kind: 'flow' | SingleUse, tenant: string) => Promise<void> {
+): (kind: 'flow' | 'state' | 'confirmation', tenant: string) => Promise<void> {
   return async (kind, tenant) => {
     const all = await vault.list(kind, { tenant }, StateAbout);
     const over = all.filter(({ about }) => isOver(about));

@@ -67,9 +67,9 @@ export function entryName(kind: EntryKind, id: string): string {
   return `${kind}-${id}`;
 }
 
-/** Id of the entry of a state or a confirmation. The value itself is not stored. */
-export function valueId(value: string): string {
-  return digestOf(value);
+/** Id of the entry of a state. The state itself is not stored. */
+export function stateId(state: string): string {
+  return digestOf(state);
 }
 
 /** SHA-256 of a random value, in hexadecimal digits. */

@@ -553,8 +553,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'an answer of the provider counts twice': bug(
     'src/organization/oauth/flow.ts',
-    'return (await take()) ? open : undefined;',
-    'return open;',
+    'if (!entry || !(await vault.take(entry)) || isOver(entry.about)) return undefined;',
+    'if (!entry || isOver(entry.about)) return undefined;',
     'oauth',
   ),
   'the browser at the end is not compared': bug(
@@ -593,10 +593,10 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'if (false) {',
     'oauth',
   ),
-  'a person is confirmed twice': bug(
-    'src/organization/http/oauth-tokens/confirm.ts',
-    'if (found === undefined || !(await found.take()))',
-    'if (found === undefined)',
+  'the browser that was confirmed is not compared': bug(
+    'src/organization/http/oauth-tokens/pages.ts',
+    "const taken = await oauth.flows.findConfirmation(name, 'confirmed');\n    if (!taken || !(await oauth.flows.takeConfirmation(taken))) return end(reply, GONE);\n    if (!isBrowser(cookieOf(request), taken)) return end(reply, OTHER_BROWSER);",
+    "const taken = await oauth.flows.findConfirmation(name, 'confirmed');\n    if (!taken || !(await oauth.flows.takeConfirmation(taken))) return end(reply, GONE);",
     'oauth',
   ),
   'the status is written before the children': bug(

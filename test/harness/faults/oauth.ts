@@ -376,7 +376,7 @@ async function moved(stage: Stage, user: string): Promise<void> {
   await until(true);
 }
 
-/** The tenant's page, which Davit asks who the person is: she, and before her somebody who has followed a link that was sent. */
+/** The tenant's page, which says who a person is: she, before her somebody who has followed a link, and one who confirms for another. */
 async function verified(stage: Stage, user: string): Promise<void> {
   const { cluster, tenant, call, blame } = stage;
   await cluster.api.call(
@@ -385,22 +385,32 @@ async function verified(stage: Stage, user: string): Promise<void> {
     { metadata: { annotations: { 'davit.dev/oauth-verifier-url': VERIFIER } } },
     'application/merge-patch+json',
   );
-  const confirm = async (confirmation: string, who: string): Promise<string> =>
-    ((await call('POST', '/v2/auth/confirm', { confirmation, user_id: who })).body as { status?: string }).status ??
-    'none';
+  const hasTokens = async (): Promise<boolean> => (await tokensOf(stage, user)).length > 0;
+  /** Where the browser is to go back to. */
+  const confirmed = async (confirmation: string, who: string): Promise<string | undefined> => {
+    const { body } = await call('POST', '/v2/auth/confirm', { confirmation, user_id: who });
+    const { url } = body as { url?: string | null };
+    stage.secrets.add(url?.split('.').at(-1) ?? 'no such text');
+    return url ?? undefined;
+  };
   const other = await toVerifier(stage, user);
-  if ((await confirm(other, 'victim')) === 'completed' || (await tokensOf(stage, user)).length > 0)
-    blame('attack', 'another person was confirmed');
+  if ((await confirmed(other.confirmation, 'victim')) !== undefined) blame('attack', 'another person was confirmed');
+  const foreign = await toVerifier(stage, user);
+  const led = await confirmed(foreign.confirmation, user);
+  if (led !== undefined) await stage.visit(() => stage.newBrowser().open(led));
+  if (await hasTokens()) blame('attack', 'another browser was confirmed');
   for (let tries = 0; tries < 4; tries += 1) {
     // oxlint-disable no-await-in-loop -- one attempt after the other
-    const confirmation = await toVerifier(stage, user);
+    const { confirmation, browser } = await toVerifier(stage, user);
     stage.enter('verify');
-    const status = await confirm(confirmation, user);
+    const url = await confirmed(confirmation, user);
+    if (url === undefined) continue;
+    const { status } = await stage.visit(() => browser.open(url));
     stage.enter('replay');
-    const again = await confirm(confirmation, user);
-    if (again === 'completed' || again === 'failed') blame('I7 exactly once', `a person is confirmed again: ${again}`);
+    const again = await stage.visit(() => browser.open(url));
+    if (again.status !== 404) blame('I7 exactly once', `a person is confirmed again: ${again.status}`);
     const ids = (await tokensOf(stage, user)).map(({ id }) => id);
-    if (status === 'completed' && ids.length === 0) blame('I6 honest', 'a person is confirmed, and there is no token');
+    if (status === 200 && ids.length === 0) blame('I6 honest', 'a page says Connected, and there is no token');
     for (const id of ids) await call('DELETE', `/v2/auth/tokens/${id}?user_id=${user}`);
     // oxlint-enable no-await-in-loop
     if (ids.length > 0) return;
@@ -408,8 +418,13 @@ async function verified(stage: Stage, user: string): Promise<void> {
   throw new NotConverged(`${user} was confirmed four times, and there is no token`);
 }
 
-/** What the tenant's page gets in its address, when the person has consented. */
-async function toVerifier(stage: Stage, user: string): Promise<string> {
+interface Led {
+  /** What the tenant's page gets in its address, when the person has consented. */
+  readonly confirmation: string;
+  readonly browser: Browser;
+}
+
+async function toVerifier(stage: Stage, user: string): Promise<Led> {
   for (let tries = 0; tries < 8; tries += 1) {
     const browser = stage.newBrowser();
     // oxlint-disable no-await-in-loop -- one attempt after the other
@@ -417,17 +432,15 @@ async function toVerifier(stage: Stage, user: string): Promise<string> {
     const back = await stage.consent(user, browser, ['lead', 'lead']);
     stage.enter('verify');
     const { body } = await stage.visit(() => browser.open(back));
-    // oxlint-enable no-await-in-loop
-    const confirmation = /confirmation=([\w-]{43})/.exec(body)?.[1];
-    if (confirmation !== undefined) {
-      stage.secrets.add(confirmation);
-      return confirmation;
+    const [, confirmation, secret] = /confirmation=([0-9a-f-]{36}\.([\w-]{43}))/.exec(body) ?? [];
+    if (confirmation !== undefined && secret !== undefined) {
+      stage.secrets.add(secret);
+      return { confirmation, browser };
     }
     // A state that was taken by a process that was killed, or a cache that does not know the annotation yet.
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    // oxlint-disable-next-line no-await-in-loop -- as above
     for (const { id } of await tokensOf(stage, user))
       await stage.call('DELETE', `/v2/auth/tokens/${id}?user_id=${user}`);
+    // oxlint-enable no-await-in-loop
   }
   throw new NotConverged(`${user} is not led to the page of the tenant`);
 }

@@ -5,6 +5,7 @@ import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { FLOW_MS } from '../../../src/organization/oauth/flow.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
+import type { Visited } from '../../support/cookie-browser.ts';
 import { type OAuthTestServer, startOAuthServer } from '../../support/oauth-server.ts';
 import { callsOf, leaked, makePeople, type People } from '../../support/people.ts';
 import type { Tenant } from '../../support/platform.ts';
@@ -54,6 +55,15 @@ function verifier(url: string | undefined): void {
   facade.tenants.fill();
 }
 
+/** The tenant's page says who sits there, and leads the browser back. */
+async function back({ confirmation }: { readonly confirmation: string }, using = people.browser): Promise<Visited> {
+  const { status, body } = await confirm({ confirmation, user_id: people.user });
+  expect([status, body.status]).toEqual([200, 'confirmed']);
+  const name = body.url.split('.').at(-1);
+  people.secrets.add(name);
+  return using.open(body.url);
+}
+
 const confirm = (body: object, as: Tenant = tenant): Promise<Answer> => call(as, 'POST', '/v2/auth/confirm', body);
 
 /** Where the page leads that follows the provider's answer. */
@@ -69,7 +79,7 @@ async function verifying(more?: object): Promise<{ confirmation: string; at: URL
   expect([page.status, page.body]).toEqual([200, expect.stringContaining('portal.example')]);
   const at = ledTo(page.body);
   const confirmation = at.searchParams.get('confirmation') ?? '';
-  people.secrets.add(confirmation);
+  people.secrets.add(confirmation.split('.')[1] ?? '');
   return { confirmation, at, authId: body.auth_id };
 }
 
@@ -83,11 +93,8 @@ describe('a tenant with a page that confirms people', () => {
     // Nothing was asked of the provider yet, and who waits goes on waiting.
     expect([server.grants, (await authenticate()).body.status]).toEqual([[], 'pending']);
     const waiting = call(tenant, 'GET', `/v2/auth/wait/${authId}?timeout=60`);
-    const { status, body } = await confirm({ confirmation, user_id: people.user });
-    expect([status, body]).toEqual([
-      200,
-      { status: 'completed', message: 'Provider <idp> is connected. You may close this page.' },
-    ]);
+    const end = await back({ confirmation });
+    expect([end.status, end.body]).toEqual([200, expect.stringContaining('<h1>Connected</h1>')]);
     expect((await waiting).body).toMatchObject({ status: 'completed', token: expect.any(String) });
     expect([(await authenticate()).body.status, server.grants]).toEqual(['completed', ['authorization_code']]);
     expect([kept('confirmation'), kept('state')]).toEqual([[], []]);
@@ -104,6 +111,7 @@ describe('a tenant with a page that confirms people', () => {
     const before = kept('token').length;
     expect((await confirm({ confirmation, user_id: 'victim' })).body).toEqual({
       status: 'wrong_person',
+      url: null,
       message: 'The agent asked for access for another person than "victim". Nothing was stored.',
     });
     expect([kept('token').length, server.grants]).toEqual([before, []]);
@@ -117,7 +125,47 @@ describe('a tenant with a page that confirms people', () => {
     const { confirmation } = await verifying();
     const answers = await Promise.all([0, 1, 2].map(() => confirm({ confirmation, user_id: people.user })));
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404, 404]);
+    const url = answers.find(({ status }) => status === 200)?.body.url;
+    people.secrets.add(url.split('.').at(-1));
+    const ends = await Promise.all([0, 1, 2].map(() => people.browser.open(url)));
+    expect(ends.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404, 404]);
     expect(server.grants).toEqual(['authorization_code']);
+  });
+
+  it('stores nothing of somebody who has consented, and sends the victim to be confirmed', async () => {
+    const { confirmation } = await verifying();
+    const victim = people.newBrowser();
+    expect((await back({ confirmation }, victim)).status).toBe(403);
+    expect([server.grants, (await authenticate()).body.token]).toEqual([[], null]);
+    // Another browser that has a cookie of its own is another browser.
+    const again = await verifying();
+    await victim.open((await authenticate()).body.url);
+    expect((await back(again, victim)).status).toBe(403);
+    expect(server.grants).toEqual([]);
+  });
+
+  it('takes the last of several who consent on one link, and nobody after the end', async () => {
+    const { body } = await authenticate();
+    const mallory = people.newBrowser();
+    const led = async (using: typeof mallory): Promise<string> => {
+      const page = await using.open(await consent(body.url, using));
+      return ledTo(page.body).searchParams.get('confirmation') ?? '';
+    };
+    const [first, held] = [await led(mallory), await consent(body.url, mallory)];
+    const second = await led(people.browser);
+    expect((await confirm({ confirmation: first, user_id: people.user })).status).toBe(404);
+    expect((await back({ confirmation: second })).status).toBe(200);
+    expect((await mallory.open(held)).status).toBe(404);
+    expect(server.grants).toEqual(['authorization_code']);
+  });
+
+  it('that has heard of another person ends the link for all', async () => {
+    const { body } = await authenticate();
+    const held = await consent(body.url);
+    const { confirmation } = await verifying();
+    expect((await confirm({ confirmation, user_id: 'victim' })).body.status).toBe('wrong_person');
+    expect((await people.browser.open(held)).status).toBe(404);
+    expect(server.grants).toEqual([]);
   });
 
   it('is asked about no refusal: the person reads it at once', async () => {
@@ -150,7 +198,7 @@ describe('a tenant with a page that confirms people', () => {
     const { status, body } = await attack(confirmation);
     expect([status, body.detail]).toEqual([404, expect.stringContaining('Confirmation not found.')]);
     expect(server.grants).toEqual([]);
-    expect((await confirm({ confirmation, user_id: people.user })).body.status).toBe('completed');
+    expect((await back({ confirmation })).status).toBe(200);
   });
 
   it('has ten minutes', async () => {
@@ -159,16 +207,16 @@ describe('a tenant with a page that confirms people', () => {
     expect((await confirm({ confirmation, user_id: people.user })).status).toBe(404);
   });
 
-  it('learns that the provider gave nothing', async () => {
+  it('leads back to what the provider did not give', async () => {
     const { confirmation } = await verifying();
     server.fault = (request, response) => {
       if (request.url !== '/token') return false;
       response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}');
       return true;
     };
-    const { body } = await confirm({ confirmation, user_id: people.user });
+    const end = await back({ confirmation });
     server.fault = undefined;
-    expect(body).toEqual({ status: 'failed', message: expect.stringContaining('Nothing was stored.') });
+    expect([end.status, end.body]).toEqual([502, expect.stringContaining('Nothing was stored.')]);
   });
 
   it.each([{}, { confirmation: '', user_id: 'ada' }, { confirmation: 'x', user_id: '' }, { confirmation: 'x' }])(
@@ -198,7 +246,7 @@ describe('an address that is none for browsers', () => {
 
   it('takes no token from those who have one', async () => {
     const { confirmation } = await verifying();
-    await confirm({ confirmation, user_id: people.user });
+    await back({ confirmation });
     verifier('none');
     expect((await authenticate()).body.status).toBe('completed');
   });

@@ -174,7 +174,7 @@ it.skipIf('missing' in here)(`leads on to the page of the tenant that confirms t
   await page.getByRole('button').click();
   await page.getByRole('heading', { name: 'Are you ada?' }).waitFor();
   // The policy of the form does not hold for what follows it, and the code in the address of the page before is not told.
-  expect(new URL(page.url()).searchParams.get('confirmation')).toMatch(/^[\w-]{43}$/);
+  expect(new URL(page.url()).searchParams.get('confirmation')).toMatch(/^[0-9a-f-]{36}\.[\w-]{43}$/);
   expect(await page.textContent('p')).toBe('no referrer');
   expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([]);
   given = REFUSAL;

@@ -95,9 +95,9 @@ export function makeAccess(auth: Auth, oauth: OAuth | undefined, publicUrl: stri
       return entry;
     },
     async confirmation(request, confirmation) {
-      const found = await ready().oauth.flows.findConfirmation(confirmation);
+      const found = await ready().oauth.flows.findConfirmation(confirmation, 'asked');
       const named = found && (await tenant(request, found.subject.provider));
-      return named?.namespace === found?.subject.tenant ? found : undefined;
+      return named !== undefined && named.namespace === found?.subject.tenant ? found : undefined;
     },
     async flow(request, authId) {
       const found = await ready().oauth.flows.find(authId);

@@ -10,12 +10,11 @@ import { quirksOf } from '../../oauth/quirks.ts';
 import { checkedCallback, GrantFailed } from '../../oauth/server.ts';
 import { grantedScopes, missingScopes } from '../../oauth/token.ts';
 
-/** What the person reads at the end, and the status of the answer. `isStored`: there is a token. */
+/** What the person reads at the end, and the status of the answer. */
 export interface End {
   readonly status: number;
   readonly title: string;
   readonly text: string;
-  readonly isStored?: boolean;
 }
 
 /** What the provider returned: the parameters of the redirect. */
@@ -73,8 +72,8 @@ async function finished(oauth: OAuth, { taken, parameters }: Returned): Promise<
   );
   if (missing.length > 0) {
     const text = `${provider.spec.name} is connected, but has not given: ${missing.join(', ')}. The agent gets no access until it has what it asked for. Ask it again, and allow all of it.`;
-    return { status: 200, title: 'Connected with fewer permissions', text, isStored: true };
+    return { status: 200, title: 'Connected with fewer permissions', text };
   }
   const text = `${provider.spec.name} is connected. You may close this page.`;
-  return { status: 200, title: 'Connected', text, isStored: true };
+  return { status: 200, title: 'Connected', text };
 }

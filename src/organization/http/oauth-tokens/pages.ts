@@ -13,6 +13,7 @@ import { quirksOf } from '../../oauth/quirks.ts';
 import { isRandomValue, randomValue } from '../../oauth/random.ts';
 import { challengeOf, resourceOf } from '../../oauth/server.ts';
 import type { Access } from './access.ts';
+import { CONFIRMED } from './confirm.ts';
 import { type End, endingOf, refusalOf, told } from './ending.ts';
 import { confirmPage, consentPage, endPage, policyFor } from './html.ts';
 
@@ -45,6 +46,7 @@ export function registerPages(app: App, needs: PageNeeds): void {
     );
     registerConsent(scope, needs);
     registerCallback(scope, needs);
+    registerConfirmed(scope, needs);
   });
 }
 
@@ -130,6 +132,19 @@ function registerCallback(app: FastifyInstance, { access, log }: PageNeeds): voi
   }
 }
 
+/** The tenant's page has said who sits there, and leads the browser back: the same one, or somebody has consented for another. */
+function registerConfirmed(app: FastifyInstance, { access, log }: PageNeeds): void {
+  app.get(`${CONFIRMED}/:name`, { ...HIDDEN, config: { hasSecretPath: true } }, async (request, reply) => {
+    const { oauth } = access.ready();
+    const { name } = request.params as { readonly name: string };
+    const taken = await oauth.flows.findConfirmation(name, 'confirmed');
+    if (!taken || !(await oauth.flows.takeConfirmation(taken))) return end(reply, GONE);
+    if (!isBrowser(cookieOf(request), taken)) return end(reply, OTHER_BROWSER);
+    if (!(await oauth.flows.isOpen(taken.flow))) return end(reply, GONE);
+    return end(reply, await endingOf(oauth, { taken, parameters: new URLSearchParams(taken.answer) }, log));
+  });
+}
+
 interface Received {
   readonly provider: string;
   readonly parameters: URLSearchParams;
@@ -141,13 +156,15 @@ async function received(oauth: OAuth, { provider, parameters, cookie }: Received
   const taken = await oauth.flows.takeState(parameters.get('state') ?? '');
   if (taken?.subject.provider !== provider) return GONE;
   if (!isBrowser(cookie, taken)) return OTHER_BROWSER;
+  // Another browser may have ended it, or another person was confirmed.
+  if (!(await oauth.flows.isOpen(taken.flow))) return GONE;
   const returned = { taken, parameters };
   const verifier = await told(taken, log, async () =>
     refusalOf(returned) === undefined ? oauth.verifierOf(taken.subject.tenant) : undefined,
   );
   if (verifier === undefined) return endingOf(oauth, returned, log);
   if (!(verifier instanceof URL)) return verifier;
-  // Only this browser learns the name: whoever confirms has seen who sits before it.
+  // Only this browser learns the name.
   verifier.searchParams.set('confirmation', await oauth.flows.addConfirmation(taken, parameters.toString()));
   return verifier;
 }

@@ -98,20 +98,32 @@ export const Confirm = z
   })
   .meta({
     id: 'ConfirmPerson',
-    examples: [{ confirmation: 'q0Q7mJmXcJ3nq6vG3nTz2Yw1m7d0yqVb0jv2m9p4a5s', user_id: 'ada' }],
+    examples: [
+      {
+        confirmation: '6a1f0c9e-5b1d-8e77-a3c4-2d1e0f9a8b7c.a5sQ7mJmXcJ3nq6vG3nTz2Yw1m7d0yqVb0jv2m9p4q0',
+        user_id: 'ada',
+      },
+    ],
   });
 export const Confirmed = z
   .object({
     status: z
-      .enum(['completed', 'wrong_person', 'failed'])
+      .enum(['confirmed', 'wrong_person'])
       .describe(
-        'completed: the token is stored. wrong_person: the agent asked for another person; nothing is stored. failed: the provider gave no token.',
+        'confirmed: lead the browser of the person to url, where the token is stored. wrong_person: the agent asked for another person; nothing is stored.',
       ),
-    message: z.string().describe('What to show to the person.'),
+    url: text('Where the browser has to go that has consented. It is good once, and in that browser alone.'),
+    message: z.string().describe('What to show to the person, as text: it quotes names that people have chosen.'),
   })
   .meta({
     id: 'PersonConfirmed',
-    examples: [{ status: 'completed', message: 'Tracker is connected. You may close this page.' }],
+    examples: [
+      {
+        status: 'confirmed',
+        url: 'https://davit.example.com/v2/auth/confirmed/6a1f0c9e-5b1d-8e77-a3c4-2d1e0f9a8b7c.q0Q7mJmXcJ3nq6vG3nTz2Yw1m7d0yqVb0jv2m9p4a5s',
+        message: 'Open url in this browser.',
+      },
+    ],
   });
 
 export const OwnerQuery = z.object({ user_id: userId.optional() });
