@@ -196,6 +196,15 @@ describe('every command', () => {
     expect(Object.keys(SAMPLES).toSorted()).toEqual(WITH_JSON.filter((one) => one !== 'open').toSorted());
   });
 
+  it.each([
+    ['an unknown flag', ['status', 'shop', '--bogus', '--output', 'json'], '--bogus'],
+    ['a missing name', ['wait', '-o', 'json'], 'deployment'],
+    ['an unknown command', ['statos', '--output=json'], 'Unknown command "statos"'],
+  ])('is told of wrong use in a document too: %s', async (_name, args, word) => {
+    const { code, out } = await runCli(args);
+    expect([code, JSON.parse(out)]).toEqual([2, { error: expect.stringContaining(word) }]);
+  });
+
   it('that has none says why, where it is asked for', async () => {
     const { code, err, out } = await runCli(['logs', 'shop', '-o', 'json']);
     expect([code, err, out]).toEqual([

@@ -84,7 +84,7 @@ async function startJob(kubectl: Kubectl, name: string, which: DatabaseRestore):
   const found = await kubectl(['get', 'cronjobs.batch', cronJob, '--ignore-not-found', '-o', 'json']);
   if (found.trim() === '')
     throw new Failure(
-      `${name} has no CronJob ${cronJob}, which says where backups are. Ask for backups (source_config.database.backup), and see condition BackupReady: ${PROGRAM} status ${name}`,
+      `${name} has no CronJob ${cronJob}, which says where backups are. It is made when backups are asked for (source_config.database.backup) and the database answers, and after a backup with which the deployment begins is loaded. See condition BackupReady: ${PROGRAM} status ${name}`,
     );
   const manifest = restoreJob({ record, cronJob: JSON.parse(found) as ICronJob, which });
   return createJob(kubectl, manifest);

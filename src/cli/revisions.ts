@@ -70,7 +70,8 @@ The scale is no part of a revision. Values of variables of init containers and s
 /** Where the value that a field has now comes from the file of the commit, its path. */
 function changeCells(change: FieldChange, { spec }: AppRevision): string[] {
   const isGiven = change.kind !== 'removed' && isFromFile(spec, change.field);
-  return [change.field, changeLine(change), ...(isGiven ? [`from ${spec.file?.path}`] : [])];
+  // A value of several lines would look like further fields.
+  return [change.field, changeLine(change).replaceAll('\n', '\\n'), ...(isGiven ? [`from ${spec.file?.path}`] : [])];
 }
 
 /** Throws Failure. `revisions` newest first. */

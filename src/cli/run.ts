@@ -40,19 +40,36 @@ export async function run(commands: readonly Command[], args: readonly string[],
   }
   const { word, others } = found;
   if (word === 'help') return help(commands, others, world);
-  const command = commandOf(commands, word);
-  const invocation = parse(command, others);
+  const report = (result: unknown): void => world.say(JSON.stringify(result, null, 2));
+  const { command, invocation } = understood(commands, { word, others }, report);
   if (invocation.flags.has(HELP.name)) {
     world.say(helpOf(command));
     return 0;
   }
   const isJson = command.flags.includes(OUTPUT) && invocation.flags.text(OUTPUT.name) === 'json';
   if (!isJson) return command.run(contextOf(invocation, world, undefined));
-  const report = (result: unknown): void => world.say(JSON.stringify(result, null, 2));
   try {
     return await command.run(contextOf(invocation, world, report));
   } catch (error) {
     if (error instanceof Failure || error instanceof Misuse) report({ error: error.message });
+    throw error;
+  }
+}
+
+/** What is meant. Wrong use is reported as other failures are, if JSON was asked for. */
+function understood(
+  commands: readonly Command[],
+  { word, others }: { readonly word: string; readonly others: readonly string[] },
+  report: (result: unknown) => void,
+): { readonly command: Command; readonly invocation: ReturnType<typeof parse> } {
+  try {
+    const command = commandOf(commands, word);
+    return { command, invocation: parse(command, others) };
+  } catch (error) {
+    const asked = others.findLastIndex((other) => other === '--output' || other === '-o');
+    const wantsJson = (asked >= 0 && others[asked + 1] === 'json') || others.includes('--output=json');
+    const hasJson = commands.find(({ name }) => name === word)?.flags.includes(OUTPUT) !== false;
+    if (error instanceof Misuse && wantsJson && hasJson) report({ error: error.message });
     throw error;
   }
 }

@@ -74,8 +74,8 @@ function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {
       </p>
       {content !== undefined && (
         <div class="fields">
-          <label for="content">{content.label}</label>
-          <Word id="content" name="content" defaultValue={present ?? ''} />
+          <label for="deployed">{content.label}</label>
+          <Word id="deployed" name="content" defaultValue={present ?? ''} />
         </div>
       )}
     </Dialog>

@@ -28,3 +28,10 @@ it('have no event before their empty line', () => {
   expect(parser.push('event: log\ndata: {}\n')).toEqual([]);
   expect(parser.push('\n')).toEqual([{ event: 'log', data: {}, id: undefined }]);
 });
+
+it('have every character that JSON leaves in a line, such as separators of lines and paragraphs', () => {
+  const data = { name: 'a\u2028b\u2029c\u0085d\u000be' };
+  expect(makeEventParser().push(`event: log\ndata: ${JSON.stringify(data)}\n\n`)).toEqual([
+    { event: 'log', data, id: undefined },
+  ]);
+});

@@ -26,6 +26,11 @@ function changedNumbers(
   return Object.fromEntries(changed);
 }
 
+/** An empty field is the default, which is never too small. */
+function isAbove(least: string, most: string): boolean {
+  return most !== '' && Number(least) > Number(most);
+}
+
 /** Inputs of one part, with the values in force. */
 function Numbers({
   deployment,
@@ -80,6 +85,12 @@ export function Scale({ api, deployment, onDone, onClose }: ActionProps): VNode 
       onDone={onDone}
       onClose={onClose}
       onConfirm={async (form) => {
+        // Only what differs is sent, and the API takes a minimum alone for both.
+        for (const {
+          fields: [least, most],
+        } of parts)
+          if (least && most && isAbove(fieldOf(form, least.name), fieldOf(form, most.name)))
+            throw new Error(`${least.label} must not be more than ${most.label.toLowerCase()}.`);
         await api.patch(deployment.id, {
           source_config: patchOf(changedNumbers(deployment, fields, form)),
         });

@@ -6,6 +6,7 @@ import { quoted } from '../../schema/text.ts';
 import { type Job, jobEnd } from './jobs.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { isUnended, podsOf } from './pod-failures.ts';
+import { withoutValues } from './server-log.ts';
 
 /** The pods of this record's Jobs of a component, and of no other life of its name. */
 export function databaseJobPods(observed: ObservedChildren, component: string): readonly Pod[] {
@@ -54,7 +55,7 @@ export function lastWords({ status }: Pod): readonly string[] {
     const ended = state?.terminated;
     if (ended === undefined || ended.exitCode === 0) return [];
     const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
-    const words = quoted(ended.message?.slice(-2048), 900);
+    const words = quoted(withoutValues(ended.message?.slice(-2048) ?? ''), 900);
     return [`Container ${name} exited (${how})${words === '' ? '' : `: ${words}`}`];
   });
 }

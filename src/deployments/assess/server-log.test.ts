@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { messagesOnly } from './server-log.ts';
+import { messagesOnly, withoutValues } from './server-log.ts';
 
 const AT = '2026-02-01 00:00:00.000 UTC [33]';
 
@@ -30,4 +30,20 @@ it.each([
 it('a line whose beginning is cut off goes, because it may be anything', () => {
   const [first, last] = [`${'x'.repeat(2000)} ada@private.example`, `${AT} LOG:  shutting down`];
   expect(messagesOnly(`${first}\n${last}`)).toBe(last);
+});
+
+it.each([
+  [
+    'ERROR:  invalid input syntax for type integer: "4111 1111"',
+    'ERROR:  invalid input syntax for type integer: (a value)',
+  ],
+  ['ERROR:  date/time field value out of range: "31/12/1999"', 'ERROR:  date/time field value out of range: (a value)'],
+  ['ERROR:  malformed array literal: "{"ada", "eve"}"', 'ERROR:  malformed array literal: (a value)'],
+  [
+    'ERROR:  value "99999999999" is out of range for type integer',
+    'ERROR:  value (not shown) is out of range for type integer',
+  ],
+  ['ERROR:  relation "users" does not exist', 'ERROR:  relation "users" does not exist'],
+])('a value goes, and a name stays: %s', (message, want) => {
+  expect([withoutValues(message), messagesOnly(message)]).toEqual([want, want]);
 });

@@ -15,5 +15,13 @@ export function messagesOnly(log: string): string {
     else if (MESSAGE.test(line) && !line.startsWith('\t')) isHidden = false;
     return !isHidden;
   });
-  return lines.join('\n');
+  return withoutValues(lines.join('\n'));
+}
+
+/**
+ * A message of PostgreSQL about a value quotes it, as in `invalid input syntax for type integer: "4111"` (its class 22). Names of tables
+ * and columns, which stand elsewhere, stay.
+ */
+export function withoutValues(message: string): string {
+  return message.replaceAll(/: "[^\n]*"/g, ': (a value)').replaceAll(/\bvalue "[^\n]*"/g, 'value (not shown)');
 }
