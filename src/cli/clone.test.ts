@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest';
 import { answering, aRecord, type CliRan, REVISION, runCli } from '../../test/support/cli-world.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import { Failure } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
 const backedUp = aRecord({}, { databaseBackup: { name: '20260202T000000Z-0123abcd' } });
@@ -24,7 +25,10 @@ async function clone(args: readonly string[], origin = backedUp): Promise<CliRan
 
 it('creates the record, and says what to do next', async () => {
   const { code, out, asked, made } = await clone(['shop', '--to', 'shop-2', '--at', '2026-02-02T00:00:00Z']);
-  expect([code, out]).toEqual([0, 'shop-2 is being created as shop is now. To follow it: kubectl davit wait shop-2']);
+  expect([code, out]).toEqual([
+    0,
+    'shop-2 is being created as shop is now. Its data is that of the newest backup of 2026-02-02T00:00:00Z or before, if there is one. To follow it: kubectl davit wait shop-2',
+  ]);
   expect(asked.at(-1)).toBe('create --field-manager=kubectl-davit -f -');
   expect(made).toMatchObject({ kind: 'AppDeployment', metadata: { name: 'shop-2', namespace: 'team' } });
   expect(made?.spec.sourceConfig.database?.restore).toEqual({ from: 'shop', at: '2026-02-02T00:00:00Z' });
@@ -40,4 +44,14 @@ it.each([
   const { code, err, made } = await clone(args, aRecord());
   expect([code, made]).toEqual([wanted, undefined]);
   expect(err).toContain(words);
+});
+
+it('says which backup it will be, and what to do where the deployment is lost', async () => {
+  const known = aRecord({}, { databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } });
+  expect((await clone(['shop', '--to', 'b'], known)).out).toContain('backup b-1, of 2026-02-02T00:00:00Z.');
+  expect((await clone(['shop', '--to', 'b', '--backup', 'b-0'], known)).out).toContain('that of backup b-0.');
+  const { code, err } = await runCli(['clone', 'shop', '--to', 'b'], {
+    kubectl: () => Promise.reject(new Failure('Error from server (NotFound): appdeployments "shop" not found')),
+  });
+  expect([code, err]).toEqual([1, expect.stringContaining('source_config.database.restore.from "shop"')]);
 });

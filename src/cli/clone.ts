@@ -1,6 +1,7 @@
 // Creates a deployment that is what another one is now, with the data of a backup of it.
 
-import { cloneOf } from '../deployments/record/clone.ts';
+import { type CloneRequest, cloneOf } from '../deployments/record/clone.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
 import { type Command, DEPLOYMENT, Misuse, OUTPUT, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -27,7 +28,7 @@ with the backup. NAME is only read.
     const to = flags.text('to');
     if (to === undefined) throw new Misuse('--to must be the name of the new deployment.');
     const request = { name: to, ...backupOf(flags) };
-    const origin = await readRecord(kubectl, name);
+    const origin = await readRecord(kubectl, name).catch(lost(name));
     const taken = await kubectl(['get', RECORDS, to, '--ignore-not-found', '-o', 'name']);
     if (taken.trim() !== '') throw new Failure(`A deployment named ${to} already exists. Choose another name.`);
     const clone = cloneOf(origin, await readRevisions(kubectl, origin), request);
@@ -35,9 +36,28 @@ with the backup. NAME is only read.
     await kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(clone.record));
     for (const note of clone.notes) warn(note);
     tell(context, {
-      says: `${to} is being created as ${name} is now. To follow it: ${PROGRAM} wait ${to}`,
+      says: `${to} is being created as ${name} is now.${dataOf(origin, request)} To follow it: ${PROGRAM} wait ${to}`,
       result: { name: to, from: name, notes: clone.notes },
     });
     return 0;
   },
 };
+
+/** Which data the clone gets, where that is known: what is in the store, only the restore sees. */
+function dataOf({ status, spec }: AppDeployment, { at, backup }: Pick<CloneRequest, 'at' | 'backup'>): string {
+  if (spec.sourceConfig.runtime?.database === 'none') return '';
+  if (backup !== undefined) return ` Its data is that of backup ${backup}.`;
+  if (at !== undefined) return ` Its data is that of the newest backup of ${at} or before, if there is one.`;
+  const { name, lastSuccessAt } = status?.databaseBackup ?? {};
+  return name === undefined ? '' : ` Its data is that of backup ${name}, of ${lastSuccessAt}.`;
+}
+
+/** What a deployment was is not known any more, but its data may be. */
+function lost(name: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof Failure) || !error.message.includes('NotFound')) throw error;
+    throw new Failure(
+      `${error.message}\nIf ${name} is lost, its backups are still in the store: create a deployment with source_config.database.restore.from "${name}" (docs/database-backups.md, "A deployment that is lost").`,
+    );
+  };
+}
