@@ -551,12 +551,22 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'oauth',
     { kind: 'lost', at: 'refresh/facade update secrets token-ID#1' },
   ),
-  'an answer of the provider counts twice': bug(
-    'src/organization/oauth/flow.ts',
-    'if (!entry || !(await vault.take(entry)) || isOver(entry.about)) return undefined;',
-    'if (!entry || isOver(entry.about)) return undefined;',
-    'oauth',
-  ),
+  'an answer of the provider counts twice': {
+    replacements: [
+      {
+        file: 'src/organization/oauth/flow.ts',
+        from: 'if (!entry || !(await vault.take(entry)) || isOver(entry.about)) return undefined;',
+        to: 'if (!entry || isOver(entry.about)) return undefined;',
+      },
+      // The link has ended with the first answer: that alone stops the second one, if it comes later.
+      {
+        file: 'src/organization/http/oauth-tokens/pages.ts',
+        from: 'if (!(await oauth.flows.isOpen(taken.flow))) return GONE;',
+        to: '',
+      },
+    ],
+    shows: { workload: 'oauth', fault: NONE },
+  },
   'the browser at the end is not compared': bug(
     'src/organization/oauth/flow.ts',
     'return cookie !== undefined && isSame(digestOf(cookie), browser);',
