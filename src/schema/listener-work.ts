@@ -23,6 +23,12 @@ export const ListenerWorkSpec = z.object({
   generation: count.describe('Generation of the deployment on the hub from which this was made.'),
   paused: z.boolean().describe('Whether the deployment is paused.').optional(),
   deployment: passthrough('spec of the AppDeployment. The cluster validates it when it applies it.'),
+  removed: z
+    .boolean()
+    .describe(
+      'Whether the deployment is to be deleted in the cluster. A deletion of this object alone deletes nothing there.',
+    )
+    .optional(),
   secrets: z
     .array(
       z.object({

@@ -73,10 +73,12 @@ export function agentStep(seen: AgentSeen): AgentStep {
     const changed = hubChange(work, copy);
     if (changed !== undefined) return { do: 'reject', rejection: changed };
   }
-  if (metadata.deletionTimestamp !== undefined) {
+  if (spec.removed === true) {
     const left = isOurs ? copy : undefined;
     return left !== undefined || secrets.length > 0 ? { do: 'remove', copy: left, secrets } : { do: 'gone' };
   }
+  // Somebody deleted the work, or its namespace, and nobody the deployment: the hub hands it over again.
+  if (metadata.deletionTimestamp !== undefined) return { do: 'ignore' };
   const refused = consentMissing(seen) ?? unfit(work);
   if (refused !== undefined) return { do: 'reject', rejection: refused };
   if (copy !== undefined && !isOurs) return { do: 'reject', rejection: occupied(seen, copy) };

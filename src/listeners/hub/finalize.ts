@@ -2,25 +2,35 @@
 
 import type { Cluster } from '../../deployments/cluster/cluster.ts';
 import { putFinalizer, removeFinalizer } from '../../deployments/cluster/finalizers.ts';
-import { undefinedIfNotFound } from '../../lib/errors.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { namespaceOf } from '../../deployments/record/metadata.ts';
+import { placeOf } from '../../lib/controller/cluster.ts';
+import { Forbidden, NotFound, undefinedIfNotFound } from '../../lib/errors.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
+import type { Listener } from '../../schema/listener.ts';
 import { hubNamespace } from '../../schema/listener-names.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
 import { ABANDON_ANNOTATION, REMOTE_FINALIZER } from '../../schema/meta.ts';
-import { isGone, releaseWork, removeWork, workOf } from './works.ts';
+import { isGone, makeRemoval, releaseWork, removeWork, workOf } from './works.ts';
 
 /** Undefined if the record is gone. */
 export async function ensureFinalizer(record: AppDeployment, home: Cluster): Promise<AppDeployment | undefined> {
   return hasFinalizer(record) ? record : putFinalizer(record, REMOTE_FINALIZER, home);
 }
 
-/** Waits for the cluster to delete what it has, unless a person has given it up. Resolves to whether the record is released. */
+/**
+ * Waits for the cluster to delete what it has, unless a person has given it up. Resolves to whether the record is released.
+ * `listener`: undefined if it is gone.
+ */
 export async function finalizeRemote(
   record: AppDeployment,
-  known: ListenerWork | undefined,
+  { work: known, listener }: { readonly work: ListenerWork | undefined; readonly listener: Listener | undefined },
   home: Cluster,
 ): Promise<boolean> {
-  const work = known ?? (await liveWork(record, home));
+  const { uid, annotations } = record.metadata;
+  const isGivenUp = annotations?.[ABANDON_ANNOTATION] === uid;
+  const live = known ?? (await liveWork(record, home));
+  // Somebody deleted it. The cluster has its copy still.
+  const work = live ?? (await workAgain(record, { listener, isGivenUp }, home));
   if (work === undefined) {
     await removeFinalizer(record, REMOTE_FINALIZER, home);
     return true;
@@ -32,8 +42,7 @@ export async function finalizeRemote(
     return true;
   }
   await removeWork(work, home);
-  const { uid, annotations } = record.metadata;
-  if (annotations?.[ABANDON_ANNOTATION] === uid) {
+  if (isGivenUp) {
     await removeFinalizer(record, REMOTE_FINALIZER, home);
     return true;
   }
@@ -42,6 +51,29 @@ export async function finalizeRemote(
 
 export function hasFinalizer({ metadata }: AppDeployment): boolean {
   return metadata.finalizers?.includes(REMOTE_FINALIZER) === true;
+}
+
+/** Undefined where no cluster can have got the record. */
+async function workAgain(
+  record: AppDeployment,
+  { listener, isGivenUp }: { readonly listener: Listener | undefined; readonly isGivenUp: boolean },
+  home: Cluster,
+): Promise<ListenerWork | undefined> {
+  const { clusterId } = listener?.status ?? {};
+  const [hub, tenant] = ['kube-system', namespaceOf(record)].map((name) => home.caches.namespaces.get({ name }));
+  const hubId = hub?.metadata.uid;
+  // Whoever writes a record can give it the finalizer, and name the Listener of another tenant.
+  const isTenants = listener?.metadata.namespace === record.metadata.namespace;
+  if (listener === undefined || !isTenants || clusterId === undefined || hubId === undefined) return undefined;
+  // The cache may still have a record that is gone with its work.
+  const live = await home.client.get<AppDeployment>(APP_DEPLOYMENTS, placeOf(record)).catch(undefinedIfNotFound);
+  if (live === undefined || live.metadata.uid !== record.metadata.uid || !hasFinalizer(live)) return undefined;
+  const target = { listener, clusterId, hubId, tenantId: tenant?.metadata.uid ?? '' };
+  return makeRemoval(record, target, home).catch((error: unknown) => {
+    // The Listener's namespace is not there, or goes. That holds no record that is given up.
+    if (isGivenUp && (error instanceof NotFound || error instanceof Forbidden)) return undefined;
+    throw error;
+  });
 }
 
 /** A cache may lack a work that was just created. */

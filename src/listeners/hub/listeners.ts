@@ -21,7 +21,7 @@ import type { ListenerCaches } from './caches.ts';
 import { type Contact, contactOf, type Heard, listenerStatus } from './contact.ts';
 import type { Hearing } from './hearing.ts';
 import { type ControllerAccount, makeHubNamespace, makeHubObjects, makeLease } from './objects.ts';
-import { settleTombstone } from './works.ts';
+import { letGo, settleTombstone } from './works.ts';
 
 export interface ListenersOptions {
   readonly home: Cluster;
@@ -59,19 +59,21 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
     const isSurplus = there === undefined && !hasRoom(found, caches, settings.listeners.perTenant);
     const works = isForeign ? [] : listening.works.list(namespace);
     const records = caches.records.byIndex(tenant, LISTENER_NAMED, uid);
-    if (!settings.paused) await settleTombstones(works, home);
+    if (!settings.paused) await settleWorks(works, there?.metadata.deletionTimestamp !== undefined, home);
 
     let isLeaving = false;
-    if (found.metadata.deletionTimestamp !== undefined) {
-      const isUsed = works.length > 0 || records.length > 0;
-      if (!isUsed && !settings.paused) {
+    const isUsed = works.length > 0 || records.length > 0;
+    if (found.metadata.deletionTimestamp !== undefined && !isUsed) {
+      if (!settings.paused) {
         isLeaving = (await dismantle(found, isForeign ? undefined : there, home)) === 'leaving';
         if (!isLeaving) return {};
       }
     } else if (!settings.paused && !isSurplus) {
-      await ensureFinalizer(found, home);
+      // Also of one that is being deleted: its records go through its namespace.
+      if (found.metadata.deletionTimestamp === undefined) await ensureFinalizer(found, home);
       const isFresh = there !== undefined && elapsed() - (compared.get(uid) ?? -COMPARED_MS) < COMPARED_MS;
-      if (!isForeign && !isFresh) {
+      // Nothing can be made in a namespace that goes.
+      if (!isForeign && !isFresh && there?.metadata.deletionTimestamp === undefined) {
         await ensureObjects(found, there, account, home);
         compared.set(uid, elapsed());
       }
@@ -100,12 +102,16 @@ export function makeListenerReconciler(options: ListenersOptions): Reconcile {
     return earliestRequeue(contact.silentInMs, isSurplus ? SURPLUS_MS : COMPARED_MS);
   };
 
-  async function settleTombstones(works: readonly ListenerWork[], home: Cluster): Promise<void> {
+  async function settleWorks(works: readonly ListenerWork[], isLeaving: boolean, home: Cluster): Promise<void> {
     for (const work of works) {
-      // A work with a record is the record's to settle.
-      if (caches.records.byUid(work.metadata.name) !== undefined) continue;
+      const hasRecord = caches.records.byUid(work.metadata.name) !== undefined;
+      // Somebody deleted it, and not its record. In a namespace that goes, no cluster can answer any more.
+      const isLetGo = work.spec.removed !== true || (hasRecord && isLeaving);
       // oxlint-disable-next-line no-await-in-loop -- there are few
-      await settleTombstone(work, home);
+      if (isLetGo) await letGo(work, home);
+      // Otherwise a work with a record is the record's to settle.
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      else if (!hasRecord) await settleTombstone(work, home);
     }
   }
 }

@@ -136,6 +136,22 @@ describe('mirroredStatus', () => {
       'READY: False ListenerTooOld, True Serving, Stalled True ListenerTooOld, DatabaseReady True Answers',
     ],
     [
+      'rejected by the report on a work that was made again, which has no generation',
+      seen({
+        status: BEFORE,
+        report: { generation: undefined, rejection: { reason: 'HubChanged', message: 'older' } },
+      }),
+      'READY: False HubChanged, True Serving, Stalled True HubChanged, DatabaseReady True Answers',
+    ],
+    [
+      'rejected, and not there any more',
+      seen({
+        status: BEFORE,
+        report: { ...REPORT, absent: true, rejection: { reason: 'NameConflict', message: 'taken' } },
+      }),
+      'UNKNOWN: False NameConflict, False NameConflict, Stalled True NameConflict, DatabaseReady undefined undefined',
+    ],
+    [
       'a report of another cluster',
       seen({ status: BEFORE, report: { clusterId: 'two', deployment: { ...SERVING, state: 'UNUSED' } } }),
       'UNKNOWN: False ListenerPending, False ListenerPending, Stalled False ListenerPending, DatabaseReady True Answers',

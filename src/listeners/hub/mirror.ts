@@ -30,9 +30,11 @@ export function reportOf({ record, listener, work }: Mirrored): Report | undefin
   // The agent reports a generation that it was given.
   if ((report.generation ?? 0) > (work?.spec.generation ?? 0)) return undefined;
   const used = record.status?.remote;
+  // A rejection that comes before anything was applied, as of a work that was made again, has no generation.
+  const { generation = used?.generation } = report;
   const isOlder =
     used !== undefined &&
-    (report.epoch < used.epoch || (report.epoch === used.epoch && (report.generation ?? 0) < used.generation));
+    (report.epoch < used.epoch || (report.epoch === used.epoch && (generation ?? 0) < used.generation));
   return isOlder ? undefined : report;
 }
 

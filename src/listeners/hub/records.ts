@@ -47,7 +47,8 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
     const work = listening.works.get(workOf(record, hubNamespace(listenerId)));
     const paused = pausedBy(record, settings);
     if (record.metadata.deletionTimestamp !== undefined) {
-      const isOver = !hasFinalizer(record) || (paused === undefined && (await finalizeRemote(record, work, home)));
+      const isOver =
+        !hasFinalizer(record) || (paused === undefined && (await finalizeRemote(record, { work, listener }, home)));
       if (!isOver && listener !== undefined) await reportOn(record, { record, listener, work, paused }, within, now());
       return {};
     }

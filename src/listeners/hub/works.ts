@@ -92,8 +92,30 @@ async function removeCopies({ metadata }: ListenerWork, kept: ReadonlySet<string
   }
 }
 
+/** A work that asks the cluster to delete what it has of a record, where that record's own was lost. */
+export async function makeRemoval(record: AppDeployment, target: WorkTarget, home: Cluster): Promise<ListenerWork> {
+  const work = makeWork(record, { ...target, versions: new Map() });
+  const removal: ListenerWork = { ...work, spec: { ...work.spec, removed: true } };
+  const written = await home.client.apply(LISTENER_WORKS, withAppliedDigest(removal) as ListenerWork, {
+    fieldManager: FIELD_MANAGER,
+    force: true,
+    onlyCreate: true,
+  });
+  overlayWrite(home.caches, written);
+  return written;
+}
+
 /** Asks the cluster to delete what it has of this work: the finalizer keeps it until the cluster has reported that. */
 export async function removeWork(work: ListenerWork, home: Cluster): Promise<void> {
+  if (work.spec.removed !== true) {
+    const { uid, resourceVersion } = work.metadata;
+    const patch = { metadata: { uid, resourceVersion }, spec: { removed: true } };
+    const asked = await home.client
+      .mergePatch<ListenerWork>(LISTENER_WORKS, placeOf(work), patch, { fieldManager: FIELD_MANAGER })
+      .catch(undefinedIfNotFound);
+    if (asked === undefined) return;
+    overlayWrite(home.caches, asked);
+  }
   if (work.metadata.deletionTimestamp !== undefined) return;
   const left = await home.client
     .remove(LISTENER_WORKS, placeOf(work), { uid: work.metadata.uid ?? '' })
@@ -109,8 +131,14 @@ export function isGone({ metadata, spec, status }: ListenerWork): boolean {
 /** Lets go of a work that the cluster has deleted, with the copies of its Secrets. */
 export async function releaseWork(work: ListenerWork, home: Cluster): Promise<void> {
   await removeCopies(work, new Set(), home);
+  await dropFinalizer(work, home);
+}
+
+async function dropFinalizer(work: ListenerWork, home: Cluster): Promise<void> {
   const { uid, resourceVersion, finalizers = [] } = work.metadata;
   const left = finalizers.filter((name) => name !== REMOTE_FINALIZER);
+  // Another holds it.
+  if (left.length === finalizers.length) return;
   await home.client
     .mergePatch(
       LISTENER_WORKS,
@@ -119,6 +147,11 @@ export async function releaseWork(work: ListenerWork, home: Cluster): Promise<vo
       { fieldManager: FIELD_MANAGER },
     )
     .catch(undefinedIfNotFound);
+}
+
+/** Lets go of a work that its record makes again, with the copies of its Secrets. What the cluster has stays meanwhile. */
+export async function letGo(work: ListenerWork, home: Cluster): Promise<void> {
+  if (work.metadata.deletionTimestamp !== undefined) await dropFinalizer(work, home);
 }
 
 /** A work without a record stays until the cluster has reported that it has deleted what it had. */

@@ -44,6 +44,24 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
     "if (isLeaving && paused === undefined && rejection?.reason === 'HubChanged')",
     'if (false)',
   ),
+  'a deleted work deletes its copy': bug(
+    'hubs',
+    'src/listeners/agent/step.ts',
+    'if (spec.removed === true) {',
+    'if (spec.removed === true || metadata.deletionTimestamp !== undefined) {',
+  ),
+  'a record without its work is let go': bug(
+    'names',
+    'src/listeners/hub/finalize.ts',
+    'const work = live ?? (await workAgain(record, { listener, isGivenUp }, home));',
+    'const work = live;',
+  ),
+  'a rejection of a work that was made again counts as older': bug(
+    'hubs',
+    'src/listeners/hub/mirror.ts',
+    'const { generation = used?.generation } = report;',
+    'const { generation } = report;',
+  ),
   'a Listener whose namespace goes keeps its last status': bug(
     'hubs',
     'src/listeners/hub/listeners.ts',

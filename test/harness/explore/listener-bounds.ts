@@ -74,8 +74,9 @@ const LISTENERS: Bound = {
 
 const HUBS: Bound = {
   name: 'hubs',
-  about: 'A hub that is backed up and restored; a revoked token, a clone of the cluster, and the Listener itself.',
-  ...of(false, {}),
+  about:
+    'A hub that is backed up and restored; a revoked token, a clone of the cluster, the Listener itself, its namespace and its works.',
+  ...of(false, { admit: happens.refuseInLeaving }),
   // The backup has an earlier generation than the cluster.
   history: [`somebody backs the hub up in ${TEAM}`, `somebody sets image 2 of shop in ${TEAM}`],
   events: [
@@ -90,6 +91,8 @@ const HUBS: Bound = {
     happens.namespacesOf([]),
     happens.namespacesOf([SHOPS]),
     happens.deleteListener,
+    happens.deleteWork,
+    happens.deleteHubNamespace,
     happens.tokenRevoked,
     happens.tokenBack,
     happens.cloneConnects,
@@ -119,6 +122,7 @@ const NAMES: Bound = {
     happens.backUp,
     happens.restoreHub,
     happens.deleteCopy,
+    happens.deleteWork,
     happens.foreignRecord,
     happens.foreignRecordGone,
     happens.foreignSecret,

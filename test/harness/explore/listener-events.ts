@@ -2,13 +2,16 @@
 
 import { revisionsOf } from '../../../src/deployments/record/revisions.ts';
 import { wantedRevision } from '../../../src/deployments/record/wanted-revision.ts';
+import { Forbidden, NotFound } from '../../../src/lib/errors.ts';
 import { LEASES, NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { LISTENERS } from '../../../src/schema/listener.ts';
 import { LISTENER_AGENT } from '../../../src/schema/listener-names.ts';
+import { LISTENER_WORKS } from '../../../src/schema/listener-work.ts';
 import { ABANDON_ANNOTATION, LISTENER_LABEL, TENANT_LABEL } from '../../../src/schema/meta.ts';
+import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import { type Event, eventIn } from './event.ts';
 import {
   aRecordOfListener,
@@ -131,6 +134,48 @@ export const deleteListener = eventIn(
   (scene) => isStaying(listenerOf(scene)),
   (scene) => remove(scene, LISTENERS, listenerOf(scene)),
 );
+
+/** Of the records nobody has deleted. */
+export const deleteWork = eventIn(
+  HUB,
+  'people',
+  'somebody deletes the work',
+  (scene) => worksOf(scene).some(isStaying),
+  (scene) => remove(scene, LISTENER_WORKS, worksOf(scene).find(isStaying)),
+);
+/** As its controller does: all goes but what a finalizer holds, and then the namespace. */
+export const deleteHubNamespace = eventIn(
+  HUB,
+  'people',
+  'somebody deletes the namespace of the Listener',
+  (scene) => isStaying(scene.get(NAMESPACES, '', HUB)),
+  async (scene) => {
+    const namespace = scene.get(NAMESPACES, '', HUB) as KubeObject;
+    const deletionTimestamp = new Date(NOW).toISOString();
+    scene.change(NAMESPACES, namespace, { metadata: { deletionTimestamp, finalizers: ['kubernetes'] } });
+    for (const { resource, object } of scene.inside(HUB)) {
+      if (object.kind === 'Mark') continue;
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await remove(scene, resource, object);
+    }
+    // Its account is gone: the cluster is enrolled again, and its agent begins again.
+    restartAgent(scene);
+  },
+);
+/** Nothing is made in a namespace that goes, or is not there. */
+export function refuseInLeaving(
+  resource: Resource,
+  object: JsonObject,
+  before: KubeObject | undefined,
+  scene: Scene,
+): void {
+  const { namespace } = (object as unknown as KubeObject).metadata;
+  if (resource === MARKS || before !== undefined || namespace !== HUB) return;
+  const there = scene.get(NAMESPACES, '', HUB);
+  if (!there) throw new NotFound(`namespaces "${HUB}" not found`);
+  if (!isStaying(there))
+    throw new Forbidden(`unable to create new content in namespace ${HUB} because it is being terminated`);
+}
 
 export const editCopy = eventIn(
   SHOPS,
@@ -317,6 +362,17 @@ export const LINK_EVENTS: readonly Event[] = [
       'the time of silence passes',
       (scene) => link(scene, 'heard') !== 'nothing' && !(reachesHub(scene) && leaseOf(scene)),
       (scene) => setLink(scene, 'heard', 'nothing'),
+    ),
+  ),
+  calm(
+    eventIn(
+      HUB,
+      'cluster',
+      'the namespace of the Listener goes, as nothing is in it',
+      (scene) =>
+        scene.get(NAMESPACES, '', HUB)?.metadata.deletionTimestamp !== undefined &&
+        scene.inside(HUB).every(({ object }) => object.kind === 'Mark'),
+      (scene) => scene.erase(NAMESPACES, scene.get(NAMESPACES, '', HUB) as KubeObject),
     ),
   ),
   calm(

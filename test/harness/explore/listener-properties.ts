@@ -1,7 +1,7 @@
 // What a hub and a listener's cluster promise (docs/listeners.md): of every pass, and of every state at rest.
 
 import { originGenerationOf } from '../../../src/deployments/record/metadata.ts';
-import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
@@ -117,8 +117,16 @@ const PASS_PROPERTIES: readonly PassProperty[] = [
           : []),
         ...(worksOf(at).some(({ metadata }) => metadata.name === id) ? ['work'] : []),
       ];
+      const work = worksOf(before).find(({ metadata }) => metadata.name === id);
+      // Whoever deleted the work, or its namespace, has deleted no record: it is made again.
+      const isLeaving = before.get(NAMESPACES, '', HUB)?.metadata.deletionTimestamp !== undefined;
+      const hasRecord = recordOf(before)?.metadata.uid === id;
+      const isMadeAgain =
+        work?.metadata.deletionTimestamp !== undefined && (work.spec.removed !== true || (isLeaving && hasRecord));
       const isGivenUp = recordOf(before)?.metadata.annotations?.[ABANDON_ANNOTATION] === id;
-      const went = had(before).filter((one) => !had(after).includes(one) && !(one === 'record' && isGivenUp));
+      const went = had(before).filter(
+        (one) => !had(after).includes(one) && !(one === 'record' ? isGivenUp : isMadeAgain),
+      );
       return went.length > 0 ? `The ${went.join(' and the ')} went, and the copy is there.` : undefined;
     },
   },

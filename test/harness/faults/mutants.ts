@@ -982,8 +982,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'a record that is given up leaves no tombstone': listenerBug(
     'src/listeners/hub/finalize.ts',
-    'if (annotations?.[ABANDON_ANNOTATION] === uid) {',
-    'if (annotations?.[ABANDON_ANNOTATION] === uid) { await releaseWork({ ...work, metadata: { ...work.metadata, resourceVersion: undefined } }, home);',
+    'if (isGivenUp) {',
+    'if (isGivenUp) { await releaseWork({ ...work, metadata: { ...work.metadata, resourceVersion: undefined } }, home);',
     { workload: 'listener-away', side: 'link', fault: NONE },
   ),
   'a report of an earlier generation counts for the current one': listenerBug(

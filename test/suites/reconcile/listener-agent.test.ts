@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { Invalid, Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { DEPLOYMENTS, LEASES, NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { wakeWorks } from '../../../src/listeners/agent/works.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
@@ -29,6 +29,8 @@ const work = (): ReturnType<Pair['work']> => pair.work();
 const told = (): string => pair.told();
 const run = (): Promise<void> => pair.run();
 const consent: Pair['consent'] = (labels) => pair.consent(labels);
+const namespaceUid = (): string =>
+  hub.objects(NAMESPACES).find(({ metadata }) => metadata.name === HUB)?.metadata.uid ?? '';
 const remotePass = (): Promise<void> => pair.remotePass();
 
 describe('a deployment', () => {
@@ -260,6 +262,62 @@ describe('nothing is deleted', () => {
     pair.agent = await anAgent(hub, remote);
     await pair.agent.reconcile();
     expect(copy()?.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  it.each([
+    ['the work', false],
+    ["the Listener's namespace", true],
+  ])(
+    'because somebody deletes %s on the hub: nobody deleted the record, and it is handed over again',
+    async (_what, whole) => {
+      await run();
+      const before = copy()?.metadata.uid;
+      const first = work()?.metadata;
+      // The API server keeps the namespace until the work is gone.
+      if (whole) await hub.mergePatch(NAMESPACES, { name: HUB }, { metadata: { finalizers: ['kubernetes'] } });
+      if (whole) await hub.remove(NAMESPACES, { name: HUB }, { uid: namespaceUid() });
+      await hub.remove(LISTENER_WORKS, { namespace: HUB, name: first?.name ?? '' }, { uid: first?.uid ?? '' });
+      await pair.agent.reconcile();
+      expect([work()?.metadata.deletionTimestamp !== undefined, copy()?.metadata.deletionTimestamp]).toEqual([
+        true,
+        undefined,
+      ]);
+      await pair.hubController.reconcile(EDGE, 'listeners');
+      expect(work()).toBeUndefined();
+      if (whole) {
+        hub.erase(LEASES, { namespace: HUB, name: 'davit-listener' });
+        await hub.mergePatch(NAMESPACES, { name: HUB }, { metadata: { finalizers: null } });
+        pair.agent.stop();
+        await pair.hubController.reconcile(EDGE, 'listeners');
+        pair.agent = await anAgent(hub, remote);
+        await pair.hubController.reconcile(EDGE, 'listeners');
+      }
+      await run();
+      expect([told(), copy()?.metadata.uid, work()?.metadata.uid === first?.uid]).toEqual([
+        'READY Serving',
+        before,
+        false,
+      ]);
+    },
+  );
+
+  it('a record whose work somebody deleted before goes after its copy all the same', async () => {
+    await run();
+    const { name = '', uid = '' } = work()?.metadata ?? {};
+    await hub.remove(LISTENER_WORKS, { namespace: HUB, name }, { uid });
+    await pair.hubController.reconcile(EDGE, 'listeners');
+    expect(work()).toBeUndefined();
+    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
+    await pair.hubController.reconcile(KEY);
+    await pair.agent.reconcile();
+    expect([told(), copy()?.metadata.deletionTimestamp !== undefined]).toEqual(['AWAITING_DELETE Deleting', true]);
+    for (let pass = 0; pass < 12 && onHub() !== undefined; pass += 1) {
+      await remotePass();
+      remote.collectGarbage();
+      await pair.agent.reconcile();
+      await pair.hubController.reconcile(KEY);
+    }
+    expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
   });
 
   it('before the cluster has deleted it, and then everything is', async () => {

@@ -17,7 +17,12 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-dep
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { LISTENERS, type Listener } from '../../../src/schema/listener.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../../src/schema/listener-work.ts';
-import { ABANDON_ANNOTATION, AGENT_VERSION_ANNOTATION, CLUSTER_ID_ANNOTATION } from '../../../src/schema/meta.ts';
+import {
+  ABANDON_ANNOTATION,
+  AGENT_VERSION_ANNOTATION,
+  CLUSTER_ID_ANNOTATION,
+  REMOTE_FINALIZER,
+} from '../../../src/schema/meta.ts';
 import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
 import { TRACING_PROJECTS } from '../../../src/schema/tracing-project.ts';
 import { aController, KEY, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
@@ -472,6 +477,24 @@ describe('where settings enable listeners', () => {
       await kube.mergePatch(NAMESPACES, { name: HUB }, { metadata: { finalizers: [] } });
       await controller.reconcile(EDGE, 'listeners');
       expect(listener(kube)).toBeUndefined();
+    });
+
+    it("writes nothing for the Listener of another tenant, whose finalizer the record's author has set", async () => {
+      const controller = await enrolled();
+      const { kube } = controller;
+      const finalizers = [REMOTE_FINALIZER];
+      const metadata = {
+        name: 'theirs',
+        namespace: 'another-team',
+        uid: '0d0c4f1c-4d52-4b33-9d0c-0b3f7f1f6c11',
+        finalizers,
+      };
+      putRecord(kube, SPEC, metadata);
+      const place = { namespace: 'another-team', name: 'theirs' };
+      await kube.remove(APP_DEPLOYMENTS, place, { uid: metadata.uid });
+      await controller.reconcile('another-team/theirs');
+      expect(kube.objects(APP_DEPLOYMENTS).map(({ metadata: { name } }) => name)).toEqual(['shop']);
+      expect(kube.objects(LISTENER_WORKS)).toHaveLength(1);
     });
 
     it('no crash at any write drops a record whose cluster has not answered, or keeps one whose cluster has', async () => {
