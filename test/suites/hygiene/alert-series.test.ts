@@ -1,0 +1,38 @@
+// The series over which the chart's alerts and its dashboard are evaluated with Prometheus (test/suites/e2e/install/monitoring.test.ts)
+// have every metric that these name, and a reason of every alert that names reasons. Prometheus is not needed to see that.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { scrapes } from '../e2e/install/series.ts';
+
+const files = join(import.meta.dirname, '../../../charts/davit/files');
+const MINUTES = 35;
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly { readonly expr: string }[] }[];
+}
+interface Dashboard {
+  readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
+}
+
+it('a platform out of order has a series for every metric and every reason of alerts and dashboard', async () => {
+  const rules = parse(await readFile(join(files, 'alerts.yaml'), 'utf8')) as Rules;
+  const { panels } = JSON.parse(await readFile(join(files, 'dashboard.json'), 'utf8')) as Dashboard;
+  const expressions = [
+    ...rules.groups.flatMap((group) => group.rules.map(({ expr }) => expr)),
+    ...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+  ];
+  const series = (await scrapes('out of order', MINUTES)).map((one) => one.series);
+  const metrics = new Set(expressions.flatMap((expr) => expr.match(/\bdavit_[a-z_]+/g) ?? []));
+  expect(metrics.size).toBeGreaterThan(30);
+  expect([...metrics].filter((metric) => !series.some((one) => one.startsWith(`${metric}{`)))).toEqual([]);
+  const reasons = expressions.flatMap((expr) => [...expr.matchAll(/\b(davit_[a-z_]+)\{[^}]*\breason=~"([^"]+)"/g)]);
+  expect(reasons.length).toBeGreaterThan(2);
+  const without = reasons.filter(([, metric = '', wanted = '']) => {
+    const matches = new RegExp(`[{,]reason="(?:${wanted})"`);
+    return !series.some((one) => one.startsWith(`${metric}{`) && matches.test(one));
+  });
+  expect(without.map(([matcher]) => matcher)).toEqual([]);
+});
