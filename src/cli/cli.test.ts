@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import { runCli } from '../../test/support/cli-world.ts';
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
 import { names } from '../deployments/record/names.ts';
 import { serialRevisionId } from '../deployments/record/revision-id.ts';
@@ -154,6 +155,36 @@ describe('status', () => {
 │  ├─ shop-1  ready  revision 11111111
 │  └─ shop-2  not ready  revision 22222222  !! ContainerCrashed. Container server exited (Error, exit code 3): no licence. Read its log, and deploy a corrected revision.
 └─ postgres  StatefulSet shop--postgres  0/1 ready`);
+  });
+
+  it('shows what pods use where the cluster measures it, and nothing of it otherwise', async () => {
+    const resources = { limits: { cpu: '500m', memory: '512Mi' } };
+    const pod = { ...serving, spec: { containers: [{ name: 'server', resources }] } };
+    const measured = { metadata: { name: 'shop-1' }, containers: [{ usage: { cpu: '12345678n', memory: '49152Ki' } }] };
+    const answers: Readonly<Record<string, unknown>> = {
+      'deployments.apps': { items: [workload] },
+      pods: { items: [pod] },
+      'pods.metrics.k8s.io': { items: [measured] },
+    };
+    const kubectl =
+      (metrics: boolean): Kubectl =>
+      async ([, resource = '']) => {
+        if (resource === RECORDS) return JSON.stringify(record());
+        if (resource === 'pods.metrics.k8s.io' && !metrics)
+          throw new Failure('error: the server doesn\'t have a resource type "pods"');
+        return JSON.stringify(answers[resource] ?? { items: [] });
+      };
+    expect(treeOf(await readParts(kubectl(true), 'shop')).at(-1)).toBe(
+      '   └─ shop-1  ready  revision 11111111  0.012 of 0.5 CPU, 48 of 512 MB',
+    );
+    expect(treeOf(await readParts(kubectl(false), 'shop')).at(-1)).toBe('   └─ shop-1  ready  revision 11111111');
+    const shown = async (metrics: boolean): Promise<unknown> =>
+      JSON.parse((await runCli(['status', 'shop', '-o', 'json'], { kubectl: kubectl(metrics) })).out).pods[0];
+    expect(await shown(true)).toMatchObject({
+      usage: { cpu: 0.012, memoryMb: 48 },
+      limits: { cpu: 0.5, memoryMb: 512 },
+    });
+    expect(await shown(false)).toMatchObject({ usage: null, limits: { cpu: 0.5, memoryMb: 512 } });
   });
 
   it('shows every condition that is not in order, and summaries that say something else than Ready', () => {

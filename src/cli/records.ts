@@ -8,6 +8,7 @@ import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, GROUP } from '../schema/meta.ts';
+import type { PodMetrics } from '../schema/pod-usage.ts';
 import type { Done } from './command.ts';
 import { type ClusterEvent, eventsOf } from './events.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -46,16 +47,28 @@ export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> 
       return [];
     }
   }
-  const [revisions, deployments, statefulSets, pods, events] = await Promise.all([
+  const [revisions, deployments, statefulSets, pods, metrics, events] = await Promise.all([
     readRevisions(kubectl, record),
     allowed<Workload>('deployments.apps'),
     allowed<Workload>('statefulsets.apps'),
     allowed<Pod>('pods'),
+    metricsOf(kubectl, name),
     allowed<ClusterEvent>('events', listAll<ClusterEvent>(kubectl, 'events')),
   ]);
   const workloads = [...deployments, ...statefulSets];
   const names = [record, ...revisions, ...workloads, ...pods].map(({ metadata }) => metadata.name);
-  return { record, revisions, workloads, pods, events: eventsOf(names, events), hidden: hidden.toSorted() };
+  return { record, revisions, workloads, pods, metrics, events: eventsOf(names, events), hidden: hidden.toSorted() };
+}
+
+/** By pod. None where the cluster serves no metrics, or not now, or not to the caller: nobody asked for them alone. */
+async function metricsOf(kubectl: Kubectl, name: string): Promise<ReadonlyMap<string, PodMetrics>> {
+  try {
+    const all = await listOf<PodMetrics>(kubectl, 'pods.metrics.k8s.io', name);
+    return new Map(all.map((one) => [one.metadata.name, one]));
+  } catch (error) {
+    if (error instanceof Failure) return new Map();
+    throw error;
+  }
 }
 
 export interface ChangedSpec {

@@ -3,6 +3,7 @@
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import { REVISION_LABEL } from '../schema/meta.ts';
+import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
 import { type Command, type Context, OUTPUT, print } from './command.ts';
 import { lastTime, timesOf } from './events.ts';
 import { RECORDS, readParts } from './records.ts';
@@ -28,7 +29,7 @@ async function status(context: Context): Promise<number> {
 }
 
 /** The same as data. Numbers of pods are counts; times are RFC 3339. */
-function viewOf({ record, revisions, workloads, pods, events = [], hidden = [] }: Parts): object {
+function viewOf({ record, revisions, workloads, pods, metrics, events = [], hidden = [] }: Parts): object {
   const { metadata, status: own } = record;
   return {
     name: metadata.name,
@@ -61,6 +62,8 @@ function viewOf({ record, revisions, workloads, pods, events = [], hidden = [] }
       state: podState(pod),
       restarts: restartsOf(pod),
       revisionId: pod.metadata.labels?.[REVISION_LABEL] ?? null,
+      usage: usageIn(metrics, pod.metadata.name),
+      limits: limitsOf(pod.spec),
       problem: podFailure([pod]) ?? null,
     })),
     events: events.map((event) => ({
@@ -73,4 +76,10 @@ function viewOf({ record, revisions, workloads, pods, events = [], hidden = [] }
     })),
     notShown: hidden,
   };
+}
+
+/** Null where it is not known. */
+function usageIn(metrics: Parts['metrics'], pod: string): Amounts | null {
+  const found = metrics?.get(pod);
+  return found ? usageOf(found) : null;
 }

@@ -10,6 +10,7 @@ import { CONDITION_TYPES, isFailure } from '../schema/app-deployment-conditions.
 import type { AppRevision, MigrationStatus } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
 import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS } from '../schema/meta.ts';
+import { limitsOf, type PodMetrics, usageOf, usageWords } from '../schema/pod-usage.ts';
 import type { Condition } from '../schema/primitives.ts';
 import { isWorker } from '../schema/worker-parts.ts';
 import { type ClusterEvent, lastTime, timesOf } from './events.ts';
@@ -21,6 +22,8 @@ export interface Parts {
   /** Deployments and StatefulSets of the record. */
   readonly workloads: readonly Workload[];
   readonly pods: readonly Pod[];
+  /** By pod; none where the cluster has no metrics of pods, or the caller may not list them. */
+  readonly metrics?: ReadonlyMap<string, PodMetrics>;
   /** About these objects, newest first. */
   readonly events?: readonly ClusterEvent[];
   /** Resources that the caller may not list. */
@@ -56,7 +59,7 @@ const SUMMARIES = ['Ready', 'Available', 'Reconciling', 'Stalled'];
 
 /** Lines without line ends. `revisions` newest first. `now` in milliseconds, for ages. */
 export function treeOf(
-  { record, revisions, workloads, pods, events = [], hidden = [] }: Parts,
+  { record, revisions, workloads, pods, metrics = new Map(), events = [], hidden = [] }: Parts,
   now = Date.now(),
 ): string[] {
   const { metadata, status } = record;
@@ -73,7 +76,7 @@ export function treeOf(
     ...drawn([
       ...heading('conditions', conditionsOf(record)),
       ...heading('revisions', revisionsOf(record, revisions)),
-      ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, pods)),
+      ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, pods, metrics)),
       ...heading(
         'events',
         events.slice(0, EVENTS_SHOWN).map((event) => ({ text: eventText(event, now) })),
@@ -178,13 +181,15 @@ function buildOf({ phase, reason, message }: BuildStatus): Branch {
   return { text: `build  ${mark}${phase}${reason ? `: ${reason}` : ''}${message ? `. ${message}` : ''}` };
 }
 
-function workloadOf(workload: Workload, pods: readonly Pod[]): Branch {
+function workloadOf(workload: Workload, pods: readonly Pod[], metrics: ReadonlyMap<string, PodMetrics>): Branch {
   const component = componentOf(workload);
   const wanted = workload.spec?.replicas ?? 1;
   const own = pods.filter((pod) => componentOf(pod) === component);
   return {
     text: `${component}  ${workload.kind} ${workload.metadata.name}  ${workload.status?.readyReplicas ?? 0}/${wanted} ready`,
-    under: own.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map(podOf),
+    under: own
+      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+      .map((pod) => podOf(pod, metrics.get(pod.metadata.name))),
   };
 }
 
@@ -214,13 +219,20 @@ export function restartsOf({ status }: Pod): number {
   return all.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
 }
 
-function podOf(pod: Pod): Branch {
+function podOf(pod: Pod, metrics: PodMetrics | undefined): Branch {
   const restarts = restartsOf(pod);
   const trouble = podFailure([pod]);
   const revision = pod.metadata.labels?.[REVISION_LABEL]?.slice(0, 8);
-  return {
-    text: `${pod.metadata.name}  ${podState(pod)}${revision === undefined ? '' : `  revision ${revision}`}${restarts === 0 ? '' : `  ${restarts} restart${restarts === 1 ? '' : 's'}`}${trouble ? `  !! ${trouble.reason}. ${trouble.message}` : ''}`,
-  };
+  const usage = metrics ? usageWords(usageOf(metrics), limitsOf(pod.spec)) : '';
+  const words = [
+    pod.metadata.name,
+    podState(pod),
+    revision === undefined ? '' : `revision ${revision}`,
+    restarts === 0 ? '' : `${restarts} restart${restarts === 1 ? '' : 's'}`,
+    usage,
+    trouble ? `!! ${trouble.reason}. ${trouble.message}` : '',
+  ];
+  return { text: words.filter((word) => word !== '').join('  ') };
 }
 
 export function componentOf({ metadata }: KubeObject): string {

@@ -143,6 +143,7 @@ function Views({ api, tenant, shown, go, say }: ViewsProps): VNode {
         <Detail
           key={shown.id}
           api={api}
+          tenant={tenant}
           id={shown.id}
           say={say}
           onGone={onGone}

@@ -31,7 +31,7 @@ import {
 import { Logs } from './logs.tsx';
 import { Address, Age, Asking, Breakable, Mark, Status } from './parts.tsx';
 import { Reported } from './reported.tsx';
-import type { LogState } from './route.ts';
+import { isId, type LogState } from './route.ts';
 import { Tasks } from './tasks.tsx';
 import { plain, short } from './text.ts';
 import type { Variable } from './variables.tsx';
@@ -42,6 +42,8 @@ interface RevisionList {
 
 export interface DetailProps {
   readonly api: Api;
+  /** As it was typed. */
+  readonly tenant: string;
   readonly id: string;
   /** Shows and announces a sentence. */
   readonly say: (sentence: string) => void;
@@ -53,7 +55,7 @@ export interface DetailProps {
   readonly onLog: (log: LogState) => void;
 }
 
-export function Detail({ api, id, say, onGone, list, log, onLog }: DetailProps): VNode {
+export function Detail({ api, tenant, id, say, onGone, list, log, onLog }: DetailProps): VNode {
   const deployment = useFollowed<{ readonly found: Deployment; readonly isGone: boolean }>(
     id,
     api.deployment(id),
@@ -133,7 +135,7 @@ export function Detail({ api, id, say, onGone, list, log, onLog }: DetailProps):
       <Variables deployment={found} onAsk={isLeaving ? undefined : setAsked} />
       <Revisions deployment={found} followed={revisions} onAsk={isLeaving ? undefined : setAsked} />
       <Tasks api={api} deployment={found} onAsk={isLeaving ? undefined : setAsked} />
-      <Reported api={api} id={id} />
+      <Reported api={api} deployment={found} namespace={namespaceOf(tenant)} say={say} />
       <Logs api={api} id={id} revisions={revisions.value?.resources ?? []} state={log} onState={onLog} />
       {asked !== undefined && (
         <Action
@@ -151,6 +153,11 @@ export function Detail({ api, id, say, onGone, list, log, onLog }: DetailProps):
       )}
     </article>
   );
+}
+
+/** Undefined where the tenant was named by its id, or not at all. */
+function namespaceOf(tenant: string): string | undefined {
+  return /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/.test(tenant) && !isId(tenant) ? tenant : undefined;
 }
 
 /** The one look: how it is in words, and what a person has to do. */
@@ -195,6 +202,7 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['In the cluster', deployment.internal_url && <code>{plain(deployment.internal_url)}</code>],
     ['Pods', scaleOf(deployment)],
     ['Source', SOURCE_WORDS[deployment.source]],
+    ['Last backup', deployment.database_backup && <LastBackup report={deployment.database_backup} />],
     ['Created', <Age then={deployment.created_at} after=" ago" />],
     ['Changed', <Age then={deployment.updated_at} after=" ago" />],
     ['Id', <code>{deployment.id}</code>],
@@ -213,6 +221,29 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
           ))}
       </dl>
     </section>
+  );
+}
+
+/** What is known of the backups of the database. */
+function LastBackup({ report }: { readonly report: NonNullable<Deployment['database_backup']> }): VNode {
+  const { name, last_success_at: at, size_bytes: size, last_failure_at: failedAt, last_failure: words } = report;
+  const isFailing = failedAt !== null && (at === null || failedAt > at);
+  return (
+    <>
+      {at === null ? 'none yet' : <Age then={at} after=" ago" />}
+      {size !== null && `, ${(size / 1e6).toFixed(1)} MB`}
+      {name !== null && (
+        <>
+          {', '}
+          <code>{plain(name)}</code>
+        </>
+      )}
+      {isFailing && (
+        <div class="why">
+          The last run failed <Age then={failedAt} after=" ago" />: {plain(words ?? '')}
+        </div>
+      )}
+    </>
   );
 }
 
@@ -278,13 +309,27 @@ function VariableLine({ variable, onAsk, children }: VariableLineProps): VNode {
   );
 }
 
-/** The parts that Davit makes, as `kubectl davit status` shows them. */
+/** The parts that Davit makes. One condition is about the pods of all of them: it is said once. */
 function Tree({ deployment }: { readonly deployment: Deployment }): VNode {
+  const parts = partsOf(deployment);
+  const [running, stores] = [parts.filter(({ isStore }) => !isStore), parts.filter(({ isStore }) => isStore)];
+  const [pods] = running;
   return (
     <section aria-labelledby="parts">
       <h2 id="parts">What Davit made</h2>
       <ul class="tree">
-        {partsOf(deployment).map((part) => (
+        {running.length > 1 && pods && (
+          <Leaf part={{ name: 'pods', condition: pods.condition, sizes: [] }} said={deployment.status_message}>
+            <ul class="tree">
+              {running.map(({ name, sizes }) => (
+                <li key={name}>
+                  <strong>{name}</strong> <span class="sub">{sizes.join(' · ')}</span>
+                </li>
+              ))}
+            </ul>
+          </Leaf>
+        )}
+        {(running.length > 1 ? stores : parts).map((part) => (
           <Leaf key={part.name} part={part} said={deployment.status_message} />
         ))}
         {aspectsOf(deployment).map((part) => (
@@ -295,8 +340,14 @@ function Tree({ deployment }: { readonly deployment: Deployment }): VNode {
   );
 }
 
-/** `said` stands above already. */
-function Leaf({ part: { name, condition, sizes }, said }: { readonly part: Part; readonly said: string }): VNode {
+interface LeafProps {
+  readonly part: Part;
+  /** What stands above already. */
+  readonly said: string;
+  readonly children?: VNode;
+}
+
+function Leaf({ part: { name, condition, sizes }, said, children }: LeafProps): VNode {
   const tone = condition ? toneOfCondition(condition) : 'busy';
   const todo = tone === 'bad' && condition ? advice(condition.reason) : undefined;
   const isWell = tone === 'good' || tone === 'off';
@@ -309,6 +360,7 @@ function Leaf({ part: { name, condition, sizes }, said }: { readonly part: Part;
       {sizes.length > 0 && <div class="sizes">{sizes.join(' · ')}</div>}
       {condition && !isWell && condition.message !== said && <div class="why">{plain(condition.message)}</div>}
       {todo !== undefined && <div class="why">What to do: {todo}</div>}
+      {children}
     </li>
   );
 }

@@ -133,8 +133,15 @@ const PARTS = [
   { name: 'Redis', prefix: 'redis_', type: 'RedisReady' },
 ] as const;
 
+export interface DeploymentPart extends Part {
+  /** Of its numbers in `numbersOf`. */
+  readonly prefix: string;
+  /** PostgreSQL or Redis, which has a condition of its own. That of the other parts is about all of them. */
+  readonly isStore: boolean;
+}
+
 /** What Davit makes for a deployment, each part with its sizes and the condition that covers it. */
-export function partsOf(deployment: Deployment): (Part & { readonly prefix: string })[] {
+export function partsOf(deployment: Deployment): DeploymentPart[] {
   const numbers = numbersOf(deployment);
   const made = PARTS.filter(({ prefix }) => typeof numbers[`${prefix}cpu`] === 'number');
   const workers = Object.keys(deployment.source_config.runtime?.workers ?? {}).map(
@@ -144,6 +151,7 @@ export function partsOf(deployment: Deployment): (Part & { readonly prefix: stri
   return [...made.filter((part) => !stores.includes(part)), ...workers, ...stores].map(({ name, prefix, type }) => ({
     name,
     prefix,
+    isStore: type !== 'WorkloadsReady',
     condition: conditionOf(deployment, type),
     sizes: sizesOf(numbers, prefix),
   }));
@@ -183,6 +191,8 @@ export function patchOf(changed: Readonly<Record<string, number | null>>): objec
 const ASPECTS = {
   AddressReady: 'address',
   AutoscalingReady: 'autoscaling',
+  BackupReady: 'backups',
+  DatabaseRestored: 'data of a backup',
   ResourceSpecHonored: 'sizes as asked',
   ReferencesResolved: 'Secrets and keys',
   PolicyAccepted: 'platform rules',

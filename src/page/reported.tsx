@@ -4,17 +4,18 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { DeploymentEvent, DeploymentEvents, DeploymentPod } from '../deployments/http/events/payloads.ts';
+import { type Amounts, usageWords } from '../schema/pod-usage.ts';
 import type { Api } from './api.ts';
 import type { Tone } from './health.ts';
 import { Age, Failure, Mark } from './parts.tsx';
+import { Shell, type ShellProps } from './shell.tsx';
 import { plain, short } from './text.ts';
 
-export interface ReportedProps {
+export interface ReportedProps extends Omit<ShellProps, 'parts'> {
   readonly api: Api;
-  readonly id: string;
 }
 
-export function Reported({ api, id }: ReportedProps): VNode {
+export function Reported({ api, ...shell }: ReportedProps): VNode {
   const [found, setFound] = useState<DeploymentEvents>();
   const [failure, setFailure] = useState<string>();
   const [isAsking, setIsAsking] = useState(false);
@@ -24,7 +25,7 @@ export function Reported({ api, id }: ReportedProps): VNode {
     setIsAsking(true);
     setFailure(undefined);
     try {
-      setFound(await api.events(id));
+      setFound(await api.events(shell.deployment.id));
     } catch (error) {
       setFailure(error instanceof Error ? error.message : String(error));
     }
@@ -42,7 +43,11 @@ export function Reported({ api, id }: ReportedProps): VNode {
         {found && `${found.pods?.length ?? 0} pods and ${found.resources.length} events`}
       </div>
       {found && <Pods pods={found.pods} />}
+      {found?.pods?.every(({ usage }) => usage === null) === true && found.pods.length > 0 && (
+        <p class="sub">CPU and memory are not known: the cluster has no metrics of pods, or not for this token.</p>
+      )}
       {found && <Events events={found.resources} />}
+      <Shell {...shell} parts={readyParts(found?.pods ?? [])} />
       {found?.truncated && <p class="sub">There may be more: the namespace has more events than were read.</p>}
     </section>
   );
@@ -68,6 +73,7 @@ function Pods({ pods }: { readonly pods: readonly DeploymentPod[] | null }): VNo
               </>
             )}
           </div>
+          {pod.usage && <div class="sub">Uses {usageWords(amounts(pod.usage), amounts(pod.limits))}</div>}
           {pod.last_exit !== null && (
             <div class="why">
               {plain(
@@ -85,6 +91,18 @@ function Pods({ pods }: { readonly pods: readonly DeploymentPod[] | null }): VNo
       ))}
     </ul>
   );
+}
+
+/** The parts in which a command can be run; the pods of runs end of their own. */
+function readyParts(pods: readonly DeploymentPod[]): string[] {
+  const parts = pods
+    .filter(({ ready, part }) => ready && part !== 'task' && part !== 'migrate')
+    .map(({ part }) => part);
+  return [...new Set(parts)].toSorted();
+}
+
+function amounts({ cpu, memory_mb: memoryMb }: DeploymentPod['limits']): Amounts {
+  return { cpu, memoryMb };
 }
 
 /** A pod that is not ready and was restarted exits again and again. */

@@ -3,8 +3,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DeploymentEvents } from '../../../src/deployments/http/events/payloads.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
-import { Forbidden } from '../../../src/lib/errors.ts';
-import { EVENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
+import { Forbidden, NotFound, Unavailable } from '../../../src/lib/errors.ts';
+import { EVENTS, POD_METRICS, PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
@@ -79,6 +79,8 @@ it('has the pods with their restarts and last exit', async () => {
     ready: true,
     restarts: 5,
     last_exit: { container: 'server', exit_code: 137, reason: 'OOMKilled', at: at(4) },
+    usage: null,
+    limits: { cpu: null, memory_mb: null },
   });
   expect(
     body.pods.map(({ name, ready, restarts, last_exit }: Record<string, unknown>) => [
@@ -89,6 +91,54 @@ it('has the pods with their restarts and last exit', async () => {
     ]),
   ).toContainEqual(['shop--redis-0', false, 0, null]);
   expect(body.pods).toHaveLength(2);
+});
+
+describe('what pods use', () => {
+  const limits = { cpu: '500m', memory: '512Mi' };
+  beforeEach(() => {
+    const { metadata } = pod('shop-1', { phase: 'Running' });
+    facade.kube.seed(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata,
+      spec: { containers: [{ name: 'server', resources: { limits } }] },
+      status: { phase: 'Running' },
+    } as KubeObject);
+  });
+  const measured = (labels: object): void => {
+    facade.kube.seed(POD_METRICS, {
+      apiVersion: 'metrics.k8s.io/v1beta1',
+      kind: 'PodMetrics',
+      metadata: { name: 'shop-1', namespace: TENANT.namespace, labels },
+      containers: [{ name: 'server', usage: { cpu: '12345678n', memory: '49152Ki' } }],
+    } as KubeObject);
+  };
+  const shown = async (): Promise<unknown> => {
+    const { status, body } = await call();
+    expect(DeploymentEvents.parse(body)).toEqual(body);
+    return [status, body.pods.map(({ name, usage, limits: most }: Record<string, unknown>) => [name, usage, most])];
+  };
+  const most = { cpu: 0.5, memory_mb: 512 };
+
+  it('stands beside what they may use', async () => {
+    measured({ 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': id });
+    expect(await shown()).toEqual([200, [['shop-1', { cpu: 0.012, memory_mb: 48 }, most]]]);
+  });
+
+  it('of pods of others is not theirs', async () => {
+    measured({ 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'an-earlier-one' });
+    expect(await shown()).toEqual([200, [['shop-1', null, most]]]);
+  });
+
+  it.each([
+    ['the cluster serves no metrics', new NotFound('list pods')],
+    ['its metrics server does not answer', new Unavailable('list pods')],
+    ['the caller may not list them', new Forbidden('list pods')],
+  ])('is not known where %s, and the rest is shown', async (_what, error) => {
+    measured({ 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': id });
+    facade.kube.failOn(({ kind }) => (kind === 'PodMetrics' ? error : undefined));
+    expect(await shown()).toEqual([200, [['shop-1', null, most]]]);
+  });
 });
 
 it('has the events of the record, its children and its pods, newest first, and no others', async () => {

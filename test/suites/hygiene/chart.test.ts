@@ -252,7 +252,8 @@ describe('with other values', () => {
         .filter(({ resources }) => resources.some((resource) => resource.startsWith('pods')))
         .map(({ resources, verbs }) => `${verbs.join()} ${resources.join()}`);
     };
-    expect(onPods('davit-editor')).toEqual(['get,list,watch pods', 'get pods/log']);
+    // The last is of metrics.k8s.io.
+    expect(onPods('davit-editor')).toEqual(['get,list,watch pods', 'get pods/log', 'get,list pods']);
     expect([onPods('davit-viewer'), onPods('davit-admin')]).toEqual([[], []]);
   });
   it('gives the API rights on Secrets and logs of builds only where images are kept and built, each by name', async () => {

@@ -109,6 +109,22 @@ describe('rights', () => {
     const editor = await caller('event-editor', 'davit-editor');
     const { body: whole } = await davit.call(editor, 'GET', path);
     expect(whole.pods).toBeInstanceOf(Array);
+    // This cluster serves no metrics of pods: who may list them and who may not read the same.
+    for (const { usage } of whole.pods) expect(usage).toBeNull();
+    const mayList = async (account: string): Promise<string> => {
+      const { namespace } = tenant;
+      const review = {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SubjectAccessReview',
+        spec: {
+          user: `system:serviceaccount:${namespace}:${account}`,
+          resourceAttributes: { namespace, verb: 'list', group: 'metrics.k8s.io', resource: 'pods' },
+        },
+      };
+      const answer = ['create', '-f', '-', '-o', 'jsonpath={.status.allowed}'];
+      return davit.kubectl(answer, review);
+    };
+    expect([await mayList('event-editor'), await mayList('event-viewer')]).toEqual(['true', 'false']);
   });
 
   it('who may create Jobs runs a task now, once for each key, and it counts as a run of the task', async () => {

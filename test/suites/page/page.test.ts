@@ -9,7 +9,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { CodeHostFailed, Forbidden, Unavailable } from '../../../src/lib/errors.ts';
-import { JOBS, REPLICA_SETS } from '../../../src/lib/kube/api-resources.ts';
+import { JOBS, PODS, REPLICA_SETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { TENANT } from '../http/facade.ts';
@@ -1259,6 +1259,50 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     ]);
   });
 
+  it('says the state of pods once for all parts, of each store its own, and how old the last backup is', async ({
+    world,
+    enter,
+  }) => {
+    const { shop } = deployTeam(world);
+    world.facade.records.put({
+      ...shop,
+      status: {
+        ...shop.status,
+        databaseBackup: {
+          name: '20260702T010000Z-0a1b2c3d',
+          lastSuccessAt: new Date(Date.now() - 3 * 3_600_000).toISOString(),
+          sizeBytes: 12_345_678,
+          lastFailureAt: new Date(Date.now() - 3_600_000).toISOString(),
+          lastFailure: 'The store refuses <b>the key</b>.',
+        },
+        conditions: [
+          ...(shop.status?.conditions ?? []),
+          {
+            type: 'BackupReady',
+            status: 'False',
+            reason: 'BackupFailed',
+            message: 'The last backup failed.',
+            lastTransitionTime: '2026-07-02T01:00:00Z',
+          },
+        ],
+      },
+    });
+    const page = await enter();
+    await open(page, 'shop');
+    const made = page.getByRole('region', { name: 'What Davit made' });
+    await made.getByText('backups').waitFor();
+    const lines = (await made.locator('.tree > li').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '));
+    expect(lines.filter((line) => line.includes('Every pod of every part'))).toEqual([
+      expect.stringMatching(/^pods Every pod of every part .* , in order server 2–6 pods .* mail 1–3 pods beat 1 pod$/),
+    ]);
+    expect(lines).toContainEqual(expect.stringMatching(/^PostgreSQL PostgreSQL answers\./));
+    expect(lines).toContainEqual(expect.stringMatching(/^backups needs attention The last backup failed\./));
+    const facts = await page.getByRole('region', { name: 'Facts' }).innerText();
+    expect(facts.replaceAll(/\s+/g, ' ')).toContain(
+      'Last backup 3 h ago, 12.3 MB, 20260702T010000Z-0a1b2c3d The last run failed 1 h ago: The store refuses <b>the key</b>.',
+    );
+  });
+
   describe('pods and events', () => {
     it('are shown when they are asked for: restarts, the last exit, and what the cluster reported', async ({
       world,
@@ -1270,7 +1314,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('button', { name: 'Show pods and events' }).click();
       const [pod] = await page.getByRole('list', { name: 'Pods' }).getByRole('listitem').allInnerTexts();
       expect(pod?.replaceAll(/\s+/g, ' ')).toMatch(
-        /^server not ready, restarted 7 times, revision \w{8} checkout-5f4d7c9b8-x2x7k made .* ago Container server exited with code 1 \(Error\) .* ago$/,
+        /^server not ready, restarted 7 times, revision \w{8} checkout-5f4d7c9b8-x2x7k made .* ago Uses 0\.012 of 1 CPU, 48 of 1024 MB Container server exited with code 1 \(Error\) .* ago$/,
       );
       const reports = page.getByRole('list', { name: 'Events, newest first' }).getByRole('listitem');
       expect((await reports.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
@@ -1281,6 +1325,48 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       world.report(checkout, { type: 'Normal', reason: 'Pulled', note: 'Container image was pulled' });
       await page.getByRole('button', { name: 'Read again' }).click();
       await reports.filter({ hasText: 'Container image was pulled' }).waitFor();
+    });
+
+    it('say that a cluster has no metrics, and show the command for a shell in each part', async ({ world, enter }) => {
+      const { shop } = deployTeam(world);
+      for (const [component, name] of [
+        ['postgres', 'shop--postgres-0'],
+        ['task', 'shop--run-1'],
+      ] as const)
+        world.facade.kube.seed(PODS, {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: {
+            name,
+            namespace: TENANT.namespace,
+            labels: {
+              'davit.dev/deployment': 'shop',
+              'davit.dev/deployment-uid': shop.metadata.uid ?? '',
+              'davit.dev/component': component,
+            },
+          },
+          status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+        } as KubeObject);
+      const page = await enter();
+      await open(page, 'shop');
+      const commands = page.locator('.command code');
+      expect(await commands.allInnerTexts()).toEqual(['kubectl davit exec shop -n team-a -- sh']);
+      await page.getByRole('button', { name: 'Show pods and events' }).click();
+      await page.getByText('CPU and memory are not known:').waitFor();
+      expect(await commands.allInnerTexts()).toEqual([
+        'kubectl davit exec shop -n team-a -- sh',
+        'kubectl davit exec shop -n team-a -c postgres -- sh',
+      ]);
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+      await page.getByRole('button', { name: 'Copy the command for postgres' }).click();
+      await page.getByRole('status').getByText('The command is copied.').waitFor();
+      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+        'kubectl davit exec shop -n team-a -c postgres -- sh',
+      );
+      await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(new Error("refused"))');
+      await page.getByRole('button', { name: 'Copy the command for server' }).click();
+      await page.getByRole('status').getByText('The command is selected').waitFor();
+      expect(await page.evaluate('getSelection().toString()')).toBe('kubectl davit exec shop -n team-a -- sh');
     });
 
     it('say what the API refuses', async ({ world, enter }) => {

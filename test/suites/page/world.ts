@@ -6,7 +6,7 @@ import { resolve } from '../../../src/deployments/record/resolve.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { requestedOf } from '../../../src/deployments/record/wanted-revision.ts';
 import { bundlePage } from '../../../src/generate/page.ts';
-import { EVENTS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { EVENTS, POD_METRICS, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { StreamLimits } from '../../../src/organization/facade/event-stream.ts';
 import type { AppDeployment, AppDeploymentSpec, State } from '../../../src/schema/app-deployment.ts';
@@ -43,6 +43,8 @@ export interface World {
   write(record: AppDeployment, lines: readonly string[]): void;
   /** The pod of the deployment, which has written, was restarted so many times. */
   crash(record: AppDeployment, restarts: number): void;
+  /** The cluster's metrics have the pod of the deployment, which has written. */
+  measure(record: AppDeployment, usage: { readonly cpu: string; readonly memory: string }): void;
   /** The API server has an event about a pod of the deployment. */
   report(record: AppDeployment, event: { readonly type: string; readonly reason: string; readonly note: string }): void;
   /** The pod that builds the deployment's newest revision writes these lines. */
@@ -231,6 +233,21 @@ export async function makeWorld(
     } as KubeObject);
   }
 
+  function measure(
+    { metadata: { name } }: AppDeployment,
+    usage: { readonly cpu: string; readonly memory: string },
+  ): void {
+    const pod = podNamed(`${name}-5f4d7c9b8-x2x7k`);
+    const resources = { limits: { cpu: '1', memory: '1Gi' } };
+    facade.kube.seed(PODS, { ...pod, spec: { containers: [{ name: 'server', resources }] } } as KubeObject);
+    facade.kube.seed(POD_METRICS, {
+      apiVersion: 'metrics.k8s.io/v1beta1',
+      kind: 'PodMetrics',
+      metadata: { name: pod.metadata.name, namespace: TENANT.namespace, labels: pod.metadata.labels },
+      containers: [{ name: 'server', usage }],
+    } as unknown as KubeObject);
+  }
+
   let reported = 0;
   function report(
     { metadata: { name } }: AppDeployment,
@@ -262,6 +279,7 @@ export async function makeWorld(
     write,
     report,
     crash,
+    measure,
     writeBuild,
     async close() {
       stopping.abort();
@@ -420,6 +438,7 @@ export function deployTeam(world: World): Readonly<Record<'shop' | 'agent' | 'ch
     'redis.exceptions.ConnectionError: name or service not known',
   ]);
   world.crash(checkout, 7);
+  world.measure(checkout, { cpu: '12345678n', memory: '49152Ki' });
   world.report(checkout, {
     type: 'Warning',
     reason: 'BackOff',

@@ -25,6 +25,11 @@ const LastExit = z.object({
   at: time.nullable().describe('When it exited.'),
 });
 
+const Amounts = z.object({
+  cpu: z.number().nullable().describe('CPU cores. null: unknown, or without a limit.'),
+  memory_mb: z.int().nullable().describe('Megabytes (MiB). null: unknown, or without a limit.'),
+});
+
 const DeploymentPod = z.object({
   name: z.string().describe('Name of the pod.'),
   part: z.string().describe('server, queue, orchestrator, executor, migrate, task, postgres or redis.'),
@@ -33,6 +38,10 @@ const DeploymentPod = z.object({
   ready: z.boolean().describe('Whether it is ready.'),
   restarts: z.int().min(0).describe('How often its containers were restarted.'),
   last_exit: LastExit.nullable().describe('The newest exit of a container that was restarted or has ended.'),
+  usage: Amounts.nullable().describe(
+    'What its containers use now. null where the cluster serves no metrics of pods (metrics.k8s.io), has none of this pod yet, or the caller may not list them.',
+  ),
+  limits: Amounts.describe('What they may use at most.'),
   created_at: time.nullable(),
 });
 export type DeploymentPod = z.output<typeof DeploymentPod>;
@@ -75,6 +84,8 @@ export const DeploymentEvents = z
             ready: false,
             restarts: 3,
             last_exit: { container: 'server', exit_code: 1, reason: 'Error', at: '2026-07-01T12:04:30Z' },
+            usage: { cpu: 0.012, memory_mb: 48 },
+            limits: { cpu: 0.5, memory_mb: 512 },
             created_at: '2026-07-01T12:00:00Z',
           },
         ],

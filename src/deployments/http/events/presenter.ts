@@ -3,6 +3,7 @@
 import type { KubeObject } from '../../../lib/kube/client.ts';
 import { type EventObject, lastAt } from '../../../lib/kube/event-object.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../../../schema/meta.ts';
+import { type Amounts, limitsOf, type PodMetrics, usageOf } from '../../../schema/pod-usage.ts';
 import type { DeploymentEvent, DeploymentPod } from './payloads.ts';
 
 interface Terminated {
@@ -18,6 +19,7 @@ interface ContainerStatus {
 }
 /** The used part of a Pod. */
 export interface PodObject extends KubeObject {
+  readonly spec?: Parameters<typeof limitsOf>[0];
   readonly status?: {
     readonly phase?: string;
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
@@ -38,7 +40,8 @@ export function presentEvent(event: EventObject): DeploymentEvent {
   };
 }
 
-export function presentPod({ metadata, status = {} }: PodObject): DeploymentPod {
+/** `metrics` are those of the pod, if there are any. */
+export function presentPod({ metadata, spec, status = {} }: PodObject, metrics: PodMetrics | undefined): DeploymentPod {
   const { phase = 'Unknown', conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
   const containers = [...initContainerStatuses, ...containerStatuses];
   const exits = containers.flatMap(exitOf).toSorted((a, b) => ((a.at ?? '') < (b.at ?? '') ? 1 : -1));
@@ -50,8 +53,14 @@ export function presentPod({ metadata, status = {} }: PodObject): DeploymentPod 
     ready: conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
     restarts: containers.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
     last_exit: exits[0] ?? null,
+    usage: metrics ? presentAmounts(usageOf(metrics)) : null,
+    limits: presentAmounts(limitsOf(spec)),
     created_at: metadata.creationTimestamp ?? null,
   };
+}
+
+function presentAmounts({ cpu, memoryMb }: Amounts): DeploymentPod['limits'] {
+  return { cpu, memory_mb: memoryMb };
 }
 
 /** None for an init container that has done its work. */

@@ -1,7 +1,7 @@
 // GET /v2/deployments/{id}/events: read from the API server with the caller's token.
 
-import { Forbidden } from '../../../lib/errors.ts';
-import { EVENTS, PODS } from '../../../lib/kube/api-resources.ts';
+import { Forbidden, ServerError } from '../../../lib/errors.ts';
+import { EVENTS, POD_METRICS, PODS } from '../../../lib/kube/api-resources.ts';
 import type { KubeClient } from '../../../lib/kube/client.ts';
 import { type EventObject, lastAtMs } from '../../../lib/kube/event-object.ts';
 import { youngestFirst } from '../../../lib/kube/youngest-first.ts';
@@ -10,6 +10,7 @@ import { failures } from '../../../organization/facade/openapi.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../../schema/meta.ts';
+import type { PodMetrics } from '../../../schema/pod-usage.ts';
 import { names } from '../../record/names.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
@@ -19,6 +20,8 @@ import { type PodObject, presentEvent, presentPod } from './presenter.ts';
 /** Events of a namespace that are read at most, in pages: the API server selects them by no label. */
 const MOST_READ = 2000;
 const PAGE = 500;
+/** How long metrics are waited for: they come from another server than the rest. */
+const METRICS_MS = 5000;
 
 export function registerEvents(app: App, { auth, deployments }: { auth: Auth; deployments: Deployments }): void {
   app.get('/v2/deployments/:deployment_id/events', {
@@ -34,29 +37,54 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, request.params.deployment_id);
       const { kube } = admitted.caller;
-      const [pods, { items, isWhole }] = await Promise.all([listPods(kube, record), eventsIn(kube, record)]);
+      const [pods, metrics, { items, isWhole }] = await Promise.all([
+        listPods(kube, record),
+        listMetrics(kube, record),
+        eventsIn(kube, record),
+      ]);
       const isOwn = ownedBy(record, pods ?? []);
       const own = items.filter(isOwn).toSorted((a, b) => lastAtMs(b) - lastAtMs(a));
       return {
         resources: own.slice(0, MOST_EVENTS).map(presentEvent),
-        pods: pods?.slice(0, MOST_PODS).map(presentPod) ?? null,
+        pods: pods?.slice(0, MOST_PODS).map((pod) => presentPod(pod, metrics.get(pod.metadata.name))) ?? null,
         truncated: !isWhole,
       };
     },
   });
 }
 
+/** By pod. None where the cluster serves no metrics, or not now, or not to this caller: the rest of the answer is worth having. */
+async function listMetrics(kube: KubeClient, { metadata }: AppDeployment): Promise<ReadonlyMap<string, PodMetrics>> {
+  const { namespace = '' } = metadata;
+  const late = AbortSignal.timeout(METRICS_MS);
+  try {
+    const listing = { namespace, labelSelector: selectorOf(metadata), limit: PAGE, signal: late };
+    const { items } = await kube.list<PodMetrics>(POD_METRICS, listing);
+    return new Map(items.map((one) => [one.metadata.name, one]));
+  } catch (error) {
+    if (error instanceof ServerError || late.aborted) return new Map();
+    throw error;
+  }
+}
+
 /** Newest first. Undefined for a caller who may not list pods. */
 async function listPods(kube: KubeClient, { metadata }: AppDeployment): Promise<readonly PodObject[] | undefined> {
-  const { namespace = '', name, uid = '' } = metadata;
-  const labelSelector = `${DEPLOYMENT_LABEL}=${name},${DEPLOYMENT_UID_LABEL}=${uid}`;
+  const { namespace = '' } = metadata;
   try {
-    const { items } = await kube.list<PodObject>(PODS, { namespace, labelSelector, limit: PAGE });
+    const { items } = await kube.list<PodObject>(PODS, {
+      namespace,
+      labelSelector: selectorOf(metadata),
+      limit: PAGE,
+    });
     return youngestFirst(items);
   } catch (error) {
     if (error instanceof Forbidden) return undefined;
     throw error;
   }
+}
+
+function selectorOf({ name, uid = '' }: AppDeployment['metadata']): string {
+  return `${DEPLOYMENT_LABEL}=${name},${DEPLOYMENT_UID_LABEL}=${uid}`;
 }
 
 async function eventsIn(
