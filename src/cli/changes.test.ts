@@ -44,6 +44,47 @@ describe('scale', () => {
     expect((await scaled(['queue=3'], queue)).out).not.toContain('new revision');
   });
 
+  describe('with the name of who asks', () => {
+    const named = (
+      args: string[],
+      { whoami = '{"status": {"userInfo": {"username": "anna"}}}', failures = 0 } = {},
+    ) => {
+      let left = failures;
+      const get = answering({
+        [RECORDS]: aRecord({ sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } }, {}, { generation: 4 }),
+      });
+      const kubectl: Kubectl = async (words, input) => {
+        if (words[0] === 'auth') return whoami;
+        if (words[0] !== 'patch' || left === 0) return get(words, input);
+        left -= 1;
+        throw new Failure('Error from server (Conflict): changed meanwhile');
+      };
+      return runCli(['scale', 'shop', ...args], { kubectl }).then(({ code, asked }) => ({
+        code,
+        patches: asked.filter((one) => one.startsWith('patch')).map((one) => JSON.parse(one.slice(one.indexOf('{')))),
+      }));
+    };
+    const spec = { sourceConfig: { resourceSpec: { minScale: 3, maxScale: 3 } } };
+    const claim = { resourceVersion: '7', annotations: { 'davit.dev/requested-by': `${uid} 5 anna` } };
+
+    it('claims a change under what was read, again after a conflict', async () => {
+      expect(await named(['server=3'])).toEqual({ code: 0, patches: [{ metadata: claim, spec }] });
+      const again = await named(['server=3'], { failures: 1 });
+      expect(again.patches).toEqual([
+        { metadata: claim, spec },
+        { metadata: claim, spec },
+      ]);
+    });
+
+    it('claims nothing where nothing changes, or the API server does not tell', async () => {
+      const same = { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } };
+      expect(await named(['server=2'])).toEqual({ code: 0, patches: [{ spec: same }] });
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      for (const whoami of ['', '{}', '{"status": {"userInfo": {"username": "a\\u001bb"}}}'])
+        expect(await named(['server=3'], { whoami })).toEqual({ code: 0, patches: [{ spec }] });
+    });
+  });
+
   const workers = {
     sourceConfig: {
       runtime: { workers: { mailer: { command: ['mail'] }, constructor: { command: ['build'], singleton: true } } },

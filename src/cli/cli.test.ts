@@ -357,7 +357,7 @@ describe('scale', () => {
   ])('%d to %d sets both numbers in one patch', async (min, max, resourceSpec, said) => {
     const asked: (readonly string[])[] = [];
     const kubectl: Kubectl = (args) => {
-      asked.push(args);
+      if (args[0] !== 'auth') asked.push(args);
       return Promise.resolve('');
     };
     expect(await scaleTo(kubectl, 'shop', new Map([['server', { min, max }]]))).toContain(said);

@@ -15,6 +15,7 @@ async function clone(args: readonly string[], origin = backedUp): Promise<CliRan
     kubectl: async (words, input = '') => {
       if (words.includes('--ignore-not-found')) return words[2] === 'taken' ? `${RECORDS}/taken` : '';
       if (words[0] === 'get') return get(words, input);
+      if (words[0] === 'auth') return '{"status": {"userInfo": {"username": "anna"}}}';
       written.push(input);
       return '';
     },
@@ -31,6 +32,7 @@ it('creates the record, and says what to do next', async () => {
   ]);
   expect(asked.at(-1)).toBe('create --field-manager=kubectl-davit -f -');
   expect(made).toMatchObject({ kind: 'AppDeployment', metadata: { name: 'shop-2', namespace: 'team' } });
+  expect(made?.metadata.annotations).toEqual({ 'davit.dev/requested-by': 'new 1 anna' });
   expect(made?.spec.sourceConfig.database?.restore).toEqual({ from: 'shop', at: '2026-02-02T00:00:00Z' });
 });
 

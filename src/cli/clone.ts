@@ -1,12 +1,14 @@
 // Creates a deployment that is what another one is now, with the data of a backup of it.
 
 import { type CloneRequest, cloneOf } from '../deployments/record/clone.ts';
+import { claimOfCreation } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { type Command, DEPLOYMENT, Misuse, OUTPUT, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
 import { BACKUP_FLAGS, backupOf } from './restore.ts';
+import { usernameOf } from './who.ts';
 
 export const cloneCommand: Command = {
   name: 'clone',
@@ -33,7 +35,10 @@ with the backup. NAME is only read.
     if (taken.trim() !== '') throw new Failure(`A deployment named ${to} already exists. Choose another name.`);
     const clone = cloneOf(origin, await readRevisions(kubectl, origin), request);
     if ('refused' in clone) throw new Failure(clone.refused);
-    await kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(clone.record));
+    const username = await usernameOf(kubectl);
+    const annotations = username === undefined ? undefined : claimOfCreation(username);
+    const metadata = { ...clone.record.metadata, ...(annotations && { annotations }) };
+    await kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...clone.record, metadata }));
     for (const note of clone.notes) warn(note);
     tell(context, {
       says: `${to} is being created as ${name} is now.${dataOf(origin, request)} To follow it: ${PROGRAM} wait ${to}`,

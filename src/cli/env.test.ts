@@ -38,6 +38,27 @@ async function env(
   return { ran: await runCli(['env', 'shop', ...args], { kubectl }), written };
 }
 
+it('a change has the name of who asks, as the API server knows it, beside other annotations', async () => {
+  const annotations = { 'davit.dev/requested-by': 'old', other: 'kept' };
+  const record = aRecord({ sourceConfig: { env: ENV } }, LATEST, { generation: 4, annotations });
+  const sent: unknown[] = [];
+  const kubectl: Kubectl = async (own, input) => {
+    if (own[0] === 'auth') return '{"status": {"userInfo": {"username": "system:serviceaccount:team:ci"}}}';
+    if (own[0] === 'replace') sent.push((JSON.parse(input ?? '') as { metadata: object }).metadata);
+    return own[1]?.startsWith('apprevisions') ? '{"items": []}' : JSON.stringify(record);
+  };
+  expect((await runCli(['env', 'shop', 'set', 'A=1'], { kubectl })).code).toBe(0);
+  expect(sent).toEqual([
+    {
+      ...record.metadata,
+      annotations: {
+        'davit.dev/requested-by': `${record.metadata.uid} 5 system:serviceaccount:team:ci`,
+        other: 'kept',
+      },
+    },
+  ]);
+});
+
 describe('env', () => {
   it('list shows values, on one line each, and in JSON as they are', async () => {
     const list = { sourceConfig: { env: [...ENV, { name: 'TEXT', value: 'a\nb' }] } };

@@ -2,6 +2,7 @@
 
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
 import { revisionName } from '../deployments/record/names.ts';
+import { claimOfChange } from '../deployments/record/requester.ts';
 import { serialRevisionId } from '../deployments/record/revision-id.ts';
 import { revisionsOf } from '../deployments/record/revisions.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
@@ -13,6 +14,7 @@ import type { Done } from './command.ts';
 import { type ClusterEvent, eventsOf } from './events.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import type { Parts } from './tree.ts';
+import { usernameOf } from './who.ts';
 
 export const RECORDS = `appdeployments.${GROUP}`;
 /** Field manager of the plugin's writes. */
@@ -86,23 +88,41 @@ export async function requestRevision(
   name: string,
   change: (record: AppDeployment, revisions: readonly AppRevision[]) => ChangedSpec,
 ): Promise<Done> {
+  const username = await usernameOf(kubectl);
+  return afterConflicts(() => attempt(kubectl, { name, username }, change));
+}
+
+/** Calls `write`, which starts from the current record, again after a conflict. */
+export async function afterConflicts<T>(write: () => Promise<T>): Promise<T> {
   for (let attempts = 1; ; attempts += 1) {
     try {
       // oxlint-disable-next-line no-await-in-loop -- each attempt starts from the current record
-      return await attempt(kubectl, name, change);
+      return await write();
     } catch (error) {
       if (attempts === ATTEMPTS || !(error instanceof Failure) || !error.message.includes('(Conflict)')) throw error;
     }
   }
 }
 
-async function attempt(kubectl: Kubectl, name: string, change: Parameters<typeof requestRevision>[2]): Promise<Done> {
+interface Writing {
+  readonly name: string;
+  /** Absent where it is not known. */
+  readonly username: string | undefined;
+}
+
+async function attempt(
+  kubectl: Kubectl,
+  { name, username }: Writing,
+  change: Parameters<typeof requestRevision>[2],
+): Promise<Done> {
   const record = await readRecord(kubectl, name);
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted and can no longer be changed.`);
   const revisions = await readRevisions(kubectl, record);
   const { spec, done } = change(record, revisions);
   if (spec === record.spec) return done('');
-  await kubectl(['replace', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...record, spec }));
+  const annotations = { ...record.metadata.annotations, ...(username && claimOfChange(record, username)) };
+  const metadata = { ...record.metadata, ...(Object.keys(annotations).length > 0 && { annotations }) };
+  await kubectl(['replace', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...record, metadata, spec }));
   const id = serialRevisionId(record.metadata.uid ?? '', spec.revisionSerial ?? 0);
   return done(revisionName(name, id, (one) => revisions.some(({ metadata }) => metadata.name === one)));
 }

@@ -3,6 +3,7 @@
 import type { Pod } from '../deployments/assess/observed.ts';
 import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { asksForPart, SCALED_PARTS, type ScaledPart, scaleAsked } from '../deployments/record/requested-scale.ts';
+import { claimOfChange } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { isWorker, workerIn, workerNames, workerScale } from '../schema/worker-parts.ts';
@@ -10,8 +11,9 @@ import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, pri
 import type { Kubectl } from './kubectl.ts';
 import { type PartChanges, partChanges, partWords } from './part-changes.ts';
 import { PROGRAM } from './program.ts';
-import { FIELD_MANAGER, listOf, RECORDS, readRecord } from './records.ts';
+import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord } from './records.ts';
 import { tableOf } from './table.ts';
+import { usernameOf } from './who.ts';
 
 interface Range {
   readonly min: number;
@@ -105,8 +107,8 @@ function scalesOf(words: readonly string[]): Scales {
 
 /** Returns the message to print. The API server validates the numbers against the record's rules and the platform's limits. */
 export async function scaleTo(kubectl: Kubectl, name: string, scales: Scales): Promise<string> {
-  const patch = JSON.stringify({ spec: { sourceConfig: configOf(scales) } });
-  await kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', patch]);
+  const username = await usernameOf(kubectl);
+  await afterConflicts(() => patchScale(kubectl, name, configOf(scales), username));
   const server = scales.get('server');
   if (server?.max === 0)
     return `${name} is being scaled to no pods; an own database and Redis stay. To see it: ${PROGRAM} status ${name}`;
@@ -115,6 +117,30 @@ export async function scaleTo(kubectl: Kubectl, name: string, scales: Scales): P
   if (alone) return `${name} is being scaled to ${podsOf(alone)}; no running pod is replaced. ${follow}`;
   const shown = inOrder(scales).map(([part, own]) => `${part} to ${podsOf(own)}`);
   return `${name} is being scaled: ${shown.join('; ')}. ${follow}`;
+}
+
+/** With the name of who asks, where it is known and the patch changes something: the API server takes a claim for a change alone. */
+async function patchScale(
+  kubectl: Kubectl,
+  name: string,
+  sourceConfig: object,
+  username: string | undefined,
+): Promise<void> {
+  const record = username === undefined ? undefined : await readRecord(kubectl, name);
+  const isChange = record !== undefined && !hasAll(record.spec.sourceConfig, sourceConfig);
+  const annotations = isChange && username !== undefined ? claimOfChange(record, username) : undefined;
+  const metadata = annotations && { resourceVersion: record?.metadata.resourceVersion, annotations };
+  const patch = JSON.stringify({ ...(metadata && { metadata }), spec: { sourceConfig } });
+  await kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', patch]);
+}
+
+/** Whether `object` has all values of `part` already. */
+function hasAll(object: unknown, part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return object === part;
+  if (typeof object !== 'object' || object === null) return false;
+  return Object.entries(part).every(
+    ([key, value]) => Object.hasOwn(object, key) && hasAll((object as Record<string, unknown>)[key], value),
+  );
 }
 
 /** The parts that Davit knows come first. */

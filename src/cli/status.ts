@@ -1,6 +1,7 @@
 // Shows one deployment with all its parts, or lists all deployments.
 
 import { podFailure } from '../deployments/assess/pod-failures.ts';
+import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import { REVISION_LABEL } from '../schema/meta.ts';
 import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
@@ -40,6 +41,7 @@ function viewOf({ record, revisions, workloads, pods, metrics, events = [], hidd
     address: own?.url ?? null,
     internalUrl: internalUrlOf(record) ?? null,
     image: own?.image ?? null,
+    changedBy: requesterOf(record) ?? null,
     conditions: own?.conditions ?? [],
     revisions: revisions.map((revision) => ({
       name: revision.metadata.name,

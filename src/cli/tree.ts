@@ -3,6 +3,7 @@
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { names } from '../deployments/record/names.ts';
+import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
@@ -67,10 +68,12 @@ export function treeOf(
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const behind = (status?.observedGeneration ?? 0) < (metadata.generation ?? 0);
   const internal = internalUrlOf(record);
+  const changedBy = requesterOf(record);
   const lines = [
     `${metadata.namespace}/${metadata.name}  ${state}${underWay(status)}`,
     ...(ready ? [`  ${saying(ready)}`] : []),
     ...(behind ? ['  Davit has not observed its latest change yet.'] : []),
+    ...(changedBy === undefined ? [] : [`  changed by  ${changedBy}`]),
     ...(status?.url ? [`  address  ${status.url}`] : []),
     ...(internal === undefined ? [] : [`  in the cluster  ${internal}`]),
     ...drawn([

@@ -204,7 +204,13 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['Source', SOURCE_WORDS[deployment.source]],
     ['Last backup', deployment.database_backup && <LastBackup report={deployment.database_backup} />],
     ['Created', <Age then={deployment.created_at} after=" ago" />],
-    ['Changed', <Age then={deployment.updated_at} after=" ago" />],
+    [
+      'Changed',
+      <>
+        <Age then={deployment.updated_at} after=" ago" />
+        {deployment.changed_by !== null && ` by ${plain(deployment.changed_by)}`}
+      </>,
+    ],
     ['Id', <code>{deployment.id}</code>],
   ];
   return (

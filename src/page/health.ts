@@ -134,7 +134,7 @@ const PARTS = [
 ] as const;
 
 export interface DeploymentPart extends Part {
-  /** Of its numbers in `numbersOf`. */
+  /** The prefix of its numbers in `numbersOf`. */
   readonly prefix: string;
   /** PostgreSQL or Redis, which has a condition of its own. That of the other parts is about all of them. */
   readonly isStore: boolean;

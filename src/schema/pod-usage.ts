@@ -29,12 +29,12 @@ interface PodSpec {
 
 const MEBIBYTE = 2 ** 20;
 
-/** Of all containers together. */
+/** The sum over all containers. */
 export function usageOf({ containers = [] }: PodMetrics): Amounts {
   return sumOf(containers.map(({ usage }) => usage));
 }
 
-/** Of all containers together that run as long as the pod. */
+/** The sum over all containers that run as long as the pod. */
 export function limitsOf({ containers = [], initContainers = [] }: PodSpec = {}): Amounts {
   const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always');
   return sumOf([...containers, ...sidecars].map(({ resources }) => resources?.limits));

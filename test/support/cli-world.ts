@@ -116,13 +116,14 @@ export const REVISION = {
   spec: { id: '1'.repeat(32), deploymentUid: uid, revisionSerial: 2 },
 };
 
-/** Answers of `get` by resource; everything else is written to `written`. */
+/** Answers of `get` by resource, and nobody's name; everything else is written to `written`. */
 export function answering(
   resources: Readonly<Record<string, unknown>>,
   written: [args: string, input: string][] = [],
 ): Kubectl {
   return async ([verb, resource = '', ...more], input = '') => {
     if (verb === 'get') return JSON.stringify(resources[resource] ?? { items: [] });
+    if (verb === 'auth') return '{}';
     written.push([[verb, resource, ...more].join(' '), input]);
     return verb === 'rollout' ? 'deployment.apps/shop restarted\n' : '';
   };

@@ -467,6 +467,7 @@ const EXAMPLE = {
   database_deletion_policy: 'Delete',
   created_at: '2026-01-01T00:00:00Z',
   updated_at: '2026-01-02T00:00:00Z',
+  changed_by: 'anna@example.com',
   status: 'READY',
   phase: 'DEPLOYED',
   status_message: 'The latest revision is deployed and serving.',
@@ -518,6 +519,12 @@ export const Deployment = z
     database_deletion_policy: DatabaseDeletionPolicy,
     created_at: time,
     updated_at: time,
+    changed_by: z
+      .string()
+      .nullable()
+      .describe(
+        'Username of who wrote its present values, its scale included. null where the write did not tell: with kubectl, Helm or a GitOps tool.',
+      ),
     status: z
       .enum(STATES)
       .describe(

@@ -27,6 +27,7 @@ import { commitOf } from '../record/build-source.ts';
 import { fileIn, specWith } from '../record/code-file.ts';
 import { ownRequested, withFile } from '../record/file-values.ts';
 import { uidOf } from '../record/metadata.ts';
+import { requesterOf } from '../record/requester.ts';
 import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { scaledBy } from '../record/scaled.ts';
@@ -86,6 +87,7 @@ export function presentDeployment(
     database_deletion_policy: spec.databaseDeletionPolicy ?? ASKS_NOTHING.databaseDeletionPolicy,
     created_at: createdAt(record),
     updated_at: updatedAt(record),
+    changed_by: requesterOf(record) ?? null,
     status: apiStatus(record),
     phase: latestPhase(record, ids.latest, latest),
     status_message: statusMessage(record),

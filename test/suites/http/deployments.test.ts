@@ -55,6 +55,7 @@ describe('create', () => {
       internal_url: null,
       created_at: '2026-01-01T00:00:00Z',
       updated_at: '2026-01-01T00:00:00Z',
+      changed_by: 'somebody',
       source_revision_config: {
         repo_ref: null,
         workflow_config_path: null,

@@ -110,6 +110,13 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
     }),
   );
 
+  // The API server takes the name of who asks, and for a change alone: the second time nothing is claimed.
+  const whoami = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'];
+  const username = await davit.kubectl(whoami);
+  expect(await shown('status', name)).toMatchObject({ changedBy: username });
+  expect(await plugin('scale', name, 'server=2', ...on)).toMatchObject({ code: 0, err: '' });
+  expect(await shown('status', name)).toMatchObject({ changedBy: username });
+
   const set = await pluginReading('canary\n', 'secrets', name, 'set', 'API_KEY', ...api);
   expect(set).toMatchObject({ code: 0, out: expect.stringMatching(/^API_KEY of daily is set; revision daily--/) });
   expect(`${set.out}${set.err}`).not.toContain('canary');
@@ -125,6 +132,8 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
   await ready();
   const state = ['get', 'appr', promised, '-n', namespace, '-o', 'jsonpath={.status.state}'];
   expect(await davit.kubectl(state)).toBe('DEPLOYED');
+  const requester = ['get', 'appr', promised, '-n', namespace, '-o', 'jsonpath={.spec.requestedBy}'];
+  expect(await davit.kubectl(requester)).toBe(username);
   expect((await plugin('diff', name, ...on)).out).toMatch(/\nNothing differs\.\n$/);
   expect(await plugin('secrets', name, 'unset', 'API_KEY', ...api)).toMatchObject({ code: 0 });
 

@@ -1266,6 +1266,10 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     const { shop } = deployTeam(world);
     world.facade.records.put({
       ...shop,
+      metadata: {
+        ...shop.metadata,
+        annotations: { 'davit.dev/requested-by': `${shop.metadata.uid} ${shop.metadata.generation} anna@example.com` },
+      },
       status: {
         ...shop.status,
         databaseBackup: {
@@ -1298,6 +1302,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     expect(lines).toContainEqual(expect.stringMatching(/^PostgreSQL PostgreSQL answers\./));
     expect(lines).toContainEqual(expect.stringMatching(/^backups needs attention The last backup failed\./));
     const facts = await page.getByRole('region', { name: 'Facts' }).innerText();
+    expect(facts).toMatch(/Changed\s+\d+ s ago by anna@example\.com/);
     expect(facts.replaceAll(/\s+/g, ' ')).toContain(
       'Last backup 3 h ago, 12.3 MB, 20260702T010000Z-0a1b2c3d The last run failed 1 h ago: The store refuses <b>the key</b>.',
     );
