@@ -4,6 +4,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TASK_LABEL } from '../../../src/schema/meta.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Tenant } from '../../support/platform.ts';
 import type { Fault } from './fault.ts';
@@ -30,6 +31,9 @@ const GRACE_MS = 5000;
 /** Sent as values of secrets; may be in Secrets and answers, and nowhere else. */
 const CANARIES = ['canary-one-9f1c', 'canary-two-77ab', 'canary-three-c04e'] as const;
 const ACTORS: readonly Actor[] = ['a', 'facade'];
+/** Runs when somebody asks. */
+const TASK = 'reindex';
+const ONE_RUN = { 'idempotency-key': 'one-run' };
 
 /** One answer of the facade, or why there was none. */
 export interface Attempt {
@@ -146,21 +150,29 @@ async function runFacade({ fault, seed }: FacadePlan, cluster: Cluster, census: 
 
 interface Client {
   /** Tries until there is an answer below 500; the last status, and the parsed body. */
-  call(method: string, path: string, body?: object): Promise<{ readonly status: number; readonly body: Body }>;
+  call(
+    method: string,
+    path: string,
+    body?: object,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<{ readonly status: number; readonly body: Body }>;
 }
 
 interface Body {
   readonly id: string;
   readonly resources: readonly Body[];
+  /** The name of the Job, of a run. */
+  readonly job?: string;
 }
 
 export function makeClient(cast: Cast, tenant: Tenant, attempts: Attempt[]): Client {
   const headers = { authorization: `Bearer ${tenant.token}`, 'x-tenant-id': tenant.id };
-  async function once(method: string, path: string, body?: object): Promise<Response | undefined> {
+  type More = Readonly<Record<string, string>>;
+  async function once(method: string, path: string, body?: object, more?: More): Promise<Response | undefined> {
     try {
       return await fetch(`${cast.facadeUrl()}${path}`, {
         method,
-        headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+        headers: { ...headers, ...(body && { 'content-type': 'application/json' }), ...more },
         ...(body && { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(10_000),
       });
@@ -169,12 +181,12 @@ export function makeClient(cast: Cast, tenant: Tenant, attempts: Attempt[]): Cli
     }
   }
   return {
-    async call(method, path, body) {
+    async call(method, path, body, more) {
       const what = `${method} ${path.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')}`;
       const end = performance.now() + PATIENCE_MS;
       while (performance.now() < end) {
         // oxlint-disable-next-line no-await-in-loop -- one attempt at a time
-        const response = await once(method, path, body);
+        const response = await once(method, path, body, more);
         // oxlint-disable-next-line no-await-in-loop -- as above; a facade that is killed leaves half a body
         const text = await response?.text().catch(() => undefined);
         attempts.push({ what, status: response === undefined || text === undefined ? 'no answer' : response.status });
@@ -188,7 +200,7 @@ export function makeClient(cast: Cast, tenant: Tenant, attempts: Attempt[]): Cli
   };
 }
 
-/** Makes a deployment, changes it, deploys it again, goes back, deletes it. */
+/** Makes a deployment, changes it, deploys it again, goes back, runs a task of it, deletes it. */
 async function useApi(
   { call }: Client,
   census: Census,
@@ -209,7 +221,7 @@ async function useApi(
   const made = await call('POST', '/v2/deployments', {
     name: RECORD,
     source: 'external_docker',
-    source_config: {},
+    source_config: { tasks: [{ name: TASK, command: ['reindex'] }] },
     source_revision_config: { image_uri: IMAGES[0] },
     secrets: [{ name: 'KEY', value: CANARIES[0] }],
   });
@@ -233,6 +245,14 @@ async function useApi(
   const first = (await call('GET', `${path}/revisions`)).body.resources.at(-1);
   await call('POST', `${path}/revisions/${first?.id}/redeploy`);
   await untilReady('redeploy');
+  enter('run');
+  // Who was not answered asks for the same run.
+  const runs = [await askToRun(call, path), await askToRun(call, path)];
+  const jobs = new Set(jobsOfTask(census.history(namespace)));
+  if (jobs.size !== 1 || runs.some((job) => job === undefined || !jobs.has(job)))
+    throw new NotConverged(
+      `run: the answers named ${runs.join(' and ')}, and ${[...jobs].join(', ') || 'no Job'} was made`,
+    );
   await sleep(GRACE_MS);
   settled.push(...census.current(namespace).map(({ object, kind }) => ({ ...object, kind })));
   enter('delete');
@@ -240,6 +260,20 @@ async function useApi(
   await until('delete: nothing of it is left', () => {
     return recordNow() === undefined && secretsOfValues(census, namespace).length === 0;
   });
+}
+
+/** Resolves to the name of the Job in the answer. */
+async function askToRun(call: Client['call'], path: string): Promise<string | undefined> {
+  const { status, body } = await call('POST', `${path}/tasks/${TASK}/runs`, undefined, ONE_RUN);
+  if (status >= 300) throw new NotConverged(`run: ${status} ${JSON.stringify(body)}`);
+  return body.job;
+}
+
+/** Names of all Jobs that were made for runs of the task. */
+function jobsOfTask(history: FacadeRun['history']): string[] {
+  return history
+    .filter(({ kind, object }) => kind === 'Job' && object.metadata.labels?.[TASK_LABEL] === TASK)
+    .map(({ object }) => object.metadata.name);
 }
 
 function secretsOfValues(census: Census, namespace: string): Seen[] {
@@ -291,8 +325,10 @@ function madeTwice({ history, attempts }: FacadeRun): string | undefined {
     new Set(history.filter((one) => one.kind === kind).map(({ object }) => object.metadata.uid));
   const records = uids('AppDeployment').size;
   if (records > 1) return `${records} records were made`;
+  const jobs = new Set(jobsOfTask(history)).size;
+  if (jobs > 1) return `${jobs} Jobs were made for one run of a task`;
   // A revision is asked for by each attempt that was carried out: that one is made again is the caller's wish.
-  const asked = attempts.filter(({ what }) => /^(POST|PATCH|PUT) /.test(what)).length;
+  const asked = attempts.filter(({ what }) => /^(POST|PATCH|PUT) (?!.*\/tasks\/)/.test(what)).length;
   const revisions = uids('AppRevision').size;
   return revisions > asked ? `${revisions} revisions were made, ${asked} were asked for` : undefined;
 }

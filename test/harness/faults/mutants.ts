@@ -531,6 +531,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'http',
     { kind: 'refused', at: 'patch/facade create secrets shop--vars-X#1', status: 500 },
   ),
+  'a run is begun again for each attempt': bug(
+    'src/deployments/http/task-runs/start.ts',
+    'name: names(name).run(digits ?? suffix),',
+    'name: names(name).run(suffix),',
+    'http',
+    { kind: 'lost', at: 'run/facade create jobs shop--run-X#1' },
+  ),
   'a refresh is not claimed': bug(
     'src/organization/oauth/refresh.ts',
     'return await store.replace({ ...entry, about: { ...entry.about, claim: own } });',

@@ -79,6 +79,7 @@ export function nameOfWrite(phase: string, { actor, asked, body }: Exchange): st
     .replaceAll(/\b[0-9a-f]{64}\b/g, 'DIGEST')
     .replaceAll(/--[0-9a-f]{8}\b/g, '--REV')
     .replaceAll(/--vars-[0-9a-z]+/g, '--vars-X')
+    .replaceAll(/--run-[0-9a-z]+/g, '--run-X')
     .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4,12}){4}/g, 'ID')
     .replaceAll(/\bdavit-lsn-[0-9a-f]{8}/g, 'davit-lsn-X');
 }
