@@ -113,7 +113,7 @@ describe('of a deployment', () => {
     facade.records.put(
       facade.kube.seed(APP_DEPLOYMENTS, {
         ...record,
-        metadata: { ...record.metadata, annotations: { note: 'x' } },
+        metadata: { ...record.metadata, annotations: { ...record.metadata.annotations, note: 'x' } },
       }),
     );
     facade.seed({ metadata: { name: 'other' } });
