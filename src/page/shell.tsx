@@ -1,4 +1,4 @@
-// A shell in a pod, as a command for a terminal: the page has none (docs/adr/0055-no-shell-on-the-page.md).
+// A shell in a pod, as a command for a terminal: the page has none (docs/adr/0056-no-shell-on-the-page.md).
 
 import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
