@@ -399,3 +399,13 @@ it('no function name has two meanings in deployments and builds', () => {
   expect(places.size).toBeGreaterThan(1000);
   expect([...places].filter(([, files]) => new Set(files).size > 1)).toEqual([]);
 });
+
+it('no file of src has more than 25 imports', () => {
+  const counted = globSync('**/*.{ts,tsx}', { cwd: src }).filter((name) => !name.includes('.test.'));
+  const many = counted.map((file): [string, number] => {
+    const text = readFileSync(join(src, file), 'utf8');
+    return [file, (text.match(/^(?:import|\}) [^;]*?from '/gm) ?? []).length];
+  });
+  expect(many.filter(([, imports]) => imports > 20).length).toBeGreaterThan(2);
+  expect(many.filter(([, imports]) => imports > 25)).toEqual([]);
+});
