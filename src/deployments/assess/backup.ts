@@ -1,22 +1,14 @@
 // The backups of a record's own PostgreSQL. What they came to stands in the status, because their pods and Jobs go; a pod's own
 // report is the only evidence of a backup.
 
-import { jsonOf } from '../../lib/json-value.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { backupPlanOf, type DatabaseBackupStatus, SentBackup } from '../../schema/database.ts';
 import { BACKUP, UPLOAD_CONTAINER } from '../../schema/meta.ts';
 import { activeRevision } from '../record/revisions.ts';
-import { databaseJobPods, newestFailure, sizeText } from './database-jobs.ts';
+import { beginningFails, newestFailure, reportsOf, sizeText, toTryAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import { jobsOf } from './jobs.ts';
-import {
-  type ActionFailure,
-  type ContainerStatus,
-  failureAt,
-  type Observed,
-  type ObservedChildren,
-} from './observed.ts';
-import { podFailure } from './pod-failures.ts';
+import { type ActionFailure, failureAt, type Observed, type ObservedChildren } from './observed.ts';
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
 export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus | undefined {
@@ -26,20 +18,12 @@ export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus
 }
 
 function lastSuccess(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
-  const reports = databaseJobPods(observed, BACKUP)
-    .flatMap(({ status }) => status?.containerStatuses ?? [])
-    .flatMap(sentBackup)
-    .toSorted((a, b) => (a.takenAt < b.takenAt ? 1 : -1));
+  const reports = reportsOf(observed, { component: BACKUP, container: UPLOAD_CONTAINER, schema: SentBackup }).toSorted(
+    (a, b) => (a.takenAt < b.takenAt ? 1 : -1),
+  );
   const [newest] = reports;
   if (newest === undefined || (before?.lastSuccessAt ?? '') >= newest.takenAt) return {};
   return { name: newest.name, lastSuccessAt: newest.takenAt, sizeBytes: newest.sizeBytes };
-}
-
-/** What the container that sends a backup says at its end. Its pod may be anybody's work, so nothing is believed unread. */
-function sentBackup({ name: container, state }: ContainerStatus): readonly SentBackup[] {
-  const ended = state?.terminated;
-  if (container !== UPLOAD_CONTAINER || ended?.exitCode !== 0) return [];
-  return SentBackup.array().safeParse([jsonOf(ended.message)]).data ?? [];
 }
 
 function lastFailure(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
@@ -112,18 +96,17 @@ function noCredentials({ observed: { backupStore, record } }: Seen): Entry | und
 }
 
 function podFails({ observed }: Seen): Entry | undefined {
-  const waiting = databaseJobPods(observed, BACKUP).filter(({ status }) => status?.phase === 'Pending');
-  const trouble = podFailure(waiting);
+  const trouble = beginningFails(observed, BACKUP);
   return trouble && fail('BackupFailing', `A backup cannot begin. ${trouble.message}`);
 }
 
-function lastRunFailed({ observed: { names, record }, status }: Seen): Entry | undefined {
+function lastRunFailed({ observed, status }: Seen): Entry | undefined {
   const { lastFailureAt, lastFailure, lastSuccessAt = '', name } = status;
   if (lastFailureAt === undefined || lastFailureAt <= lastSuccessAt) return undefined;
   const last = name === undefined ? 'There is no backup yet.' : `The last backup is ${name}.`;
   return fail(
     'BackupFailing',
-    `The last run failed at ${lastFailureAt}. ${lastFailure}. ${last} To try again: kubectl create job --from=cronjob/${names.backup} ${names.backup}-again -n ${record.metadata.namespace}.`,
+    `The last run failed at ${lastFailureAt}. ${lastFailure}. ${last} ${toTryAgain(observed, observed.names.backup)}`,
   );
 }
 

@@ -1,11 +1,13 @@
 // What the Jobs on a record's own PostgreSQL say, which make backups, load them and prove them: their last words, and when they failed.
 
+import type { z } from 'zod';
+import { jsonOf } from '../../lib/json-value.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
 import { DEPLOYMENT_UID_LABEL, SERVER_CONTAINER } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
 import { type Job, jobEnd } from './jobs.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
-import { isUnended, podsOf } from './pod-failures.ts';
+import { isUnended, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { withoutValues } from './server-log.ts';
 
 /** The pods of this record's Jobs of a component, and of no other life of its name. */
@@ -38,6 +40,39 @@ export function newestFailure(
   if (pods.some(isUnended)) return {};
   const words = newestPodsFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(newest.job, 'Failed')?.message);
   return { lastFailureAt: newest.at, lastFailure: words };
+}
+
+/**
+ * What the containers of this name said at their end, of those that succeeded. Their pods may be anybody's work, so nothing is believed
+ * unread.
+ */
+export function reportsOf<Report>(
+  observed: ObservedChildren,
+  { component, container, schema }: ReportKind<Report>,
+): readonly Report[] {
+  return databaseJobPods(observed, component)
+    .flatMap(({ status }) => status?.containerStatuses ?? [])
+    .flatMap(({ name, state }) => {
+      const ended = state?.terminated;
+      if (name !== container || ended?.exitCode !== 0) return [];
+      return schema.array().safeParse([jsonOf(ended.message)]).data ?? [];
+    });
+}
+
+interface ReportKind<Report> {
+  readonly component: string;
+  readonly container: string;
+  readonly schema: z.ZodType<Report>;
+}
+
+/** Why a pod of the component cannot begin. */
+export function beginningFails(observed: ObservedChildren, component: string): Trouble | undefined {
+  return podFailure(databaseJobPods(observed, component).filter(({ status }) => status?.phase === 'Pending'));
+}
+
+/** `cronJob`: by its name. */
+export function toTryAgain({ record }: ObservedChildren, cronJob: string): string {
+  return `To try again: kubectl create job --from=cronjob/${cronJob} ${cronJob}-again -n ${record.metadata.namespace}.`;
 }
 
 /** A Job that tries again has several. */

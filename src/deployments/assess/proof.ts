@@ -1,20 +1,12 @@
 // Whether the backups of a record's own PostgreSQL can be restored. Only the report of the container that compared a restored backup with
 // its manifest is evidence; it stands in the status, because pods and Jobs go.
 
-import { jsonOf } from '../../lib/json-value.ts';
 import { type DatabaseProofStatus, ProofReport, proofPlanOf } from '../../schema/database.ts';
 import { COMPARE_CONTAINER, PROOF } from '../../schema/meta.ts';
-import { databaseJobPods, newestFailure } from './database-jobs.ts';
+import { beginningFails, newestFailure, reportsOf, toTryAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import { jobsOf } from './jobs.ts';
-import {
-  type ActionFailure,
-  type ContainerStatus,
-  failureAt,
-  type Observed,
-  type ObservedChildren,
-} from './observed.ts';
-import { podFailure } from './pod-failures.ts';
+import { type ActionFailure, failureAt, type Observed, type ObservedChildren } from './observed.ts';
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
 export function proofStatusOf(observed: ObservedChildren): DatabaseProofStatus | undefined {
@@ -28,10 +20,9 @@ export function proofStatusOf(observed: ObservedChildren): DatabaseProofStatus |
 }
 
 function lastReports(observed: ObservedChildren, before: DatabaseProofStatus | undefined): DatabaseProofStatus {
-  const reports = databaseJobPods(observed, PROOF)
-    .flatMap(({ status }) => status?.containerStatuses ?? [])
-    .flatMap(reportOf)
-    .toSorted((a, b) => (a.comparedAt < b.comparedAt ? 1 : -1));
+  const reports = reportsOf(observed, { component: PROOF, container: COMPARE_CONTAINER, schema: ProofReport }).toSorted(
+    (a, b) => (a.comparedAt < b.comparedAt ? 1 : -1),
+  );
   const proven = reports.find(({ uncompared }) => uncompared === undefined);
   const uncompared = reports.find((report) => report.uncompared !== undefined);
   return {
@@ -49,13 +40,6 @@ function lastReports(observed: ObservedChildren, before: DatabaseProofStatus | u
         lastUncompared: uncompared.uncompared,
       }),
   };
-}
-
-/** What the container that compares says at its end. Its pod may be anybody's work, so nothing is believed unread. */
-function reportOf({ name: container, state }: ContainerStatus): readonly ProofReport[] {
-  const ended = state?.terminated;
-  if (container !== COMPARE_CONTAINER || ended?.exitCode !== 0) return [];
-  return ProofReport.array().safeParse([jsonOf(ended.message)]).data ?? [];
 }
 
 interface Seen {
@@ -105,8 +89,7 @@ function proofRefused({ observed: { names }, failures }: Seen): Entry | undefine
 }
 
 function proofPodFails({ observed }: Seen): Entry | undefined {
-  const waiting = databaseJobPods(observed, PROOF).filter(({ status }) => status?.phase === 'Pending');
-  const trouble = podFailure(waiting);
+  const trouble = beginningFails(observed, PROOF);
   return trouble && fail('ProofFailing', `A proof cannot begin. ${trouble.message}`);
 }
 
@@ -115,7 +98,7 @@ function lastProofFailed({ observed, status }: Seen): Entry | undefined {
   if (lastFailureAt === undefined || lastFailureAt < provenAt || lastFailureAt < lastUncomparedAt) return undefined;
   return fail(
     'ProofFailing',
-    `The last proof failed at ${lastFailureAt}. ${lastFailure}. ${lastProof(status)} ${toTryAgain(observed)}`,
+    `The last proof failed at ${lastFailureAt}. ${lastFailure}. ${lastProof(status)} ${toTryAgain(observed, observed.names.proof)}`,
   );
 }
 
@@ -124,7 +107,7 @@ function uncompared({ observed, status }: Seen): Entry | undefined {
   if (lastUncomparedAt === undefined || lastUncomparedAt < provenAt) return undefined;
   return unknown(
     'ProofWithoutCounts',
-    `${lastUncompared}. It could be restored at ${lastUncomparedAt}. ${lastProof(status)} ${toTryAgain(observed)}`,
+    `${lastUncompared}. It could be restored at ${lastUncomparedAt}. ${lastProof(status)} ${toTryAgain(observed, observed.names.proof)}`,
   );
 }
 
@@ -147,8 +130,4 @@ function proven({ status }: Seen): Entry | undefined {
 
 function lastProof({ name, provenAt }: DatabaseProofStatus): string {
   return name === undefined ? 'No backup has been proven yet.' : `The last proof is of ${provenAt}, of backup ${name}.`;
-}
-
-function toTryAgain({ names, record }: Observed): string {
-  return `To try again: kubectl create job --from=cronjob/${names.proof} ${names.proof}-again -n ${record.metadata.namespace}.`;
 }

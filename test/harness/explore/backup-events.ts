@@ -16,6 +16,7 @@ import {
   UPLOAD_CONTAINER,
 } from '../../../src/schema/meta.ts';
 import type { Event } from './event.ts';
+import { controlledBy, endedPodGoes, eraseRun, isUnended, mayBegin, podOf, runOf } from './job-events.ts';
 import { revisionsOf } from './people-events.ts';
 import type { Scene } from './scene.ts';
 
@@ -42,11 +43,8 @@ interface Job extends KubeObject {
 }
 
 const CREDENTIALS = 'davit-backup-store';
-const runOf = (cronJob: string): string => `${cronJob}-run`;
-const podOf = (job: string): string => `${job}-pod`;
 const componentOf = ({ metadata }: KubeObject): string => metadata.labels?.[COMPONENT_LABEL] ?? '';
 const isRun = (job: KubeObject): boolean => componentOf(job) === BACKUP || componentOf(job) === PROOF;
-const isUnended = ({ status }: Job): boolean => status?.conditions === undefined;
 const runsIn = (scene: Scene, namespace: string): readonly Job[] => scene.all<Job>(JOBS, namespace).filter(isRun);
 
 /** What is in the `store`, and what was ever `sent` to it and `proven`: UID/BACKUP. */
@@ -78,32 +76,19 @@ const runBegins: Event = {
   subjects: (scene, namespace) =>
     scene
       .all<CronJob>(CRON_JOBS, namespace)
-      .filter((cronJob) => {
-        const last = scene.get<Job>(JOBS, namespace, runOf(cronJob.metadata.name));
-        return isRun(cronJob) && cronJob.metadata.deletionTimestamp === undefined && !(last && isUnended(last));
-      })
+      .filter((cronJob) => isRun(cronJob) && mayBegin(scene, namespace, cronJob))
       .map(({ metadata }) => metadata.name),
   happen(scene, namespace, subject) {
     const cronJob = scene.get<CronJob>(CRON_JOBS, namespace, subject);
     if (!cronJob) return;
     const name = runOf(subject);
-    const last = scene.get<Job>(JOBS, namespace, name);
-    const pod = scene.get(PODS, namespace, podOf(name));
-    if (pod) scene.erase(PODS, pod);
-    if (last) scene.erase(JOBS, last);
+    eraseRun(scene, namespace, name);
     const { metadata, spec } = cronJob.spec.jobTemplate;
-    const owner = (kind: string, of: KubeObject): object => ({
-      apiVersion: 'batch/v1',
-      kind,
-      name: of.metadata.name,
-      uid: of.metadata.uid ?? '',
-      controller: true,
-    });
     const made = { ...metadata, namespace };
     scene.put(JOBS, {
       apiVersion: 'batch/v1',
       kind: 'Job',
-      metadata: { ...made, name, ownerReferences: [owner('CronJob', cronJob)] },
+      metadata: { ...made, name, ownerReferences: [controlledBy('CronJob', cronJob)] },
       spec: { template: spec.template },
       status: {},
     } as KubeObject);
@@ -113,7 +98,7 @@ const runBegins: Event = {
       metadata: {
         ...made,
         name: podOf(name),
-        ownerReferences: [owner('Job', scene.get(JOBS, namespace, name) as Job)],
+        ownerReferences: [controlledBy('Job', scene.get(JOBS, namespace, name) as Job)],
       },
       status: { phase: 'Running' },
     } as KubeObject);
@@ -179,19 +164,6 @@ const runEnds = (how: 'as it should' | 'with a failure'): Event => ({
   },
 });
 
-const podGoes: Event = {
-  name: 'the pod of the ended run % goes',
-  by: 'cluster',
-  subjects: (scene, namespace) =>
-    runsIn(scene, namespace)
-      .filter((job) => !isUnended(job) && scene.get(PODS, namespace, podOf(job.metadata.name)))
-      .map(({ metadata }) => metadata.name),
-  happen(scene, namespace, subject) {
-    const pod = scene.get(PODS, namespace, podOf(subject));
-    if (pod) scene.erase(PODS, pod);
-  },
-};
-
 /** Somebody who may write to the store, or a rule of the bucket. */
 const newestGoes: Event = {
   name: 'the newest backup goes from the store',
@@ -219,7 +191,7 @@ export const BACKUP_EVENTS: readonly Event[] = [
   runBegins,
   runEnds('as it should'),
   runEnds('with a failure'),
-  podGoes,
+  endedPodGoes(runsIn),
   newestGoes,
   credentialsGo,
 ];

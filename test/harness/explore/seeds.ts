@@ -120,16 +120,16 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
 
   'a backup is claimed of a run that failed': bug(
     'backups',
-    'src/deployments/assess/backup.ts',
+    'src/deployments/assess/database-jobs.ts',
     'ended?.exitCode !== 0) return [];',
-    'ended === undefined) return [];',
+    "ended === undefined || (component !== 'backup' && ended.exitCode !== 0)) return [];",
   ),
   'a proof outlives a later failure': bug('backups', 'src/deployments/assess/proof.ts', '  lastProofFailed,\n', ''),
   'a proof is claimed of a run that failed': bug(
     'backups',
-    'src/deployments/assess/proof.ts',
+    'src/deployments/assess/database-jobs.ts',
     'ended?.exitCode !== 0) return [];',
-    'ended === undefined) return [];',
+    "ended === undefined || (component !== 'prove' && ended.exitCode !== 0)) return [];",
   ),
   'a proof is content with any backup': bug(
     'backups',

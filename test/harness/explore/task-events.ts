@@ -10,6 +10,7 @@ import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import type { AppRevision } from '../../../src/schema/app-revision.ts';
 import { COMPONENT_LABEL, REVISION_LABEL, STORE_PARTS, TASK, TASK_CONTAINER } from '../../../src/schema/meta.ts';
 import type { Event } from './event.ts';
+import { controlledBy, endedPodGoes, eraseRun, isUnended, mayBegin, podOf, type Run, runOf } from './job-events.ts';
 import type { PassSeen } from './pass-seen.ts';
 import { revisionsOf } from './people-events.ts';
 import type { Scene } from './scene.ts';
@@ -22,66 +23,42 @@ interface CronJob extends KubeObject {
     readonly jobTemplate: Pick<KubeObject, 'metadata'> & { readonly spec: { readonly template: Template } };
   };
 }
-interface Job extends KubeObject {
-  readonly status?: { readonly conditions?: readonly { readonly type: string }[] };
-}
 
 const START = '2026-02-02T02:00:00Z';
-const runOf = (cronJob: string): string => `${cronJob}-run`;
-const podOf = (job: string): string => `${job}-pod`;
 const isRun = ({ metadata }: KubeObject): boolean => metadata.labels?.[COMPONENT_LABEL] === TASK;
-const isUnended = ({ status }: Job): boolean => status?.conditions === undefined;
-const runsIn = (scene: Scene, namespace: string): readonly Job[] => scene.all<Job>(JOBS, namespace).filter(isRun);
+const runsIn = (scene: Scene, namespace: string): readonly Run[] => scene.all<Run>(JOBS, namespace).filter(isRun);
 
-/** The last run of a CronJob gives way to the next, as its history would let it. */
 const runBegins: Event = {
   name: 'a run of CronJob % begins',
   by: 'cluster',
   subjects: (scene, namespace) =>
     scene
       .all<CronJob>(CRON_JOBS, namespace)
-      .filter(({ metadata, spec }) => {
-        const last = scene.get<Job>(JOBS, namespace, runOf(metadata.name));
-        return !spec.suspend && metadata.deletionTimestamp === undefined && !(last && isUnended(last));
-      })
+      .filter((cronJob) => !cronJob.spec.suspend && mayBegin(scene, namespace, cronJob))
       .map(({ metadata }) => metadata.name),
   happen(scene, namespace, subject) {
     const cronJob = scene.get<CronJob>(CRON_JOBS, namespace, subject);
     if (!cronJob) return;
     const name = runOf(subject);
-    remove(scene, namespace, name);
+    eraseRun(scene, namespace, name);
     const { metadata, spec } = cronJob.spec.jobTemplate;
-    const owner = (kind: string, of: KubeObject): object => ({
-      apiVersion: 'batch/v1',
-      kind,
-      name: of.metadata.name,
-      uid: of.metadata.uid ?? '',
-      controller: true,
-    });
     scene.put(JOBS, {
       apiVersion: 'batch/v1',
       kind: 'Job',
-      metadata: { ...metadata, name, namespace, ownerReferences: [owner('CronJob', cronJob)] },
+      metadata: { ...metadata, name, namespace, ownerReferences: [controlledBy('CronJob', cronJob)] },
       status: { startTime: START },
     } as KubeObject);
-    const job = scene.get<Job>(JOBS, namespace, name) as Job;
+    const job = scene.get<Run>(JOBS, namespace, name) as Run;
     const labels = { ...spec.template.metadata.labels, 'batch.kubernetes.io/job-name': name };
     scene.put(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: podOf(name), namespace, labels, ownerReferences: [owner('Job', job)] },
+      metadata: { name: podOf(name), namespace, labels, ownerReferences: [controlledBy('Job', job)] },
       spec: { containers: spec.template.spec.containers.map(({ image }) => ({ name: TASK_CONTAINER, image })) },
       status: { phase: 'Running' },
     } as KubeObject);
   },
 };
-
-function remove(scene: Scene, namespace: string, job: string): void {
-  const found = scene.get(JOBS, namespace, job);
-  const pod = scene.get(PODS, namespace, podOf(job));
-  if (pod) scene.erase(PODS, pod);
-  if (found) scene.erase(JOBS, found);
-}
 
 const runEnds = (how: 'succeeds' | 'fails'): Event => ({
   name: `run % ${how}`,
@@ -92,7 +69,7 @@ const runEnds = (how: 'succeeds' | 'fails'): Event => ({
       .filter(isUnended)
       .map(({ metadata }) => metadata.name),
   happen(scene, namespace, subject) {
-    const job = scene.get<Job>(JOBS, namespace, subject);
+    const job = scene.get<Run>(JOBS, namespace, subject);
     const pod = scene.get(PODS, namespace, podOf(subject));
     const fails = how === 'fails';
     const terminated = { exitCode: fails ? 3 : 0, reason: fails ? 'Error' : 'Completed' };
@@ -103,20 +80,7 @@ const runEnds = (how: 'succeeds' | 'fails'): Event => ({
   },
 });
 
-const podGoes: Event = {
-  name: 'the pod of the ended run % goes',
-  by: 'cluster',
-  subjects: (scene, namespace) =>
-    runsIn(scene, namespace)
-      .filter((job) => !isUnended(job) && scene.get(PODS, namespace, podOf(job.metadata.name)))
-      .map(({ metadata }) => metadata.name),
-  happen(scene, namespace, subject) {
-    const pod = scene.get(PODS, namespace, podOf(subject));
-    if (pod) scene.erase(PODS, pod);
-  },
-};
-
-export const TASK_EVENTS: readonly Event[] = [runBegins, runEnds('succeeds'), runEnds('fails'), podGoes];
+export const TASK_EVENTS: readonly Event[] = [runBegins, runEnds('succeeds'), runEnds('fails'), endedPodGoes(runsIn)];
 
 /** What a pass takes from a run that goes on, or that can still begin. */
 export function takenFromRuns({ before, writes }: PassSeen, record: AppDeployment): string | undefined {
@@ -159,7 +123,7 @@ export function tasksAreOfEarlier({ status }: AppDeployment): boolean {
   return isOther && status?.phase === 'AWAITING_DEPLOY' && (status.tasks ?? []).length > 0;
 }
 
-function stateOf({ status }: Job): string {
+function stateOf({ status }: Run): string {
   const [end] = status?.conditions ?? [];
   if (end === undefined) return 'Running';
   return end.type === 'Failed' ? 'Failed' : 'Succeeded';

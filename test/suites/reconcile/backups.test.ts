@@ -2,15 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../../src/deployments/assess/observed.ts';
-import {
-  CRON_JOBS,
-  JOBS,
-  NETWORK_POLICIES,
-  PODS,
-  SECRETS,
-  STATEFUL_SETS,
-} from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { CRON_JOBS, JOBS, NETWORK_POLICIES, PODS, STATEFUL_SETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
 import type { DatabaseBackup, DatabaseBackupStatus } from '../../../src/schema/database.ts';
@@ -19,7 +12,7 @@ import { aController, KEY, type MemoryController } from '../../kit/memory/contro
 import { aServer, conditionIn, edit, newestRevision, putRecord, record, says } from '../../kit/memory/record.ts';
 import { crashing, makeWorkloadsReady, putPod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, converge, takeDown } from './harness.ts';
+import { aConverged, converge, gone, putStoreCredentials, takeDown } from './harness.ts';
 
 const SETTINGS = Settings.parse({
   backups: {
@@ -57,24 +50,10 @@ const cronJobs = (kube: FakeKube): CronJob[] => kube.objects<CronJob>(CRON_JOBS)
 const reported = (kube: FakeKube): DatabaseBackupStatus | undefined => record(kube).status?.databaseBackup;
 const message = (kube: FakeKube): string => conditionIn(kube, 'BackupReady')?.message ?? '';
 
-function putCredentials(kube: FakeKube): void {
-  kube.seed(SECRETS, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'davit-backup-store', namespace: 'team' },
-  });
-}
-
 async function backedUp(backup: DatabaseBackup = {}): Promise<MemoryController> {
   const kube = aServer();
-  putCredentials(kube);
+  putStoreCredentials(kube);
   return aConverged(withBackup(backup), kube, SETTINGS);
-}
-
-/** Deleted by somebody. */
-async function gone(kube: FakeKube, resource: Resource, name: string): Promise<void> {
-  const found = kube.objects(resource).find(({ metadata }) => metadata.name === name);
-  await kube.remove(resource, { namespace: 'team', name }, { uid: found?.metadata.uid ?? '' });
 }
 
 interface Run {
@@ -183,7 +162,7 @@ describe('a record that asks for backups', () => {
 
   it('has them beside its tasks, and neither removes the other', async () => {
     const kube = aServer();
-    putCredentials(kube);
+    putStoreCredentials(kube);
     const tasks = [{ name: 'backup', schedule: '@hourly', command: ['x'] }];
     const controller = await aConverged({ sourceConfig: { tasks, database: { backup: {} } } }, kube, SETTINGS);
     expect(cronJobs(kube).map(({ metadata }) => metadata.name)).toEqual([NAME, 'shop--backup']);
@@ -206,7 +185,7 @@ describe('while no revision has served yet', () => {
   /** Makes the stores answer, and no pod of the application. */
   async function answering(spec: object): Promise<MemoryController> {
     const kube = aServer();
-    putCredentials(kube);
+    putStoreCredentials(kube);
     putRecord(kube, spec);
     const controller = await aController(kube, SETTINGS);
     await controller.reconcile();
@@ -238,7 +217,7 @@ describe('while no revision has served yet', () => {
 
   it('a database that does not answer has none, and keeps one while it is away', async () => {
     const kube = aServer();
-    putCredentials(kube);
+    putStoreCredentials(kube);
     putRecord(kube, withBackup());
     const early = await aController(kube, SETTINGS);
     await rest(early);
@@ -398,7 +377,7 @@ describe('says what is missing', () => {
     expect(message(kube)).toContain('Secret davit-backup-store is missing in namespace team');
     const woken = controller.wake();
     await woken.take();
-    putCredentials(kube);
+    putStoreCredentials(kube);
     expect(await woken.take()).toContain(KEY);
     woken.stop();
     await converge(controller);
@@ -407,7 +386,7 @@ describe('says what is missing', () => {
 
   it('of a database that is not its own', async () => {
     const kube = aServer();
-    putCredentials(kube);
+    putStoreCredentials(kube);
     const runtime = { database: 'none' as const };
     await aConverged({ sourceConfig: { runtime, database: { backup: {} } } }, kube, SETTINGS);
     expect([says(kube, 'BackupReady'), cronJobs(kube)]).toEqual(['False BackupNotPossible', []]);

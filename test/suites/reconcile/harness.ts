@@ -1,11 +1,14 @@
 // Passes of a controller one after the other: until it rests, until a record is gone, and into a crash.
 
 import { Unavailable } from '../../../src/lib/errors.ts';
+import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { defaultSettings } from '../../../src/schema/settings.ts';
 import { aController, KEY, type MemoryController, type Result } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 
 /** Reconciles until no record is left, at most this often. Returns the requested delays. */
 export async function takeDown(
@@ -77,4 +80,19 @@ export async function aConverged(
   const controller = await aController(kube, settings);
   await converge(controller);
   return controller;
+}
+
+/** Deleted by somebody, in namespace team. */
+export async function gone(kube: FakeKube, resource: Resource, name: string): Promise<void> {
+  const found = kube.objects(resource).find(({ metadata }) => metadata.name === name);
+  await kube.remove(resource, { namespace: 'team', name }, { uid: found?.metadata.uid ?? '' });
+}
+
+/** The keys of the store of backups. */
+export function putStoreCredentials(kube: FakeKube): void {
+  kube.seed(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'davit-backup-store', namespace: 'team' },
+  });
 }

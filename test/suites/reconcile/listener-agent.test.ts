@@ -33,6 +33,16 @@ const namespaceUid = (): string =>
   hub.objects(NAMESPACES).find(({ metadata }) => metadata.name === HUB)?.metadata.uid ?? '';
 const remotePass = (): Promise<void> => pair.remotePass();
 
+/** Until the hub has nothing of the record, or it should. */
+async function untilGone(): Promise<void> {
+  for (let pass = 0; pass < 12 && onHub() !== undefined; pass += 1) {
+    await remotePass();
+    remote.collectGarbage();
+    await pair.agent.reconcile();
+    await pair.hubController.reconcile(KEY);
+  }
+}
+
 describe('a deployment', () => {
   it('runs in the cluster, and the hub shows it as it is there', async () => {
     await run();
@@ -311,12 +321,7 @@ describe('nothing is deleted', () => {
     await pair.hubController.reconcile(KEY);
     await pair.agent.reconcile();
     expect([told(), copy()?.metadata.deletionTimestamp !== undefined]).toEqual(['AWAITING_DELETE Deleting', true]);
-    for (let pass = 0; pass < 12 && onHub() !== undefined; pass += 1) {
-      await remotePass();
-      remote.collectGarbage();
-      await pair.agent.reconcile();
-      await pair.hubController.reconcile(KEY);
-    }
+    await untilGone();
     expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
   });
 
@@ -328,12 +333,7 @@ describe('nothing is deleted', () => {
     expect([copy()?.metadata.deletionTimestamp !== undefined, work()?.status?.gone]).toEqual([true, undefined]);
     await pair.hubController.reconcile(KEY);
     expect(told()).toBe('AWAITING_DELETE Deleting');
-    for (let pass = 0; pass < 12 && onHub() !== undefined; pass += 1) {
-      await remotePass();
-      remote.collectGarbage();
-      await pair.agent.reconcile();
-      await pair.hubController.reconcile(KEY);
-    }
+    await untilGone();
     expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
     expect(remote.objects(SECRETS).map(({ metadata }) => metadata.name)).not.toContain('shop--vars-1');
   });

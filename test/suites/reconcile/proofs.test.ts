@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../../src/deployments/assess/observed.ts';
-import { CRON_JOBS, JOBS, NETWORK_POLICIES, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { CRON_JOBS, JOBS, NETWORK_POLICIES, PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import type { DatabaseBackup, DatabaseProofStatus } from '../../../src/schema/database.ts';
@@ -10,7 +10,7 @@ import { Settings } from '../../../src/schema/settings.ts';
 import type { MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, edit, record, says } from '../../kit/memory/record.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, converge } from './harness.ts';
+import { aConverged, converge, gone, putStoreCredentials } from './harness.ts';
 
 const settingsWith = (backups: object = {}): Settings =>
   Settings.parse({
@@ -55,11 +55,7 @@ const message = (kube: FakeKube): string => conditionIn(kube, 'RestoreProven')?.
 
 async function proven(backup: DatabaseBackup = { prove: true }, settings = settingsWith()): Promise<MemoryController> {
   const kube = aServer();
-  kube.seed(SECRETS, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'davit-backup-store', namespace: 'team' },
-  });
+  putStoreCredentials(kube);
   return aConverged({ sourceConfig: { database: { backup } } }, kube, settings);
 }
 
@@ -212,10 +208,8 @@ describe('the status claims', () => {
     expect(message(kube)).toBe(
       `Backup ${BACKUP}, which has the state of 2026-02-02T02:00:00Z, was restored beside at 2026-02-03T07:00:00Z and had all of its 4200 rows in 3 tables.`,
     );
-    // oxlint-disable-next-line no-await-in-loop -- one object at a time
-    for (const resource of [PODS, JOBS])
-      for (const { metadata } of kube.objects(resource).filter((one) => one.metadata.name.startsWith('run-1')))
-        await kube.remove(resource, { namespace: 'team', name: metadata.name }, { uid: metadata.uid ?? '' });
+    await gone(kube, PODS, 'run-1-x');
+    await gone(kube, JOBS, 'run-1');
     await converge(controller);
     expect([reported(kube), controller.writes()]).toEqual([expected, []]);
   });

@@ -1,7 +1,7 @@
 // A database that begins with a backup: one Job, before the first pod and the migration, and never a second load.
 
 import { describe, expect, it } from 'vitest';
-import { DEPLOYMENTS, JOBS, NETWORK_POLICIES, PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { DEPLOYMENTS, JOBS, NETWORK_POLICIES, PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { DatabaseRestore, DatabaseRestoreStatus } from '../../../src/schema/database.ts';
 import { RESTORE, RESTORE_REQUEST_ANNOTATION } from '../../../src/schema/meta.ts';
@@ -11,7 +11,7 @@ import { aController, type MemoryController } from '../../kit/memory/controller.
 import { aServer, conditionIn, deleteRecord, edit, putRecord, record, says } from '../../kit/memory/record.ts';
 import { endJobs, makeWorkloadsReady, putRestorePod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, converge, crashed, takeDown } from './harness.ts';
+import { aConverged, converge, crashed, putStoreCredentials, takeDown } from './harness.ts';
 
 const SETTINGS = Settings.parse({
   backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
@@ -45,17 +45,9 @@ const servers = (kube: FakeKube): number => kube.objects(DEPLOYMENTS).length;
 const reported = (kube: FakeKube): DatabaseRestoreStatus | undefined => record(kube).status?.databaseRestore;
 const message = (kube: FakeKube, type = 'DatabaseRestored'): string => conditionIn(kube, type)?.message ?? '';
 
-function putCredentials(kube: FakeKube): void {
-  kube.seed(SECRETS, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'davit-backup-store', namespace: 'team' },
-  });
-}
-
 /** A record whose stores answer, and whose Jobs do what the test says. */
 async function begun(spec: object = asking(), settings = SETTINGS, kube = aServer()): Promise<MemoryController> {
-  putCredentials(kube);
+  putStoreCredentials(kube);
   putRecord(kube, spec);
   const controller = await aController(kube, settings);
   await passes(controller);
@@ -190,7 +182,7 @@ describe('a record that begins with a backup', () => {
 
 function withCredentials(): FakeKube {
   const kube = aServer();
-  putCredentials(kube);
+  putStoreCredentials(kube);
   return kube;
 }
 
@@ -308,7 +300,7 @@ describe('a restore that does not come about', () => {
     expect([says(kube, 'Ready'), jobs(kube)]).toEqual(['False BackupCredentialsMissing', []]);
     const woken = controller.wake();
     await woken.take();
-    putCredentials(kube);
+    putStoreCredentials(kube);
     expect(await woken.take()).toEqual(['team/shop']);
     woken.stop();
     await passes(controller);
