@@ -164,6 +164,17 @@ export default defineConfig({
       },
       {
         test: {
+          // Not part of `npm test`: a PostgreSQL of the machine, and many databases.
+          name: 'databases',
+          include: ['test/suites/databases/*.test.ts'],
+          globalSetup: [PREPARE],
+          fileParallelism: false,
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+        },
+      },
+      {
+        test: {
           // Not part of `npm test`: it builds the image, and takes minutes.
           name: 'install',
           include: ['test/suites/e2e/install/*.test.ts'],

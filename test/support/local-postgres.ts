@@ -1,7 +1,7 @@
-// A PostgreSQL of this machine, where one is installed, behind a socket in a folder.
+// A PostgreSQL of this machine, where one is installed, behind a socket in a folder, and for who asks for it on a port of 127.0.0.1.
 
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -12,11 +12,22 @@ export interface LocalPostgres {
   readonly env: Readonly<Record<string, string>>;
   /** A script of sh, which reads `input`. Its standard output; throws an Error with its standard error if it fails. */
   shell(script: string, env?: Readonly<Record<string, string>>, input?: string): string;
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
+export interface LocalPostgresOptions {
+  /** On it, every user needs a password. */
+  readonly port?: number;
+  /** As in postgresql.conf: `max_connections=30`. */
+  readonly settings?: readonly string[];
+}
+
 /** Undefined where the server is not installed, or must not run: it refuses root. */
-export async function startLocalPostgres(): Promise<LocalPostgres | undefined> {
+export async function startLocalPostgres({
+  port,
+  settings = [],
+}: LocalPostgresOptions = {}): Promise<LocalPostgres | undefined> {
   const isRoot = process.getuid?.() === 0;
   const uid = isRoot ? Number(spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' }).stdout) : 0;
   if (BIN === undefined || (isRoot && !(uid > 0))) return undefined;
@@ -27,13 +38,17 @@ export async function startLocalPostgres(): Promise<LocalPostgres | undefined> {
   const silent = { ...who, stdio: 'ignore' } as const;
   execFileSync(join(BIN, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-N'], silent);
   chmodSync(folder, 0o755);
-  const server = spawn(join(BIN, 'postgres'), ['-D', data, '-F', '-h', '', '-k', folder], silent);
+  writeFileSync(join(data, 'pg_hba.conf'), 'local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n');
+  const listens = port === undefined ? ['-h', ''] : ['-h', '127.0.0.1', '-p', String(port)];
+  const options = settings.flatMap((setting) => ['-c', setting]);
+  const server = spawn(join(BIN, 'postgres'), ['-D', data, '-F', ...listens, '-k', folder, ...options], silent);
   const ended = new Promise((resolve) => server.once('exit', resolve));
   const env = {
     PATH: `${BIN}:${process.env['PATH'] ?? ''}`,
     PGHOST: folder,
     PGUSER: 'postgres',
     PGDATABASE: 'postgres',
+    ...(port !== undefined && { PGPORT: String(port) }),
   };
   const stop = async (): Promise<void> => {
     server.kill('SIGINT');
@@ -51,6 +66,7 @@ export async function startLocalPostgres(): Promise<LocalPostgres | undefined> {
   if (!isUp) throw new Error(`PostgreSQL of ${BIN} does not start`);
   return {
     env,
+    pid: server.pid ?? 0,
     shell(script, more = {}, input = '') {
       const { status, stdout, stderr } = spawnSync('sh', ['-c', script], {
         env: { ...env, ...more },

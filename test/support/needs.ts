@@ -110,6 +110,7 @@ export const needs = {
     davitImage,
   ],
   'oauth-servers': [{ name: GLEWLWYD, seconds: 20, make: ensureGlewlwyd }],
+  databases: [],
   backups: [kubernetes, helm, ...pods, { ...tool('versitygw', 120), pods: true }, baseImages, davitImage],
   applications: [
     kubernetes,

@@ -50,11 +50,12 @@ const ROLES: Readonly<Record<string, Readonly<Record<string, May>>>> = {
   deployments: {
     record: { values: [] },
     archive: { values: [] },
+    'database-server': { values: ['record'] },
     assess: { values: ['record'] },
     children: { values: ['record'] },
     plan: { values: ['assess', 'record'], types: ['children'] },
     cluster: { values: ['plan', 'children', 'assess', 'record'] },
-    '.': { values: ['cluster', 'plan', 'children', 'assess', 'record'] },
+    '.': { values: ['cluster', 'plan', 'children', 'assess', 'database-server', 'record'] },
     http: { values: ['record'] },
   },
   builds: {
@@ -76,6 +77,8 @@ const PURE = [
   'deployments/archive/contents.ts',
   'deployments/assess/',
   'deployments/children/',
+  'deployments/database-server/statements.ts',
+  'deployments/database-server/troubles.ts',
   'deployments/plan/',
   'deployments/revision-history.ts',
   'deployments/revision-status.ts',
