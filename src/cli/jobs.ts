@@ -1,8 +1,10 @@
 // What kubectl says of a Job that a command has made.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObservedCondition, Pod } from '../deployments/assess/observed.ts';
+import { podFailure } from '../deployments/assess/pod-failures.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
-import type { Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
 import { FIELD_MANAGER } from './records.ts';
 
 interface Job extends KubeObject {
@@ -19,6 +21,71 @@ export async function createJob(kubectl: Kubectl, manifest: object): Promise<str
 export async function conditionsOfJob(kubectl: Kubectl, job: string): Promise<readonly ObservedCondition[]> {
   const { status } = JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job;
   return (status?.conditions ?? []).filter((condition) => condition.status === 'True');
+}
+
+interface Ended {
+  readonly name: string;
+  readonly code: number;
+}
+
+function hasFailed({ code }: Ended): boolean {
+  return code !== 0;
+}
+
+/** What the containers said at their end of which this holds. */
+export function lastMessages({ status }: Pod, which: (ended: Ended) => boolean): readonly string[] {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return all.flatMap(({ name, state }) => {
+    const ended = state?.terminated;
+    return ended && which({ name, code: ended.exitCode }) ? [ended.message ?? ended.reason ?? ''] : [];
+  });
+}
+
+type JobState =
+  | { readonly is: 'complete'; readonly pods: readonly Pod[] }
+  /** `words`: the last ones of what failed. */
+  | { readonly is: 'failed'; readonly words: string }
+  /** `trouble`: why its pod cannot start; what a container says at its end is said with the end of the Job. */
+  | { readonly is: 'going on'; readonly pods: readonly Pod[]; readonly trouble: string | undefined };
+
+async function stateOfJob(kubectl: Kubectl, job: string): Promise<JobState> {
+  const [conditions, pods] = await Promise.all([conditionsOfJob(kubectl, job), podsOfJob(kubectl, job)]);
+  if (conditions.some(({ type }) => type === 'Complete')) return { is: 'complete', pods };
+  const failed = conditions.find(({ type }) => type === 'Failed');
+  if (failed) {
+    const words = pods.flatMap((pod) => lastMessages(pod, hasFailed));
+    return { is: 'failed', words: words[0]?.trim() ?? `${failed.message ?? failed.reason}` };
+  }
+  const waiting = pods.filter((pod) => pod.status?.phase === 'Pending' && lastMessages(pod, hasFailed).length === 0);
+  return { is: 'going on', pods, trouble: podFailure(waiting)?.message };
+}
+
+interface AwaitedJob<T> {
+  /** Says why its pod cannot start, each reason once. */
+  readonly warn: (line: string) => void;
+  /** What is waited for; undefined until it is there. */
+  readonly until: (state: Exclude<JobState, { readonly is: 'failed' }>) => T | undefined;
+  /** The message of a failure, given the last words of what failed. */
+  readonly failed: (words: string) => string;
+}
+
+const EVERY_MS = 1000;
+
+/** Throws Failure if the Job fails. */
+export async function untilJob<T>(kubectl: Kubectl, job: string, { warn, until, failed }: AwaitedJob<T>): Promise<T> {
+  let warned: string | undefined;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- asked until it is there
+    const state = await stateOfJob(kubectl, job);
+    if (state.is === 'failed') throw new Failure(failed(state.words));
+    const found = until(state);
+    if (found !== undefined) return found;
+    const trouble = state.is === 'going on' ? state.trouble : undefined;
+    if (trouble !== undefined && trouble !== warned) warn(trouble);
+    warned = trouble;
+    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
+    await sleep(EVERY_MS);
+  }
 }
 
 export async function podsOfJob(kubectl: Kubectl, job: string): Promise<readonly Pod[]> {

@@ -7,7 +7,7 @@ import { Misuse } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { connect } from './connection.ts';
 import { makeHttpApi } from './http-api.ts';
-import { Failure, forward, makeKubectl, NOBODY_READS, onTerminal } from './kubectl.ts';
+import { Failure, forward, makeKubectl, NOBODY_READS, onTerminal, pipe } from './kubectl.ts';
 import { makeTerminal } from './prompt.ts';
 import { adviceOn, run, type World } from './run.ts';
 
@@ -34,6 +34,7 @@ const world: World = {
   warn,
   kubectl: makeKubectl,
   onTerminal,
+  pipe,
   async api(flags, options) {
     const { connection, close } = await connect(
       {

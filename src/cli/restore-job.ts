@@ -4,6 +4,8 @@
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { IContainer } from 'kubernetes-models/v1/Container';
+import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
+import { FOLDER } from '../deployments/children/database/job-pod.ts';
 import { CHECK_EMPTY, LOAD, OWN_RELATIONS } from '../deployments/children/database/load-scripts.ts';
 import { commonLabels } from '../deployments/record/labels.ts';
 import { fetchOptionsOf } from '../deployments/record/restore-request.ts';
@@ -31,7 +33,49 @@ export interface Restore {
 }
 
 /** Throws Failure if the CronJob is not one that Davit has made. */
-export function restoreJob({ record, cronJob, which }: Restore): IJob {
+export function restoreJob(restore: Restore): IJob {
+  return jobOfBackups(restore, ({ dump, fetch }) => {
+    const inDatabase = (container: string, script: string): IContainer => ({
+      ...dump,
+      name: container,
+      command: ['sh', '-c', script],
+      env: [...(dump.env ?? []), OWN_RELATIONS],
+    });
+    return {
+      initContainers: [inDatabase(CHECK_CONTAINER, CHECK_EMPTY), fetch],
+      containers: [inDatabase(RESTORE_CONTAINER, LOAD)],
+    };
+  });
+}
+
+/** In the container of `keepingJob`. */
+export const KEPT = { dump: `${FOLDER}/dump`, manifest: `${FOLDER}/manifest`, about: `${FOLDER}/fetched` } as const;
+
+/** Ends when it is asked to, which a shell that is process 1 does not otherwise. */
+const KEEP = "trap 'exit 0' TERM; sleep infinity & wait";
+
+/**
+ * The Job that fetches a backup and keeps it until it is deleted, for whoever reads it there. It has no password of a database. Which
+ * version of PostgreSQL the backup needs is seen by who loads it, so that here every version fits.
+ */
+export function keepingJob(restore: Restore): IJob {
+  return jobOfBackups(restore, ({ dump: { env: _password, ...shell }, fetch }) => ({
+    initContainers: [{ ...shell, name: CHECK_CONTAINER, command: ['sh', '-c', 'echo 999999 > server-version'] }, fetch],
+    containers: [{ ...shell, name: RESTORE_CONTAINER, command: ['sh', '-c', KEEP] }],
+  }));
+}
+
+interface BackupContainers {
+  /** Writes dumps: it has the database's image and password. */
+  readonly dump: IContainer;
+  /** Fetches the backup. */
+  readonly fetch: IContainer;
+}
+
+function jobOfBackups(
+  { record, cronJob, which }: Restore,
+  containersOf: (from: BackupContainers) => Pick<IPodSpec, 'initContainers' | 'containers'>,
+): IJob {
   const { name, uid = '' } = record.metadata;
   const job = cronJob.spec?.jobTemplate.spec;
   const pod = job?.template.spec;
@@ -39,13 +83,8 @@ export function restoreJob({ record, cronJob, which }: Restore): IJob {
   const upload = pod?.containers.find((one) => one.name === UPLOAD_CONTAINER);
   if (!job || !pod || !dump || !upload) throw new Failure(`The CronJob of the backups of ${name} was changed.`);
   const labels = commonLabels(record, RESTORE);
-  const inDatabase = (container: string, script: string): IContainer => ({
-    ...dump,
-    name: container,
-    command: ['sh', '-c', script],
-    env: [...(dump.env ?? []), OWN_RELATIONS],
-  });
   const kept = (upload.args ?? []).filter((arg) => /^--(store|folder|credentials|namespace)=/.test(arg));
+  const fetch = { ...upload, name: FETCH_CONTAINER, args: ['backup', 'fetch', ...kept, ...fetchOptionsOf(which)] };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -59,14 +98,7 @@ export function restoreJob({ record, cronJob, which }: Restore): IJob {
       ttlSecondsAfterFinished: KEPT_SECONDS,
       template: {
         metadata: { labels },
-        spec: {
-          ...pod,
-          initContainers: [
-            inDatabase(CHECK_CONTAINER, CHECK_EMPTY),
-            { ...upload, name: FETCH_CONTAINER, args: ['backup', 'fetch', ...kept, ...fetchOptionsOf(which)] },
-          ],
-          containers: [inDatabase(RESTORE_CONTAINER, LOAD)],
-        },
+        spec: { ...pod, ...containersOf({ dump, fetch }) },
       },
     },
   };

@@ -1,10 +1,7 @@
 // Loads a backup into the empty database of a deployment, in a Job that is created with the caller's rights. It never loads one
 // into a database that has something in it.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
-import type { Pod } from '../deployments/assess/observed.ts';
-import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { names } from '../deployments/record/names.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
@@ -18,12 +15,11 @@ import {
   OUTPUT,
   tell,
 } from './command.ts';
-import { conditionsOfJob, createJob, podsOfJob } from './jobs.ts';
+import { createJob, lastMessages, untilJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
 
-const EVERY_MS = 1000;
 /** What a record may be called; of the schema itself zod would be a part. */
 const RECORD_NAME = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
 
@@ -97,44 +93,12 @@ async function follow(context: Context, job: string): Promise<number> {
     words: [name = ''],
     warn,
   } = context;
-  let warned: string | undefined;
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- asked until the Job has ended
-    const [conditions, pods] = await Promise.all([conditionsOfJob(kubectl, job), podsOfJob(kubectl, job)]);
-    if (conditions.some(({ type }) => type === 'Complete')) {
-      const loaded = pods.flatMap((pod) => messageOf(pod, (ended) => ended.name === FETCH_CONTAINER))[0];
-      tell(context, { says: `Loaded: ${loaded ?? 'the backup'}`, result: { name, job, loaded: loaded ?? null } });
-      return 0;
-    }
-    const failed = conditions.find(({ type }) => type === 'Failed');
-    if (failed) {
-      const words = pods.flatMap((pod) => messageOf(pod, isFailure));
-      throw new Failure(`Nothing was loaded. ${words[0]?.trim() ?? failed.message ?? failed.reason}`);
-    }
-    // What a container says at its end is said with the end of the Job.
-    const waiting = pods.filter((pod) => pod.status?.phase === 'Pending' && messageOf(pod, isFailure).length === 0);
-    const trouble = podFailure(waiting)?.message;
-    if (trouble !== undefined && trouble !== warned) warn(trouble);
-    warned = trouble;
-    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await sleep(EVERY_MS);
-  }
-}
-
-interface Ended {
-  readonly name: string;
-  readonly code: number;
-}
-
-function isFailure({ code }: Ended): boolean {
-  return code !== 0;
-}
-
-/** What the containers said at their end of which this holds. */
-function messageOf({ status }: Pod, which: (ended: Ended) => boolean): readonly string[] {
-  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return all.flatMap(({ name, state }) => {
-    const ended = state?.terminated;
-    return ended && which({ name, code: ended.exitCode }) ? [ended.message ?? ended.reason ?? ''] : [];
+  const pods = await untilJob(kubectl, job, {
+    warn,
+    until: (state) => (state.is === 'complete' ? state.pods : undefined),
+    failed: (words) => `Nothing was loaded. ${words}`,
   });
+  const loaded = pods.flatMap((pod) => lastMessages(pod, (ended) => ended.name === FETCH_CONTAINER))[0];
+  tell(context, { says: `Loaded: ${loaded ?? 'the backup'}`, result: { name, job, loaded: loaded ?? null } });
+  return 0;
 }

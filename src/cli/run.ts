@@ -19,7 +19,7 @@ import { PROGRAM } from './program.ts';
 import { helpOf, usage } from './usage.ts';
 
 /** The process, as far as commands reach it. */
-export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'onEnd'> {
+export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'onEnd' | 'pipe'> {
   readonly environment: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   /** `flags` select cluster and user. */
@@ -103,9 +103,16 @@ function contextOf(
   return {
     ...invocation,
     cluster,
-    suggested: given(flags, REPEATED_FLAGS)
-      .map((flag) => ` ${flag}`)
-      .join(''),
+    suggested: suggestedFlags(given(flags, REPEATED_FLAGS)),
+    elsewhere(others) {
+      // A context has a cluster and a user of its own.
+      const left = others['context'] === undefined ? [] : ['cluster', 'user'];
+      const names = CLUSTER_FLAGS.map(({ name }) => name).filter((name) => !left.includes(name));
+      const own = names.flatMap((name) => flag(name, others[name] ?? flags.text(name)));
+      const repeated = own.filter((one) => REPEATED_FLAGS.some((name) => one.startsWith(`--${name}=`)));
+      return { kubectl: world.kubectl(own), cluster: own, suggested: suggestedFlags(repeated) };
+    },
+    pipe: world.pipe,
     terminal: world.terminal,
     kubectl: world.kubectl(cluster),
     onTerminal: (args, options) => world.onTerminal(cluster, args, options),
@@ -119,11 +126,16 @@ function contextOf(
   };
 }
 
+function suggestedFlags(flags: readonly string[]): string {
+  return flags.map((one) => ` ${one}`).join('');
+}
+
 function given(flags: Flags, names: readonly string[]): string[] {
-  return names.flatMap((name) => {
-    const value = flags.text(name);
-    return value === undefined ? [] : [`--${name}=${value}`];
-  });
+  return names.flatMap((name) => flag(name, flags.text(name)));
+}
+
+function flag(name: string, value: string | undefined): string[] {
+  return value === undefined ? [] : [`--${name}=${value}`];
 }
 
 function connectionOf(flags: Flags, environment: NodeJS.ProcessEnv): ConnectionOptions {

@@ -12,7 +12,7 @@ import { short } from './text.ts';
 import { RemoveVariable, SetVariable, type Variable } from './variables.tsx';
 
 export type Asked =
-  | { readonly action: 'deploy' | 'scale' | 'sizes' | 'delete' }
+  | { readonly action: 'deploy' | 'scale' | 'sizes' | 'clone' | 'delete' }
   | { readonly action: 'roll back' | 'interrupt'; readonly revision: Revision }
   | { readonly action: 'run'; readonly task: string; readonly isRunning: boolean }
   /** `variable` is absent for a new one. */
@@ -28,6 +28,8 @@ export function Action({ asked, ...props }: ActionProps & { readonly asked: Aske
       return <Scale {...props} />;
     case 'sizes':
       return <Sizes {...props} />;
+    case 'clone':
+      return <Clone {...props} />;
     case 'delete':
       return <Delete {...props} />;
     case 'roll back':
@@ -78,6 +80,32 @@ function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {
           <Word id="deployed" name="content" defaultValue={present ?? ''} />
         </div>
       )}
+    </Dialog>
+  );
+}
+
+function Clone({ api, deployment: { id, name }, onDone, onClose }: ActionProps): VNode {
+  return (
+    <Dialog
+      title={`Clone ${name}`}
+      action="Clone"
+      onDone={onDone}
+      onClose={onClose}
+      onConfirm={async (form) => {
+        const [clone, at] = [fieldOf(form, 'name'), fieldOf(form, 'at')];
+        await api.clone(id, { name: clone, ...(at !== '' && { at }) });
+        return `${clone} is being created as ${name} is now.`;
+      }}
+    >
+      <p>
+        It gets what serves, the same variables and sizes, and no address. Its database begins with a backup of {name}.
+      </p>
+      <div class="fields">
+        <label for="clone">Name</label>
+        <Word id="clone" name="name" required />
+        <label for="at">Newest backup of this time or before (such as 2026-11-25T12:00:00Z); empty for the newest</label>
+        <Word id="at" name="at" />
+      </div>
     </Dialog>
   );
 }

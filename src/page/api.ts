@@ -94,6 +94,8 @@ export interface Api {
   /** A run of a task now. A repeated request with the same key is the same run. */
   runTask(id: string, task: string, key: string): Promise<TaskRun>;
   interrupt(id: string, revisionId: string): Promise<void>;
+  /** `at`: RFC 3339. */
+  clone(id: string, wanted: { readonly name: string; readonly at?: string }): Promise<void>;
   redeploy(id: string, revisionId: string): Promise<void>;
   remove(id: string): Promise<void>;
 }
@@ -305,6 +307,7 @@ export function makeApi(session: Session, onRefused: (sentence: string) => void)
       return (await (await accepted('POST', path, { headers: { 'idempotency-key': key } })).json()) as TaskRun;
     },
     interrupt: (id, revisionId) => request('POST', `v2/deployments/${id}/revisions/${revisionId}/interrupt`),
+    clone: (id, wanted) => change('POST', id, '/clone', wanted),
     redeploy: (id, revisionId) => change('POST', id, `/revisions/${revisionId}/redeploy`),
     remove: (id) => change('DELETE', id),
   };

@@ -120,6 +120,9 @@ export function Detail({ api, tenant, id, say, onGone, list, log, onLog }: Detai
             <button type="button" onClick={() => setAsked({ action: 'sizes' })}>
               Sizes
             </button>
+            <button type="button" onClick={() => setAsked({ action: 'clone' })}>
+              Clone
+            </button>
             <button type="button" class="danger" onClick={() => setAsked({ action: 'delete' })}>
               Delete
             </button>

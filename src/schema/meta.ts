@@ -106,6 +106,8 @@ export const HOSTS_ANNOTATION = 'davit.dev/hosts';
 export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
 /** On a record: uid of the lost PostgreSQL volume that an empty one may replace. */
 export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
+/** On a record whose data `kubectl davit clone` is bringing from another namespace: its origin, and the scale that it is to have. */
+export const CLONING_ANNOTATION = 'davit.dev/cloning';
 /** On a PostgreSQL volume: image that last ran on its data. Another major version cannot read the data. */
 export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
 /** On a record: id of the revision whose build is to end. */

@@ -5,13 +5,15 @@ import { COMMANDS } from '../../src/cli/commands.ts';
 import type { ConnectionOptions } from '../../src/cli/connection.ts';
 import type { HttpApi } from '../../src/cli/http-api.ts';
 import { Failure, type Kubectl } from '../../src/cli/kubectl.ts';
-import { run } from '../../src/cli/run.ts';
+import { run, type World } from '../../src/cli/run.ts';
 import type { AppDeployment } from '../../src/schema/app-deployment.ts';
 
 export interface CliWorld {
-  /** By default it fails. */
-  readonly kubectl?: Kubectl;
+  /** By default it fails. `flags`: those that select cluster and user. */
+  readonly kubectl?: (args: readonly string[], input?: string, flags?: readonly string[]) => ReturnType<Kubectl>;
   readonly api?: HttpApi;
+  /** By default it fails. */
+  readonly pipe?: World['pipe'];
   /** Called with what the flags and the environment select. */
   readonly onConnect?: (options: ConnectionOptions) => void;
   readonly environment?: NodeJS.ProcessEnv;
@@ -68,8 +70,9 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
       },
       kubectl: (flags) => (own, input) => {
         asked.push([...flags, ...own].join(' '));
-        return kubectl(own, input);
+        return kubectl(own, input, flags);
       },
+      pipe: world.pipe ?? (() => Promise.reject(new Failure('The test has no pipe.'))),
       onTerminal: async (flags, own) => {
         onTerminal.push([...flags, ...own].join(' '));
         return world.terminalCode ?? 0;

@@ -156,13 +156,18 @@ describe('a backup is not loaded', () => {
 
   it('unless it fits', () => {
     expect(why({})).toBeUndefined();
+    expect(why({}, 10, 180_001)).toBeUndefined();
   });
 
   it.each([
     ['of another tenant', why({ namespace: 'other' }), /of namespace other, and of another tenant/],
     ['under another name', why({ name: day(4) }), /is that of backup/],
     ['of another life', why({ uid: 'u0' }), /is that of backup .* \(u0\)/],
-    ['of another major version', why({}, 10, 160_010), /is of PostgreSQL 17, and the database has version 16/],
+    [
+      'of a newer major version',
+      why({}, 10, 160_010),
+      /is of PostgreSQL 17, and the database has version 16, which is older/,
+    ],
     ['that was cut', why({}, 9), /is damaged: its dump has 9 of 10 bytes/],
     [
       'of another time than its name',

@@ -90,8 +90,9 @@ export function unfitness(
   if (timeOf(name) !== Date.parse(manifest.takenAt))
     return `The manifest of backup ${name} has another time, ${manifest.takenAt}.`;
   const [has, needs] = [serverVersion, manifest.serverVersion].map((version) => Math.floor(version / 10_000));
-  if (has !== needs)
-    return `Backup ${name} is of PostgreSQL ${needs}, and the database has version ${has}. Create the deployment with an image of PostgreSQL ${needs}.`;
+  // A newer server reads what an older one has dumped. Source: the PostgreSQL documentation of pg_dump, "Notes".
+  if ((has ?? 0) < (needs ?? 0))
+    return `Backup ${name} is of PostgreSQL ${needs}, and the database has version ${has}, which is older. Create the deployment with an image of PostgreSQL ${needs} or newer.`;
   if (stored !== manifest.sizeBytes)
     return `Backup ${name} is damaged: its dump has ${stored ?? 0} of ${manifest.sizeBytes} bytes.`;
   return undefined;

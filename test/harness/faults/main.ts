@@ -54,7 +54,7 @@ const USAGE = `npm run faults -- [options]
   --quick [--sample N]  32 plans, of different faults, with some of the seeded bugs; another choice for every N
   --plan JSON           one plan, as a violation prints it; may be repeated
   --match REGEXP        the plans whose JSON matches; listener for those of listeners, on two clusters; with --seeds, the seeded bugs whose plan or name matches
-  --every N             each Nth of the plans that are chosen: a part of them that is spread over all
+  --every N [--from K]  each Nth of the plans that are chosen, from the Kth on: a part of them that is spread over all
   --seeds               only the seeded bugs, without those of listeners unless --match names them
   --trials              only isolation and churn
   --idle [--minutes 10] [--records 200]
@@ -75,6 +75,7 @@ const values = optionsOf(
     plan: { type: 'string', multiple: true },
     match: { type: 'string' },
     every: { type: 'string', default: '1' },
+    from: { type: 'string', default: '1' },
     within: { type: 'string' },
     lanes: { type: 'string', default: String(lanesFor(loadavg()[0] ?? 0)) },
     idle: { type: 'boolean', default: false },
@@ -410,12 +411,14 @@ interface Chosen {
   readonly trials: ReturnType<typeof trialsOf>;
 }
 
-/** Each Nth, with `--every N`. */
+/** Each Nth, with `--every N`, from the Kth on, with `--from K`: the runs of all K up to N are all plans, each once. */
 function spread<Item>(plans: readonly Item[]): readonly Item[] {
-  const step = Number(values.every);
+  const [step, first] = [Number(values.every), Number(values.from)];
   if (!Number.isSafeInteger(step) || step < 1)
     throw new Error(`--every takes a whole number from 1 on, not ${values.every}`);
-  return plans.filter((_plan, index) => index % step === 0);
+  if (!Number.isSafeInteger(first) || first < 1 || first > step)
+    throw new Error(`--from takes a whole number from 1 to ${step}, that of --every, not ${values.from}`);
+  return plans.filter((_plan, index) => index % step === first - 1);
 }
 
 async function chosen(bench: Bench, what: Programme): Promise<Chosen> {

@@ -91,7 +91,8 @@ function faultsAt(at: string, index: number): Fault[] {
   return [
     ...(['crash-before', 'crash-lost', 'crash-after'] as const).map((kind): Fault => ({ kind, at })),
     turn(others, index),
-    ...(index % 4 === 0 ? [turn(leaders, index / 4)] : []),
+    // Before the first phase the one that would take over is not there.
+    ...(index % 4 === 0 && !at.startsWith('/') ? [turn(leaders, index / 4)] : []),
   ];
 }
 

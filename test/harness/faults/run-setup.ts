@@ -57,6 +57,7 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
   await makeRunTenant(cluster, namespace, leaseNamespace);
   const api = isExclusive(fault) ? patient(cluster.api) : cluster.api;
   const scene: Scene = { api, census, namespace, ...patience };
+  const started = Promise.withResolvers<Cast>();
   const leave = leaver(() => cast);
   const broken = breaker(fault, {
     controlPlane: cluster.controlPlane,
@@ -75,8 +76,9 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     fault,
     leaseMs: LEASE_MS,
     actors,
-    kill: (actor, signal) => cast.kill(actor, signal),
-    pause: (actor, ms) => cast.pause(actor, ms),
+    // The controller writes before its log has said that it reconciles.
+    kill: (actor, signal) => void started.promise.then((there) => there.kill(actor, signal)),
+    pause: (actor, ms) => void started.promise.then((there) => there.pause(actor, ms)),
     race: () => race(scene),
     atWrite: broken.atWrite,
     onWrite: leave.at,
@@ -96,6 +98,7 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     ...(await oddities(plan, cluster)),
     letItEnd: isFirst,
   });
+  started.resolve(cast);
   const meddler = meddlerOf(fault);
   const stage: Stage = {
     ...scene,

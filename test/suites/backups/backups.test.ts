@@ -73,7 +73,8 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
         'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
       },
     });
-    await platform.makeTenant('team');
+    await Promise.all([platform.makeTenant('team'), platform.makeTenant('staging')]);
+    await kubectl('create', 'secret', 'generic', 'values', '--from-literal=word=from the team');
     await apply(record('shop', { keep: 2, prove: true }));
     await says('shop', 'Ready', 'True', 'Serving');
   }, 900_000);
@@ -93,6 +94,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       spec: {
         source: 'external_docker',
         sourceRevisionConfig: { imageUri: sample },
+        secrets: [{ name: 'WORD', secretName: 'values', secretKey: 'word' }],
         sourceConfig: { resourceSpec: { ...SIZES, ...scale }, database: { backup } },
       },
     };
@@ -315,6 +317,28 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
         changed,
       ]);
       await kubectl('delete', 'appd', 'begun', '--timeout=180s');
+    }, 600_000);
+
+    it('is made in another namespace, which has no key of the store, with the values and the data', async () => {
+      const { name } = await reported();
+      const there = (...args: readonly string[]): Promise<string> => cluster.kubectl(['-n', 'staging', ...args]);
+      const words = await plugin('clone', 'shop', '--to-namespace=staging', '--to=copy');
+      expect(words).toContain(`Its data is that of backup ${name}`);
+      await eventually(async () => {
+        const { status } = JSON.parse(await there('get', 'appd', 'copy', '-o', 'json')) as {
+          readonly status?: { readonly conditions?: readonly Condition[] };
+        };
+        expect(status?.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({
+          status: 'True',
+          reason: 'Serving',
+        });
+      }, READY_MS);
+      const psql = ['exec', 'copy--postgres-0', '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', SUM];
+      expect((await there(...psql)).trim()).toBe(await sql(SUM));
+      expect(await there('exec', 'deploy/copy', '--', 'sh', '-c', 'echo $WORD')).toContain('from the team');
+      expect(await there('get', 'secrets', '-o', 'name')).not.toContain('davit-backup-store');
+      expect(await kubectl('get', 'jobs', '-o', 'name')).not.toContain('shop---restore-');
+      await there('delete', 'appd', 'copy', '--timeout=180s');
     }, 600_000);
 
     it('starts no pod where there is none, with the words of the restore, and goes on with another', async () => {

@@ -1078,6 +1078,31 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       expect(specOf(world, shop)?.sourceConfig.env).toEqual([{ name: 'REGION', value: 'eu' }]);
     });
 
+    it('clones a deployment, and says why one cannot be cloned', async ({ world, enter }) => {
+      const { shop } = deployTeam(world);
+      world.deploy('pages', { spec: { sourceConfig: { runtime: { database: 'none' } } } });
+      const page = await enter();
+      await open(page, 'shop');
+      const dialog = page.getByRole('dialog');
+      await page.getByRole('button', { name: 'Clone' }).click();
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await dialog.getByLabel('Name', { exact: true }).fill('shop-2');
+      await dialog.getByRole('button', { name: 'Clone' }).click();
+      await dialog.getByText('There is no data to begin with.').waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('link', { name: '← All deployments' }).click();
+      await open(page, 'pages');
+      await page.getByRole('button', { name: 'Clone' }).click();
+      await dialog.getByLabel('Name', { exact: true }).fill('pages-2');
+      await dialog.getByRole('button', { name: 'Clone' }).click();
+      console.log(await new Promise((r) => setTimeout(r, 3000)), await dialog.innerText().catch(String));
+      await page.getByRole('status').getByText('pages-2 is being created as pages is now.').waitFor();
+      const namespace = shop.metadata.namespace;
+      expect(world.facade.records.list().find(({ metadata }) => metadata.name === 'pages-2')?.metadata).toMatchObject({
+        namespace,
+      });
+    });
+
     it('interrupts a build', async ({ world, enter }) => {
       const agent = world.deploy('agent', {
         spec: { source: 'internal_source', sourceRevisionConfig: { sourceTarballPath: 'uploads/1' } as never },

@@ -16,7 +16,8 @@ import { placementFor, pullSecretsFor } from '../placement.ts';
 import { storageQuantity } from '../quantity.ts';
 import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost } from '../store-hosts.ts';
 
-const FOLDER = '/backup';
+/** Shared by the containers of a pod. */
+export const FOLDER = '/backup';
 const CREDENTIALS = '/store';
 /** The pods' own sizes: pg_dump streams, and an upload holds one part of the file. */
 const SIZES = { requests: { cpu: '50m', memory: '64Mi' }, limits: { cpu: '1', memory: '512Mi' } };
@@ -33,7 +34,7 @@ export function backupMeans({ backups: { store, image } }: Settings): BackupMean
 
 /** The record has an own PostgreSQL. */
 export interface DatabaseJob {
-  readonly inputs: Inputs;
+  readonly inputs: Pick<Inputs, 'record' | 'revision'>;
   readonly postgres: NonNullable<Resolved['postgres']>;
   readonly means: BackupMeans;
 }
@@ -45,7 +46,7 @@ interface Containers {
 
 /** They share a folder, which may become as large as the database. */
 export function jobPod(
-  { inputs, postgres, means }: DatabaseJob,
+  { inputs, postgres, means }: Omit<DatabaseJob, 'means'> & Partial<DatabaseJob>,
   containers: Containers,
   volumes: NonNullable<IPodSpec['volumes']> = [],
 ): IPodSpec {
@@ -64,7 +65,7 @@ export function jobPod(
     volumes: [
       { name: 'backup', emptyDir: { sizeLimit: storageQuantity(postgres.storageGi) } },
       { name: 'tmp', emptyDir: {} },
-      { name: 'store', secret: { secretName: means.store.credentialsSecret, defaultMode: 0o440 } },
+      ...(means ? [{ name: 'store', secret: { secretName: means.store.credentialsSecret, defaultMode: 0o440 } }] : []),
       ...volumes,
     ],
   };
@@ -72,7 +73,7 @@ export function jobPod(
 
 /** Runs this script of a shell in the shared folder. */
 export function inDatabase(
-  { inputs, postgres }: DatabaseJob,
+  { inputs, postgres }: Omit<DatabaseJob, 'means'>,
   name: string,
   script: string,
   env: NonNullable<IContainer['env']> = [],
@@ -191,7 +192,7 @@ const MOUNTS = [
   { name: 'tmp', mountPath: '/tmp' },
 ];
 
-function commonOf({ revision }: Inputs): Partial<IContainer> {
+function commonOf({ revision }: DatabaseJob['inputs']): Partial<IContainer> {
   return {
     imagePullPolicy: revision.spec.resolved.pullPolicy,
     resources: SIZES,

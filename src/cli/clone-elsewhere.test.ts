@@ -1,0 +1,274 @@
+// What `clone --to-namespace` asks of which namespace, in which order, and what is left when it fails.
+
+import { describe, expect, it } from 'vitest';
+import { aRevision } from '../../test/support/builders.ts';
+import { aRecord, type CliRan, runCli } from '../../test/support/cli-world.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { CLONING_ANNOTATION } from '../schema/meta.ts';
+import { RECORDS } from './records.ts';
+
+const MANIFEST = {
+  name: '20260202T000000Z-0123abcd',
+  takenAt: '2026-02-02T00:00:00Z',
+  sizeBytes: 10,
+  sha256: 'a'.repeat(64),
+  serverVersion: 170_004,
+};
+const shell = { name: 'davit-dump', image: 'registry.example/postgres:17', env: [{ name: 'PGPASSWORD' }] };
+const upload = {
+  name: 'davit-upload',
+  image: 'registry.example/davit:1',
+  args: ['backup', 'send', '--store={}', '--folder=/backup', '--credentials=/store', '--namespace=team', '--keep=7'],
+};
+const CRON_JOB = {
+  spec: { jobTemplate: { spec: { template: { spec: { initContainers: [shell], containers: [upload] } } } } },
+};
+const SECRETS = [{ name: 'KEY', secretName: 'shop--vars-1', secretKey: 'KEY' }];
+const origin = aRecord(
+  { secrets: SECRETS, sourceConfig: { resourceSpec: { minScale: 2, maxScale: 4 } } },
+  { databaseBackup: { name: MANIFEST.name } },
+);
+
+interface Stage {
+  /** What is in the other namespace at the beginning, by kind and name. */
+  readonly there?: Readonly<Record<string, unknown>>;
+  readonly origin?: AppDeployment;
+  /** server_version_num there. */
+  readonly version?: number;
+  readonly fails?: 'pipe' | 'fetch' | 'load';
+}
+
+interface Made {
+  readonly kind: string;
+  readonly metadata: { readonly name?: string };
+}
+
+interface Played extends CliRan {
+  /** What was written where: the namespace, the verb, and the object or its name. */
+  readonly writes: readonly { readonly namespace: string; readonly verb: string; readonly what: string }[];
+  readonly written: readonly Made[];
+  readonly patches: readonly unknown[];
+  readonly sent: readonly string[];
+  readonly piped: readonly string[];
+}
+
+function jobSays(job: string, { fails }: Stage, ended: boolean): object {
+  const failed = (fails === 'fetch' && job.includes('team')) || (fails === 'load' && ended);
+  if (failed) return { status: { conditions: [{ type: 'Failed', status: 'True', message: 'It failed.' }] } };
+  return ended ? { status: { conditions: [{ type: 'Complete', status: 'True' }] } } : {};
+}
+
+/** A cluster with two namespaces, in which Jobs run as soon as they are made, and the loading one ends when its sum was sent. */
+async function clone(args: readonly string[], stage: Stage = {}): Promise<Played> {
+  const own = stage.origin ?? origin;
+  const writes: Played['writes'][number][] = [];
+  const written: Made[] = [];
+  const patches: unknown[] = [];
+  const sent: string[] = [];
+  const piped: string[] = [];
+  const there = new Map<string, unknown>(Object.entries(stage.there ?? {}));
+  const get = (namespace: string, kind: string, name: string): unknown => {
+    if (kind === 'apprevisions.davit.dev') {
+      const uid = namespace === 'team' ? own.metadata.uid : 'there';
+      const { spec, ...revision } = aRevision(own, 'DEPLOYED');
+      return { items: [{ ...revision, spec: { ...spec, deploymentUid: uid } }] };
+    }
+    if (kind === 'pods') {
+      const state = { name: 'davit-restore', state: { running: {} } };
+      return { items: [{ metadata: { name: `pod-${namespace}` }, status: { containerStatuses: [state] } }] };
+    }
+    if (kind === 'jobs.batch')
+      return jobSays(name, stage, namespace === 'staging' && sent.some((one) => one.includes('.part')));
+    if (namespace === 'staging') return there.get(`${kind}/${name}`);
+    if (kind === RECORDS) return own;
+    if (kind === 'cronjobs.batch') return CRON_JOB;
+    return { data: { KEY: 'c2VjcmV0', OTHER: 'bm8=' } };
+  };
+  const ran = await runCli(['clone', 'shop', '--namespace=team', ...args], {
+    kubectl: async (words, input = '', flags = []) => {
+      const namespace = flags.includes('--namespace=team') ? 'team' : 'staging';
+      const [verb = '', kind = '', name = ''] = words;
+      if (verb === 'auth') return '{"status": {"userInfo": {"username": "anna"}}}';
+      if (verb === 'get') {
+        const found = get(namespace, kind, name);
+        if (words.includes('name')) return found === undefined ? '' : `${kind}/${name}`;
+        return found === undefined ? '' : JSON.stringify(found);
+      }
+      if (verb === 'exec') {
+        const script = words.at(-1) ?? '';
+        if (script.endsWith('/manifest')) return JSON.stringify(MANIFEST);
+        if (script.includes('server-version')) return `${stage.version ?? 170_006}\n`;
+        if (namespace === 'staging') sent.push(`${script} < ${input}`);
+        return script.endsWith('/fetched') ? '{"from": "shop"}' : '';
+      }
+      if (verb === 'patch') patches.push(JSON.parse(words.at(-1) ?? ''));
+      if (verb !== 'create') {
+        writes.push({ namespace, verb, what: `${kind}/${name}` });
+        return '';
+      }
+      const made = JSON.parse(input) as Made;
+      written.push(made);
+      writes.push({ namespace, verb, what: made.kind });
+      if (made.kind === 'AppDeployment')
+        there.set(`${RECORDS}/${made.metadata.name}`, {
+          ...made,
+          metadata: { ...made.metadata, uid: 'there', generation: 1, resourceVersion: '7' },
+          status: { conditions: [{ type: 'DatabaseReady', status: 'True' }] },
+        });
+      return JSON.stringify({ metadata: { name: `job-in-${namespace}` } });
+    },
+    pipe: async ({ from, to }) => {
+      piped.push(from.join(' '), to.join(' '));
+      if (stage.fails === 'pipe') throw new Error('the connection was lost');
+      return 10;
+    },
+  });
+  return { ...ran, writes, written, patches, sent, piped };
+}
+
+const ORDER = ['team create Job', 'staging create Secret', 'staging create AppDeployment', 'staging create Job'];
+const orderOf = ({ writes }: Played): string[] =>
+  writes.map(({ namespace, verb, what }) => `${namespace} ${verb} ${what}`);
+const into = ['--to-namespace=staging'];
+
+describe('a clone in another namespace', () => {
+  it('gets the values, starts with its stores alone, then the data, and then its pods', async () => {
+    const played = await clone(into);
+    expect([played.code, played.out]).toEqual([
+      0,
+      `shop is being created in namespace staging as shop is now. Its data is that of backup ${MANIFEST.name}, of ${MANIFEST.takenAt}. To follow it: kubectl davit wait shop --namespace=staging`,
+    ]);
+    expect(orderOf(played)).toEqual([...ORDER, `staging patch ${RECORDS}/shop`, 'team delete jobs.batch/job-in-team']);
+    const [, secret, record] = played.written as unknown as [object, { metadata: { name: string } }, AppDeployment];
+    expect(secret).toMatchObject({ metadata: { namespace: 'staging' }, data: { KEY: 'c2VjcmV0' }, immutable: true });
+    expect(secret).not.toHaveProperty('data.OTHER');
+    expect(record.spec.secrets).toEqual([{ name: 'KEY', secretName: secret.metadata.name, secretKey: 'KEY' }]);
+    expect(record.spec.sourceConfig).toEqual({ resourceSpec: { minScale: 0, maxScale: 0 } });
+    expect(record.metadata).toMatchObject({ name: 'shop', namespace: 'staging' });
+    expect(played.patches).toEqual([
+      {
+        metadata: {
+          resourceVersion: '7',
+          annotations: { 'davit.dev/requested-by': 'there 2 anna', [CLONING_ANNOTATION]: null },
+        },
+        spec: { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 4 } } },
+      },
+    ]);
+    expect(played.piped).toEqual([
+      '--namespace=team exec pod-team --container=davit-restore -- cat /backup/dump',
+      expect.stringMatching(/^--namespace=staging exec --stdin pod-staging .*cat > \/backup\/dump$/),
+    ]);
+    expect(played.sent.at(-1)).toContain(MANIFEST.sha256);
+  });
+
+  it('has the password of no database where the backup is fetched, and no key of the store where it is loaded', async () => {
+    const { written } = await clone(into);
+    const jobs = written.filter(({ kind }) => kind === 'Job').map((job) => JSON.stringify(job));
+    expect(jobs).toHaveLength(2);
+    expect(jobs[0]).not.toContain('PGPASSWORD');
+    expect(jobs[1]).not.toMatch(/credentials|"store"/);
+  });
+
+  it('in another cluster is reached with the context, and not with the cluster and user of the first one', async () => {
+    const { asked, code } = await clone([...into, '--to-context=far', '--user=me', '--to=copy']);
+    expect(code).toBe(0);
+    const far = asked.filter((one) => one.includes('--context=far'));
+    expect(far.length).toBeGreaterThan(5);
+    expect(far.every((one) => one.includes('--namespace=staging') && !one.includes('--user='))).toBe(true);
+    expect(asked.filter((one) => one.includes('--namespace=team')).every((one) => one.includes('--user=me'))).toBe(
+      true,
+    );
+  });
+
+  it('that was interrupted is finished by the same command, with what it has', async () => {
+    const cloning = JSON.stringify({ uid: origin.metadata.uid, minScale: 2 });
+    const there = {
+      [`${RECORDS}/shop`]: {
+        ...origin,
+        metadata: {
+          name: 'shop',
+          namespace: 'staging',
+          uid: 'there',
+          generation: 1,
+          annotations: { [CLONING_ANNOTATION]: cloning },
+        },
+        status: { conditions: [{ type: 'DatabaseReady', status: 'True' }] },
+      },
+    };
+    const played = await clone(into, { there });
+    expect([played.code, orderOf(played)]).toEqual([
+      0,
+      ['team create Job', 'staging create Job', `staging patch ${RECORDS}/shop`, 'team delete jobs.batch/job-in-team'],
+    ]);
+    expect(played.patches).toMatchObject([
+      { spec: { sourceConfig: { resourceSpec: { minScale: 2, maxScale: null } } } },
+    ]);
+  });
+
+  it('without a database is created at once', async () => {
+    const plain = aRecord({ sourceConfig: { runtime: { database: 'none' } } });
+    const played = await clone(into, { origin: plain });
+    expect([played.code, orderOf(played), played.patches]).toEqual([0, ['staging create AppDeployment'], []]);
+    expect(played.written).toMatchObject([{ metadata: { annotations: { 'davit.dev/requested-by': 'new 1 anna' } } }]);
+  });
+});
+
+describe('is refused, and creates nothing there', () => {
+  const listener = '4f1c1a52-4d52-4b33-9d0c-0b3f7f1f6c11';
+  const needy = aRecord(
+    {
+      secretReferences: [{ name: 'TOKEN', secretName: 'token', secretKey: 'token' }],
+      sourceConfig: { resourceSpec: { volumes: [{ name: 'a', persistentVolumeClaim: { claimName: 'files' } }] } },
+    },
+    { databaseBackup: { name: MANIFEST.name } },
+  );
+  it.each([
+    ['without a namespace for the context', ['--to-context=far', '--to=b'], {}, 2, '--to-context needs --to-namespace'],
+    [
+      'where the name is taken',
+      into,
+      { there: { [`${RECORDS}/shop`]: aRecord() } },
+      1,
+      'already exists in namespace staging',
+    ],
+    ['where objects are missing', into, { origin: needy }, 1, 'Secret token, PersistentVolumeClaim files.'],
+    [
+      'for a repository',
+      into,
+      { origin: aRecord({ source: 'codehost' }, { databaseBackup: { name: 'b' } }) },
+      1,
+      'an integration of that namespace',
+    ],
+    [
+      'for a listener',
+      into,
+      { origin: aRecord({ sourceConfig: { listenerId: listener } }) },
+      1,
+      'in the cluster of a listener',
+    ],
+    ['without a backup', into, { origin: aRecord() }, 1, 'There is no data to begin with.'],
+    ['where the backup cannot be fetched', into, { fails: 'fetch' }, 1, 'Nothing was created. It failed.'],
+  ] as const)('%s', async (_where, args, stage, wanted, words) => {
+    const played = await clone(args, stage as Stage);
+    expect([played.code, orderOf(played).filter((one) => one.startsWith('staging'))]).toEqual([wanted, []]);
+    expect(played.err).toContain(words);
+  });
+});
+
+it('an older PostgreSQL there loads nothing, and both Jobs are removed', async () => {
+  const played = await clone(into, { version: 160_004 });
+  expect(played.code).toBe(1);
+  expect(played.err).toContain('is of PostgreSQL 17, and the database of shop has version 16, which is older');
+  expect(played.piped).toEqual([]);
+  expect(orderOf(played)).toEqual([
+    ...ORDER,
+    'staging delete jobs.batch/job-in-staging',
+    'team delete jobs.batch/job-in-team',
+  ]);
+});
+
+it('what fails while it is loaded says how to go on, and starts no pod', async () => {
+  const played = await clone(into, { fails: 'load' });
+  expect([played.code, played.patches]).toEqual([1, []]);
+  expect(played.err).toContain('to give up: kubectl davit delete shop --namespace=staging');
+});

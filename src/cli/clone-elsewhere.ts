@@ -1,0 +1,336 @@
+// Clones a deployment into another namespace, perhaps of another cluster. No credential crosses: the backup is fetched in a pod of the
+// one namespace, goes through this program, and is loaded in a pod of the other, all with the caller's rights.
+
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
+import type { Pod } from '../deployments/assess/observed.ts';
+import { type CloneElsewhere, type CopiedValues, cloneElsewhere } from '../deployments/record/clone.ts';
+import type { NamedObject } from '../deployments/record/named-objects.ts';
+import { names } from '../deployments/record/names.ts';
+import { claimOfChange, claimOfCreation } from '../deployments/record/requester.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { conditionOf } from '../schema/conditions.ts';
+import type { DatabaseRestore } from '../schema/database.ts';
+import { CLONING_ANNOTATION, DEPLOYMENT_LABEL, RESTORE_CONTAINER, VARIABLES_LABEL } from '../schema/meta.ts';
+import { type Context, type Elsewhere, tell } from './command.ts';
+import { createJob, untilJob } from './jobs.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { afterConflicts, FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
+import { usernameOf } from './who.ts';
+
+const EVERY_MS = 1000;
+
+export interface Place extends Elsewhere {
+  readonly namespace: string;
+}
+
+interface Wanted extends Omit<DatabaseRestore, 'from'> {
+  /** The clone's. */
+  readonly name: string;
+}
+
+/** Resolves to the exit code. Run again after an interruption, it goes on. */
+export async function cloneInto(
+  context: Context,
+  there: Place,
+  origin: AppDeployment,
+  wanted: Wanted,
+): Promise<number> {
+  const { kubectl, warn } = context;
+  const { name } = origin.metadata;
+  const begun = await begunClone(there, origin, wanted.name);
+  const suffix = (): string => randomBytes(4).toString('hex');
+  const clone = cloneElsewhere(origin, await readRevisions(kubectl, origin), { ...wanted, ...there, suffix });
+  if ('refused' in clone) throw new Failure(clone.refused);
+  if (begun) warn(`${wanted.name} was begun before. It is finished now.`);
+  else await needAll(there, clone.needs);
+  const create = async (scale: 'zero' | 'own'): Promise<void> => {
+    if (!begun) await createClone(context, there, clone, { origin, scale });
+  };
+  const loaded =
+    clone.restore && (await withData(context, there, { origin, restore: clone.restore, create, to: wanted.name }));
+  if (!clone.restore) await create('own');
+  for (const note of clone.notes) warn(note);
+  tell(context, {
+    says: `${wanted.name} is being created in namespace ${there.namespace} as ${name} is now.${loaded ? ` Its data is that of backup ${loaded.name}, of ${loaded.takenAt}.` : ''} To follow it: ${PROGRAM} wait ${wanted.name}${there.suggested}`,
+    result: {
+      name: wanted.name,
+      namespace: there.namespace,
+      from: name,
+      backup: loaded?.name ?? null,
+      notes: clone.notes,
+    },
+  });
+  return 0;
+}
+
+/** What the annotation says. */
+interface Cloning {
+  /** uid of the origin. */
+  readonly uid: string;
+  /** Absent where the origin's record does not say it. */
+  readonly minScale?: number;
+  readonly maxScale?: number;
+}
+
+function cloningOf({ metadata }: AppDeployment): Cloning | undefined {
+  try {
+    return JSON.parse(metadata.annotations?.[CLONING_ANNOTATION] ?? '') as Cloning;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The clone that an earlier run has left unfinished. Throws Failure if another deployment has the name. */
+async function begunClone(there: Place, origin: AppDeployment, to: string): Promise<AppDeployment | undefined> {
+  const found = await there.kubectl(['get', RECORDS, to, '--ignore-not-found', '-o', 'json']);
+  if (found.trim() === '') return undefined;
+  const record = JSON.parse(found) as AppDeployment;
+  if (record.metadata.deletionTimestamp !== undefined)
+    throw new Failure(
+      `${to} is being deleted in namespace ${there.namespace}. Wait for its end, or choose another name with --to.`,
+    );
+  if (cloningOf(record)?.uid !== origin.metadata.uid)
+    throw new Failure(
+      `A deployment named ${to} already exists in namespace ${there.namespace}. Choose another name with --to.`,
+    );
+  return record;
+}
+
+/** Throws Failure that names all objects which are missing. */
+async function needAll({ kubectl, namespace }: Place, needs: readonly NamedObject[]): Promise<void> {
+  const found = await Promise.all(
+    needs.map(async ({ kind, name }) => {
+      const text = await kubectl(['get', kind.toLowerCase(), name, '--ignore-not-found', '-o', 'name']);
+      return text.trim() === '' ? [`${kind} ${name}`] : [];
+    }),
+  );
+  const missing = found.flat();
+  if (missing.length > 0)
+    throw new Failure(
+      `Nothing was created: the pods need objects that namespace ${namespace} does not have. Create them there first: ${missing.join(', ')}.`,
+    );
+}
+
+interface Creating {
+  readonly origin: AppDeployment;
+  /** At zero its stores start, and no pod that would use them. */
+  readonly scale: 'zero' | 'own';
+}
+
+async function createClone(
+  { kubectl }: Context,
+  there: Place,
+  { record, values }: CloneElsewhere,
+  { origin, scale }: Creating,
+): Promise<void> {
+  // All are read before the first is written.
+  const secrets = await Promise.all(values.map((one) => copyOf(kubectl, one, record)));
+  // oxlint-disable-next-line no-await-in-loop -- a few, and the first failure ends it
+  for (const secret of secrets) await there.kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(secret));
+  const username = await usernameOf(there.kubectl);
+  const { sourceConfig } = record.spec;
+  const { minScale, maxScale } = sourceConfig.resourceSpec ?? {};
+  const cloning: Cloning = {
+    uid: origin.metadata.uid ?? '',
+    ...(minScale !== undefined && { minScale }),
+    ...(maxScale !== undefined && { maxScale }),
+  };
+  const annotations = {
+    ...(username !== undefined && claimOfCreation(username)),
+    ...(scale === 'zero' && { [CLONING_ANNOTATION]: JSON.stringify(cloning) }),
+  };
+  const resourceSpec = { ...sourceConfig.resourceSpec, ...(scale === 'zero' && { minScale: 0, maxScale: 0 }) };
+  const spec = { ...record.spec, sourceConfig: { ...sourceConfig, resourceSpec } };
+  await there.kubectl(
+    ['create', FIELD_MANAGER, '-f', '-'],
+    JSON.stringify({ ...record, metadata: { ...record.metadata, annotations }, spec }),
+  );
+}
+
+/** Throws Failure if the Secret or a key is missing. */
+async function copyOf(kubectl: Kubectl, { from, to, keys }: CopiedValues, record: AppDeployment): Promise<object> {
+  const { data = {} } = JSON.parse(await kubectl(['get', 'secret', from, '-o', 'json'])) as {
+    readonly data?: Readonly<Record<string, string>>;
+  };
+  const missing = keys.filter((key) => data[key] === undefined);
+  if (missing.length > 0) throw new Failure(`Nothing was created: Secret ${from} has no key ${missing.join(', ')}.`);
+  const { name, namespace } = record.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: to, namespace, labels: { [DEPLOYMENT_LABEL]: name, [VARIABLES_LABEL]: '' } },
+    type: 'Opaque',
+    immutable: true,
+    data: Object.fromEntries(keys.map((key) => [key, data[key]])),
+  };
+}
+
+/** A part of an ArchiveManifest. */
+interface Backup {
+  readonly name: string;
+  readonly takenAt: string;
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  readonly serverVersion: number;
+}
+
+interface Data {
+  readonly origin: AppDeployment;
+  readonly restore: DatabaseRestore;
+  readonly create: (scale: 'zero') => Promise<void>;
+  readonly to: string;
+}
+
+/** Brings the data of a backup, and then lets the clone start. */
+async function withData(context: Context, there: Place, data: Data): Promise<Backup> {
+  const { kubectl, cluster, onInterrupt, suggested, warn } = context;
+  const { keepingJob, KEPT } = await import('./restore-job.ts');
+  const { name } = data.origin.metadata;
+  const cronJob = names(name).backup;
+  const found = JSON.parse(await kubectl(['get', 'cronjobs.batch', cronJob, '-o', 'json'])) as ICronJob;
+  const job = await createJob(kubectl, keepingJob({ record: data.origin, cronJob: found, which: data.restore }));
+  warn(`Job ${job} fetches the backup.`);
+  onInterrupt(
+    () =>
+      `${data.to} is not finished. To go on, run the command again; it first needs: kubectl delete job ${job}${suggested}`,
+  );
+  try {
+    const pod = await runningPod(kubectl, job, { warn, failed: (words) => `Nothing was created. ${words}` });
+    const from = ['exec', pod, `--container=${RESTORE_CONTAINER}`, '--', 'cat'];
+    const backup = JSON.parse(await kubectl([...from, KEPT.manifest])) as Backup;
+    const about = await kubectl([...from, KEPT.about]);
+    await data.create('zero');
+    await load(context, there, { to: data.to, backup, about, from: [...cluster, ...from, KEPT.dump] });
+    await start(there, data.to);
+    return backup;
+  } finally {
+    await removeJob(kubectl, job);
+  }
+}
+
+async function removeJob(kubectl: Kubectl, job: string): Promise<void> {
+  await kubectl(['delete', 'jobs.batch', job, '--wait=false', '--ignore-not-found']);
+}
+
+interface Starting {
+  readonly warn: (line: string) => void;
+  readonly failed: (words: string) => string;
+}
+
+/** Name of the pod of the Job whose container runs, or has ended well. Throws Failure if the Job fails before. */
+function runningPod(kubectl: Kubectl, job: string, { warn, failed }: Starting): Promise<string> {
+  return untilJob(kubectl, job, {
+    warn,
+    failed,
+    until: ({ pods }) => pods.find(isIn)?.metadata.name,
+  });
+}
+
+function isIn({ metadata, status }: Pod): boolean {
+  const { state } = status?.containerStatuses?.find(({ name }) => name === RESTORE_CONTAINER) ?? {};
+  return (
+    metadata.deletionTimestamp === undefined && (state?.running !== undefined || state?.terminated?.exitCode === 0)
+  );
+}
+
+interface Loading {
+  readonly to: string;
+  readonly backup: Backup;
+  /** What the database will say that it began with. */
+  readonly about: string;
+  /** Arguments of the kubectl that prints the dump. */
+  readonly from: readonly string[];
+}
+
+async function load(context: Context, there: Place, { to, backup, about, from }: Loading): Promise<void> {
+  const { makeReceiver, RECEIVED, RECEIVING_VERSION } = await import('../deployments/children/database/receive.ts');
+  const { warn } = context;
+  const record = await databaseOf(there, to, warn);
+  const [newest] = await readRevisions(there.kubectl, record);
+  const manifest = newest && makeReceiver({ record, revision: newest });
+  if (!manifest) throw new Failure(`${to} has no PostgreSQL of its own, so nothing can be loaded.`);
+  const job = await createJob(there.kubectl, manifest);
+  const failed = (words: string): string => `Nothing was loaded. ${words}\n${hintFor(to, there)}`;
+  try {
+    const pod = await runningPod(there.kubectl, job, { warn, failed });
+    const into = ['exec', '--stdin', pod, `--container=${RESTORE_CONTAINER}`, '--', 'sh', '-c'];
+    const state = await untilJob(there.kubectl, job, { warn, failed, until: ({ is }) => is });
+    // A run before this one has loaded it.
+    if (state === 'going on') {
+      const version = Number(await there.kubectl([...into, `cat ${RECEIVING_VERSION}`]));
+      const [has, needs] = [version, backup.serverVersion].map((one) => Math.floor(one / 10_000));
+      if ((has ?? 0) < (needs ?? 0))
+        throw new Failure(
+          `Nothing was loaded: backup ${backup.name} is of PostgreSQL ${needs}, and the database of ${to} has version ${has}, which is older. Delete ${to}, and let the platform there use PostgreSQL ${needs} or newer.`,
+        );
+      await there.kubectl([...into, `umask 077; cat > ${RECEIVED.about}`], about);
+      await context.pipe({
+        from,
+        to: [...there.cluster, ...into, `umask 077; cat > ${RECEIVED.dump}`],
+        onBytes: progress(backup.sizeBytes, warn),
+      });
+      await there.kubectl(
+        [...into, `umask 077; cat > ${RECEIVED.sum}.part && mv ${RECEIVED.sum}.part ${RECEIVED.sum}`],
+        backup.sha256,
+      );
+    }
+    await untilJob(there.kubectl, job, { warn, failed, until: ({ is }) => (is === 'complete' ? true : undefined) });
+  } catch (error) {
+    await removeJob(there.kubectl, job);
+    throw error;
+  }
+}
+
+function hintFor(to: string, { suggested }: Place): string {
+  return `${to} stays without pods until its data is there. To try again, run the command again; to give up: ${PROGRAM} delete ${to}${suggested}`;
+}
+
+const SAID_EVERY_MS = 10_000;
+const MIB = 1024 * 1024;
+
+function progress(of: number, warn: (line: string) => void): (bytes: number) => void {
+  let saidAt = performance.now();
+  return (bytes) => {
+    if (performance.now() - saidAt < SAID_EVERY_MS) return;
+    saidAt = performance.now();
+    warn(`${Math.floor(bytes / MIB)} of ${Math.ceil(of / MIB)} MiB of the backup have passed.`);
+  };
+}
+
+/** The clone, when its database answers. Throws Failure if that needs a person. */
+async function databaseOf(there: Place, to: string, warn: (line: string) => void): Promise<AppDeployment> {
+  let said = '';
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- asked until it answers
+    const record = await readRecord(there.kubectl, to);
+    const conditions = record.status?.conditions;
+    const ready = conditionOf(conditions, 'DatabaseReady');
+    if (ready?.status === 'True') return record;
+    const stalled = conditionOf(conditions, 'Stalled');
+    if (stalled?.status === 'True') throw new Failure(`${stalled.message}\n${hintFor(to, there)}`);
+    const words = ready?.message ?? '';
+    if (words !== '' && words !== said) warn(words);
+    said = words;
+    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
+    await sleep(EVERY_MS);
+  }
+}
+
+/** Gives the clone the scale of its origin. */
+async function start(there: Place, to: string): Promise<void> {
+  await afterConflicts(async () => {
+    const record = await readRecord(there.kubectl, to);
+    const { minScale = null, maxScale = null } = cloningOf(record) ?? {};
+    const username = await usernameOf(there.kubectl);
+    const annotations = {
+      ...(username !== undefined && claimOfChange(record, username)),
+      [CLONING_ANNOTATION]: null,
+    };
+    const metadata = { resourceVersion: record.metadata.resourceVersion, annotations };
+    const patch = { metadata, spec: { sourceConfig: { resourceSpec: { minScale, maxScale } } } };
+    await there.kubectl(['patch', RECORDS, to, '--type=merge', FIELD_MANAGER, '-p', JSON.stringify(patch)]);
+  });
+}
