@@ -33,7 +33,9 @@ export function enqueueOnChange(
         wakeThose(metadata.namespace, ({ spec }) => spec.sourceConfig.database !== undefined);
     }),
     caches.templates.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'internal_template')),
-    caches.integrations.onChange(() => wakeThose(undefined, ({ spec }) => spec.source === 'codehost')),
+    caches.integrations.onChange((change) => {
+      if (isOfSpec(change)) wakeThose(undefined, ({ spec }) => integrationIn(spec) === change.object.metadata.uid);
+    }),
     // A host is free again, or the kind that addresses are made of is there.
     hosts.onFreed((key) => queue.add(key)),
     ...(caches.addresses ? [caches.addresses.onInstalled(() => wakeThose(undefined, () => true))] : []),
@@ -66,6 +68,16 @@ export function enqueueOnChange(
   function wakeThose(namespace: string | undefined, which: (record: AppDeployment) => boolean): void {
     wake(caches.records.list(namespace).filter(which));
   }
+}
+
+/** The status of an integration is written at each push. */
+function isOfSpec({ type, object, previous }: Change<KubeObject>): boolean {
+  return type === 'deleted' || previous?.metadata.generation !== object.metadata.generation;
+}
+
+/** uid; people write it in any case. */
+function integrationIn({ sourceConfig }: AppDeployment['spec']): string | undefined {
+  return sourceConfig.integrationId?.toLowerCase();
 }
 
 function concernsRecords({ object, previous }: Change<KubeObject>): boolean {

@@ -1080,7 +1080,12 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
 
     it('clones a deployment, and says why one cannot be cloned', async ({ world, enter }) => {
       const { shop } = deployTeam(world);
-      world.deploy('pages', { spec: { sourceConfig: { runtime: { database: 'none' } } } });
+      world.deploy('pages', {
+        spec: {
+          sourceConfig: { runtime: { database: 'none' } },
+          sourceRevisionConfig: { imageUri: 'elsewhere.example/pages:1' } as never,
+        },
+      });
       const page = await enter();
       await open(page, 'shop');
       const dialog = page.getByRole('dialog');
@@ -1095,7 +1100,6 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('button', { name: 'Clone' }).click();
       await dialog.getByLabel('Name', { exact: true }).fill('pages-2');
       await dialog.getByRole('button', { name: 'Clone' }).click();
-      console.log(await new Promise((r) => setTimeout(r, 3000)), await dialog.innerText().catch(String));
       await page.getByRole('status').getByText('pages-2 is being created as pages is now.').waitFor();
       const namespace = shop.metadata.namespace;
       expect(world.facade.records.list().find(({ metadata }) => metadata.name === 'pages-2')?.metadata).toMatchObject({
