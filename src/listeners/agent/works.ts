@@ -95,16 +95,14 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
         return seen === cached ? {} : { requeueAfterMs: RETRY_MS };
       }
       case 'gone':
-        // The cache may lack a copy that was just created.
-        if (await isGoneForSure(work, local)) await report(work, reportFor(seen, { gone: true }), clusters);
-        else return { requeueAfterMs: LOOK_AGAIN_MS };
-        return {};
-      case 'remove':
-        // What kept it from that before does not any more.
-        if (work.status?.rejection !== undefined) await report(work, reportFor(seen, {}), clusters);
-        if (step.copy === undefined) await removeSecrets(step.secrets, local);
-        else if (step.copy.metadata.deletionTimestamp === undefined) await removeCopy(step.copy, local);
-        return {};
+      case 'remove': {
+        const removed = await remove(seen, step, clusters);
+        if (removed === 'gone') await report(work, reportFor(seen, { gone: true }), clusters);
+        if (removed === 'gone' || removed === 'asked for') return {};
+        if (removed === 'still there') return { requeueAfterMs: LOOK_AGAIN_MS };
+        await report(work, reportFor(seen, { rejection: removed }), clusters);
+        return { requeueAfterMs: RETRY_MS };
+      }
       case 'bring': {
         const rejection = await bring(seen, step, clusters);
         const absent = !isCopyOf(work, seen.copy);
@@ -117,6 +115,32 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
 
 /** Both clusters, as one reconcile writes to them. */
 type Clusters = Pick<AgentOptions, 'hub' | 'local' | 'caches' | 'namespace'>;
+
+/** What came of it; why the cluster refuses it, which another Listener's namespace or a policy there may be. */
+async function remove(
+  seen: AgentSeen,
+  step: Extract<AgentStep, { readonly do: 'gone' | 'remove' }>,
+  clusters: Clusters,
+): Promise<'gone' | 'still there' | 'asked for' | Rejection> {
+  const { work } = seen;
+  const { local } = clusters;
+  try {
+    // The cache may lack a copy that was just created.
+    if (step.do === 'gone') return (await isGoneForSure(work, local)) ? 'gone' : 'still there';
+    const isLeaving = step.copy?.metadata.deletionTimestamp !== undefined;
+    if (step.copy === undefined) await removeSecrets(step.secrets, local);
+    else if (!isLeaving) await removeCopy(step.copy, local);
+    // What kept it from that before does not any more.
+    if (work.status?.rejection !== undefined) await report(work, reportFor(seen, {}), clusters);
+    return 'asked for';
+  } catch (error) {
+    if (!(error instanceof Forbidden)) throw error;
+    return {
+      reason: 'NamespaceNotAllowed',
+      message: `The API server of the cluster does not let the agent delete what is in namespace ${work.spec.namespace} of the cluster (${quoted(error.serverMessage ?? error.message)}). There: have listener.namespaces contain it, and see what its policies deny.`,
+    };
+  }
+}
 
 async function bring(
   seen: AgentSeen,

@@ -125,6 +125,10 @@ function stateOf({ record }: Mirrored, reported: State | undefined, word: Word |
   return reported === 'AWAITING_DELETE' ? 'UNKNOWN' : reported;
 }
 
+function releaseOf({ metadata: { name, uid } }: AppDeployment): string {
+  return `If that will never be, release the name: kubectl annotate appd ${name} --overwrite ${ABANDON_ANNOTATION}=${uid}.`;
+}
+
 /** What is said instead of the cluster's own word, if anything. */
 function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word | undefined {
   const { record, listener, paused, failure } = seen;
@@ -144,14 +148,13 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
     const base =
       `Listener ${name} is not connected${since === undefined ? '' : ` (last seen ${since})`}. ${connected?.message ?? ''}`.trim();
     if (!isLeaving) return unknown('ListenerSilent', base);
-    return unknown(
-      'ListenerSilent',
-      `${base} The deletion continues when it reports. If it never will, release the name: kubectl annotate appd ${record.metadata.name} --overwrite ${ABANDON_ANNOTATION}=${record.metadata.uid}.`,
-    );
+    return unknown('ListenerSilent', `${base} The deletion continues when it reports. ${releaseOf(record)}`);
   }
-  // The only thing for which the agent does not delete its copy.
+  // For these two the agent does not delete its copy.
   if (isLeaving && paused === undefined && rejection?.reason === 'HubChanged')
     return no(rejection.reason, `Being deleted: ${rejection.message}`);
+  if (isLeaving && paused === undefined && rejection?.reason === 'NamespaceNotAllowed')
+    return no(rejection.reason, `Being deleted: ${rejection.message} ${releaseOf(record)}`);
   if (isLeaving)
     return no(
       'Deleting',

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
-import { Invalid, Unavailable } from '../../../src/lib/errors.ts';
+import { Forbidden, Invalid, Unavailable } from '../../../src/lib/errors.ts';
 import { DEPLOYMENTS, LEASES, NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { wakeWorks } from '../../../src/listeners/agent/works.ts';
@@ -265,6 +265,24 @@ describe('of a deployment that served and is not in the cluster any more, nothin
 });
 
 describe('nothing is deleted', () => {
+  it('because the cluster refuses: the record says so, and how it is let go, and goes on when the cluster allows it', async () => {
+    await run();
+    remote.failOn(({ verb, kind }) =>
+      verb === 'delete' && kind === 'AppDeployment'
+        ? new Forbidden('appd is forbidden', { serverMessage: 'forbidden' })
+        : undefined,
+    );
+    await hub.remove(APP_DEPLOYMENTS, SHOP, { uid: onHub()?.metadata.uid ?? '' });
+    await run();
+    expect([told(), copy()?.metadata.deletionTimestamp]).toEqual(['AWAITING_DELETE NamespaceNotAllowed', undefined]);
+    const message = conditionOf(onHub()?.status?.conditions, 'Ready')?.message;
+    expect(message).toContain('does not let the agent delete what is in namespace shops of the cluster (forbidden)');
+    expect(message).toContain('kubectl annotate appd shop --overwrite davit.dev/abandon-remote=');
+    remote.failOn(undefined);
+    await untilGone();
+    expect([onHub(), work(), copy()]).toEqual([undefined, undefined, undefined]);
+  });
+
   it('because the hub has no works', async () => {
     await run();
     hub.erase(LISTENER_WORKS, { namespace: HUB, name: work()?.metadata.name ?? '' });
