@@ -35,16 +35,16 @@ const OWN_IMAGES: Partial<Readonly<Record<Source, string>>> = {
 /** `all`: revisions of the origin, in any order. */
 export function cloneOf(origin: AppDeployment, all: readonly AppRevision[], request: CloneRequest): Clone {
   const way = OWN_IMAGES[origin.spec.source];
-  if (way !== undefined) return { refused: `${ownImage(origin)} ${way}` };
+  if (way !== undefined) return { refused: `${refusalOfOwnImage(origin)} ${way}` };
   const { spec: serving, active } = servingSpec(origin, all);
   const data = dataOf({ ...origin, spec: serving }, request);
   if ('refused' in data) return data;
   const commit = origin.spec.source === 'codehost' && active !== undefined ? commitOf(active) : undefined;
   const spec = specOf(serving, data.restore, commit);
-  return { record: recordOf(request.name, origin.metadata.namespace, spec), notes: notesOf(spec, origin, commit) };
+  return { record: cloneRecord(request.name, origin.metadata.namespace, spec), notes: notesOf(spec, origin, commit) };
 }
 
-function ownImage({ metadata: { name }, spec: { source } }: AppDeployment): string {
+function refusalOfOwnImage({ metadata: { name }, spec: { source } }: AppDeployment): string {
   return `The image of "${name}" is its own (source ${source}), and no other deployment may use it.`;
 }
 
@@ -59,7 +59,7 @@ function servingSpec(
   return { spec: isNewest ? origin.spec : rollingBack(origin.spec, active.spec), active };
 }
 
-function recordOf(name: string, namespace: string | undefined, spec: AppDeploymentSpec): AppDeployment {
+function cloneRecord(name: string, namespace: string | undefined, spec: AppDeploymentSpec): AppDeployment {
   const finalizers = runsHere({ spec }) ? [FINALIZER] : [];
   const metadata = { name, namespace, finalizers };
   return { apiVersion: API_VERSION, kind: 'AppDeployment', metadata, spec } as AppDeployment;
@@ -122,7 +122,7 @@ export function cloneElsewhere(
   }));
   const needs = new Map([...references, ...namedObjects(spec)].map((one) => [`${one.kind}/${one.name}`, one]));
   return {
-    record: recordOf(request.name, namespace, { ...spec, secrets: copied }),
+    record: cloneRecord(request.name, namespace, { ...spec, secrets: copied }),
     notes: notesOf(spec, origin, undefined, 'elsewhere'),
     values,
     needs: [...needs.values()],
