@@ -427,6 +427,9 @@ async function chosen(bench: Bench, what: Programme): Promise<Chosen> {
   const plans = spread(choose(every));
   const throughFacade = spread(chooseFacade(await everyFacadePlan(bench, trials)));
   const ofListeners = spread(chooseListener ? chooseListener(await everyListenerPlan(bench)) : []);
+  const all = plans.length + throughFacade.length + ofListeners.length + bugs.length;
+  // A run of nothing would be taken for one without a violation.
+  if (all === 0 && !trials) throw new Error(`No plan matches ${values.match ?? values.plan?.join(' ')}.`);
   say(
     `${every.length} plans are there, ${plans.length} are run, ${throughFacade.length} through the facade, ${ofListeners.length} of listeners, and ${bugs.length} seeded bugs`,
   );
