@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ignoreRules, verdictOn } from './ignore-rules.ts';
 import { listSource, pack, sizeOf } from './pack.ts';
 
@@ -196,11 +196,17 @@ describe('what is refused', () => {
   it('more than the platform takes, with the largest files named; nothing is left behind', async () => {
     const noise = Buffer.concat(Array.from({ length: 2000 }, (_, i) => createHash('sha512').update(`${i}`).digest()));
     await write({ 'langgraph.json': '{}', 'model.bin': noise, 'small.txt': 'x' });
-    const before = await ownTemporary();
+    // A folder of its own: other processes of this machine pack as well.
+    const temporary = await mkdtemp(join(tmpdir(), 'davit-pack-'));
+    vi.stubEnv('TMPDIR', temporary);
+    onTestFinished(async () => {
+      vi.unstubAllEnvs();
+      await rm(temporary, { recursive: true });
+    });
     await expect(pack(await listSource(folder, 'langgraph.json'), 10_000)).rejects.toThrow(
       /has more than 9\.8 KiB when it is packed, .* Largest: model\.bin \(125\.0 KiB\), langgraph\.json \(2 B\), small\.txt \(1 B\)\.$/,
     );
-    expect(await ownTemporary()).toEqual(before);
+    expect(await readdir(temporary)).toEqual([]);
   });
 
   it.each([
@@ -220,10 +226,6 @@ describe('what is refused', () => {
     await expect(pack(source, MEBIBYTE)).rejects.toThrow(/app\.py cannot be read: ENOENT/);
   });
 });
-
-async function ownTemporary(): Promise<string[]> {
-  return (await readdir(tmpdir())).filter((name) => name.startsWith('davit-deploy-'));
-}
 
 describe('the archive', () => {
   const LONG = `${'long/'.repeat(40)}file.py`;

@@ -103,7 +103,9 @@ function Clone({ api, deployment: { id, name }, onDone, onClose }: ActionProps):
       <div class="fields">
         <label for="clone">Name</label>
         <Word id="clone" name="name" required />
-        <label for="at">Newest backup of this time or before (such as 2026-11-25T12:00:00Z); empty for the newest</label>
+        <label for="at">
+          Newest backup of this time or before (such as 2026-11-25T12:00:00Z); empty for the newest
+        </label>
         <Word id="at" name="at" />
       </div>
     </Dialog>

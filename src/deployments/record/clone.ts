@@ -41,7 +41,7 @@ export function cloneOf(origin: AppDeployment, all: readonly AppRevision[], requ
   if ('refused' in data) return data;
   const commit = origin.spec.source === 'codehost' && active !== undefined ? commitOf(active) : undefined;
   const spec = specOf(serving, data.restore, commit);
-  return { record: cloneRecord(request.name, origin.metadata.namespace, spec), notes: notesOf(spec, origin, commit) };
+  return { record: recordOfClone(request.name, origin.metadata.namespace, spec), notes: notesOf(spec, origin, commit) };
 }
 
 function refusalOfOwnImage({ metadata: { name }, spec: { source } }: AppDeployment): string {
@@ -59,7 +59,7 @@ function servingSpec(
   return { spec: isNewest ? origin.spec : rollingBack(origin.spec, active.spec), active };
 }
 
-function cloneRecord(name: string, namespace: string | undefined, spec: AppDeploymentSpec): AppDeployment {
+function recordOfClone(name: string, namespace: string | undefined, spec: AppDeploymentSpec): AppDeployment {
   const finalizers = runsHere({ spec }) ? [FINALIZER] : [];
   const metadata = { name, namespace, finalizers };
   return { apiVersion: API_VERSION, kind: 'AppDeployment', metadata, spec } as AppDeployment;
@@ -122,7 +122,7 @@ export function cloneElsewhere(
   }));
   const needs = new Map([...references, ...namedObjects(spec)].map((one) => [`${one.kind}/${one.name}`, one]));
   return {
-    record: cloneRecord(request.name, namespace, { ...spec, secrets: copied }),
+    record: recordOfClone(request.name, namespace, { ...spec, secrets: copied }),
     notes: notesOf(spec, origin, undefined, 'elsewhere'),
     values,
     needs: [...needs.values()],
