@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { Database, DatabaseBackupStatus, DatabaseProofStatus, DatabaseRestoreStatus } from './database.ts';
-import { PLATFORM_VARIABLES } from './meta.ts';
+import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
   type CelRule,
@@ -323,6 +323,13 @@ export const AppDeploymentStatus = z.object({
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
     .describe('Generation of the record from which this status was computed.')
+    .optional(),
+  changedBy: z
+    .string()
+    .max(LONGEST_USERNAME)
+    .describe(
+      'Username of who made that generation: who wrote the spec, or asked for the deletion. Absent where the write did not say it.',
+    )
     .optional(),
   phase: z
     .string()
