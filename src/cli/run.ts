@@ -21,7 +21,7 @@ import { helpOf, usage } from './usage.ts';
 /** The process, as far as commands reach it. */
 export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'onEnd' | 'pipe'> {
   readonly environment: NodeJS.ProcessEnv;
-  /** Of the program. */
+  /** That of the program. */
   readonly version: string;
   readonly terminal: Terminal;
   /** `flags` select cluster and user. */
