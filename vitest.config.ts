@@ -175,6 +175,17 @@ export default defineConfig({
       },
       {
         test: {
+          // Not part of `npm test`: CloudNativePG is compiled for it, and databases fail over.
+          name: 'cloudnative-pg',
+          include: ['test/suites/cloudnative-pg/*.test.ts'],
+          globalSetup: [PREPARE],
+          fileParallelism: false,
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
           // Not part of `npm test`: it builds the image, and takes minutes.
           name: 'install',
           include: ['test/suites/e2e/install/*.test.ts'],

@@ -29,6 +29,7 @@ export function makeControllerCaches(options: ControllerCacheOptions): Controlle
     organizationNamespace: settings.organizationNamespace,
     addressKind: settings.address.kind,
     keda: settings.keda.enabled,
+    cloudNativePg: settings.database.cloudNativePg.enabled,
   });
   const builds = canBuild(settings) ? makeBuildCaches(whole, settings.builds.namespace) : undefined;
   const listening = settings.listeners.enabled ? makeListenerCaches(whole) : undefined;

@@ -2,16 +2,18 @@
 
 import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import { NotFound } from '../lib/errors.ts';
-import { PERSISTENT_VOLUME_CLAIMS } from '../lib/kube/api-resources.ts';
+import { PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS } from '../lib/kube/api-resources.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_UID_LABEL, FIELD_MANAGER } from '../schema/meta.ts';
+import { isInCluster } from './assess/database-cluster.ts';
 import { isKnownClaim, isVolumeMissing, volumeMissing, volumeTrouble } from './assess/database-volume.ts';
 import { type ActionFailure, type ObservedChildren, refTo } from './assess/observed.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 import { NO_KEPT_DATA, planAdoption } from './plan/adoption.ts';
+import { driverOf } from './record/database-driver.ts';
 
 /** Failures if the volume of the own PostgreSQL cannot be used, or must not be replaced by an empty one. */
 export async function volumeRefusals(observed: ObservedChildren, target: Cluster): Promise<ActionFailure[]> {
@@ -20,13 +22,14 @@ export async function volumeRefusals(observed: ObservedChildren, target: Cluster
   if (!isVolumeMissing(observed)) return [];
   const { namespace = '' } = observed.record.metadata;
   const ref = { namespace, name: observed.names.postgresClaim };
+  const resource = isInCluster(observed) ? POSTGRES_CLUSTERS : PERSISTENT_VOLUME_CLAIMS;
   try {
     // The cache of volumes may lag, and contains only labelled ones.
-    const found = await target.client.get(PERSISTENT_VOLUME_CLAIMS, ref);
+    const found = await target.client.get(resource, ref);
     return isKnownClaim(found, observed) ? [] : [volumeMissing(observed, found)];
   } catch (error) {
     if (error instanceof NotFound) return [volumeMissing(observed, undefined)];
-    return [{ ...failureOf(error, { kind: 'PersistentVolumeClaim', name: ref.name }, 'read'), absent: true }];
+    return [{ ...failureOf(error, { kind: resource.kind, name: ref.name }, 'read'), absent: true }];
   }
 }
 
@@ -40,7 +43,8 @@ export async function adoptDatabase(
   target: Cluster,
 ): Promise<{ readonly children: readonly KubeObject[]; readonly refusals: readonly ActionFailure[] }> {
   const { record, children } = observed;
-  const kept = latest.spec.resolved.postgres ? planAdoption(observed) : NO_KEPT_DATA;
+  const { postgres } = latest.spec.resolved;
+  const kept = postgres ? planAdoption(observed, driverOf(postgres)) : NO_KEPT_DATA;
   if (kept.refusals.length > 0) return { children, refusals: kept.refusals };
   const { adopted, refusals } = await adoptObjects(kept.takeUp, record, target);
   const byUid = new Map(adopted.map((object) => [object.metadata.uid, object]));

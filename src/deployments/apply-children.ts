@@ -24,7 +24,7 @@ export interface ChildrenInputs extends EnsuredRevision {
 export interface AppliedChildren {
   /** With those that the pass had before. */
   readonly failures: readonly ActionFailure[];
-  /** Names of the StatefulSets that were changed. */
+  /** Names of the StatefulSets and Clusters that were changed. */
   readonly changed: ReadonlySet<string>;
   /** Whether the migration of the latest revision has to start. */
   readonly migrates: boolean;
@@ -46,7 +46,7 @@ export async function applyChildren(
       observed,
       latest,
       isComplete,
-      guard: (stores) => guardStores(stores, observed, target),
+      guard: (stores) => guardStores(stores, observed, latest, target),
       digests: rotation.digests,
       render: (revision, digests) => childrenOf(observed, revision, digests, options, host).map(withAppliedDigest),
       dryRuns,

@@ -26,6 +26,7 @@ import { areConflicts, causesOf, decisiveOf, failureOf, wasLost } from './cluste
 import { putFinalizer, removeFinalizer } from './cluster/finalizers.ts';
 import { reportRecord } from './cluster/report.ts';
 import { settleAll } from './cluster/settle-all.ts';
+import { hibernateClusters } from './hibernate-clusters.ts';
 import { nextTeardownStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
 import { withStableMessages } from './stable-messages.ts';
 import { deletingStatus, type Hindrance } from './status.ts';
@@ -85,7 +86,7 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
   // The record must not appear ready while its parts are deleted.
   const isFirst = step !== undefined && record.status?.state !== 'AWAITING_DELETE';
   const unreported = isFirst ? await failuresOf(() => reportWaiting(step.waitsFor)) : [];
-  const done = step ? await performStep(step, teardown) : await finish(cached, teardown);
+  const done = step ? await performStep(step, record, teardown) : await finish(cached, teardown);
   if (!done) return {};
   const refusals = withStableMessages(done.refusals, record);
   const causes = causesOf(refusals);
@@ -117,8 +118,16 @@ interface Taken {
   readonly lookAgainMs?: number;
 }
 
-async function performStep({ remove, ...step }: TeardownStep, clusters: Clusters): Promise<Taken> {
-  return { ...step, refusals: await deleteEverywhere(remove, clusters) };
+async function performStep(
+  { remove, hibernate = [], ...step }: TeardownStep,
+  record: AppDeployment,
+  teardown: Teardown,
+): Promise<Taken> {
+  const [deleted, hibernated] = await settleAll([
+    deleteEverywhere(remove, teardown),
+    hibernateClusters(hibernate, record, teardown),
+  ]);
+  return { ...step, refusals: [...deleted, ...hibernated] };
 }
 
 /**
@@ -132,7 +141,7 @@ async function finish(cached: Observed, teardown: Teardown): Promise<Taken | und
   try {
     const live = withNamedByOthers({ ...cached, ...(await listLive(cached, teardown)) }, home.caches);
     const step = nextTeardownStep(live, now);
-    if (step) return { ...(await performStep(step, teardown)), lookAgainMs: LOOK_AGAIN_MS };
+    if (step) return { ...(await performStep(step, record, teardown)), lookAgainMs: LOOK_AGAIN_MS };
     await removeFinalizer(record, FINALIZER, home);
     return undefined;
   } catch (error) {
@@ -155,13 +164,23 @@ async function listLive(
 ): Promise<Pick<Observed, 'children' | 'tracingProject'>> {
   const { metadata, spec } = record;
   const { namespace = '', name } = metadata;
-  const { addresses } = target.caches;
+  const { addresses, postgresClusters } = target.caches;
   const routes = addresses?.isInstalled() ? [addresses.resource] : [];
+  const postgres = postgresClusters?.isInstalled() ? [postgresClusters.resource] : [];
   const { tasks, database } = spec.sourceConfig;
   // A file of the repository may have given the tasks.
   const hasTasks = tasks ?? revisions.find((revision) => revision.spec.requested.tasks);
   const scheduled = hasTasks || database ? [CRON_JOBS] : [];
-  const resources = [DEPLOYMENTS, STATEFUL_SETS, ...scheduled, JOBS, PERSISTENT_VOLUME_CLAIMS, SECRETS, ...routes];
+  const resources = [
+    DEPLOYMENTS,
+    STATEFUL_SETS,
+    ...scheduled,
+    JOBS,
+    PERSISTENT_VOLUME_CLAIMS,
+    ...postgres,
+    SECRETS,
+    ...routes,
+  ];
   const isAsked = spec.tracingProjectDeletionPolicy === 'Delete';
   const [projects, ...lists] = await settleAll([
     isAsked

@@ -1,8 +1,10 @@
 // Whether the record's own stores can be used: their passwords, and the volume of PostgreSQL.
 
+import type { AppRevision } from '../schema/app-revision.ts';
 import type { StorePart } from '../schema/meta.ts';
 import { volumeRefusals } from './adopt-database.ts';
-import type { ActionFailure, Observed, ObservedChildren } from './assess/observed.ts';
+import { cloudNativePgMissing, lacksCloudNativePg } from './assess/database-cluster.ts';
+import type { ActionFailure, Observed } from './assess/observed.ts';
 import { isOwn } from './assess/stores.ts';
 import { revisionOfStore } from './assess/workloads.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -10,6 +12,7 @@ import { settleAll } from './cluster/settle-all.ts';
 import type { PassOutcome } from './pass.ts';
 import { ensurePasswords, lostPassword } from './passwords.ts';
 import { planAdoption } from './plan/adoption.ts';
+import { driverOf, driverOfRevisions } from './record/database-driver.ts';
 import { runsHere } from './record/listener-assignment.ts';
 
 /**
@@ -18,11 +21,18 @@ import { runsHere } from './record/listener-assignment.ts';
  */
 export async function guardStores(
   stores: readonly StorePart[],
-  observed: ObservedChildren,
+  observed: Observed,
+  latest: AppRevision,
   target: Cluster,
 ): Promise<readonly ActionFailure[]> {
-  const passwords = await ensurePasswords(observed, stores, target);
-  return [...passwords, ...(stores.includes('postgres') ? await volumeRefusals(observed, target) : [])];
+  const hasPostgres = stores.includes('postgres');
+  // Not even a password is made: the driver may still change while there is neither that nor data.
+  const isMissing = hasPostgres && lacksCloudNativePg(observed, latest);
+  const others = isMissing ? stores.filter((part) => part !== 'postgres') : stores;
+  const driver = driverOfRevisions([latest, ...observed.revisions]) ?? 'pod';
+  const passwords = await ensurePasswords(observed, others, driver, target);
+  if (isMissing) return [...passwords, cloudNativePgMissing(observed)];
+  return [...passwords, ...(hasPostgres ? await volumeRefusals(observed, target) : [])];
 }
 
 /**
@@ -37,7 +47,8 @@ export async function unguardedDataLoss(
   const revision = latest && revisionOfStore('postgres', observed, latest);
   const isOwnHere = revision !== undefined && isOwn('postgres', revision) && runsHere(observed.record);
   const isPlanned = address !== undefined && revision === latest;
-  if (isPlanned || !isOwnHere || planAdoption(observed).refusals.length > 0) return [];
+  if (isPlanned || !isOwnHere || lacksCloudNativePg(observed, revision)) return [];
+  if (planAdoption(observed, driverOf(revision.spec.resolved.postgres ?? {})).refusals.length > 0) return [];
   const found = await settleAll([lostPassword(observed, target), volumeRefusals(observed, target)]);
   return found.flat().filter(({ reason }) => reason === 'PasswordMissing' || reason === 'VolumeMissing');
 }

@@ -64,6 +64,7 @@ export function observeCaches(
     backupStore: spec.sourceConfig.database && backupStoreIn(namespace, target, settings),
     addressKindMissing: target.caches.addresses?.isInstalled() === false,
     keda: target.caches.keda.length > 0 && target.caches.keda.every((cache) => cache.isInstalled()),
+    cloudNativePg: target.caches.postgresClusters?.isInstalled() === true,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)).map((revision) =>
       scaledBy(record.spec, revision, settings),

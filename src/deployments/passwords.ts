@@ -5,6 +5,7 @@ import { placeOf } from '../lib/controller/cluster.ts';
 import { NotFound } from '../lib/errors.ts';
 import { SECRETS } from '../lib/kube/api-resources.ts';
 import type { ObjectRef } from '../lib/kube/client.ts';
+import type { DatabaseDriver } from '../schema/database.ts';
 import type { StorePart } from '../schema/meta.ts';
 import { type ActionFailure, isOurs, type ObservedChildren } from './assess/observed.ts';
 import { postgresSecret, redisSecret } from './children/secrets.ts';
@@ -19,9 +20,10 @@ import { nameConflict } from './plan/plan.ts';
 export function ensurePasswords(
   observed: ObservedChildren,
   stores: readonly StorePart[],
+  driver: DatabaseDriver,
   target: Cluster,
 ): Promise<ActionFailure[]> {
-  return settleFailures(stores.map((part) => ensurePassword(part, observed, target)));
+  return settleFailures(stores.map((part) => ensurePassword(part, observed, driver, target)));
 }
 
 /** What a pass that changes nothing can tell of the data of the own PostgreSQL: the caches are confirmed by live reads. */
@@ -33,20 +35,21 @@ export async function lostPassword(observed: ObservedChildren, target: Cluster):
   return failure ? [failure] : [];
 }
 
-const PASSWORD_SECRETS = { postgres: postgresSecret, redis: redisSecret };
-
 /** Creates the password Secret of a store if it never existed. An existing password is never regenerated. */
 async function ensurePassword(
   store: StorePart,
   observed: ObservedChildren,
+  driver: DatabaseDriver,
   target: Cluster,
 ): Promise<ActionFailure | undefined> {
   const state = passwordState(store, observed);
   if (state === 'there') return undefined;
-  const secret = PASSWORD_SECRETS[store](observed.record, randomBytes(24).toString('base64url'));
+  const { record } = observed;
+  const password = randomBytes(24).toString('base64url');
+  const secret = store === 'postgres' ? postgresSecret(record, password, driver) : redisSecret(record, password);
   if (state === 'foreign') return nameConflict(secret);
   if (state === 'lost') return lookForPassword(store, placeOf(secret), observed, target);
-  const made = await makeOnce(secret, observed.record, target);
+  const made = await makeOnce(secret, record, target);
   return 'reason' in made ? made : undefined;
 }
 

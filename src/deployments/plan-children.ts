@@ -194,10 +194,12 @@ function scalersUnless(isUnknown: boolean): ReadonlySet<string> {
   return isUnknown ? NOTHING_PRUNED : SCALING_KINDS;
 }
 
+const RUNS_STORES: ReadonlySet<string> = new Set(['StatefulSet', 'Cluster']);
+
 /** The own stores among these children. */
 function storesAmong(children: readonly KubeObject[]): readonly StorePart[] {
   return STORE_PARTS.filter((part) =>
-    children.some(({ kind, metadata }) => kind === 'StatefulSet' && metadata.labels?.[COMPONENT_LABEL] === part),
+    children.some(({ kind, metadata }) => RUNS_STORES.has(kind) && metadata.labels?.[COMPONENT_LABEL] === part),
   );
 }
 
@@ -225,14 +227,14 @@ function renewsStore({ object, ...action }: Action): boolean {
 }
 
 /**
- * Names of the StatefulSets that these actions have changed. An apply changes nothing where a webhook rewrites each one to
+ * Names of the StatefulSets and Clusters that these actions have changed. An apply changes nothing where a webhook rewrites each one to
  * what is there.
  */
 export function changedSets(actions: readonly Action[], { caches }: Cluster): ReadonlySet<string> {
-  const sets = actions.filter(({ object }) => object.kind === 'StatefulSet');
+  const sets = actions.filter(({ object }) => RUNS_STORES.has(object.kind));
   const changed = sets.filter((action) => {
     const { namespace = '', name } = action.object.metadata;
-    const now = caches.children.get('StatefulSet')?.get({ namespace, name });
+    const now = caches.children.get(action.object.kind)?.get({ namespace, name });
     const before = action.do === 'apply' ? action.observed : undefined;
     return before === undefined || now?.metadata.generation !== before.metadata.generation;
   });

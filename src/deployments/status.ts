@@ -7,6 +7,7 @@ import { type ConditionInput, mergeConditions, rfc3339 } from '../schema/conditi
 import { type AddressOutcome, addressOf, reportedAddress } from './assess/address.ts';
 import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { backupStatusOf } from './assess/backup.ts';
+import { isInCluster } from './assess/database-cluster.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
 import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess/entry.ts';
 import {
@@ -22,7 +23,6 @@ import { unfinished } from './assess/stores.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
 import { runsHere } from './record/listener-assignment.ts';
-import { changedBy, deleterOf } from './record/requester.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';
 import { asksForNothing, stateFrom } from './record/state.ts';
@@ -63,7 +63,6 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     stateChangedAt: stateChangedAt(record.status, state, now),
     ...stalledReasonSince(record.status, conditions, now),
     observedGeneration: generation,
-    ...changedBy(record),
     ...(latest && {
       phase: reportedState(observed, latest),
       latestRevisionId: latest.spec.id,
@@ -75,6 +74,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(replicas !== undefined && { replicas }),
     ...workersOf(observed, latest),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
+    ...(volume !== undefined && isInCluster(observed) && { databaseDriver: 'cloudnative-pg' as const }),
     ...(backup !== undefined && { databaseBackup: backup }),
     ...(proof !== undefined && { databaseProof: proof }),
     ...(restore !== undefined && { databaseRestore: restore }),
@@ -115,8 +115,7 @@ export function deletingStatus(
   const { record } = observed;
   const reason = paused === undefined ? 'Deleting' : 'Paused';
   const waiting = `waiting for the deletion of ${waitsFor}.${hindrance ? ` ${hindrance.message}` : ''}`;
-  const deleter = deleterOf(record);
-  const message = `Being deleted${deleter === undefined ? '' : ` by ${deleter}`}: ${paused ?? waiting}`;
+  const message = `Being deleted: ${paused ?? waiting}`;
   const stalled = paused !== undefined || hindrance?.stalled === true;
   const wanted: ConditionInput[] = [
     { type: 'Ready', status: 'False', reason, message },
@@ -125,7 +124,7 @@ export function deletingStatus(
     { type: 'Stalled', status: stalled ? 'True' : 'False', reason, message },
   ];
   const generation = record.metadata.generation ?? 0;
-  const { stalledReasonSince: _since, tasks: _tasks, changedBy: _by, ...before } = record.status ?? {};
+  const { stalledReasonSince: _since, tasks: _tasks, ...before } = record.status ?? {};
   const { url: _url, hostClaim: _claim, ...status } = before;
   const conditions = mergeConditions(record.status?.conditions, wanted, generation, now);
   return {
@@ -135,7 +134,6 @@ export function deletingStatus(
     stateChangedAt: stateChangedAt(record.status, 'AWAITING_DELETE', now),
     ...stalledReasonSince(record.status, conditions, now),
     observedGeneration: generation,
-    ...changedBy(record),
     conditions,
   };
 }

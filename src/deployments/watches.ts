@@ -43,6 +43,8 @@ export function enqueueOnChange(
     ...caches.keda.map((cache) =>
       cache.onInstalled(() => wakeThose(undefined, ({ spec }) => spec.sourceConfig.runtime?.queueDepth !== undefined)),
     ),
+    // So has CloudNativePG. Without a driver of its own a record may have that of the platform.
+    ...(caches.postgresClusters ? [caches.postgresClusters.onInstalled(() => wakeThose(undefined, () => true))] : []),
     caches.listeners.onChange(({ object: { metadata } }) =>
       wake(caches.records.byIndex(metadata.namespace ?? '', LISTENER_NAMED, metadata.uid ?? '')),
     ),

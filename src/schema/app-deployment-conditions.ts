@@ -67,6 +67,19 @@ export const REASONS = {
       'KEDA or its autoscaler does not get the depth of the queue, so the number of queue workers does not change.',
     todo: 'Check the query of runtime.queue_depth and that KEDA runs with its metrics server, and run kubectl describe scaledobject.',
   },
+  CloudNativePgMissing: {
+    meaning:
+      'The own PostgreSQL has driver cloudnative-pg, and this platform has no CloudNativePG. Nothing of the database is made or changed.',
+    todo: 'Install CloudNativePG (settings.database.cloudNativePg.enabled must not be false). The deployment then continues automatically.',
+  },
+  InstancesMissing: {
+    meaning: 'PostgreSQL answers, and fewer of its instances are ready than source_config.database.instances asks for.',
+    todo: 'Wait. Otherwise run kubectl describe clusters.postgresql.cnpg.io NAME--postgres, and look at the pods of its instances.',
+  },
+  DatabaseDriverFixed: {
+    meaning: 'The record asks for another driver of its own PostgreSQL, which has data. Nothing is changed.',
+    todo: 'Set source_config.database.driver back, or move as the message says (docs/database-drivers.md).',
+  },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
   ChildrenModified: {
     meaning:

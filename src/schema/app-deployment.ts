@@ -2,8 +2,15 @@
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
-import { Database, DatabaseBackupStatus, DatabaseProofStatus, DatabaseRestoreStatus } from './database.ts';
-import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
+import {
+  DATABASE_DRIVERS,
+  Database,
+  DatabaseBackupStatus,
+  DatabaseProofStatus,
+  DatabaseRestoreStatus,
+  ONE_POD_MESSAGE,
+} from './database.ts';
+import { PLATFORM_VARIABLES } from './meta.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
   type CelRule,
@@ -102,9 +109,19 @@ export const SourceConfig = z.object({
   env: PlainVariables.describe(
     'Environment variables with values that readers of the record see. Secret values are in secrets.',
   ).optional(),
-  database: Database.describe(
-    'Backups of the own PostgreSQL, and the one that it begins with. A change creates no revision.',
-  ).optional(),
+  database: Database.meta(
+    celRules([
+      {
+        rule: "!has(self.driver) || self.driver != 'pod' || !has(self.instances) || self.instances == 1",
+        message: ONE_POD_MESSAGE,
+        fieldPath: '.instances',
+      },
+    ]),
+  )
+    .describe(
+      'What runs the own PostgreSQL, its backups, and the one that it begins with. Of these only driver and instances create a revision.',
+    )
+    .optional(),
   tasks: Tasks.describe(
     'Commands that run in pods of their own like the active server, on a schedule or when somebody asks.',
   ).optional(),
@@ -324,13 +341,6 @@ export const AppDeploymentStatus = z.object({
     .max(Number.MAX_SAFE_INTEGER)
     .describe('Generation of the record from which this status was computed.')
     .optional(),
-  changedBy: z
-    .string()
-    .max(LONGEST_USERNAME)
-    .describe(
-      'Username of who made that generation: who wrote the spec, or asked for the deletion. Absent where the write did not say it.',
-    )
-    .optional(),
   phase: z
     .string()
     .max(32)
@@ -369,7 +379,15 @@ export const AppDeploymentStatus = z.object({
   databaseVolumeUid: z
     .string()
     .max(64)
-    .describe('uid of the PersistentVolumeClaim that the own PostgreSQL uses, or used last.')
+    .describe(
+      'uid of the PersistentVolumeClaim, or of the Cluster of CloudNativePG, that the own PostgreSQL uses, or used last.',
+    )
+    .optional(),
+  databaseDriver: z
+    .enum(DATABASE_DRIVERS)
+    .describe(
+      'What runs the own PostgreSQL, which cannot change any more. Absent where it is one pod, or there is none yet.',
+    )
     .optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
   databaseProof: DatabaseProofStatus.describe('What is known of the proofs of these backups.').optional(),

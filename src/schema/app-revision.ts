@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus, CommitWords } from './build.ts';
+import { DATA_DURABILITIES, Instances, RequestedDatabase } from './database.ts';
 import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
@@ -86,6 +87,18 @@ export const Resolved = z
         image: image.describe('Image of PostgreSQL.'),
         storageGi: z.int().min(1).max(65_536).describe('Size of the volume, in gibibytes.'),
         maxConnections: z.int().min(1).max(100_000).describe('max_connections of PostgreSQL.'),
+        driver: z.literal('cloudnative-pg').describe('What runs it. Absent if it is one pod of Davit.').optional(),
+        instances: Instances.describe('Number of instances of driver cloudnative-pg.').optional(),
+        dataDurability: z
+          .enum(DATA_DURABILITIES)
+          .describe('How a commit waits for a replica. Only of driver cloudnative-pg.')
+          .optional(),
+        userId: z
+          .int()
+          .min(1)
+          .max(65_535)
+          .describe('uid and gid of postgres in the image. Only of driver cloudnative-pg.')
+          .optional(),
       })
       .describe('The own PostgreSQL. Absent if an external one is used.')
       .optional(),
@@ -142,6 +155,7 @@ export const Requested = z
     runtime: Runtime.describe('sourceConfig.runtime of the record.').optional(),
     env: PlainVariableList.describe('sourceConfig.env of the record.').optional(),
     tasks: TaskList.describe('sourceConfig.tasks of the record.').optional(),
+    database: RequestedDatabase.describe('driver and instances of sourceConfig.database of the record.').optional(),
     secrets: z.array(SecretReference).max(100).describe('secrets of the record.'),
     secretReferences: z.array(SecretReference).max(100).describe('secretReferences of the record.'),
     installCommand: SourceConfig.shape.installCommand,

@@ -1,8 +1,23 @@
-// What a record asks for its own PostgreSQL beyond its size: backups, and what a new one begins with. A change creates no revision.
+// What a record asks for its own PostgreSQL beyond its size: what runs it, backups, and what a new one begins with.
 
 import { z } from 'zod';
 import { celRules, NAME_PATTERN, Time } from './primitives.ts';
 import { Schedule, scheduleRules, TimeZone } from './tasks.ts';
+
+/** What runs a record's own PostgreSQL: one pod of Davit's, or CloudNativePG. */
+export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg'] as const;
+export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];
+
+/** More would slow down every commit. */
+const MOST_INSTANCES = 9;
+/**
+ * Whether a commit waits for a replica. required: always, so that nothing can be written without a replica. preferred: while there is
+ * one. off: never.
+ */
+export const DATA_DURABILITIES = ['required', 'preferred', 'off'] as const;
+
+export const Instances = z.int().min(1).max(MOST_INSTANCES);
+export const ONE_POD_MESSAGE = 'driver pod has one instance: leave instances out, or set driver to cloudnative-pg';
 
 const KEPT = 7;
 const STALE_AFTER_HOURS = 48;
@@ -80,6 +95,15 @@ export const DatabaseRestore = z
 export type DatabaseRestore = z.infer<typeof DatabaseRestore>;
 
 export const Database = z.object({
+  driver: z
+    .enum(DATABASE_DRIVERS)
+    .describe(
+      'What runs the own PostgreSQL: pod (one pod, without a replica) or cloudnative-pg (instances that replicate, by the operator CloudNativePG). It cannot change once there is data. Default: settings.database.driver when the database is made. A change creates a revision.',
+    )
+    .optional(),
+  instances: Instances.describe(
+    'Number of instances of driver cloudnative-pg: a primary, and replicas that can take its place. Default: settings.database.instances. A change creates a revision.',
+  ).optional(),
   backup: DatabaseBackup.meta({ 'x-kubernetes-validations': scheduleRules('schedule', 'proveSchedule') })
     .describe('Scheduled backups to the store of the platform.')
     .optional(),
@@ -88,6 +112,10 @@ export const Database = z.object({
   ).optional(),
 });
 export type Database = z.infer<typeof Database>;
+
+/** What of it is a matter of revisions. */
+export const RequestedDatabase = Database.pick({ driver: true, instances: true });
+export type RequestedDatabase = z.infer<typeof RequestedDatabase>;
 
 /** The backups that a record asks for, with all defaults. */
 export interface BackupPlan {

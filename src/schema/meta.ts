@@ -30,6 +30,12 @@ export const CONTROLLER_REVISION_LABEL = 'controller-revision-hash';
 export const REVISION_LABEL = 'davit.dev/revision';
 /** On the StatefulSet of a store: id of the revision that changed it last, where pods do not say that it is in force. */
 export const STORE_REVISION_ANNOTATION = 'davit.dev/store-revision';
+/** On a Cluster of CloudNativePG: "on" ends its pods and keeps its volumes. */
+export const HIBERNATION_ANNOTATION = 'cnpg.io/hibernation';
+/** On what CloudNativePG makes for a Cluster: its name. */
+export const CNPG_CLUSTER_LABEL = 'cnpg.io/cluster';
+/** On a pod of an instance: primary or replica. */
+export const CNPG_ROLE_LABEL = 'cnpg.io/instanceRole';
 /** On a Secret of values: the facade created it for one record's `secrets`. */
 export const VARIABLES_LABEL = 'davit.dev/variables';
 /** On everything that belongs to one build, in the builds' namespace: id of the revision that is built. */
@@ -114,10 +120,6 @@ export const POSTGRES_IMAGE_ANNOTATION = 'davit.dev/postgres-image';
 export const INTERRUPT_ANNOTATION = 'davit.dev/interrupt';
 /** On a record: who asked for its spec, for one generation alone (deployments/record/requester.ts). */
 export const REQUESTED_BY_ANNOTATION = 'davit.dev/requested-by';
-/** On a record: who asks for its deletion, for the generation that the deletion makes. */
-export const DELETED_BY_ANNOTATION = 'davit.dev/deleted-by';
-/** On a record: who asked to interrupt the build that the annotation davit.dev/interrupt names. */
-export const INTERRUPTED_BY_ANNOTATION = 'davit.dev/interrupted-by';
 /** Characters of a username that is shown. */
 export const LONGEST_USERNAME = 256;
 /** Digest of the Idempotency-Key of the request that made a record. */

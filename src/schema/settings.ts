@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';
+import { DATA_DURABILITIES, DATABASE_DRIVERS, Instances } from './database.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach, RefusedReach } from './pod-reach.ts';
@@ -471,6 +472,9 @@ export const Settings = z.strictObject({
       postgres: ImageReference.default('docker.io/library/postgres:17').describe(
         'Image of PostgreSQL. Only new records use a new major version.',
       ),
+      cloudNativePg: ImageReference.default('ghcr.io/cloudnative-pg/postgresql:17-standard-bookworm').describe(
+        'Image of PostgreSQL for driver cloudnative-pg. Its tag must begin with the major version. Only new records use a new one.',
+      ),
       redis: ImageReference.default('docker.io/valkey/valkey:8').describe('Image of Redis or Valkey.'),
       pullPolicy: z
         .enum(['Always', 'IfNotPresent', 'Never'])
@@ -530,6 +534,42 @@ export const Settings = z.strictObject({
         .max(253)
         .optional()
         .describe("Storage class of PostgreSQL volumes. If absent, the cluster's default."),
+      driver: z
+        .enum(DATABASE_DRIVERS)
+        .default('pod')
+        .describe(
+          'What runs the own PostgreSQL of a new record that does not name a driver. Existing ones keep theirs.',
+        ),
+      instances: Instances.default(2).describe('Instances of driver cloudnative-pg for records that do not say.'),
+      operatorNamespaceLabels: z
+        .record(z.string().max(317), z.string().max(63))
+        .default({ 'kubernetes.io/metadata.name': 'cnpg-system' })
+        .describe("Labels of the namespace of CloudNativePG's operator, which must reach the instances."),
+      cloudNativePg: z
+        .strictObject({
+          enabled: z
+            .boolean()
+            .default(true)
+            .describe(
+              "Whether records may have driver cloudnative-pg, as soon as the cluster has CloudNativePG's kinds.",
+            ),
+          dataDurability: z
+            .enum(DATA_DURABILITIES)
+            .default('preferred')
+            .describe(
+              'Whether a commit waits for a replica, where there are two instances or more. required: always; without a replica nothing can be written. preferred: while a replica is there. off: never; a failover may lose what was committed last.',
+            ),
+          userId: z
+            .int()
+            .min(1)
+            .max(65_535)
+            .default(26)
+            .describe(
+              'uid and gid of postgres in images.cloudNativePg. In the official images of PostgreSQL on Debian: 999.',
+            ),
+        })
+        .prefault({})
+        .describe('The driver cloudnative-pg.'),
     })
     .prefault({}),
   backups: Backups.prefault({}),

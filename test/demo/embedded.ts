@@ -51,8 +51,10 @@ export async function embeddedDemoCluster(
     images: { postgres: images.postgres, redis: images.redis },
     kubeconfig: cluster.kubeconfig,
     kubectlCommand: 'kubectl',
-    exports: [`KUBECONFIG=${cluster.kubeconfig}`],
-    programs: [kubectlPath, ...clients].map((path) => dirname(path)),
+    exports: [
+      `KUBECONFIG=${cluster.kubeconfig}`,
+      `PATH="${[kubectlPath, ...clients].map((path) => dirname(path)).join(':')}:$PATH"`,
+    ],
     directory: cluster.runDir,
     realPods: hasRealPods,
     sampleImage: images.sample,

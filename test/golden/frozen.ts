@@ -67,7 +67,8 @@ export function inputsOf({ tenantId, secretDigests, revision }: Given, settings 
 /** As JSON has it: what is undefined is absent. */
 export function heldParts(children: readonly KubeObject[]): unknown[] {
   const parts = children.flatMap(({ kind, metadata, spec = {} }: Rendered) => {
-    if (kind === 'Service') return [{ kind, name: metadata.name, spec }];
+    // CloudNativePG makes the pods of a Cluster from all of it.
+    if (kind === 'Service' || kind === 'Cluster') return [{ kind, name: metadata.name, spec }];
     if (spec['template'] === undefined) return [];
     return [{ kind, name: metadata.name, spec: Object.fromEntries(HELD.map((field) => [field, spec[field]])) }];
   });

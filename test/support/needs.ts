@@ -14,6 +14,7 @@ import { ensureN8n, ensureTraced } from '../suites/applications/npm-applications
 import { ensureExampleImages } from '../suites/applications/python-image.ts';
 import { ensureScalingImages } from '../suites/applications/scaling-systems.ts';
 import { chromiumHere } from '../suites/page/browser.ts';
+import { ensureCloudNativePg } from './cloudnative-pg.ts';
 import { ensureCollector } from './collector.ts';
 import { ensureGlewlwyd, GLEWLWYD } from './glewlwyd.ts';
 import { ensurePublishedClient } from './published-client.ts';
@@ -112,6 +113,16 @@ export const needs = {
   'oauth-servers': [{ name: GLEWLWYD, seconds: 20, make: ensureGlewlwyd }],
   databases: [],
   backups: [kubernetes, helm, ...pods, { ...tool('versitygw', 120), pods: true }, baseImages, davitImage],
+  'cloudnative-pg': [
+    kubernetes,
+    helm,
+    ...pods,
+    { ...tool('cloudnative-pg', 330), pods: true },
+    { name: 'image of CloudNativePG', seconds: 10, pods: true, make: ensureCloudNativePg },
+    { ...tool('versitygw', 120), pods: true },
+    baseImages,
+    davitImage,
+  ],
   applications: [
     kubernetes,
     helm,

@@ -4,17 +4,21 @@
 import type { KubeObject } from '../../lib/kube/client.ts';
 import {
   APPLIED_ANNOTATION,
+  CNPG_CLUSTER_LABEL,
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   EMPTY_DATABASE_ANNOTATION,
 } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
+import { isInCluster, ownCluster } from './database-cluster.ts';
 import {
   type ActionFailure,
+  dataHolderOf,
   isOurs,
   type ObservedChildren,
   type ObservedCondition,
+  type PostgresClusterSeen,
   refText,
   refTo,
   volumeClaimOf,
@@ -52,7 +56,7 @@ function ownClaim(observed: ObservedChildren): Claim | undefined {
  */
 export function isVolumeMissing(observed: ObservedChildren): boolean {
   const { record, revisions } = observed;
-  if (volumeClaimOf(observed)) return false;
+  if (dataHolderOf(observed)) return false;
   const isKnown = record.status?.databaseVolumeUid !== undefined;
   const wasUsed =
     isKnown || revisions.some(({ spec, status }) => status?.state === 'DEPLOYED' && spec.resolved.postgres);
@@ -73,11 +77,12 @@ function givenUp({ status, metadata }: ObservedChildren['record']): string {
 export function volumeMissing(observed: ObservedChildren, found: KubeObject | undefined): ActionFailure {
   const { name, namespace, uid } = observed.record.metadata;
   const { postgresClaim } = observed.names;
-  const ref = { kind: 'PersistentVolumeClaim', name: postgresClaim };
+  const inCluster = isInCluster(observed);
+  const ref = { kind: inCluster ? 'Cluster' : 'PersistentVolumeClaim', name: postgresClaim };
   const labels = `${DEPLOYMENT_LABEL}=${name} ${COMPONENT_LABEL}=postgres ${DEPLOYMENT_UID_LABEL}=${uid}`;
   const restore = found
-    ? `${refText(ref)} does not have the labels of this deployment. If it contains the data of its PostgreSQL: kubectl label pvc ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
-    : `${refText(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Restore the volume from a backup, with the labels ${labels}; the deployment then continues automatically.`;
+    ? `${refText(ref)} does not have the labels of this deployment. If it contains the data of its PostgreSQL: kubectl label ${inCluster ? 'clusters.postgresql.cnpg.io' : 'pvc'} ${postgresClaim} -n ${namespace} --overwrite ${labels}.`
+    : `${refText(ref)} is missing, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Restore the ${inCluster ? 'Cluster' : 'volume'} from a backup, with the labels ${labels}; the deployment then continues automatically.`;
   const message = `${restore} To start with an empty database instead: ${startEmpty(observed)}.`;
   return { reason: 'VolumeMissing', ref, message };
 }
@@ -89,6 +94,8 @@ export function isKnownClaim(found: KubeObject, observed: ObservedChildren): boo
 
 /** A volume that is there and does not stay: no pod that uses it may be replaced. */
 export function volumeTrouble(observed: ObservedChildren): ActionFailure | undefined {
+  const cluster = ownCluster(observed);
+  if (cluster) return clusterTrouble(cluster);
   const claim = ownClaim(observed);
   if (!claim) return undefined;
   const { name, namespace, deletionTimestamp } = claim.metadata;
@@ -108,8 +115,21 @@ export function volumeTrouble(observed: ObservedChildren): ActionFailure | undef
   return undefined;
 }
 
-/** uid of the volume that the database uses or used last; undefined before the first. */
+function clusterTrouble(cluster: PostgresClusterSeen): ActionFailure | undefined {
+  const { name, namespace, deletionTimestamp } = cluster.metadata;
+  if (deletionTimestamp === undefined) return undefined;
+  const ref = refTo(cluster);
+  return {
+    reason: 'VolumeTerminating',
+    ref,
+    message: `${refText(ref)} is being deleted, which cannot be undone, and its volumes with it. Back up the data now, as long as a pod of it runs: kubectl get pods -n ${namespace} -l ${CNPG_CLUSTER_LABEL}=${name}.`,
+  };
+}
+
+/** uid of the volume or Cluster that the database uses or used last; undefined before the first. */
 export function usedVolume(observed: ObservedChildren, answers: boolean): string | undefined {
+  const cluster = ownCluster(observed);
+  if (cluster && (answers || (cluster.status?.instances ?? 0) > 0)) return cluster.metadata.uid;
   const claim = ownClaim(observed);
   const isUsed = claim !== undefined && (answers || claim.status?.phase === 'Bound');
   return isUsed ? claim.metadata.uid : observed.record.status?.databaseVolumeUid;
@@ -117,6 +137,8 @@ export function usedVolume(observed: ObservedChildren, answers: boolean): string
 
 /** Size in gibibytes of the volume as it is; undefined where there is none yet. */
 export function volumeSizeGi(observed: ObservedChildren): number | undefined {
+  const size = ownCluster(observed)?.spec?.storage?.size;
+  if (size !== undefined) return Math.max(1, Math.ceil(Number(quantity(size)) / GIBIBYTE));
   const claim = ownClaim(observed);
   if (!claim) return undefined;
   const { asked, there } = sizes(claim);

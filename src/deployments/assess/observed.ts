@@ -59,6 +59,8 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   readonly integrations: readonly CodeHostIntegration[];
   /** Whether the cluster has KEDA's kinds, and the platform uses them. */
   readonly keda?: boolean;
+  /** Whether the cluster has CloudNativePG's kinds, and the platform uses them. */
+  readonly cloudNativePg?: boolean;
   /** Where backups go, for a record that asks for them, and whether they are proven by default. Undefined if the platform has no store. */
   readonly backupStore?:
     | { readonly secret: string; readonly hasCredentials: boolean; readonly isProven: boolean }
@@ -182,6 +184,24 @@ export interface Workload extends KubeObject {
   };
 }
 
+/** The used part of postgresql.cnpg.io/v1 Cluster. */
+export interface PostgresClusterSeen extends KubeObject {
+  readonly spec?: {
+    readonly instances?: number;
+    readonly imageName?: string;
+    readonly storage?: { readonly size?: string; readonly storageClass?: string };
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly phaseReason?: string;
+    readonly instances?: number;
+    readonly readyInstances?: number;
+    readonly currentPrimary?: string;
+    readonly targetPrimary?: string;
+    readonly conditions?: readonly ObservedCondition[];
+  };
+}
+
 /** A reference to an object in the record's namespace. */
 export interface ChildRef {
   readonly kind: string;
@@ -203,6 +223,8 @@ export interface ActionFailure {
     | 'VolumeMissing'
     | 'VolumeTerminating'
     | 'VolumeLost'
+    /** The database is a Cluster, and the cluster has no such kind. */
+    | 'CloudNativePgMissing'
     /** The next revision waits for a file of the repository. */
     | 'FileUnread'
     | 'BuilderNotConfigured'
@@ -286,6 +308,25 @@ export function statefulSetOf(observed: ObservedChildren, part: StorePart): Work
 /** The claim with the name of the record's own PostgreSQL, whoever owns it. */
 export function volumeClaimOf(observed: ObservedChildren): KubeObject | undefined {
   return childOf(observed, 'PersistentVolumeClaim', observed.names.postgresClaim);
+}
+
+/** The Cluster of CloudNativePG with that name, whoever owns it. */
+export function postgresClusterOf(observed: ObservedChildren): PostgresClusterSeen | undefined {
+  return childOf(observed, 'Cluster', observed.names.postgres) as PostgresClusterSeen | undefined;
+}
+
+/**
+ * What holds the data of the own PostgreSQL: a claim or a Cluster of its name. That of the record comes before one of another; no record
+ * has both, because its driver does not change.
+ */
+export function dataHolderOf(observed: ObservedChildren): KubeObject | undefined {
+  const found = [volumeClaimOf(observed), postgresClusterOf(observed)].filter((one) => one !== undefined);
+  return found.find((one) => isOurs(one, observed)) ?? found[0];
+}
+
+/** What runs an own store, in whose annotation the revision stands. */
+export function storeObjectOf(observed: ObservedChildren, part: StorePart): KubeObject | undefined {
+  return statefulSetOf(observed, part) ?? (part === 'postgres' ? postgresClusterOf(observed) : undefined);
 }
 
 /** Whether it was created for this record, not for an earlier one of its name or by somebody else. */

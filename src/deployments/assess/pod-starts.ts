@@ -3,6 +3,8 @@
 import { VOLUME_UNUSABLE } from './database-volume.ts';
 import type { ActionFailure } from './observed.ts';
 
+const HOLDS_DATA: ReadonlySet<string> = new Set(['PersistentVolumeClaim', 'Cluster']);
+
 /**
  * Pods are not started if a volume or password with the right name is foreign: a database would write into a foreign volume, and
  * pods would get foreign passwords. Pods are not started while a password Secret is missing: a rollout would replace running pods
@@ -14,6 +16,7 @@ export function mayStartPods(refusals: readonly ActionFailure[]): boolean {
     ({ reason, ref, absent }) =>
       ref.kind === 'Secret' ||
       VOLUME_UNUSABLE.has(reason) ||
-      (ref.kind === 'PersistentVolumeClaim' && (reason === 'NameConflict' || absent === true)),
+      reason === 'CloudNativePgMissing' ||
+      (HOLDS_DATA.has(ref.kind) && (reason === 'NameConflict' || absent === true)),
   );
 }

@@ -2,6 +2,7 @@
 
 import { ownValue } from '../../lib/json-value.ts';
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
+import { ONE_POD_MESSAGE } from '../../schema/database.ts';
 import { EXTERNAL_VARIABLES, STORE_FIELDS, TENANT_LABEL } from '../../schema/meta.ts';
 import { foreignImageMessage, foreignImages } from '../../schema/registry-images.ts';
 import type { Settings } from '../../schema/settings.ts';
@@ -9,6 +10,7 @@ import { isSourceTaken, SOURCE_RULES } from '../../schema/source-rules.ts';
 import { listed } from '../../schema/text.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
+import { driverFixedMessage, driverOfRevisions } from '../record/database-driver.ts';
 import { limitViolations, missingExternal, workerViolations } from '../record/limits.ts';
 import { type ListenerProblem, listenerProblem, runsHere } from '../record/listener-assignment.ts';
 import { ownImageProblem } from '../record/own-image.ts';
@@ -17,6 +19,7 @@ import { SCALE_FIELDS } from '../record/requested-scale.ts';
 import { referencesOf } from '../record/secret-references.ts';
 import { notOffered, type Offered, templateFields } from '../record/template-catalogue.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
+import { driverThere } from './database-cluster.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
 import { breachesOf, faultsOf, reachesOf } from './pod-policy.ts';
@@ -37,6 +40,8 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   integrationNotFound,
   specInvalid,
   ownDatabaseForbidden,
+  driverFixed,
+  instancesIgnored,
   apiTokenNotOffered,
   limitExceeded,
   workerLimitExceeded,
@@ -120,6 +125,23 @@ function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry |
     'OwnDatabaseForbidden',
     `This platform provides no databases: set ${listed(missing.map((part) => EXTERNAL_VARIABLES[part]))}, or set ${listed(missing.map((part) => STORE_FIELDS[part]))} of runtime to none.`,
   );
+}
+
+function driverFixed({ observed }: Seen): Entry | undefined {
+  const asked = observed.record.spec.sourceConfig.database?.driver;
+  const has = driverThere(observed);
+  if (asked === undefined || has === undefined || asked === has) return undefined;
+  return stalled(
+    'DatabaseDriverFixed',
+    `source_config.database.driver: ${driverFixedMessage(observed.record.metadata.name, has, asked)}`,
+  );
+}
+
+function instancesIgnored({ observed, settings, isNew }: Seen): Entry | undefined {
+  const { driver, instances = 1 } = observed.record.spec.sourceConfig.database ?? {};
+  const inForce = driver ?? driverThere(observed) ?? driverOfRevisions(observed.revisions) ?? settings.database.driver;
+  if (!isNew || instances === 1 || inForce !== 'pod') return undefined;
+  return stalled('SpecInvalid', `The record has values that are not valid: database.instances: ${ONE_POD_MESSAGE}.`);
 }
 
 function apiTokenNotOffered({ observed: { record }, settings, isNew }: Seen): Entry | undefined {

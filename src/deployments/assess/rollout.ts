@@ -20,7 +20,7 @@ export function rolloutOf(
   const own = [...(isOwn('postgres', revision) ? [database] : []), ...(isOwn('redis', revision) ? [redis] : [])];
   const store = firstProblem(own) ?? firstProblem(own.map(unfinished));
   // What answers is of the settings before.
-  const problem = store ?? failureOfKind('StatefulSet', failures);
+  const problem = store ?? failureOfKind('StatefulSet', failures) ?? failureOfKind('Cluster', failures);
   return problem ? fail(problem.reason, problem.message) : workloads;
 }
 

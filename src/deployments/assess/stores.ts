@@ -18,10 +18,12 @@ import { quoted } from '../../schema/text.ts';
 import { partsOf } from '../record/parts.ts';
 import { runsNothing } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
+import { cloudNativePgMissing, clusterAnswers, ownCluster, phaseOf, readyInstances } from './database-cluster.ts';
 import { VOLUME_UNUSABLE, volumeTrouble } from './database-volume.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import {
   type ActionFailure,
+  dataHolderOf,
   failureAt,
   isOurs,
   isServing,
@@ -29,7 +31,6 @@ import {
   type ObservedChildren,
   type Pod,
   statefulSetOf,
-  volumeClaimOf,
   type Workload,
 } from './observed.ts';
 import { podFailure, podsOf } from './pod-failures.ts';
@@ -63,6 +64,8 @@ interface Seen extends StoreKind {
   readonly observed: Observed;
   readonly revision: AppRevision;
   readonly set: Workload | undefined;
+  /** It is a Cluster of CloudNativePG. */
+  readonly inCluster: boolean;
   readonly failures: readonly ActionFailure[];
 }
 
@@ -73,13 +76,27 @@ const OWN_CHECKS: readonly Check[] = [
   passwordMissing,
   storeRefusesPods,
   ownAnswers,
-  setRefused,
+  storeRefused,
   notCreated,
   storePodsFail,
   podStuck,
   resizing,
   restarting,
   stoppedAnswering,
+];
+/** The same of a Cluster, whose pods CloudNativePG makes. */
+const CLUSTER_CHECKS: readonly Check[] = [
+  kindMissing,
+  volumeUnusable,
+  passwordMissing,
+  storeRefusesPods,
+  clusterReady,
+  storeRefused,
+  notCreated,
+  storePodsFail,
+  podStuck,
+  clusterStopped,
+  clusterStarts,
 ];
 const EXTERNAL_CHECKS: readonly Check[] = [
   runningVolumeUnusable,
@@ -105,15 +122,17 @@ export function checkStore(
     observed,
     revision,
     set: statefulSetOf(observed, part),
+    inCluster: part === 'postgres' && revision.spec.resolved.postgres?.driver === 'cloudnative-pg',
     failures,
   };
-  const { what, variable, waits } = seen;
+  const { what, variable, waits, inCluster } = seen;
   if (doesWithout(part, revision.spec.requested.runtime))
     return pass('NotNeeded', `The record needs no ${what}.${keptVolume(seen)}`);
   if (isOwn(part, revision))
     return tooLong(
       seen,
-      firstOf(OWN_CHECKS, seen) ?? fail('Starting', `${what} was started and has not answered yet.`),
+      firstOf(inCluster ? CLUSTER_CHECKS : OWN_CHECKS, seen) ??
+        fail('Starting', `${what} was started and has not answered yet.`),
     );
   return withServing(
     seen,
@@ -140,10 +159,16 @@ function connectedEarlier(observed: ObservedChildren): string {
  * An own store that has not answered for too long waits for a person. That of a revision that is not deployed yet has the time of a
  * rollout: a migration, and a part that is rolled already, have no deadline of their own while they wait for it.
  */
-function tooLong({ observed: { patience }, revision, condition, set, what }: Seen, entry: Entry): Entry {
+function tooLong(seen: Seen, entry: Entry): Entry {
+  const {
+    observed: { patience },
+    revision,
+    condition,
+    what,
+  } = seen;
   const isDeployed = revision.status?.state === 'DEPLOYED';
   const over = isDeployed ? patience?.exhausted : patience?.overdue;
-  const isOver = over?.has(condition) === true && !isReady(set);
+  const isOver = over?.has(condition) === true && !isUp(seen);
   if (!isOver || entry.is !== 'fail' || entry.reason === 'RequestFailed') return entry;
   const reason = entry.reason === 'Starting' || entry.reason === 'NotObserved' ? 'NotAnswering' : entry.reason;
   const seconds = isDeployed ? patience?.unavailableSeconds : patience?.progressDeadlineSeconds;
@@ -157,7 +182,13 @@ export function isOwn(part: StorePart, { spec: { resolved } }: AppRevision): boo
 /** Whether the record's own store answers, in its newest template. */
 export function ownStoreAnswers(part: StorePart, observed: ObservedChildren): boolean {
   const set = statefulSetOf(observed, part);
+  if (part === 'postgres' && ownCluster(observed)) return clusterAnswers(observed) && !volumeTrouble(observed);
   return set !== undefined && isReady(set) && !isRolling(set) && !(part === 'postgres' && volumeTrouble(observed));
+}
+
+/** Whether something of it answers, of whatever settings. */
+function isUp({ inCluster, observed, set }: Seen): boolean {
+  return inCluster ? clusterAnswers(observed) : isReady(set);
 }
 
 function isReady(set: Workload | undefined): boolean {
@@ -174,7 +205,8 @@ function isRolling(set: Workload): boolean {
   return updateRevision !== undefined && updatedReplicas === 0;
 }
 
-function volumeUnusable({ part, observed, set, failures }: Seen): Entry | undefined {
+function volumeUnusable(seen: Seen): Entry | undefined {
+  const { part, observed, failures } = seen;
   const trouble =
     part === 'postgres'
       ? (volumeTrouble(observed) ?? failures.find(({ reason }) => reason === 'VolumeMissing'))
@@ -182,7 +214,7 @@ function volumeUnusable({ part, observed, set, failures }: Seen): Entry | undefi
   if (!trouble) return undefined;
   const entry = stalled(trouble.reason, trouble.message);
   // The volume stays as long as the pod that uses it, and its PostgreSQL answers until then.
-  return trouble.reason === 'VolumeTerminating' && isReady(set) ? { ...entry, serving: true } : entry;
+  return trouble.reason === 'VolumeTerminating' && isUp(seen) ? { ...entry, serving: true } : entry;
 }
 
 // Running pods have the password in their environment, so PostgreSQL may answer; its next pod does not start.
@@ -209,13 +241,47 @@ function ownAnswers({ part, observed, what }: Seen): Entry | undefined {
   return ownStoreAnswers(part, observed) ? pass('Answering', `${what} answers.`) : undefined;
 }
 
-function setRefused({ name, failures }: Seen): Entry | undefined {
-  const failure = failureAt({ kind: 'StatefulSet', name }, failures);
+function kindMissing({ observed, failures }: Seen): Entry | undefined {
+  const isKnown = failures.some(({ reason }) => reason === 'CloudNativePgMissing');
+  if (!isKnown && observed.cloudNativePg === true) return undefined;
+  const { reason, message } = cloudNativePgMissing(observed);
+  return stalled(reason, message);
+}
+
+function clusterReady({ observed, what }: Seen): Entry | undefined {
+  if (!ownStoreAnswers('postgres', observed)) return undefined;
+  const { ready, wanted } = readyInstances(observed);
+  if (ready >= wanted) return pass('Answering', `${what} answers.`);
+  return pass(
+    'InstancesMissing',
+    `${what} answers, and ${ready} of ${wanted} instances are ready.${phaseOf(observed)}`,
+  );
+}
+
+function clusterStopped({ observed, condition, what, name }: Seen): Entry | undefined {
+  const before = conditionOf(observed.record.status?.conditions, condition);
+  const answered = before?.status === 'True' || before?.reason === 'NotAnswering';
+  if (!answered) return undefined;
+  const { namespace } = observed.record.metadata;
+  return fail(
+    'NotAnswering',
+    `${what} no longer answers.${phaseOf(observed)} Run kubectl describe clusters.postgresql.cnpg.io ${name} -n ${namespace}.`,
+  );
+}
+
+function clusterStarts({ observed, what }: Seen): Entry | undefined {
+  return fail('Starting', `${what} was started and has not answered yet.${phaseOf(observed)}`);
+}
+
+function storeRefused({ name, inCluster, failures }: Seen): Entry | undefined {
+  const failure = failureAt({ kind: inCluster ? 'Cluster' : 'StatefulSet', name }, failures);
   return failure && fail(failure.reason, failure.message);
 }
 
-function notCreated({ set, what }: Seen): Entry | undefined {
-  return set ? undefined : fail('NotObserved', `${what} has not been created yet.`);
+function notCreated({ set, inCluster, observed, what }: Seen): Entry | undefined {
+  return set || (inCluster && ownCluster(observed))
+    ? undefined
+    : fail('NotObserved', `${what} has not been created yet.`);
 }
 
 function storePodsFail({ part, observed, what }: Seen): Entry | undefined {
@@ -347,7 +413,7 @@ function answered(seen: Seen, whom: string): Entry {
 
 // A switch to an external database, or to none, deletes nothing; who looks should know that there is something to go back to.
 function keptVolume({ observed, part, name }: Seen): string {
-  const claim = part === 'postgres' ? volumeClaimOf(observed) : undefined;
-  if (!claim || !isOurs(claim, observed)) return '';
-  return ` The record's own volume, ${name}, is kept.`;
+  const holder = part === 'postgres' ? dataHolderOf(observed) : undefined;
+  if (!holder || !isOurs(holder, observed)) return '';
+  return ` The record's own ${holder.kind === 'Cluster' ? 'Cluster' : 'volume'}, ${name}, is kept.`;
 }

@@ -22,7 +22,7 @@ import {
   type ObservedChildren,
   type ObservedRecord,
   ROLLS_NOTHING,
-  statefulSetOf,
+  storeObjectOf,
   type Workload,
   workersThere,
   workloadOf,
@@ -281,8 +281,8 @@ function hasTemplateOf(workload: Workload | undefined, revision: AppRevision, ro
 /** Whether an own store is as the revision wants it, as far as that must be said: pods of its own say the same. */
 function isStoreOf(observed: ObservedChildren, revision: AppRevision, part: StorePart): boolean {
   const id = storeIdOf(revision, part);
-  const set = statefulSetOf(observed, part);
-  return id === undefined || set?.metadata.annotations?.[STORE_REVISION_ANNOTATION] === id;
+  const store = storeObjectOf(observed, part);
+  return id === undefined || store?.metadata.annotations?.[STORE_REVISION_ANNOTATION] === id;
 }
 
 /** Whether its controller has looked at the workload as it is: before that its status is of another. */

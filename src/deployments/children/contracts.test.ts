@@ -24,6 +24,7 @@ const FROZEN: Readonly<Record<string, string>> = {
   'contract-1/plain.yaml': 'cae497a578585cff26abf309a5a64912646e0b7388461131313ed478a397f46d',
   'contract-1/restricted.yaml': 'c0e488697f4a173ace23315d68769ee8ca7f3653875fc3c16edd04a0dfc1cd71',
   'contract-2/agent.yaml': 'c4ee2a8fb5ca78e203ac3bf9ee51f9c18363428a79128ca5a3d4ccb2c8d86a44',
+  'contract-2/cloudnative-pg.yaml': '894ee5af1a22bd3d453193344dd1780c550431c294de966ac778b96e22879588',
   'contract-2/everything.yaml': '4c3955f21e74d311e0ed26ed5fa77f6a2f95d7642829a0b94dfc27f272af12e7',
   'contract-2/external.yaml': '9a8a2eb6eb9cab56f4b8fdc9f66aa46181f304743c893860cc46246b84139464',
   'contract-2/plain.yaml': '8514bdad6ab8d460ef568d48df6d87a7edbeea2739ac39d4c1856c925f784761',

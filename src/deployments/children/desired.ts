@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { STORE_REVISION_ANNOTATION, type StorePart } from '../../schema/meta.ts';
+import { driverOf } from '../record/database-driver.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { storeIdOf } from '../record/shared-pods.ts';
@@ -73,8 +74,10 @@ export function restoreJob(inputs: Inputs): KubeObject | undefined {
 function databaseChildren(inputs: Inputs, contract: PodContract): KubeObject[] {
   const { postgres } = inputs.revision.spec.resolved;
   if (postgres === undefined) return [];
-  const set = marked(contract.postgres(inputs, postgres), 'postgres', inputs);
-  return [makePostgresService(inputs), makeVolumeClaim(inputs, postgres), set];
+  const driver = driverOf(postgres);
+  const service = makePostgresService(inputs, driver);
+  if (driver === 'cloudnative-pg') return [service, marked(contract.cluster(inputs, postgres), 'postgres', inputs)];
+  return [service, makeVolumeClaim(inputs, postgres), marked(contract.postgres(inputs, postgres), 'postgres', inputs)];
 }
 
 function redisChildren(inputs: Inputs, contract: PodContract): KubeObject[] {

@@ -14,6 +14,7 @@ import {
 } from '../../schema/meta.ts';
 import type { PlatformValue } from '../../schema/platform-values.ts';
 import { doesWithout } from '../../schema/runtime.ts';
+import { accessOf, type DatabaseAccess, driverOf } from '../record/database-driver.ts';
 import { healthOf } from '../record/health.ts';
 import { idOf, namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
@@ -23,7 +24,7 @@ import { podsIdOf } from '../record/shared-pods.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { REDIS_PORT } from './redis/service.ts';
-import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost, redisHost } from './store-hosts.ts';
+import { postgresHost, redisHost } from './store-hosts.ts';
 
 /**
  * The password from which a URI with a scheme of the record is put together in the container. A record cannot have a variable of
@@ -76,12 +77,12 @@ const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageCompone
   postgres_uri: postgresValue,
   postgres_host: ({ record }) => postgresHost(record),
   postgres_port: () => String(POSTGRES_PORT),
-  postgres_user: () => POSTGRES_USER,
+  postgres_user: (inputs) => accessIn(inputs).user,
   postgres_password: ({ record }) => ({
     secretName: names(record.metadata.name).postgresSecret,
     secretKey: 'password',
   }),
-  postgres_database: () => POSTGRES_DATABASE,
+  postgres_database: (inputs) => accessIn(inputs).database,
   redis_uri: ({ record, revision }) => redisUri(record.metadata.name, revision.spec.requested),
   redis_host: ({ record }) => redisHost(record),
   redis_port: () => String(REDIS_PORT),
@@ -138,14 +139,20 @@ type KeyOfSecret = Pick<SecretReference, 'secretName' | 'secretKey'>;
  * one scheme. Passwords that Davit makes need no encoding. sslmode is an option of libpq: other drivers of
  * SQLAlchemy pass it on as an argument that their library does not know, and connect without TLS automatically.
  */
-function postgresValue({ record, revision: { spec } }: Inputs): Value {
-  const { requested } = spec;
+function postgresValue(inputs: Inputs): Value {
+  const { record, revision } = inputs;
+  const { requested } = revision.spec;
+  const { user, database } = accessIn(inputs);
   const scheme = requested.runtime?.postgresUriScheme;
   if (scheme === undefined || externalReference(requested, EXTERNAL_POSTGRES_VARIABLE))
     return postgresUri(record.metadata.name, requested);
   const query = /\+(?!psycopg)/.test(scheme) ? '' : '?sslmode=disable';
-  const authority = `${POSTGRES_USER}:$(${PASSWORD_VARIABLE})@${postgresHost(record)}:${POSTGRES_PORT}`;
-  return `${scheme}://${authority}/${POSTGRES_DATABASE}${query}`;
+  const authority = `${user}:$(${PASSWORD_VARIABLE})@${postgresHost(record)}:${POSTGRES_PORT}`;
+  return `${scheme}://${authority}/${database}${query}`;
+}
+
+function accessIn({ revision }: Inputs): DatabaseAccess {
+  return accessOf(driverOf(revision.spec.resolved.postgres ?? {}));
 }
 
 /** Source of the database URI: the user's Secret, or that of the record's own PostgreSQL. */

@@ -12,6 +12,7 @@ import {
   TASK,
 } from '../../schema/meta.ts';
 import { workerNames } from '../../schema/worker-parts.ts';
+import { driverOf } from '../record/database-driver.ts';
 import { selectorLabels } from '../record/labels.ts';
 import { names } from '../record/names.ts';
 import { followsDepth } from '../record/scale.ts';
@@ -25,6 +26,9 @@ import { REDIS_PORT } from './redis/service.ts';
 
 export type NetworkPolicy = Manifest<INetworkPolicy>;
 type IngressRule = NonNullable<NonNullable<INetworkPolicy['spec']>['ingress']>[number];
+
+/** Where the manager of an instance of CloudNativePG answers. */
+const INSTANCE_MANAGER_PORT = 8000;
 
 /** One policy for each own store of the revision, and one for the server. Probes run inside the pods and need no rule. */
 export function makeNetworkPolicies(inputs: Inputs): NetworkPolicy[] {
@@ -72,6 +76,18 @@ function fromKeda({ revision, settings, keda }: Inputs, component: Component, po
   return [{ from: [{ namespaceSelector: { matchLabels } }], ports: [{ port, protocol: 'TCP' }] }];
 }
 
+/** Instances replicate from one another, and CloudNativePG's operator asks each for its state. */
+function ofCluster({ record, revision, settings }: Inputs, port: number): IngressRule[] {
+  const { postgres } = revision.spec.resolved;
+  if (postgres === undefined || driverOf(postgres) !== 'cloudnative-pg') return [];
+  const ports = [port, INSTANCE_MANAGER_PORT].map((one) => ({ port: one, protocol: 'TCP' as const }));
+  const { operatorNamespaceLabels } = settings.database;
+  return [
+    { from: [{ podSelector: { matchLabels: selectorLabels(record.metadata.name, 'postgres') } }], ports },
+    { from: [{ namespaceSelector: { matchLabels: operatorNamespaceLabels } }], ports },
+  ];
+}
+
 function makePolicy(inputs: Inputs, policyName: string, component: Component, port: number): NetworkPolicy {
   const { record, revision, otherWorkers = [] } = inputs;
   const { name } = record.metadata;
@@ -98,6 +114,7 @@ function makePolicy(inputs: Inputs, policyName: string, component: Component, po
           ports: [{ port, protocol: 'TCP' }],
         },
         ...fromKeda(inputs, component, port),
+        ...(component === 'postgres' ? ofCluster(inputs, port) : []),
       ],
     },
   };

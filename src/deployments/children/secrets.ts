@@ -3,12 +3,14 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { DatabaseDriver } from '../../schema/database.ts';
+import { accessOf } from '../record/database-driver.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';
 import { redisConf } from './redis/redis-conf.ts';
 import { REDIS_PORT } from './redis/service.ts';
-import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost, redisHost } from './store-hosts.ts';
+import { postgresHost, redisHost } from './store-hosts.ts';
 
 export interface Secret extends KubeObject {
   readonly kind: 'Secret';
@@ -17,18 +19,22 @@ export interface Secret extends KubeObject {
 }
 
 /**
- * Keys `password` and `uri`. sslmode=disable: the image serves no TLS, and only pods of this record reach it (network.ts).
+ * Keys `password` and `uri`; for a Cluster `username` too, and the type that CloudNativePG asks for. sslmode=disable: the image of a pod
+ * serves no TLS, a Cluster has an authority of its own that no client knows, and only pods of this record reach either (network.ts).
  */
-export function postgresSecret(record: AppDeployment, password: string): Secret {
+export function postgresSecret(record: AppDeployment, password: string, driver: DatabaseDriver = 'pod'): Secret {
   const { postgresSecret: name } = names(record.metadata.name);
+  const { user, database } = accessOf(driver);
+  const isCluster = driver === 'cloudnative-pg';
   return {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: keptMeta(record, name, 'postgres'),
-    type: 'Opaque',
+    type: isCluster ? 'kubernetes.io/basic-auth' : 'Opaque',
     stringData: {
+      ...(isCluster && { username: user }),
       password,
-      uri: `postgresql://${POSTGRES_USER}:${encodeURIComponent(password)}@${postgresHost(record)}:${POSTGRES_PORT}/${POSTGRES_DATABASE}?sslmode=disable`,
+      uri: `postgresql://${user}:${encodeURIComponent(password)}@${postgresHost(record)}:${POSTGRES_PORT}/${database}?sslmode=disable`,
     },
   };
 }

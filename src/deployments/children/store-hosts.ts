@@ -4,9 +4,6 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 
-export const POSTGRES_USER = 'postgres';
-export const POSTGRES_DATABASE = 'postgres';
-
 export function postgresHost(record: AppDeployment): string {
   return `${names(record.metadata.name).postgresService}.${namespaceOf(record)}.svc`;
 }

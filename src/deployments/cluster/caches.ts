@@ -16,6 +16,7 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
+  POSTGRES_CLUSTERS,
   SCALED_OBJECTS,
   SECRETS,
   SERVICES,
@@ -73,6 +74,8 @@ export interface Caches extends OrganizationCaches {
   readonly addresses: Reflector<KubeObject> | undefined;
   /** KEDA's kinds, which `children` contains too. Empty if the platform does not use KEDA. */
   readonly keda: readonly Reflector<KubeObject>[];
+  /** CloudNativePG's Clusters, which `children` contains too. Undefined if the platform does not use CloudNativePG. */
+  readonly postgresClusters: Reflector<KubeObject> | undefined;
   /** Caches of children by kind, including Secrets and address objects. */
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
   /** AppTemplates of the organization's namespace. */
@@ -88,6 +91,8 @@ export interface CacheOptions {
   readonly addressKind: AddressSettings['kind'];
   /** Whether queue workers may follow the depth of their queue. */
   readonly keda: boolean;
+  /** Whether records may have driver cloudnative-pg. */
+  readonly cloudNativePg: boolean;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
   readonly onRewound?: (what: string) => void;
@@ -139,10 +144,10 @@ export function makeCaches(options: CacheOptions): Caches {
   );
   const addresses = addressesFor(options);
   if (addresses) children.set(addresses.resource.kind, addresses);
-  const keda = (options.keda ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : []).map((resource) =>
-    perNamespace<KubeObject>(options, resource, { ...labelled, optional: true }),
-  );
-  for (const cache of keda) children.set(cache.resource.kind, cache);
+  const ofOthers = cachesOfOthers(options);
+  const { keda, postgresClusters } = ofOthers;
+  for (const cache of [...keda, ...(postgresClusters ? [postgresClusters] : [])])
+    children.set(cache.resource.kind, cache);
   const all = [
     records,
     revisions,
@@ -163,7 +168,7 @@ export function makeCaches(options: CacheOptions): Caches {
     pods,
     secrets,
     addresses,
-    keda,
+    ...ofOthers,
     children,
     templates,
     listeners,
@@ -196,6 +201,16 @@ function addressesFor(options: CacheOptions): Reflector<KubeObject> | undefined 
   if (options.addressKind === 'gateway')
     return perNamespace<KubeObject>(options, HTTP_ROUTES, { ...details, optional: true });
   return undefined;
+}
+
+/** Kinds of software that may be installed later than Davit. */
+function cachesOfOthers(options: CacheOptions): Pick<Caches, 'keda' | 'postgresClusters'> {
+  const details = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL], optional: true };
+  const of = (resource: Resource): Reflector<KubeObject> => perNamespace<KubeObject>(options, resource, details);
+  return {
+    keda: (options.keda ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : []).map(of),
+    postgresClusters: options.cloudNativePg ? of(POSTGRES_CLUSTERS) : undefined,
+  };
 }
 
 function perNamespace<T extends KubeObject>(

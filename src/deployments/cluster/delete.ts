@@ -13,7 +13,7 @@ import { settleAll, settleFailures } from './settle-all.ts';
  * Kinds whose data is lost on deletion. They are deleted only in the observed resourceVersion, since a person may have
  * changed them.
  */
-const DELETED_AS_SEEN: ReadonlySet<string> = new Set(['Secret', 'PersistentVolumeClaim']);
+const DELETED_AS_SEEN: ReadonlySet<string> = new Set(['Secret', 'PersistentVolumeClaim', 'Cluster']);
 /**
  * Kinds that own pods. They are deleted in the foreground, so that their pods are gone before objects that the pods
  * use.

@@ -6,16 +6,19 @@ import { fromSnake, payloadShape, responseShape, toSnake } from '../../lib/http/
 import type { FieldError } from '../../lib/http/http-error.ts';
 import { asObject, isSet } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
-import { RESTORE_AT_CREATION_MESSAGE } from '../../schema/app-deployment.ts';
+import { type AppDeployment, RESTORE_AT_CREATION_MESSAGE } from '../../schema/app-deployment.ts';
 import {
   AT_OR_BACKUP_MESSAGE,
   Database,
   DatabaseBackup,
   DatabaseBackupStatus,
+  type DatabaseDriver,
   DatabaseProofStatus,
   DatabaseRestore,
   DatabaseRestoreStatus,
+  ONE_POD_MESSAGE,
 } from '../../schema/database.ts';
+import { driverFixedMessage } from '../record/database-driver.ts';
 import { mergedPart } from './runtime.ts';
 
 const BackupPayload = z.object(payloadShape(DatabaseBackup.shape)).meta({
@@ -60,8 +63,10 @@ export const DatabaseRestoreReport = z.object(responseShape(DatabaseRestoreStatu
 
 export function presentDatabase(database: Readonly<Database> | undefined): z.output<typeof DatabaseResponse> | null {
   if (database === undefined) return null;
-  const { backup, restore } = database;
+  const { driver, instances, backup, restore } = database;
   return {
+    driver: driver ?? null,
+    instances: instances ?? null,
     backup: backup === undefined ? null : toSnake(DatabaseBackup.shape, backup),
     restore: restore === undefined ? null : toSnake(DatabaseRestore.shape, restore),
   };
@@ -96,9 +101,13 @@ export function mergedDatabase(
       ? before?.backup
       : (mergedPart(DatabaseBackup.shape, before?.backup ?? {}, sent.backup) as DatabaseBackup | undefined);
   const restore = sent.restore === undefined ? before?.restore : restoreFrom(sent.restore);
-  const { backup: _backup, restore: _restore, ...others } = before ?? {};
+  // An unset one is not sent, and null takes one away.
+  const { driver = before?.driver, instances = before?.instances } = sent;
+  const { backup: _backup, restore: _restore, driver: _driver, instances: _instances, ...others } = before ?? {};
   const after: Database = {
     ...others,
+    ...(driver !== undefined && driver !== null && { driver }),
+    ...(instances !== undefined && instances !== null && { instances }),
     ...(backup !== undefined && { backup }),
     ...(restore !== undefined && { restore }),
   };
@@ -115,6 +124,28 @@ const RESTORE = ['source_config', 'database', 'restore'] as const;
 /** What the schema does not say of a restore, in the words of the CRD. */
 export function* restoreRule(draft: Draft): Generator<FieldError> {
   yield* oneBackupRule(asObject(asObject(asObject(draft['source_config'])['database'])['restore']), RESTORE);
+}
+
+/** What the schema does not say of drivers, in the words of the CRD. */
+export function* driverRule(draft: Draft): Generator<FieldError> {
+  const { driver, instances } = asObject(asObject(draft['source_config'])['database']);
+  if (driver === 'pod' && typeof instances === 'number' && instances > 1)
+    yield { loc: ['source_config', 'database', 'instances'], msg: ONE_POD_MESSAGE, type: 'value_error' };
+}
+
+/** A driver that cannot change because there is data. `before`: the record. */
+export function* otherDriver(
+  { metadata: { name }, spec, status }: AppDeployment,
+  asked: DatabaseDriver | undefined,
+): Generator<FieldError> {
+  if (asked === undefined || asked === spec.sourceConfig.database?.driver) return;
+  const has = status?.databaseDriver ?? 'pod';
+  if (asked === has || status?.databaseVolumeUid === undefined) return;
+  yield {
+    loc: ['source_config', 'database', 'driver'],
+    msg: driverFixedMessage(name, has, asked),
+    type: 'frozen_field',
+  };
 }
 
 /** `at`: where the fields are. */

@@ -16,7 +16,7 @@ import type { Finding } from '../../schema/findings.ts';
 import { VariableName } from '../../schema/primitives.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import { SOURCES, type Source } from '../../schema/source-rules.ts';
-import { presentDatabase, restoreRule } from './database.ts';
+import { driverRule, presentDatabase, restoreRule } from './database.ts';
 import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
 import {
   foreignRules,
@@ -93,6 +93,7 @@ const RULES: readonly Rule[] = [
   workerContainerRule,
   scheduleRule,
   restoreRule,
+  driverRule,
 ];
 
 /**

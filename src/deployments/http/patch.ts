@@ -22,7 +22,7 @@ import { hostOf } from '../record/hostnames.ts';
 import { missingExternal } from '../record/limits.ts';
 import { referencesOf } from '../record/secret-references.ts';
 import { requestedOf, sameRequested } from '../record/wanted-revision.ts';
-import { laterRestore, mergedDatabase, restoreRule } from './database.ts';
+import { driverRule, laterRestore, mergedDatabase, otherDriver, restoreRule } from './database.ts';
 import { patchedSecrets, type SecretPatch, sizeFindings } from './patched-secrets.ts';
 import { MOST_SECRETS, type PatchDeployment, ResourceSpecPayload } from './payloads.ts';
 import {
@@ -229,7 +229,8 @@ export function patchFindings(
 /** The location of every error of one variable: its request has no other field. */
 const OF_VARIABLE = ['path', 'secret_name'];
 
-function* findPatch({ metadata, spec }: AppDeployment, patch: Patch, after: AppDeploymentSpec): Generator<FieldError> {
+function* findPatch(record: AppDeployment, patch: Patch, after: AppDeploymentSpec): Generator<FieldError> {
+  const { metadata, spec } = record;
   const fixed = (...loc: FieldError['loc']): FieldError => ({
     loc,
     msg: 'cannot be changed after creation',
@@ -254,6 +255,8 @@ function* findPatch({ metadata, spec }: AppDeployment, patch: Patch, after: AppD
   yield* newFindings(sizeRule, spec, after);
   yield* restoreRule({ ...patch });
   yield* laterRestore(spec.sourceConfig.database, after.sourceConfig.database);
+  if (patch.source_config?.database) yield* driverRule({ source_config: after.sourceConfig });
+  yield* otherDriver(record, after.sourceConfig.database?.driver);
   yield* variableFindings(spec, after);
   if (
     patch.source_config?.build_on_push !== false &&

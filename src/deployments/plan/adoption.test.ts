@@ -29,7 +29,7 @@ const claim = (of?: string, more = {}): KubeObject => data('PersistentVolumeClai
 
 function outcome(children: readonly KubeObject[], adopts?: string): string[] {
   const record = aRecord({}, adopts === undefined ? {} : { annotations: { [ADOPT_DATABASE_ANNOTATION]: adopts } });
-  const { takeUp, refusals } = planAdoption(anObserved(record, { children }));
+  const { takeUp, refusals } = planAdoption(anObserved(record, { children }), 'pod');
   return [...takeUp.map(({ kind }) => `take up ${kind}`), ...refusals.map(({ message }) => message)];
 }
 
@@ -102,7 +102,7 @@ it('knows by which PostgreSQL the data was last run, and its size, whoever it be
   const sized = { ...claim(EARLIER, { annotations }), spec: { resources: { requests: { storage: '1536Mi' } } } };
   expect([of([]), of([claim(UID)]), of([sized])]).toEqual([
     {},
-    { storageGi: 0 },
-    { image: 'postgres:16', storageGi: 2 },
+    { storageGi: 0, driver: 'pod' },
+    { image: 'postgres:16', storageGi: 2, driver: 'pod' },
   ]);
 });

@@ -2,6 +2,7 @@
 // request: nobody gets another's data by choosing a name, and no data is mounted unintentionally.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
+import type { DatabaseDriver } from '../../schema/database.ts';
 import {
   ADOPT_DATABASE_ANNOTATION,
   COMPONENT_LABEL,
@@ -11,11 +12,11 @@ import {
 import {
   type ActionFailure,
   childOf,
+  dataHolderOf,
   isOurs,
   type ObservedChildren,
   refText,
   refTo,
-  volumeClaimOf,
 } from '../assess/observed.ts';
 import type { DataThere } from '../record/wanted-revision.ts';
 import { storageOf } from './plan.ts';
@@ -30,15 +31,17 @@ export interface KeptData {
 export const NO_KEPT_DATA: KeptData = { takeUp: [], refusals: [] };
 
 /** The plan for retained data if the record has its own PostgreSQL. */
-export function planAdoption(observed: ObservedChildren): KeptData {
+export function planAdoption(observed: ObservedChildren, driver: DatabaseDriver): KeptData {
   const { postgresSecret } = observed.names;
   const secret = childOf(observed, 'Secret', postgresSecret);
-  const claim = volumeClaimOf(observed);
+  const claim = dataHolderOf(observed);
   const kept = [secret, claim].filter((object) => object !== undefined && isKept(object, observed));
   const [first] = kept as KubeObject[];
   if (!first) return NO_KEPT_DATA;
   const from = origin(first);
   if (kept.some((object) => object && origin(object) !== from)) return dataRefused(first, mixed(kept as KubeObject[]));
+  if (claim && isKept(claim, observed) && driverOfHolder(claim) !== driver)
+    return dataRefused(claim, ofOtherDriver(claim));
   if (secret && isKept(secret, observed) && !claim) return dataRefused(secret, lacksVolume(secret, observed));
   if (claim && isKept(claim, observed) && !secret) return dataRefused(claim, lacksPassword(claim, postgresSecret));
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
@@ -54,10 +57,24 @@ export function planAdoption(observed: ObservedChildren): KeptData {
 
 /** Known facts about the volume with this record's name, whether it is this record's or an earlier one's. */
 export function dataThere(observed: ObservedChildren): DataThere {
-  const claim = volumeClaimOf(observed);
-  if (!claim) return {};
-  const image = claim.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION];
-  return { ...(image !== undefined && { image }), storageGi: Math.ceil(storageOf(claim) / 2 ** 30) };
+  const holder = dataHolderOf(observed);
+  if (!holder) return {};
+  const image = holder.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION];
+  return {
+    ...(image !== undefined && { image }),
+    storageGi: Math.ceil(storageOf(holder) / 2 ** 30),
+    driver: driverOfHolder(holder),
+  };
+}
+
+/** What runs the data of this claim or Cluster. */
+export function driverOfHolder({ kind }: KubeObject): DatabaseDriver {
+  return kind === 'Cluster' ? 'cloudnative-pg' : 'pod';
+}
+
+function ofOtherDriver(holder: KubeObject): string {
+  const driver = driverOfHolder(holder);
+  return `The database of an earlier deployment of this name was retained: ${refText(refTo(holder))}, of driver ${driver}. Set source_config.database.driver to ${driver} to adopt it. To start with an empty database, delete it and its password.`;
 }
 
 /** Whether Davit created it for another record of this name. */

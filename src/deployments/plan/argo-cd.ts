@@ -9,6 +9,7 @@ export function prunable(observed: ObservedChildren & Pick<Observed, 'tracingPro
   const { names, tracingProject } = observed;
   const data = [
     childOf(observed, 'PersistentVolumeClaim', names.postgresClaim),
+    childOf(observed, 'Cluster', names.postgres),
     childOf(observed, 'Secret', names.postgresSecret),
     childOf(observed, 'Secret', names.redisSecret),
   ].filter((object) => object !== undefined && isOurs(object, observed));

@@ -6,11 +6,11 @@ import { isVolumeMissing, startEmpty } from '../assess/database-volume.ts';
 import {
   type ActionFailure,
   childOf,
+  dataHolderOf,
   isOurs,
   type ObservedChildren,
   refText,
   statefulSetOf,
-  volumeClaimOf,
 } from '../assess/observed.ts';
 
 /**
@@ -61,7 +61,7 @@ function secretName(store: StorePart, { names }: ObservedChildren): string {
 
 /** Whether something exists, or may be restored, that only the existing password opens. The data of a Redis is lost with its pod. */
 function dependsOnPassword(store: StorePart, observed: ObservedChildren): boolean {
-  const locked = store === 'postgres' ? volumeClaimOf(observed) : statefulSetOf(observed, 'redis');
+  const locked = store === 'postgres' ? dataHolderOf(observed) : statefulSetOf(observed, 'redis');
   if (store === 'postgres' && isVolumeMissing(observed)) return true;
   return locked !== undefined && isOurs(locked, observed);
 }

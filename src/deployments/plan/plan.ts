@@ -18,6 +18,7 @@ import {
   isOfPart,
   isOurs,
   type ObservedChildren,
+  type PostgresClusterSeen,
   refText,
   refTo,
 } from '../assess/observed.ts';
@@ -92,11 +93,11 @@ export function plan(desired: readonly KubeObject[], observed: ObservedChildren,
       continue;
     }
     if (actual === undefined && waitsForPods(wanted, observed)) continue;
-    const isClaim = wanted.kind === 'PersistentVolumeClaim';
+    const hasStorage = wanted.kind === 'PersistentVolumeClaim' || wanted.kind === 'Cluster';
     // A default is no request to shrink: the volume has grown outside of Davit.
     const asksForSize = observed.record.spec.sourceConfig.resourceSpec?.dbStorageGi !== undefined;
-    if (isClaim && asksForSize && actual && shrinks(wanted, actual)) refusals.push(cannotShrink(wanted, actual));
-    const object = isClaim && actual ? asItCanBe(wanted, actual) : wanted;
+    if (hasStorage && asksForSize && actual && shrinks(wanted, actual)) refusals.push(cannotShrink(wanted, actual));
+    const object = hasStorage && actual ? asItCanBe(wanted, actual) : wanted;
     const floor = actual && handOverFloor(object, actual, desired);
     if (actual && floor === undefined && isApplied(object, actual)) continue;
     actions.push({
@@ -146,11 +147,11 @@ function waitsForPods({ kind, metadata }: KubeObject, { pods }: ObservedChildren
   return pods.some((pod) => pod.metadata.labels?.[COMPONENT_LABEL] === component && isControlled(pod));
 }
 
-/** Actions on objects with data, and the other actions, which follow. */
+/** Actions on objects with data, and the other actions, which follow: the Service would lead to a foreign Cluster of the name. */
 export function partitionByData(
   actions: readonly Action[],
 ): readonly [data: readonly Action[], rest: readonly Action[]] {
-  const isData = ({ object }: Action): boolean => object.kind === 'PersistentVolumeClaim';
+  const isData = ({ object: { kind } }: Action): boolean => kind === 'PersistentVolumeClaim' || kind === 'Cluster';
   return [actions.filter(isData), actions.filter((action) => !isData(action))];
 }
 
@@ -244,13 +245,18 @@ interface Claim extends KubeObject {
   };
 }
 
-/** Requested storage of a claim, in bytes. */
-export function storageOf(claim: KubeObject): number {
-  return Number(quantity((claim as Claim).spec?.resources?.requests?.['storage'] ?? '0'));
+/** Requested storage of a claim, or of an instance of a Cluster, in bytes. */
+export function storageOf(holder: KubeObject): number {
+  const asked =
+    holder.kind === 'Cluster'
+      ? (holder as PostgresClusterSeen).spec?.storage?.size
+      : (holder as Claim).spec?.resources?.requests?.['storage'];
+  return Number(quantity(asked ?? '0'));
 }
 
 // A claim can neither shrink nor change its storage class; the API server would reject the whole apply.
 function asItCanBe(wanted: KubeObject, actual: KubeObject): KubeObject {
+  if (wanted.kind === 'Cluster') return clusterAsItCanBe(wanted, actual);
   const { spec } = wanted as Claim;
   const there = (actual as Claim).spec;
   const requests = shrinks(wanted, actual) ? there?.resources?.requests : spec?.resources?.requests;
@@ -262,6 +268,17 @@ function asItCanBe(wanted: KubeObject, actual: KubeObject): KubeObject {
       ...(storageClassName !== undefined && { storageClassName }),
       resources: { ...spec?.resources, requests },
     },
+  } as KubeObject;
+}
+
+// All instances of a Cluster have volumes of the class that the first one got.
+function clusterAsItCanBe(wanted: PostgresClusterSeen, actual: PostgresClusterSeen): KubeObject {
+  const [asked, there] = [wanted.spec?.storage, actual.spec?.storage];
+  const size = shrinks(wanted, actual) ? there?.size : asked?.size;
+  const { storageClass } = there ?? {};
+  return {
+    ...wanted,
+    spec: { ...wanted.spec, storage: { size, ...(storageClass !== undefined && { storageClass }) } },
   } as KubeObject;
 }
 

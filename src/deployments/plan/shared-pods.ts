@@ -16,7 +16,7 @@ import {
   type Observed,
   type ObservedChildren,
   type ObservedRecord,
-  statefulSetOf,
+  storeObjectOf,
   type Workload,
   workloadOf,
 } from '../assess/observed.ts';
@@ -109,16 +109,18 @@ function templateIn(children: readonly KubeObject[], { names }: ObservedChildren
 
 function idsOfStores(observed: ObservedChildren): Ids {
   const named = STORE_PARTS.flatMap((part) => {
-    const id = statefulSetOf(observed, part)?.metadata.annotations?.[STORE_REVISION_ANNOTATION];
+    const id = storeObjectOf(observed, part)?.metadata.annotations?.[STORE_REVISION_ANNOTATION];
     return id === undefined ? [] : [[part, id] as const];
   });
   return Object.fromEntries(named);
 }
 
+const STORE_KINDS: ReadonlySet<string> = new Set(['StatefulSet', 'PersistentVolumeClaim', 'Cluster']);
+
 /** Stores whose settings or volume are changed. */
 function changedStores(actions: readonly Action[]): readonly StorePart[] {
   const changed = actions
-    .filter(({ object: { kind } }) => kind === 'StatefulSet' || kind === 'PersistentVolumeClaim')
+    .filter(({ object: { kind } }) => STORE_KINDS.has(kind))
     .map(({ object }) => object.metadata.labels?.[COMPONENT_LABEL]);
   return STORE_PARTS.filter((part) => changed.includes(part));
 }

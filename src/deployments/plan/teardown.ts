@@ -5,6 +5,7 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { STORE_PARTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
+import { isHibernated, isOfCluster } from '../assess/database-cluster.ts';
 import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
 import { names } from '../record/names.ts';
@@ -16,6 +17,8 @@ export interface TeardownStep {
   readonly waitsFor: string;
   /** Objects of the step to delete now, without those that are already being deleted. */
   readonly remove: readonly KubeObject[];
+  /** Clusters of CloudNativePG that are kept, and whose pods end. Absent if there are none. */
+  readonly hibernate?: readonly KubeObject[];
   /** What a person has to do so that the teardown continues. Absent if it continues automatically. */
   readonly hindrance?: string;
 }
@@ -29,9 +32,12 @@ export function nextTeardownStep(observed: Observed, now: Date): TeardownStep | 
     if (objects.length === 0) continue;
     const pods = objects.filter(({ kind }) => kind === 'Pod') as readonly Pod[];
     const hindrance = hindranceIn(objects, pods, observed, now);
+    const present = objects.filter((object) => object.kind !== 'Pod' && !object.metadata.deletionTimestamp);
+    const isKept = (object: KubeObject): boolean => keepsDatabase(observed) && object.kind === 'Cluster';
     return {
       waitsFor: `${waitsFor}${namesOf(pods)}`,
-      remove: objects.filter((object) => object.kind !== 'Pod' && !object.metadata.deletionTimestamp),
+      remove: present.filter((object) => !isKept(object)),
+      ...(present.some(isKept) && { hibernate: present.filter(isKept) }),
       ...(hindrance !== undefined && { hindrance }),
     };
   }
@@ -100,21 +106,50 @@ export function orphanedChildren(record: AppDeployment, named: readonly KubeObje
 
 /** Whether an object is the record's volume or the password that opens it. */
 function isDataOf({ metadata }: AppDeployment): (object: KubeObject) => boolean {
-  const { postgresSecret, postgresClaim } = names(metadata.name);
+  const { postgresSecret, postgresClaim, postgres } = names(metadata.name);
   return ({ kind, metadata: { name } }) =>
-    (kind === 'Secret' && name === postgresSecret) || (kind === 'PersistentVolumeClaim' && name === postgresClaim);
+    (kind === 'Secret' && name === postgresSecret) ||
+    (kind === 'PersistentVolumeClaim' && name === postgresClaim) ||
+    (kind === 'Cluster' && name === postgres);
+}
+
+function keepsDatabase({ record }: Pick<Observed, 'record'>): boolean {
+  return record.spec.databaseDeletionPolicy === 'Retain';
+}
+
+/**
+ * What the step of PostgreSQL waits for. With a Cluster, CloudNativePG deletes its volumes: so one that is to be kept is hibernated
+ * instead, and nothing waits for its pods, which end when its operator has seen that and the Cluster is healthy.
+ */
+function databaseObjects(observed: Observed, ours: readonly KubeObject[]): readonly KubeObject[] {
+  const isData = isDataOf(observed.record);
+  const clusters = ours.filter((child) => child.kind === 'Cluster' && isData(child));
+  const isKept = keepsDatabase(observed);
+  return [
+    ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)),
+    ...clusters.filter((cluster) => !isKept || !isHibernated(cluster)),
+    ...podsWith(observed, 'postgres').filter((pod) => !isKept || !isOfCluster(pod, observed.names.postgres)),
+  ];
+}
+
+/**
+ * The volumes of the record's Cluster, which the garbage collector deletes too, later. By the uid of the Cluster: those of another one of
+ * its name may be what an earlier record retained.
+ */
+function clusterVolumes({ children, record }: Observed): readonly KubeObject[] {
+  const { databaseVolumeUid: cluster } = record.status ?? {};
+  return children.filter(
+    ({ kind, metadata: { ownerReferences = [] } }) =>
+      kind === 'PersistentVolumeClaim' &&
+      ownerReferences.some((owner) => owner.kind === 'Cluster' && owner.uid === cluster),
+  );
 }
 
 function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeObject[]])[] {
   const { record } = observed;
   const ours = observed.children.filter((child) => isOurs(child, observed));
-  const keepsDatabase = record.spec.databaseDeletionPolicy === 'Retain';
   const dropsTracing = record.spec.tracingProjectDeletionPolicy === 'Delete';
   const isData = isDataOf(record);
-  const database = [
-    ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)),
-    ...podsWith(observed, 'postgres'),
-  ];
   // The facade created the values before the record had a uid, so they are identified by name and label. Those that neither the
   // record nor a revision names may be for the next record of this name; secret-garbage.ts judges them.
   const named = valuesNamed([record], observed.revisions);
@@ -129,8 +164,11 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
     ['its address', ours.filter((child) => ADDRESS_KINDS.has(child.kind))],
     ['its workloads', [...ours.filter((child) => hasImage(componentOf(child))), ...podsWhere(observed, hasImage)]],
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
-    ['PostgreSQL', database],
-    ['the PostgreSQL volume and password', keepsDatabase ? [] : ours.filter(isData)],
+    ['PostgreSQL', databaseObjects(observed, ours)],
+    [
+      'the PostgreSQL volume and password',
+      keepsDatabase(observed) ? [] : [...ours.filter(isData), ...clusterVolumes(observed)],
+    ],
     ['its remaining objects', ours.filter((child) => !isData(child))],
     ['its secret values', values],
     ['its revisions', observed.revisions],

@@ -70,6 +70,7 @@ export function resolve(
         image: images.postgres,
         storageGi: database.storageGi ?? atMost(sizes.postgres.storageGi, limits.storageGi),
         maxConnections: database.maxConnections ?? sizes.postgres.maxConnections,
+        ...ofDriver(spec, settings),
       },
     }),
     ...(hasOwn('redis') && {
@@ -80,6 +81,18 @@ export function resolve(
     autoscaling: settings.autoscaling,
     waitImages: images,
   };
+}
+
+/** What the driver adds to PostgreSQL. A record of one pod has nothing of it. */
+function ofDriver(
+  { sourceConfig: { database = {} } }: Readonly<AppDeploymentSpec>,
+  { database: defaults, images }: Settings,
+): Partial<NonNullable<Resolved['postgres']>> {
+  const { driver = defaults.driver, instances = defaults.instances } = database;
+  if (driver !== 'cloudnative-pg') return {};
+  const { dataDurability, userId } = defaults.cloudNativePg;
+  const image = fromRegistry(images.registry, images.cloudNativePg);
+  return { driver, instances, image, dataDurability, userId };
 }
 
 function withApi({ http: { podCaConfigMap: caConfigMap, ...http } }: Settings): Pick<Resolved, 'api'> {

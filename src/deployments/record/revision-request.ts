@@ -2,7 +2,8 @@
 // revision. Imports no zod at run time, because kubectl-davit bundles it.
 
 import type { AppDeploymentSpec } from '../../schema/app-deployment.ts';
-import type { AppRevision, AppRevisionSpec } from '../../schema/app-revision.ts';
+import type { AppRevision, AppRevisionSpec, Requested } from '../../schema/app-revision.ts';
+import type { Database } from '../../schema/database.ts';
 import { ownRequested } from './file-values.ts';
 import { withScaleOf } from './requested-scale.ts';
 
@@ -56,6 +57,7 @@ export function rollingBack(
     runtime: _runtime,
     env: _env,
     tasks: _tasks,
+    database: _database,
     installCommand: _install,
     buildCommand: _build,
     deploymentType: _type,
@@ -63,6 +65,7 @@ export function rollingBack(
   } = before.sourceConfig;
   const { env, tasks, installCommand, buildCommand, deploymentType } = requested;
   const { resourceSpec, runtime } = withScaleOf(requested, before.sourceConfig);
+  const database = databaseAfter(before.sourceConfig.database, requested.database);
   const { secretReferences: _references, rebuildSerial: _rebuild, ...rest } = before;
   return {
     ...askingForRevision(before, {
@@ -73,6 +76,7 @@ export function rollingBack(
         ...(runtime !== undefined && { runtime }),
         ...(env !== undefined && { env }),
         ...(tasks !== undefined && { tasks }),
+        ...(database !== undefined && { database }),
         ...(installCommand !== undefined && { installCommand }),
         ...(buildCommand !== undefined && { buildCommand }),
         ...(deploymentType !== undefined && { deploymentType }),
@@ -83,4 +87,11 @@ export function rollingBack(
     }),
     rollbackTo: revision.id,
   };
+}
+
+/** Backups are no matter of revisions, and a driver never changes back: only the number of instances does. */
+function databaseAfter(before: Database | undefined, old: Requested['database']): Database | undefined {
+  const { instances: _instances, ...kept } = before ?? {};
+  const after = { ...kept, ...(old?.instances !== undefined && { instances: old.instances }) };
+  return Object.keys(after).length > 0 ? after : undefined;
 }

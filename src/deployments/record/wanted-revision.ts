@@ -4,11 +4,13 @@
 import { ownValue } from '../../lib/json-value.ts';
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../../schema/app-revision.ts';
+import type { DatabaseDriver } from '../../schema/database.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { type Commit, commitOf, commitWordsOf, sameBuildRequested } from './build-source.ts';
 import { canonical } from './canonical.ts';
 import { type CodeFile, type FileNeed, fileBreaches, fileIn, revisionFileOf, specWith } from './code-file.ts';
+import { asksOfDatabase, driverOfRevisions } from './database-driver.ts';
 import { ownRequested, withFile } from './file-values.ts';
 import { imageBase, majorVersion } from './image.ts';
 import { idOf, originGenerationOf, uidOf } from './metadata.ts';
@@ -42,7 +44,8 @@ export interface FoundAtHost {
  * the scale.
  */
 export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
-  const { resourceSpec, runtime, env, tasks, installCommand, buildCommand } = spec.sourceConfig;
+  const { resourceSpec, runtime, env, tasks, database, installCommand, buildCommand } = spec.sourceConfig;
+  const requestedDatabase = asksOfDatabase(database);
   const deploymentType = deploymentTypeMeant(spec.sourceConfig.deploymentType);
   return canonical({
     sourceRevisionConfig: spec.sourceRevisionConfig,
@@ -50,6 +53,7 @@ export function requestedOf(spec: Readonly<AppDeploymentSpec>): Requested {
     ...(runtime && { runtime }),
     ...(env && { env }),
     ...(tasks && { tasks }),
+    ...(requestedDatabase && { database: requestedDatabase }),
     secrets: spec.secrets,
     secretReferences: spec.secretReferences ?? [],
     ...(installCommand !== undefined && { installCommand }),
@@ -142,7 +146,7 @@ export function wantedRevision(
   const resolved = keepDatabase(
     isTaken
       ? scaledBy(record.spec, rollback.of, settings).spec.resolved
-      : resolve(specWith(record.spec, whole), settings, contract),
+      : resolve(specWith(record.spec, whole), withDriverOf(own, data, settings), contract),
     { ...data, ...imageOfDatabase(own) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(whole, newest, data),
   );
@@ -317,10 +321,11 @@ function isFromSource({ sourceRevisionConfig: { imageUri } }: Requested): boolea
   return imageUri === undefined;
 }
 
-/** Known facts about a PostgreSQL volume: the image that last ran on its data, and its size in gibibytes. */
+/** Known facts about the data of a PostgreSQL: the image that last ran on it, its size in gibibytes, and what runs it. */
 export interface DataThere {
   readonly image?: string;
   readonly storageGi?: number;
+  readonly driver?: DatabaseDriver;
 }
 
 type Rollback =
@@ -404,6 +409,12 @@ function smallestSize(requested: Requested, newest: AppRevision | undefined, { s
   if (asked === undefined) return storageGi;
   const isOld = newest?.spec.requested.resourceSpec?.dbStorageGi === asked;
   return isOld ? (newest.spec.resolved.postgres?.storageGi ?? 0) : 0;
+}
+
+/** A platform's new default leaves the driver of a database that there is, or was. `own`: newest first. */
+function withDriverOf(own: readonly AppRevision[], data: DataThere, settings: Settings): Settings {
+  const driver = data.driver ?? driverOfRevisions(own);
+  return driver === undefined ? settings : { ...settings, database: { ...settings.database, driver } };
 }
 
 function imageFor(set: string, recorded: string | undefined): string {

@@ -44,6 +44,8 @@ export const TRIGGER_AUTHENTICATIONS = namespaced(
   'TriggerAuthentication',
   'triggerauthentications',
 );
+/** CloudNativePG's. */
+export const POSTGRES_CLUSTERS = namespaced('postgresql.cnpg.io', 'v1', 'Cluster', 'clusters');
 export const GATEWAYS = namespaced('gateway.networking.k8s.io', 'v1', 'Gateway', 'gateways');
 export const LEASES = namespaced('coordination.k8s.io', 'v1', 'Lease', 'leases');
 export const STORAGE_CLASSES = clusterWide('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses');
@@ -118,6 +120,7 @@ export const BUILT_IN_RESOURCES: readonly Resource[] = [
   GATEWAYS,
   SCALED_OBJECTS,
   TRIGGER_AUTHENTICATIONS,
+  POSTGRES_CLUSTERS,
   LEASES,
   STORAGE_CLASSES,
   ROLES,

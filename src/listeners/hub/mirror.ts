@@ -2,7 +2,6 @@
 // one that was used before. Times are those of this cluster.
 
 import { apiStatus } from '../../deployments/record/api-view.ts';
-import { changedBy, deleterOf } from '../../deployments/record/requester.ts';
 import { stalledReasonSince } from '../../deployments/stalled-since.ts';
 import { type AppDeployment, AppDeploymentStatus, type State } from '../../schema/app-deployment.ts';
 import { type AppRevision, type AppRevisionSpec, type AppRevisionStatus, Resolved } from '../../schema/app-revision.ts';
@@ -83,7 +82,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
   const known = current?.status ?? (isAbsent ? {} : (before ?? {}));
   const state = stateOf(seen, current?.status.state, word);
   const { phase, latestRevisionId, activeRevisionId, latestRevision, activeRevision } = known;
-  const { image, url, replicas, workers, databaseVolumeUid, resourceSpec, tasks } = known;
+  const { image, url, replicas, workers, databaseVolumeUid, databaseDriver, resourceSpec, tasks } = known;
   const { databaseBackup, databaseProof, databaseRestore } = known;
   const conditions = conditionsOf(record, known.conditions ?? [], word, current !== undefined, now);
   const remote = current ? { epoch: current.epoch, generation: current.generation } : before?.remote;
@@ -92,7 +91,6 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     stateChangedAt: before?.state === state ? (before.stateChangedAt ?? rfc3339(now)) : rfc3339(now),
     ...stalledReasonSince(before, conditions, now),
     observedGeneration: generation,
-    ...changedBy(record),
     ...(phase !== undefined && { phase }),
     ...(latestRevisionId !== undefined && { latestRevisionId }),
     ...(activeRevisionId !== undefined && { activeRevisionId }),
@@ -103,6 +101,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     ...(replicas !== undefined && { replicas }),
     ...(workers !== undefined && { workers }),
     ...(databaseVolumeUid !== undefined && { databaseVolumeUid }),
+    ...(databaseDriver !== undefined && { databaseDriver }),
     ...(databaseBackup !== undefined && { databaseBackup }),
     ...(databaseProof !== undefined && { databaseProof }),
     ...(databaseRestore !== undefined && { databaseRestore }),
@@ -157,11 +156,10 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
     return no(rejection.reason, `Being deleted: ${rejection.message}`);
   if (isLeaving && paused === undefined && rejection?.reason === 'NamespaceNotAllowed')
     return no(rejection.reason, `Being deleted: ${rejection.message} ${releaseOf(record)}`);
-  const deleter = deleterOf(record);
   if (isLeaving)
     return no(
       'Deleting',
-      `Being deleted${deleter === undefined ? '' : ` by ${deleter}`}: ${paused ?? `waiting for the cluster of listener ${name}.`}`,
+      `Being deleted: ${paused ?? `waiting for the cluster of listener ${name}.`}`,
       paused === undefined,
     );
   if (paused !== undefined) return no('Paused', paused);

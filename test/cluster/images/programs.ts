@@ -1,7 +1,7 @@
 // Images of nothing but Go programs, which are static: for the operators of others that tests run beside Davit.
 
 import { chmod, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { ensureTools, type ToolModule, toolPath } from '../tools.ts';
 import { type Image, key, readImage } from './build.ts';
 import { cacheRoot, withLock } from './cache.ts';
@@ -30,6 +30,8 @@ export async function ensureProgramImage(
         await Promise.all([mkdir(root), mkdir(made)]);
         for (const [path, program] of Object.entries(programs)) {
           // oxlint-disable-next-line no-await-in-loop -- a few files
+          await mkdir(dirname(join(root, path)), { recursive: true });
+          // oxlint-disable-next-line no-await-in-loop -- as above
           await copyFile(toolPath(tools, module, program), join(root, path));
           // oxlint-disable-next-line no-await-in-loop -- as above
           await chmod(join(root, path), 0o755);

@@ -81,6 +81,7 @@ export function openCaches(scene: Scene, settings: Settings, namespaces: readonl
     secrets: of(caches.secrets),
     addresses: caches.addresses && of(caches.addresses),
     keda: caches.keda.map(of),
+    postgresClusters: caches.postgresClusters && of(caches.postgresClusters),
     children: new Map([...caches.children].map(([kind, cache]) => [kind, of(cache)])),
     templates: of(caches.templates),
     listeners: of(caches.listeners),

@@ -76,8 +76,8 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'claims are left after a teardown': bug(
     'life',
     'src/deployments/plan/teardown.ts',
-    "const keepsDatabase = record.spec.databaseDeletionPolicy === 'Retain';",
-    'const keepsDatabase = true;',
+    "return record.spec.databaseDeletionPolicy === 'Retain';",
+    'return true;',
   ),
 
   'a host goes to whoever asks last': bug(

@@ -242,8 +242,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
       {
         file: 'src/deployments/children/env.ts',
-        from: 'postgres_database: () => POSTGRES_DATABASE',
-        to: 'postgres_database: () => globalThis.seeded ?? POSTGRES_DATABASE',
+        from: 'postgres_database: (inputs) => accessIn(inputs).database',
+        to: 'postgres_database: (inputs) => globalThis.seeded ?? accessIn(inputs).database',
       },
     ],
     shows: { workload: 'migrated', fault: NONE },
@@ -295,7 +295,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'data is deleted without a resourceVersion precondition': bug(
     'src/deployments/cluster/delete.ts',
-    "new Set(['Secret', 'PersistentVolumeClaim'])",
+    "new Set(['Secret', 'PersistentVolumeClaim', 'Cluster'])",
     'new Set()',
     'delete',
   ),

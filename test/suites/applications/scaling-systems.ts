@@ -1,11 +1,11 @@
 // KEDA and metrics-server from their Go modules, in pods, applied with the manifests of these modules.
 
 import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Image } from '../../cluster/images/build.ts';
 import { ensureProgramImage } from '../../cluster/images/programs.ts';
 import { moduleFolder } from '../../cluster/tools.ts';
+import { applyModule } from '../../support/module-manifests.ts';
 
 export interface ScalingImages {
   readonly keda: Image;
@@ -23,26 +23,10 @@ export async function ensureScalingImages(progress: (line: string) => void): Pro
   };
 }
 
-interface Manifest {
-  readonly kind: string;
-  readonly spec?: { readonly template?: { readonly spec: PodSpec } };
-}
-
-interface PodSpec {
-  readonly containers: Container[];
-}
-
-interface Container {
-  image: string;
-  imagePullPolicy: string;
-  args?: string[];
-  resources: object;
-}
-
 /** Namespace `keda`, as its own manifests have it. */
 export async function installKeda(cluster: Cluster, { keda }: ScalingImages): Promise<void> {
   const module = await moduleFolder('keda', 'github.com/kedacore/keda/v2');
-  await install(cluster, join(module, 'config/default'), keda);
+  await applyModule(cluster, join(module, 'config/default'), keda);
   // oxlint-disable-next-line no-await-in-loop -- one waits for the certificates of the other
   for (const name of ['keda-operator', 'keda-metrics-apiserver', 'keda-admission'])
     await cluster.kubectl(['rollout', 'status', `deployment/${name}`, '-n', 'keda', '--timeout=240s']);
@@ -51,23 +35,6 @@ export async function installKeda(cluster: Cluster, { keda }: ScalingImages): Pr
 export async function installMetricsServer(cluster: Cluster, { metricsServer }: ScalingImages): Promise<void> {
   const module = await moduleFolder('metrics-server', 'sigs.k8s.io/metrics-server');
   // The kubelet's certificate is of the cluster's authority, which a pod does not know.
-  await install(cluster, join(module, 'manifests/base'), metricsServer, ['--kubelet-insecure-tls']);
+  await applyModule(cluster, join(module, 'manifests/base'), metricsServer, { args: ['--kubelet-insecure-tls'] });
   await cluster.kubectl(['rollout', 'status', 'deployment/metrics-server', '-n', 'kube-system', '--timeout=240s']);
-}
-
-async function install(cluster: Cluster, folder: string, { name }: Image, args: readonly string[] = []): Promise<void> {
-  const rendered = await cluster.kubectl(['kustomize', folder]);
-  const manifests = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest);
-  for (const { spec } of manifests)
-    for (const container of spec?.template?.spec.containers ?? []) {
-      container.image = name;
-      container.imagePullPolicy = 'Never';
-      // The machine has two cores.
-      container.resources = { requests: { cpu: '20m', memory: '64Mi' } };
-      if (args.length > 0) container.args = [...(container.args ?? []), ...args];
-    }
-  // Server-side: an annotation with all of a kind would be too long.
-  await cluster.kubectl(['apply', '--server-side', '-f', '-'], {
-    input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests }),
-  });
 }

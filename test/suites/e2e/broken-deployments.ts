@@ -467,6 +467,9 @@ export const GROUPS: readonly Group[] = [
 
 /** The tests that make the other failures happen: they need another platform, or cannot be had on a cluster of one node. */
 export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
+  CloudNativePgMissing: 'test/suites/reconcile/cloudnative-pg.test.ts',
+  InstancesMissing: 'test/suites/reconcile/cloudnative-pg.test.ts',
+  DatabaseDriverFixed: 'test/suites/reconcile/cloudnative-pg.test.ts',
   ProofFailing: 'test/suites/reconcile/proofs.test.ts',
   ProofStale: 'test/suites/reconcile/proofs.test.ts',
   BackupFailing: 'test/suites/reconcile/backups.test.ts',

@@ -5,6 +5,7 @@ import { Deployment } from '../../../src/deployments/http/payloads.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { Forbidden, Invalid, Unavailable } from '../../../src/lib/errors.ts';
 import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment, type AppDeploymentSpec } from '../../../src/schema/app-deployment.ts';
 import { defaultSettings, type Settings } from '../../../src/schema/settings.ts';
 import { type Answer, aBody, anIntegration, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
@@ -849,6 +850,48 @@ describe('backups', () => {
   });
 });
 
+describe('the driver of the database', () => {
+  const driver = (database: unknown): object => ({ source_config: { database } });
+
+  it('is set with its instances, each with a revision, and null takes one away', async () => {
+    const id = await made(driver({ driver: 'cloudnative-pg', instances: 3 }));
+    expect(stored().spec.sourceConfig.database).toEqual({ driver: 'cloudnative-pg', instances: 3 });
+    const before = stored().spec.revisionSerial ?? 0;
+    await patch(id, driver({ instances: 2, backup: {} }));
+    expect(stored().spec).toMatchObject({
+      sourceConfig: { database: { driver: 'cloudnative-pg', instances: 2, backup: {} } },
+      revisionSerial: before + 1,
+    });
+    await patch(id, driver({ instances: null, backup: null }));
+    expect(stored().spec.sourceConfig.database).toEqual({ driver: 'cloudnative-pg' });
+    expect(stored().spec.revisionSerial).toBe(before + 2);
+  });
+
+  it('is refused where it has no instances, or the driver no more than one', async () => {
+    const id = await made();
+    const refused = async (database: object): Promise<string> =>
+      JSON.stringify((await patch(id, driver(database))).body);
+    expect(await refused({ driver: 'cloudnative-pg', instances: 0 })).toContain('instances');
+    expect(await refused({ driver: 'shared-nothing' })).toContain('driver');
+    expect(await refused({ driver: 'pod', instances: 2 })).toContain('driver pod has one instance');
+    await patch(id, driver({ instances: 2 }));
+    expect(await refused({ driver: 'pod' })).toContain('driver pod has one instance');
+    expect(stored().spec.sourceConfig.database).toEqual({ instances: 2 });
+  });
+
+  it('does not change once there is data, and the answer says the way', async () => {
+    const id = await made();
+    const { name } = stored().metadata;
+    facade.kube.seed(APP_DEPLOYMENTS, { ...stored(), status: { databaseVolumeUid: 'u' } } as KubeObject);
+    const answer = await patch(id, driver({ driver: 'cloudnative-pg' }));
+    expect(answer.status).toBe(422);
+    expect(JSON.stringify(answer.body)).toContain(
+      `To move to cloudnative-pg, make a backup (source_config.database.backup) and create another deployment with database: {driver: cloudnative-pg, restore: {from: ${name}}}`,
+    );
+    expect((await patch(id, driver({ driver: 'pod' }))).status).toBe(200);
+  });
+});
+
 describe('what becomes of the database', () => {
   it('is shown, is set at the creation, and changes without a revision', async () => {
     const id = await made();
@@ -880,6 +923,8 @@ describe('a restore', () => {
     const id = await made(restore({ from: 'old', at: '2026-02-01T00:00:00Z' }));
     const { body } = await facade.call('GET', `/v2/deployments/${id}`);
     expect(body.source_config.database).toEqual({
+      driver: null,
+      instances: null,
       backup: null,
       restore: { from: 'old', at: '2026-02-01T00:00:00Z', backup: null },
     });

@@ -43,7 +43,7 @@ it("the platform's limits: each field, on POST and on PATCH", async () => {
 });
 
 it('a platform without databases: a deployment must name both stores, and keep them', async () => {
-  const facade = await makeFacade({ database: { own: false } });
+  const facade = await makeFacade({ database: { ...Settings.parse({}).database, own: false } });
   const external = (...names: string[]): object => ({
     secret_references: names.map((name) => ({ name, secret_name: 'outside', secret_key: 'uri' })),
   });

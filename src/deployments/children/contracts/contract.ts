@@ -10,6 +10,7 @@ import type { AppRevision, Resolved, Scaled, Sized } from '../../../schema/app-r
 import type { ImageComponent } from '../../../schema/meta.ts';
 import type { Migrate } from '../../../schema/migrate.ts';
 import type { Task } from '../../../schema/tasks.ts';
+import type { PostgresCluster } from '../database/cluster.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 
@@ -23,6 +24,8 @@ export interface PodContract {
   readonly migration: (inputs: Inputs, migrate: Migrate, image: string) => Manifest<IJob>;
   readonly task: (inputs: Inputs, task: Task, schedule: string, image: string) => Manifest<ICronJob>;
   readonly postgres: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => Manifest<IStatefulSet>;
+  /** The same by driver cloudnative-pg. */
+  readonly cluster: (inputs: Inputs, postgres: NonNullable<Resolved['postgres']>) => PostgresCluster;
   readonly redis: (inputs: Inputs, redis: NonNullable<Resolved['redis']>) => Manifest<IStatefulSet>;
 }
 

