@@ -418,6 +418,30 @@ describe('while a build runs', () => {
       { status: { phase: 'Interrupted' }, act: 'removeJob' },
     ],
     [
+      'a user who says so interrupts it',
+      seen(building, {
+        job: job(),
+        record: {
+          ...record,
+          metadata: {
+            ...record.metadata,
+            annotations: {
+              'davit.dev/interrupt': building.spec.id,
+              'davit.dev/interrupted-by': `${record.metadata.uid} ${building.spec.id} anna`,
+            },
+          },
+        },
+      }),
+      {
+        status: {
+          phase: 'Interrupted',
+          interruptedBy: 'anna',
+          message: 'The build was interrupted by anna. Ask for a new revision to build again.',
+        },
+        act: 'removeJob',
+      },
+    ],
+    [
       'a running build continues and is reported while paused',
       seen(begun, { job: job(), pod: pod({ fetch: running }), isPaused: true }),
       { status: { phase: 'Building' } },

@@ -3,6 +3,7 @@
 
 import { commitOf, commitWordsOf, isBuilt, sameBuild } from '../deployments/record/build-source.ts';
 import { buildName } from '../deployments/record/names.ts';
+import { interrupterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { type BuildPhase, type BuildReason, type BuildStatus, FINAL_PHASES, isBegun } from '../schema/build.ts';
@@ -33,16 +34,7 @@ export function nextBuildStep(observed: ObservedBuild, now: Date): BuildStep {
   if (build && FINAL_PHASES.has(build.phase)) return isPaused ? {} : finished(observed, build, now);
   if (isPaused) return build ? paused(observed, build, now) : {};
   if (isInterrupted(record, revision))
-    return {
-      status: ended(
-        build,
-        'Interrupted',
-        'InterruptedByUser',
-        'The build was interrupted. Ask for a new revision to build again.',
-        now,
-      ),
-      ...(job && { act: 'removeJob' }),
-    };
+    return { status: interrupted(build, interrupterOf(record), now), ...(job && { act: 'removeJob' }) };
   const { failure } = revision.spec.file ?? {};
   if (failure) {
     const { commit } = revision.spec;
@@ -242,6 +234,12 @@ export function ended(
   now: Date,
 ): BuildStatus {
   return { ...before, phase, reason, message, finishedAt: rfc3339(now) };
+}
+
+function interrupted(before: BuildStatus | undefined, by: string | undefined, now: Date): BuildStatus {
+  const message = `The build was interrupted${by === undefined ? '' : ` by ${by}`}. Ask for a new revision to build again.`;
+  const status = ended(before, 'Interrupted', 'InterruptedByUser', message, now);
+  return by === undefined ? status : { ...status, interruptedBy: by };
 }
 
 /** A finished build keeps its Job for inspection, for a time that the settings limit, but not its credentials. */

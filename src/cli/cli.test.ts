@@ -376,6 +376,34 @@ describe('rollback', () => {
     expect(chosen(revisions, to)).toBe(wanted);
   });
 
+  it('goes further back each time, and never to what was left', () => {
+    const [first, second, third] = [1, 2, 3].map((serial) => revision(serial, 'DEPLOYED'));
+    const back = (to: AppRevision | undefined, serial: number): AppRevision => {
+      const made = revision(serial, 'DEPLOYED');
+      const { requested, resolved } = to?.spec ?? made.spec;
+      return { ...made, spec: { ...made.spec, requested, resolved, ...(to && { rollbackTo: to.spec.id }) } };
+    };
+    const kept = [third, second, first].filter((one) => one !== undefined);
+    expect(chosen(kept, undefined)).toBe(second);
+    const once = [back(second, 4), ...kept];
+    expect(chosen(once, undefined)).toBe(first);
+    const twice = [back(first, 5), ...once];
+    expect(() => chosen(twice, undefined)).toThrow('No revision before that of the last rollback has been deployed');
+    expect(chosen(twice, '3333')).toBe(third);
+    // A change after it, whose record still has the field, is none.
+    const change = revision(6, 'DEPLOYED');
+    const after = { ...change, spec: { ...change.spec, rollbackTo: id(1) } };
+    expect(chosen([after, ...twice], undefined)).toBe(twice[0]);
+  });
+
+  it('passes over a restart, which has the same values', () => {
+    const [old, newest] = [revision(1, 'DEPLOYED'), revision(2, 'DEPLOYED')];
+    const again = revision(3, 'DEPLOYED');
+    const { requested, resolved } = newest.spec;
+    const restarted = { ...again, spec: { ...again.spec, requested, resolved } };
+    expect(chosen([restarted, newest, old], undefined)).toBe(old);
+  });
+
   it.each([
     ['none was ever deployed', [bad], undefined, 'No earlier revision has been deployed'],
     ['there is none of that name', [bad, good], 'nope', 'No revision matches "nope". Revisions: shop--22222222'],

@@ -2,12 +2,14 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { names } from '../deployments/record/names.ts';
+import { claimOfDeletion } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { GROUP, VERSION } from '../schema/meta.ts';
+import { DELETED_BY_ANNOTATION, GROUP, VERSION } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { RECORDS, readRecord } from './records.ts';
+import { afterConflicts, FIELD_MANAGER, RECORDS, readRecord } from './records.ts';
+import { usernameOf } from './who.ts';
 
 export const deleteCommand: Command = {
   name: 'delete',
@@ -43,7 +45,11 @@ async function deleteDeployment(context: Context): Promise<number> {
       const answer = await terminal.ask(`Delete ${name} in namespace ${namespace}? Type its name to delete it: `);
       if (answer.trim() !== name) throw new Failure('Nothing was deleted.');
     }
-    await deleteRecord(kubectl, record);
+    const takeBack = await claimDeletion(kubectl, record);
+    await deleteRecord(kubectl, record).catch(async (error: unknown) => {
+      await takeBack();
+      throw error;
+    });
   }
   if (flags.has('wait'))
     await untilGone(kubectl, { name, uid }, { timeoutMs: (flags.number('timeout') ?? 300) * 1000 });
@@ -55,6 +61,42 @@ async function deleteDeployment(context: Context): Promise<number> {
     result: { name, namespace, gone },
   });
   return 0;
+}
+
+/**
+ * Writes down who asks, before the deletion (ADR 42). Returns what takes it back, so that it is nobody else's deletion. A deletion is not
+ * given up because nobody can say who asked.
+ */
+async function claimDeletion(
+  kubectl: Kubectl,
+  { metadata: { name, uid } }: AppDeployment,
+): Promise<() => Promise<void>> {
+  const annotate = async (annotations: object, resourceVersion?: string): Promise<void> => {
+    const metadata = { uid, ...(resourceVersion !== undefined && { resourceVersion }), annotations };
+    await kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', JSON.stringify({ metadata })]);
+  };
+  const quietly = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+    }
+  };
+  let isWritten = false;
+  const username = await usernameOf(kubectl);
+  if (username !== undefined)
+    await quietly(() =>
+      afterConflicts(async () => {
+        const record = await readRecord(kubectl, name);
+        const claim = record.metadata.uid === uid ? claimOfDeletion(record, username) : undefined;
+        if (claim === undefined) return;
+        await annotate(claim, record.metadata.resourceVersion);
+        isWritten = true;
+      }),
+    );
+  return async () => {
+    if (isWritten) await quietly(() => annotate({ [DELETED_BY_ANNOTATION]: null }));
+  };
 }
 
 /** By its uid: another one may have taken its name since the question was asked, and `kubectl delete NAME` would delete that. */

@@ -2,6 +2,7 @@
 // kubectl davit: what an application developer does every day, in one file. It uses kubectl, and Davit's HTTP API where kubectl
 // alone cannot do it.
 
+import manifest from '../../package.json' with { type: 'json' };
 import { printable } from '../schema/text.ts';
 import { Misuse } from './command.ts';
 import { COMMANDS } from './commands.ts';
@@ -29,6 +30,7 @@ process.once('exit', closeAll);
 
 const world: World = {
   environment: process.env,
+  version: manifest.version,
   terminal: makeTerminal(),
   say,
   warn,

@@ -1,6 +1,7 @@
 // Rolls back to an earlier revision like POST /v2/deployments/{id}/revisions/{rid}/redeploy: writes its requested values and a
 // raised serial, with the resourceVersion that was read.
 
+import { differences } from '../deployments/record/revision-diff.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import { rollingBack } from '../deployments/record/revision-request.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -18,7 +19,7 @@ export const rollbackCommand: Command = {
     {
       name: 'to',
       value: 'REVISION',
-      help: 'name of the revision or beginning of its id; by default the last deployed one before the newest',
+      help: 'name of the revision or beginning of its id; by default the last deployed one before what is deployed, with other values',
     },
     OUTPUT,
   ],
@@ -34,7 +35,7 @@ export const rollbackCommand: Command = {
   },
 };
 
-/** `to` is a revision's name or the beginning of its id; by default the last deployed one before the newest. */
+/** `to` is a revision's name or the beginning of its id; by default what `chosen` takes. */
 export function rollBack(kubectl: Kubectl, name: string, to: string | undefined): Promise<Done> {
   return requestRevision(kubectl, name, (record, revisions) => {
     const target = chosen(revisions, to);
@@ -52,11 +53,24 @@ export function rollBack(kubectl: Kubectl, name: string, to: string | undefined)
   });
 }
 
-/** Throws Failure with the existing revisions if none or several match. `revisions` newest first. */
+/**
+ * By default the last deployed revision before the newest that has other values. After a rollback it is one before that to which it
+ * went: twice in a row never comes back to what was left. Throws Failure with the existing revisions if none or several match.
+ * `revisions` newest first.
+ */
 export function chosen(revisions: readonly AppRevision[], to: string | undefined): AppRevision {
   if (to !== undefined) return matching(revisions, to);
-  const good = revisions.slice(1).find(({ status }) => status?.state === 'DEPLOYED');
+  const [newest, previous] = revisions;
+  // A later change leaves the field of an earlier rollback in the record.
+  const isRollback = newest?.spec.rollbackTo !== undefined && newest.spec.rollbackTo !== previous?.spec.rollbackTo;
+  const target = isRollback ? revisions.findIndex(({ spec }) => spec.id === newest.spec.rollbackTo?.toLowerCase()) : -1;
+  const earlier = revisions.slice(Math.max(target, 0) + 1).filter(({ status }) => status?.state === 'DEPLOYED');
+  const good = earlier.find((one) => newest !== undefined && differences(newest, one).length > 0) ?? earlier[0];
   if (good) return good;
+  if (target > 0)
+    throw new Failure(
+      `No revision before that of the last rollback has been deployed. Select a revision with --to: ${listed(revisions)}.`,
+    );
   throw new Failure(
     `No earlier revision has been deployed. Select a revision with --to: ${listed(revisions) || 'none exists'}.`,
   );

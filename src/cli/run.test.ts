@@ -35,6 +35,11 @@ describe('help', () => {
     },
   );
 
+  it('says its version where no command is given', async () => {
+    expect(await runCli(['--version'])).toMatchObject({ code: 0, out: '1.2.3', asked: [] });
+    expect(await runCli(['status', '--version'])).toMatchObject({ code: 2 });
+  });
+
   it('is called by the name of the program', () => {
     expect(programName('/usr/bin/davit')).toBe('davit');
     expect(programName('/usr/bin/kubectl-davit')).toBe('kubectl davit');

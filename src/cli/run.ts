@@ -21,6 +21,8 @@ import { helpOf, usage } from './usage.ts';
 /** The process, as far as commands reach it. */
 export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'onEnd' | 'pipe'> {
   readonly environment: NodeJS.ProcessEnv;
+  /** That of the program. */
+  readonly version: string;
   readonly terminal: Terminal;
   /** `flags` select cluster and user. */
   kubectl(flags: readonly string[]): Kubectl;
@@ -35,6 +37,10 @@ const REPEATED_FLAGS = ['namespace', 'context', 'kubeconfig', 'server', 'davit-n
 export async function run(commands: readonly Command[], args: readonly string[], world: World): Promise<number> {
   const found = commandWord(args);
   if (found === undefined) {
+    if (args.includes('--version')) {
+      world.say(world.version);
+      return 0;
+    }
     world.say(usage(commands));
     return args.some((arg) => arg === '--help' || arg === '-h') ? 0 : 2;
   }

@@ -15,7 +15,7 @@ export const statusCommand: Command = {
   purpose: 'show one deployment: address, conditions, revisions, pods and events; or list all deployments',
   words: [{ word: 'NAME', names: 'deployment', need: 'optional' }],
   flags: [OUTPUT],
-  about: `!! marks what is wrong, with its reason and what to do. Workloads and pods need ClusterRole view in the namespace; without
+  about: `Of all deployments it prints one line each; status NAME says why one is not up to date. !! marks what is wrong, with its reason and what to do. Workloads and pods need ClusterRole view in the namespace; without
 it the last line names what is not shown.`,
   run: status,
 };
@@ -23,7 +23,10 @@ it the last line names what is not shown.`,
 async function status(context: Context): Promise<number> {
   const { kubectl, words, flags, onTerminal } = context;
   const [name] = words;
-  if (name === undefined) return onTerminal(['get', RECORDS, '-o', flags.text('output') ?? 'wide']);
+  if (name === undefined) {
+    const output = flags.text('output');
+    return onTerminal(['get', RECORDS, ...(output === undefined ? [] : ['-o', output])]);
+  }
   const parts = await readParts(kubectl, name);
   print(context, viewOf(parts), () => treeOf(parts));
   return 0;

@@ -27,7 +27,7 @@ export function usage(commands: readonly Command[]): string {
     'Every command takes these flags, which are passed to kubectl:',
     ...rows(CLUSTER_FLAGS.map((flag) => [flagOf(flag), flag.help])),
     '',
-    `Flags and examples of a command: ${PROGRAM} COMMAND --help`,
+    `Flags and examples of a command: ${PROGRAM} COMMAND --help. Its version: ${PROGRAM} --version`,
     'Exit codes: 0 done, 1 failed, 2 wrong use, 124 not decided in time. exec and run end with the code of what they run.',
   ].join('\n');
 }

@@ -23,6 +23,7 @@ import { unfinished } from './assess/stores.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
 import { runsHere } from './record/listener-assignment.ts';
+import { changedBy, deleterOf } from './record/requester.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';
 import { asksForNothing, stateFrom } from './record/state.ts';
@@ -63,6 +64,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     stateChangedAt: stateChangedAt(record.status, state, now),
     ...stalledReasonSince(record.status, conditions, now),
     observedGeneration: generation,
+    ...changedBy(record),
     ...(latest && {
       phase: reportedState(observed, latest),
       latestRevisionId: latest.spec.id,
@@ -115,7 +117,8 @@ export function deletingStatus(
   const { record } = observed;
   const reason = paused === undefined ? 'Deleting' : 'Paused';
   const waiting = `waiting for the deletion of ${waitsFor}.${hindrance ? ` ${hindrance.message}` : ''}`;
-  const message = `Being deleted: ${paused ?? waiting}`;
+  const deleter = deleterOf(record);
+  const message = `Being deleted${deleter === undefined ? '' : ` by ${deleter}`}: ${paused ?? waiting}`;
   const stalled = paused !== undefined || hindrance?.stalled === true;
   const wanted: ConditionInput[] = [
     { type: 'Ready', status: 'False', reason, message },
@@ -124,7 +127,7 @@ export function deletingStatus(
     { type: 'Stalled', status: stalled ? 'True' : 'False', reason, message },
   ];
   const generation = record.metadata.generation ?? 0;
-  const { stalledReasonSince: _since, tasks: _tasks, ...before } = record.status ?? {};
+  const { stalledReasonSince: _since, tasks: _tasks, changedBy: _by, ...before } = record.status ?? {};
   const { url: _url, hostClaim: _claim, ...status } = before;
   const conditions = mergeConditions(record.status?.conditions, wanted, generation, now);
   return {
@@ -134,6 +137,7 @@ export function deletingStatus(
     stateChangedAt: stateChangedAt(record.status, 'AWAITING_DELETE', now),
     ...stalledReasonSince(record.status, conditions, now),
     observedGeneration: generation,
+    ...changedBy(record),
     conditions,
   };
 }

@@ -2,6 +2,7 @@
 // only place that does it.
 
 import type { Caches } from '../deployments/cluster/caches.ts';
+import { deleterOf } from '../deployments/record/requester.ts';
 import type { Clock } from '../lib/controller/clock.ts';
 import { type Change, endAll } from '../lib/controller/store.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -25,6 +26,7 @@ export interface StatusOptions {
 }
 
 const MESSAGES: Readonly<Record<Transition['of'], string>> = {
+  Change: 'Change observed',
   Ready: 'Condition Ready changed',
   Stalled: 'Condition Stalled changed',
   Tasks: 'Condition TasksReady changed',
@@ -64,7 +66,7 @@ export function followStatuses(
       logChange(change);
       if (change.type !== 'deleted') return;
       limit.forget(subjectOf(change.object));
-      log.info(identityOf(change.object), 'Deleted');
+      log.info({ ...identityOf(change.object), by: deleterOf(change.object) ?? null }, 'Deleted');
     }),
     revisions.onChange((change: Change<AppRevision>) => {
       logChange(change);

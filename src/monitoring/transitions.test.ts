@@ -112,6 +112,51 @@ describe('the transitions of a record', () => {
   });
 });
 
+describe('who asked', () => {
+  const observed = (generation: number, changedBy?: string): AppDeployment => {
+    const { status, ...rest } = SERVING;
+    return { ...rest, status: { ...status, observedGeneration: generation, ...(changedBy && { changedBy }) } };
+  };
+  const told = (before: AppDeployment | undefined, after: AppDeployment): unknown[] =>
+    transitionsOf(before, after).map(({ of, status, by }) => [of, status, by]);
+
+  it.each([
+    ['of a change', observed(3), observed(4, 'anna'), [['Change', '4', 'anna']]],
+    ['of a change that does not say it', observed(3, 'anna'), observed(4), [['Change', '4', null]]],
+    ['of no change', observed(4, 'anna'), observed(4, 'anna'), []],
+    ['of a record that was not known', undefined, observed(4, 'anna'), [['Ready', 'True', undefined]]],
+  ])('%s', (_what, before, after, said) => {
+    expect(told(before, after)).toEqual(said);
+  });
+
+  it('of a deletion, where the request says it', () => {
+    const { uid } = ROLLING.metadata;
+    const after = leaving('a.');
+    const annotations = { 'davit.dev/deleted-by': `${uid} 2 anna` };
+    const metadata = { ...after.metadata, generation: 2, deletionTimestamp: at };
+    expect(told(SERVING, { ...after, metadata })).toEqual([['Deletion', 'False', null]]);
+    expect(told(SERVING, { ...after, metadata: { ...metadata, annotations } })).toEqual([
+      ['Deletion', 'False', 'anna'],
+    ]);
+  });
+
+  it('of a revision, and of the end of a build', () => {
+    const made = revision({ state: 'BUILDING' });
+    const asked = { ...made, spec: { ...made.spec, requestedBy: 'anna' } };
+    const by = (before: AppRevision | undefined, after: AppRevision): unknown[] =>
+      transitionsOf(before, after).map((one) => [one.of, one.by]);
+    expect(by(undefined, asked)).toEqual([['Revision', 'anna']]);
+    expect(by(undefined, made)).toEqual([['Revision', null]]);
+    const { build: was } = build('Building', 'Building');
+    const { build: is } = build('Interrupted', 'InterruptedByUser');
+    const before = { ...made, status: { state: 'BUILDING', build: was } } as AppRevision;
+    const ended = (more: object): AppRevision =>
+      ({ ...made, status: { state: 'BUILDING', build: { ...is, ...more } } }) as AppRevision;
+    expect(by(before, ended({ interruptedBy: 'anna' }))).toEqual([['Build', 'anna']]);
+    expect(by(before, ended({}))).toEqual([['Build', null]]);
+  });
+});
+
 describe('the transitions of a revision', () => {
   it.each<{ why: string; before: AppRevisionStatus | undefined; after: AppRevisionStatus | undefined; said: object[] }>(
     [
@@ -120,7 +165,7 @@ describe('the transitions of a revision', () => {
         why: 'a state, which has no reason',
         before: undefined,
         after: { state: 'DEPLOYING', message: 'Rolling.' },
-        said: [{ of: 'Revision', status: 'DEPLOYING', message: 'Rolling.' }],
+        said: [{ of: 'Revision', status: 'DEPLOYING', message: 'Rolling.', by: null }],
       },
       {
         why: 'another message of the same state is none',
@@ -152,7 +197,7 @@ describe('the transitions of a revision', () => {
         after: { state: 'DEPLOYING', build: { phase: 'Built' } },
         said: [
           { of: 'Build', status: 'Built', message: '' },
-          { of: 'Revision', status: 'DEPLOYING', message: '' },
+          { of: 'Revision', status: 'DEPLOYING', message: '', by: null },
         ],
       },
     ],

@@ -1,6 +1,7 @@
 // What a change of a status means to a reader of the log: a condition, a revision, a build or a deletion took a step. A pure
 // function of the object before and after: the log says what was reported, and nothing in a steady state.
 
+import { deleterOf } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
@@ -10,13 +11,15 @@ import type { Condition } from '../schema/primitives.ts';
 
 export type Reported = AppDeployment | AppRevision | OAuthProvider | CodeHostIntegration;
 
-/** One step. `status` is that of the condition, the state of the revision or the phase of the build. */
+/** One step. `status` is that of the condition, the state of the revision, the phase of the build or the generation of the record. */
 export interface Transition {
-  readonly of: 'Ready' | 'Stalled' | 'Tasks' | 'Deletion' | 'Revision' | 'Build';
+  readonly of: 'Change' | 'Ready' | 'Stalled' | 'Tasks' | 'Deletion' | 'Revision' | 'Build';
   readonly status: string;
   /** One CamelCase word; absent if the status has none. */
   readonly reason?: string;
   readonly message: string;
+  /** Username of who asked for it; null where it is not known. Absent from steps that nobody asks for. */
+  readonly by?: string | null;
 }
 
 /** The steps between two states of one object. `before` is undefined for an object that was not known before. */
@@ -26,13 +29,24 @@ export function transitionsOf<T extends Reported>(before: T | undefined, after: 
       ...buildSteps(before as AppRevision | undefined, after),
       ...stateSteps(before as AppRevision | undefined, after),
     ];
-  const isLeaving = after.kind === 'AppDeployment' && after.status?.state === 'AWAITING_DELETE';
+  const record: AppDeployment | undefined = after.kind === 'AppDeployment' ? after : undefined;
+  const isLeaving = record?.status?.state === 'AWAITING_DELETE';
   const [was, is] = [before?.status?.conditions, after.status?.conditions];
+  const [wasReady, isReady] = [conditionOf(was, 'Ready'), conditionOf(is, 'Ready')];
   return [
-    ...(isLeaving ? deletionSteps : readySteps)(conditionOf(was, 'Ready'), conditionOf(is, 'Ready')),
+    ...(record && !isLeaving ? changeSteps(before as AppDeployment | undefined, record) : []),
+    ...(record && isLeaving ? deletionSteps(wasReady, isReady, deleterOf(record)) : readySteps(wasReady, isReady)),
     ...stalledSteps(conditionOf(was, 'Stalled'), conditionOf(is, 'Stalled')),
     ...tasksSteps(conditionOf(was, 'TasksReady'), conditionOf(is, 'TasksReady')),
   ];
+}
+
+/** A change of the spec that the status is now about. A record that was not known before has not changed. */
+function changeSteps(before: AppDeployment | undefined, { status }: AppDeployment): Transition[] {
+  const generation = status?.observedGeneration ?? 0;
+  if (before === undefined || (before.status?.observedGeneration ?? 0) >= generation) return [];
+  const by = status?.changedBy ?? null;
+  return [{ of: 'Change', status: String(generation), message: `Generation ${generation} is observed.`, by }];
 }
 
 function readySteps(was: Condition | undefined, is: Condition | undefined): Transition[] {
@@ -40,8 +54,9 @@ function readySteps(was: Condition | undefined, is: Condition | undefined): Tran
 }
 
 /** The message names the part that the deletion waits for; the reason is the same for all. */
-function deletionSteps(was: Condition | undefined, is: Condition | undefined): Transition[] {
-  return is === undefined || (was?.reason === is.reason && was.message === is.message) ? [] : [step('Deletion', is)];
+function deletionSteps(was: Condition | undefined, is: Condition | undefined, by: string | null = null): Transition[] {
+  if (is === undefined || (was?.reason === is.reason && was.message === is.message)) return [];
+  return [{ ...step('Deletion', is), by }];
 }
 
 /** An object that was never Stalled has no news in not being so. */
@@ -64,11 +79,13 @@ function buildSteps(before: AppRevision | undefined, { status }: AppRevision): T
   const was = before?.status?.build;
   const is = status?.build;
   if (is === undefined || (was?.phase === is.phase && was.reason === is.reason)) return [];
-  const { phase, reason, message = '' } = is;
-  return [{ of: 'Build', status: phase, ...(reason !== undefined && { reason }), message }];
+  const { phase, reason, message = '', interruptedBy = null } = is;
+  const by = phase === 'Interrupted' ? { by: interruptedBy } : {};
+  return [{ of: 'Build', status: phase, ...(reason !== undefined && { reason }), message, ...by }];
 }
 
-function stateSteps(before: AppRevision | undefined, { status }: AppRevision): Transition[] {
+function stateSteps(before: AppRevision | undefined, { spec, status }: AppRevision): Transition[] {
   const { state, message = '' } = status ?? {};
-  return state === undefined || before?.status?.state === state ? [] : [{ of: 'Revision', status: state, message }];
+  if (state === undefined || before?.status?.state === state) return [];
+  return [{ of: 'Revision', status: state, message, by: spec.requestedBy ?? null }];
 }

@@ -10,7 +10,7 @@ import {
   DatabaseRestoreStatus,
   ONE_POD_MESSAGE,
 } from './database.ts';
-import { PLATFORM_VARIABLES } from './meta.ts';
+import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
   type CelRule,
@@ -340,6 +340,13 @@ export const AppDeploymentStatus = z.object({
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
     .describe('Generation of the record from which this status was computed.')
+    .optional(),
+  changedBy: z
+    .string()
+    .max(LONGEST_USERNAME)
+    .describe(
+      'Username of who made that generation: who wrote the spec, or asked for the deletion. Absent where the write did not say it.',
+    )
     .optional(),
   phase: z
     .string()

@@ -1,6 +1,7 @@
 // What is said of a build: its phases, why it can fail and what to do then. docs/reference.md is made from this table.
 
 import { z } from 'zod';
+import { LONGEST_USERNAME } from './meta.ts';
 import { Time, Uuid } from './primitives.ts';
 
 /** The life of a build, in its order, then how it can end otherwise. */
@@ -194,6 +195,11 @@ export const BuildStatus = z
     queuedAt: Time.describe('Since when it waits for its turn.').optional(),
     startedAt: Time.describe('When its Job was made.').optional(),
     finishedAt: Time.describe('When it ended.').optional(),
+    interruptedBy: z
+      .string()
+      .max(LONGEST_USERNAME)
+      .describe('Username of who interrupted it. Absent if nobody did, or the request does not say it.')
+      .optional(),
   })
   .describe('The build that makes the image; absent where none is needed.');
 export type BuildStatus = z.infer<typeof BuildStatus>;

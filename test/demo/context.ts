@@ -61,6 +61,7 @@ export async function connectContext(context: string, say: (line: string) => voi
     kubeconfig: process.env['KUBECONFIG'] ?? join(homedir(), '.kube', 'config'),
     kubectlCommand: `${command} -n ${TENANT}`,
     exports: [],
+    programs: [],
     directory,
     realPods: true,
     sampleImage: `${PUBLIC_SAMPLE}:1.0`,

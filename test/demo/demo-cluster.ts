@@ -28,6 +28,8 @@ export interface DemoCluster {
   readonly kubectlCommand: string;
   /** What a shell must know first: lines of `NAME=VALUE`. */
   readonly exports: readonly string[];
+  /** Folders of programs that the commands need. */
+  readonly programs: readonly string[];
   /** A folder of this demo's own. */
   readonly directory: string;
   readonly realPods: boolean;

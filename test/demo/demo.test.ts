@@ -193,6 +193,8 @@ describe('npm run demo -- --context', () => {
       /The sample (answers at its Service hello\.demo|could not be asked through the API server): \S/,
     );
     expect(out).toContain('kubectl --context kind-test -n demo describe appd hello');
+    expect(out).toContain('  kubectl davit status hello --context kind-test -n demo\n');
+    expect(out).toMatch(/export PATH="\S+:\S+:\$PATH" /);
     expect(out).toMatch(/export .*API=(\S+) TOKEN=(\$\(cat \S+\)) DAVIT_SERVER=\1 DAVIT_TOKEN=\2\n/);
     expect(out).toMatch(/curl -s http:\/\/127\.0\.0\.1:\d+\/metrics /);
     expect(out).toContain('"imageUri":"us-docker.pkg.dev/google-samples/containers/gke/hello-app:2.0"');

@@ -5,10 +5,13 @@
 // `--backups` also backs up the sample's database.
 
 import { readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { PlatformThatBuilds } from '../support/build-platform.ts';
 import { type Platform, startRendered, type Tenant } from '../support/platform.ts';
+import { writePlugin } from '../support/plugin.ts';
+import { sayingSteps } from '../support/steps-said.ts';
 import { call, type Deployment, type Stage } from './api-calls.ts';
 import { backupCommands } from './backups.ts';
 import { buildDeployments } from './builds.ts';
@@ -44,9 +47,10 @@ const began = Date.now();
 /** From here on there is a cluster to be torn down step by step. */
 let started = false;
 
-function say(line: string): void {
-  process.stdout.write(`${`${((Date.now() - began) / 1000).toFixed(1)} s`.padStart(8)}  ${line}\n`);
-}
+const steps = sayingSteps((line) =>
+  process.stdout.write(`${`${((Date.now() - began) / 1000).toFixed(1)} s`.padStart(8)}  ${line}\n`),
+);
+const { say } = steps;
 
 interface Options {
   readonly once: boolean;
@@ -200,6 +204,8 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
       };
       await writeFile(options.json, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
     }
+    await writePlugin(cluster.directory);
+    steps.done();
     await sayWhatNext(platform, tenant, cluster, { builds, further, ofTokens, sample });
     if (!options.once && !stopping.aborted) {
       say('Ctrl-C ends it all.');
@@ -288,7 +294,15 @@ async function sayWhatNext(
   const token = await inFile('token', tenant.token);
   // The last two are for kubectl davit.
   const forPlugin = [`DAVIT_SERVER=${platform.apiUrl}`, `DAVIT_TOKEN=${token}`];
-  const exports = [...cluster.exports, `API=${platform.apiUrl}`, `TOKEN=${token}`, ...forPlugin];
+  // kubectl finds its plugins on the PATH, and the plugin needs the Node that runs the demo.
+  const path = [cluster.directory, dirname(process.execPath), ...cluster.programs].join(':');
+  const exports = [
+    `PATH="${path}:$PATH"`,
+    ...cluster.exports,
+    `API=${platform.apiUrl}`,
+    `TOKEN=${token}`,
+    ...forPlugin,
+  ];
   if (builds !== undefined) {
     const { CA, BASE } = builds.variables;
     exports.push(`CA=${CA}`, `BASE=${BASE}`);
@@ -296,6 +310,8 @@ async function sayWhatNext(
     const gitea = builds.codeHost?.gitea.signedIn;
     if (gitea !== undefined) exports.push(`GITEA=${await inFile('gitea-address', gitea)}`);
   }
+  const plugin = 'kubectl davit';
+  const flags = cluster.kubectlCommand.replace(/^kubectl/, '');
   const change = { spec: { sourceRevisionConfig: { imageUri: cluster.nextImage } } };
   const lines = [
     '',
@@ -305,6 +321,8 @@ async function sayWhatNext(
     `  export ${exports.join(' ')}`,
     `  ${cluster.kubectlCommand} get appd`,
     `  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT}`,
+    // Flags of kubectl follow the name of a plugin.
+    ...['status', ...(cluster.realPods ? ['logs'] : [])].map((word) => `  ${plugin} ${word} ${DEPLOYMENT}${flags}`),
     ...(further === undefined
       ? []
       : [
@@ -318,6 +336,7 @@ async function sayWhatNext(
     `  ${cluster.kubectlCommand} patch appd ${DEPLOYMENT} --type=merge -p '${JSON.stringify(change)}'   # a new revision`,
     `  ${cluster.kubectlCommand} get appr`,
     `  ${platform.apiUrl}/ in a browser, with that token; the API to try is at ${platform.apiUrl}/docs`,
+    `  ${plugin} rollback ${DEPLOYMENT}${flags}   # and back; all commands: ${plugin} --help`,
     `Then deploy something of your own: ${builds === undefined ? 'README.md, "A deployment"' : 'docs/builds.md, "From a clean clone to READY"'}.`,
     '',
   ];

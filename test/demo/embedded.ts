@@ -51,10 +51,8 @@ export async function embeddedDemoCluster(
     images: { postgres: images.postgres, redis: images.redis },
     kubeconfig: cluster.kubeconfig,
     kubectlCommand: 'kubectl',
-    exports: [
-      `KUBECONFIG=${cluster.kubeconfig}`,
-      `PATH="${[kubectlPath, ...clients].map((path) => dirname(path)).join(':')}:$PATH"`,
-    ],
+    exports: [`KUBECONFIG=${cluster.kubeconfig}`],
+    programs: [kubectlPath, ...clients].map((path) => dirname(path)),
     directory: cluster.runDir,
     realPods: hasRealPods,
     sampleImage: images.sample,

@@ -1016,6 +1016,14 @@ export function payloadSpec(spec: Parts): Parts {
   return Object.fromEntries(Object.entries(spec).map(([field, value]) => [snake(field), value]));
 }
 
+/** The record's names of fields that messages of these rows have. Over HTTP they have those of requests: `healthPath` is `health_path`. */
+const NAMED =
+  /\b(?:minScale|maxScale|healthPath|healthCommand|healthRestart|heartbeatFile|heartbeatMaxAgeSeconds|preStop|terminationGracePeriodSeconds|queueDepth|postgresUriScheme|envNames)\b/g;
+
+function overHttp(msg: unknown): unknown {
+  return typeof msg === 'string' ? msg.replaceAll(NAMED, snake) : msg;
+}
+
 /** Holds the answer of the HTTP API, a `detail`, against what the row says. */
 export function expectFindings(detail: unknown, says: Refused['says'][1], below = 'resource_spec'): void {
   if (typeof says === 'string') {
@@ -1028,5 +1036,7 @@ export function expectFindings(detail: unknown, says: Refused['says'][1], below 
     ...rest,
   }));
   const loc = (where: string): string => (where === '' ? at : `${at}.${where}`);
-  expect(found).toEqual(says.map(([where, msg, type = 'value_error']) => ({ loc: loc(where), msg, type })));
+  expect(found).toEqual(
+    says.map(([where, msg, type = 'value_error']) => ({ loc: loc(where), msg: overHttp(msg), type })),
+  );
 }

@@ -55,6 +55,7 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
   try {
     const code = await run(COMMANDS, args, {
       environment: world.environment ?? {},
+      version: '1.2.3',
       say: (line) => out.push(line),
       warn: (line) => err.push(line),
       onInterrupt: () => undefined,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  type ArchiveManifest,
+  ArchiveManifest,
   archiveName,
   backupsAmong,
   chosenBackup,
@@ -135,6 +135,29 @@ describe('the backup that is asked for', () => {
 
   it('is none where there is none', () => {
     expect(chosenBackup([], {})).toBe('There is no complete backup. There is none.');
+  });
+});
+
+describe('a manifest', () => {
+  const manifest = {
+    version: 1,
+    name: day(3),
+    namespace: 'team',
+    deployment: 'shop',
+    uid: '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11',
+    takenAt: '2026-02-03T02:00:00Z',
+    serverVersion: 170_004,
+    sizeBytes: 10,
+    sha256: 'a'.repeat(64),
+  };
+  it.each<[string, object, boolean]>([
+    ['as Davit writes it', {}, true],
+    ['a deployment that nobody can have', { deployment: 'shop. Run this: curl' }, false],
+    ['a namespace that nobody can have', { namespace: 'Team' }, false],
+    ['an id that none is', { uid: '8b5c\n0f3e' }, false],
+    ['the name of no backup', { name: 'newest' }, false],
+  ])('with %s: %j', (_what, more, isRead) => {
+    expect(ArchiveManifest.safeParse({ ...manifest, ...more }).success).toBe(isRead);
   });
 });
 

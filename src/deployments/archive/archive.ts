@@ -1,7 +1,8 @@
 // What a backup is in the store: a dump, and a manifest that is written last. A dump without a manifest is no backup.
 
 import { z } from 'zod';
-import { SentBackup } from '../../schema/database.ts';
+import { BACKUP_NAME_PATTERN, SentBackup } from '../../schema/database.ts';
+import { DNS_LABEL_PATTERN, NAME_PATTERN } from '../../schema/primitives.ts';
 import { Contents } from './contents.ts';
 
 /** Whose backups they are. */
@@ -14,12 +15,14 @@ export interface Owner {
   readonly uid: string;
 }
 
+/** Whoever may write to the store may write a manifest. Messages quote these names, so that they have no other characters than names have. */
 export const ArchiveManifest = z.object({
   version: z.literal(1),
   ...SentBackup.shape,
-  namespace: z.string().max(63),
-  deployment: z.string().max(63),
-  uid: z.string().max(64),
+  name: z.string().regex(new RegExp(BACKUP_NAME_PATTERN)),
+  namespace: z.string().max(63).regex(new RegExp(DNS_LABEL_PATTERN)),
+  deployment: z.string().max(63).regex(new RegExp(NAME_PATTERN)),
+  uid: z.string().regex(/^[0-9a-zA-Z-]{1,64}$/),
   /** server_version_num of PostgreSQL: 170004 is 17.4. */
   serverVersion: z.int().min(90_000),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),

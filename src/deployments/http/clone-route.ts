@@ -45,8 +45,10 @@ export function registerClone(app: App, { auth, deployments, presentChanged }: C
       const { deployment_id: id } = request.params;
       auth.concerns(request, name);
       const wanted = { name, ...(time && { at: time }), ...(backupName && { backup: backupName }) };
-      const mark = requestMark(request, { ...wanted, clone_of: id.toLowerCase(), secrets: [] });
-      const { record, notes } = await deployments.clone(auth.admitted(request), id, wanted, mark);
+      const admitted = auth.admitted(request);
+      const asked = { ...wanted, clone_of: id.toLowerCase(), secrets: [] };
+      const mark = requestMark(request, admitted.caller.username, asked);
+      const { record, notes } = await deployments.clone(admitted, id, wanted, mark);
       reply.code(201);
       const warnings = notes.map((msg) => ({ loc: ['body', 'name'], msg, type: 'cloned' }));
       return presentChanged(request, reply, { record, values: new Map(), warnings });

@@ -17,12 +17,13 @@ export type RequestMark = Readonly<
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const LOC = ['header', 'Idempotency-Key'];
 
-/** Undefined if the request has no key. Throws HttpError 422 if the key is not valid. */
+/** Undefined if the request has no key. Throws HttpError 422 if the key is not valid. `username`: of the caller. */
 export function requestMark(
   request: FastifyRequest,
+  username: string | undefined,
   payload: { readonly secrets: readonly { readonly name: string }[]; readonly [field: string]: unknown },
 ): RequestMark | undefined {
-  const key = requestKey(request);
+  const key = requestKey(request, username);
   if (key === undefined) return undefined;
   // Readers of the record may lack the right to its values, and could guess them from a digest.
   const secrets = payload.secrets.map(({ name }) => name).toSorted();
@@ -32,11 +33,14 @@ export function requestMark(
   };
 }
 
-/** Digest of the key of a request. Undefined if it has none. Throws HttpError 422 if the key is not valid. */
-export function requestKey({ headers }: FastifyRequest): string | undefined {
+/**
+ * Digest of the key of a request by this user: nobody gets what another one's request with the same key has made. Undefined if it has
+ * none. Throws HttpError 422 if the key is not valid.
+ */
+export function requestKey({ headers }: FastifyRequest, username = ''): string | undefined {
   const key = headers['idempotency-key'];
   if (key === undefined) return undefined;
-  if (typeof key === 'string' && KEY.test(key)) return digest(key);
+  if (typeof key === 'string' && KEY.test(key)) return digest(`${key} ${username}`);
   const msg = 'must be 1 to 255 printable ASCII characters without spaces, such as a UUID';
   throw new HttpError(422, [{ loc: LOC, msg, type: 'string_pattern_mismatch' }]);
 }

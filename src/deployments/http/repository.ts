@@ -128,7 +128,7 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
 
     async remove(admitted, id, withTracingProject, precondition) {
       const cached = await findRecord(options, admitted, id);
-      const removing = { remember, forget, withTracingProject, precondition };
+      const removing = { remember, forget, log: options.log, withTracingProject, precondition };
       return gate.run(admitted.tenant.namespace, () => removeRecord(admitted.caller, cached, id, removing));
     },
 

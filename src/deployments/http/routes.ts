@@ -140,7 +140,7 @@ function registerCreate(app: App, { auth, deployments, settings, present }: Rout
     handler: async (request, reply) => {
       const admitted = auth.admitted(request);
       auth.concerns(request, request.body.name);
-      const mark = requestMark(request, request.body);
+      const mark = requestMark(request, admitted.caller.username, request.body);
       const { record, isNew } = await deployments.create(admitted, request.body, mark);
       reply.code(201).header('etag', etagOf(record));
       if (request.query.secrets === 'names') return present(record, admitted.tenant);

@@ -4,7 +4,16 @@ import { describe, expect, it } from 'vitest';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { LONGEST_USERNAME } from '../../schema/meta.ts';
-import { claimOfChange, claimOfCreation, requesterOf, revisionRequesterOf } from './requester.ts';
+import {
+  claimOfChange,
+  claimOfCreation,
+  claimOfDeletion,
+  claimOfInterrupt,
+  deleterOf,
+  interrupterOf,
+  requesterOf,
+  revisionRequesterOf,
+} from './requester.ts';
 
 const uid = '8b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
 const KEY = 'davit.dev/requested-by';
@@ -53,6 +62,68 @@ describe('the writer of a spec', () => {
     ]);
     expect(claimOfChange(record(7), 'an\nna')).toBeUndefined();
     expect(claimOfCreation('')).toBeUndefined();
+  });
+});
+
+describe('a deletion', () => {
+  const DELETED_BY = 'davit.dev/deleted-by';
+  const at = '2026-01-01T00:00:00Z';
+  function leaving(generation: number, claim: string, more: object = { deletionTimestamp: at }): AppDeployment {
+    const annotations = { [DELETED_BY]: claim, [KEY]: `${uid} 7 bert` };
+    return { metadata: { name: 'shop', uid, generation, annotations, ...more } } as unknown as AppDeployment;
+  }
+
+  it.each([
+    ['who asked for it', leaving(8, `${uid} 8 anna`), 'anna'],
+    ['a change after it, of which nothing is known', leaving(9, `${uid} 8 anna`), undefined],
+    ['an earlier one, that was not done', leaving(8, `${uid} 7 anna`), undefined],
+    ['the writer of the values before it', leaving(8, ''), undefined],
+    ['a record that was restored', leaving(8, '0b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11 8 anna'), undefined],
+    ['a name that moves the cursor', leaving(8, `${uid} 8 an\u001B[2Jna`), undefined],
+    ['a record that is not being deleted', leaving(7, `${uid} 8 anna`, {}), 'bert'],
+    ['the same at the claimed generation', leaving(8, `${uid} 8 anna`, {}), undefined],
+  ])('%s', (_reason, of, expected) => {
+    expect(requesterOf(of)).toBe(expected);
+  });
+
+  it('is believed from what is written before it, for that deletion alone', () => {
+    const claim = claimOfDeletion(record(7), 'anna');
+    expect(claim).toEqual({ [DELETED_BY]: `${uid} 8 anna` });
+    const of = claim?.[DELETED_BY] ?? '';
+    expect([7, 8, 9].map((generation) => deleterOf(leaving(generation, of)))).toEqual([undefined, 'anna', undefined]);
+    // Gone at once, as it was before.
+    expect([6, 7, 8].map((generation) => deleterOf(leaving(generation, of, {})))).toEqual([
+      undefined,
+      'anna',
+      undefined,
+    ]);
+    expect(claimOfDeletion(record(7), 'an\nna')).toBeUndefined();
+    expect(claimOfDeletion(leaving(8, ''), 'anna')).toBeUndefined();
+  });
+});
+
+describe('an interrupt', () => {
+  const REVISION = '1c5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11';
+  function asked(of: string, claim: string): AppDeployment {
+    const annotations = { 'davit.dev/interrupt': of, 'davit.dev/interrupted-by': claim };
+    return { metadata: { name: 'shop', uid, generation: 1, annotations } } as unknown as AppDeployment;
+  }
+
+  it.each([
+    ['who asked for it', asked(REVISION, `${uid} ${REVISION} anna`), 'anna'],
+    ['in capitals', asked(REVISION.toUpperCase(), `${uid} ${REVISION} anna`), 'anna'],
+    ['of another revision', asked('2c5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11', `${uid} ${REVISION} anna`), undefined],
+    ['of another record', asked(REVISION, `0${uid.slice(1)} ${REVISION} anna`), undefined],
+    ['no name', asked(REVISION, `${uid} ${REVISION}`), undefined],
+    ['no interrupt', record(1), undefined],
+  ])('%s', (_reason, of, expected) => {
+    expect(interrupterOf(of)).toBe(expected);
+  });
+
+  it('is believed from what is written with it', () => {
+    const claim = claimOfInterrupt(record(1), REVISION.toUpperCase(), 'anna');
+    expect(claim).toEqual({ 'davit.dev/interrupted-by': `${uid} ${REVISION} anna` });
+    expect(claimOfInterrupt(record(1), REVISION, '')).toBeUndefined();
   });
 });
 

@@ -1,10 +1,17 @@
-// Who asked for a change of a record. The writer claims it in an annotation, and the policy davit-requested-by lets nobody claim it
-// for another user or for another write (ADR 42). Imports no zod at run time.
+// Who asked for a change of a record, for its deletion, or for the end of a build. The writer claims it in an annotation, and the policies
+// davit-requested-by, davit-deleted-by and davit-interrupted-by let nobody claim it for another user or for another write (ADR 42).
+// Imports no zod at run time.
 
-import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
-import { LONGEST_USERNAME, REQUESTED_BY_ANNOTATION } from '../../schema/meta.ts';
+import {
+  DELETED_BY_ANNOTATION,
+  INTERRUPT_ANNOTATION,
+  INTERRUPTED_BY_ANNOTATION,
+  LONGEST_USERNAME,
+  REQUESTED_BY_ANNOTATION,
+} from '../../schema/meta.ts';
 
 /** A name that is longer, or that has characters which a terminal does not print, is not shown. */
 const SHOWN = new RegExp(String.raw`^[^\p{C}\p{Zl}\p{Zp}]{1,${LONGEST_USERNAME}}$`, 'u');
@@ -29,13 +36,72 @@ export function claimOfChange({ metadata }: AppDeployment, username: string): Cl
   return { [REQUESTED_BY_ANNOTATION]: `${uid} ${generation + 1} ${username}` };
 }
 
-/** Username of the writer of the record's spec; undefined if the write does not say it. A claim of an earlier write counts for nothing. */
-export function requesterOf({ metadata }: AppDeployment): string | undefined {
-  const { uid, generation, annotations } = metadata;
-  const [subject, of, ...name] = (annotations?.[REQUESTED_BY_ANNOTATION] ?? '').split(' ');
+/**
+ * The annotation that `username` writes before he deletes the record, which makes the next generation; undefined for a name that is not
+ * shown, and for a record that is being deleted already.
+ */
+export function claimOfDeletion(
+  { metadata }: AppDeployment,
+  username: string,
+): Readonly<Record<typeof DELETED_BY_ANNOTATION, string>> | undefined {
+  const { uid, generation, deletionTimestamp } = metadata;
+  const isPossible = uid !== undefined && generation !== undefined && deletionTimestamp === undefined;
+  return isPossible && SHOWN.test(username)
+    ? { [DELETED_BY_ANNOTATION]: `${uid} ${generation + 1} ${username}` }
+    : undefined;
+}
+
+/** The annotation of a write by `username` that interrupts the build of the revision of `id`; undefined for a name that is not shown. */
+export function claimOfInterrupt(
+  { metadata: { uid } }: AppDeployment,
+  id: string,
+  username: string,
+): Readonly<Record<typeof INTERRUPTED_BY_ANNOTATION, string>> | undefined {
+  return uid !== undefined && SHOWN.test(username)
+    ? { [INTERRUPTED_BY_ANNOTATION]: `${uid} ${id.toLowerCase()} ${username}` }
+    : undefined;
+}
+
+/**
+ * Username of who made the record's present generation: the writer of its spec, or who asked for its deletion; undefined if the write
+ * does not say it. A claim of an earlier write counts for nothing.
+ */
+export function requesterOf(record: AppDeployment): string | undefined {
+  return record.metadata.deletionTimestamp === undefined ? writerOf(record) : (deleterOf(record) ?? writerOf(record));
+}
+
+/** The same as a field of the status that is about this generation. */
+export function changedBy(record: AppDeployment): Pick<AppDeploymentStatus, 'changedBy'> {
+  const username = requesterOf(record);
+  return username === undefined ? {} : { changedBy: username };
+}
+
+function writerOf({ metadata: { uid, generation, annotations } }: AppDeployment): string | undefined {
+  const { subject, of, username } = wordsOf(annotations?.[REQUESTED_BY_ANNOTATION]);
   const isOfThisWrite = of === String(generation) && (subject === uid || (subject === NEW && of === '1'));
+  return isOfThisWrite ? username : undefined;
+}
+
+/** Username of who asked for the deletion of a record that is being deleted, or is gone; undefined if the request does not say it. */
+export function deleterOf({ metadata }: AppDeployment): string | undefined {
+  const { uid, generation = 0, annotations, deletionTimestamp } = metadata;
+  const { subject, of, username } = wordsOf(annotations?.[DELETED_BY_ANNOTATION]);
+  // A record that nothing holds is gone at once, and its last state is that before the deletion.
+  const made = deletionTimestamp === undefined ? generation + 1 : generation;
+  return subject === uid && of === String(made) ? username : undefined;
+}
+
+/** Username of who asked to interrupt the build that the record's annotation names; undefined if the write does not say it. */
+export function interrupterOf({ metadata: { uid, annotations } }: AppDeployment): string | undefined {
+  const { subject, of, username } = wordsOf(annotations?.[INTERRUPTED_BY_ANNOTATION]);
+  return subject === uid && of === annotations?.[INTERRUPT_ANNOTATION]?.toLowerCase() ? username : undefined;
+}
+
+/** `username` is undefined where it is not shown. */
+function wordsOf(claim = ''): Readonly<Record<'subject' | 'of' | 'username', string | undefined>> {
+  const [subject, of, ...name] = claim.split(' ');
   const username = name.join(' ');
-  return isOfThisWrite && SHOWN.test(username) ? username : undefined;
+  return { subject, of, username: SHOWN.test(username) ? username : undefined };
 }
 
 /**

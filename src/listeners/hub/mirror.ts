@@ -2,6 +2,7 @@
 // one that was used before. Times are those of this cluster.
 
 import { apiStatus } from '../../deployments/record/api-view.ts';
+import { changedBy, deleterOf } from '../../deployments/record/requester.ts';
 import { stalledReasonSince } from '../../deployments/stalled-since.ts';
 import { type AppDeployment, AppDeploymentStatus, type State } from '../../schema/app-deployment.ts';
 import { type AppRevision, type AppRevisionSpec, type AppRevisionStatus, Resolved } from '../../schema/app-revision.ts';
@@ -91,6 +92,7 @@ export function mirroredStatus(seen: Mirrored, now: Date): AppDeploymentStatus {
     stateChangedAt: before?.state === state ? (before.stateChangedAt ?? rfc3339(now)) : rfc3339(now),
     ...stalledReasonSince(before, conditions, now),
     observedGeneration: generation,
+    ...changedBy(record),
     ...(phase !== undefined && { phase }),
     ...(latestRevisionId !== undefined && { latestRevisionId }),
     ...(activeRevisionId !== undefined && { activeRevisionId }),
@@ -156,10 +158,11 @@ function wordOf(seen: Mirrored, latest: Latest | 'unreadable' | undefined): Word
     return no(rejection.reason, `Being deleted: ${rejection.message}`);
   if (isLeaving && paused === undefined && rejection?.reason === 'NamespaceNotAllowed')
     return no(rejection.reason, `Being deleted: ${rejection.message} ${releaseOf(record)}`);
+  const deleter = deleterOf(record);
   if (isLeaving)
     return no(
       'Deleting',
-      `Being deleted: ${paused ?? `waiting for the cluster of listener ${name}.`}`,
+      `Being deleted${deleter === undefined ? '' : ` by ${deleter}`}: ${paused ?? `waiting for the cluster of listener ${name}.`}`,
       paused === undefined,
     );
   if (paused !== undefined) return no('Paused', paused);

@@ -20,6 +20,7 @@ import {
 import { requestPath } from '../../lib/http/casing.ts';
 import { type FieldError, HttpError } from '../../lib/http/http-error.ts';
 import { unauthenticated } from './auth.ts';
+import { inApiWords } from './field-words.ts';
 
 export function registerErrors(app: FastifyInstance): void {
   app.setErrorHandler(answerError);
@@ -67,7 +68,7 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   void reply
     .code(refused.status)
     .headers({ ...refused.headers, 'x-request-id': request.id })
-    .send({ detail: refused.detail });
+    .send({ detail: inWordsOfTheApi(refused.detail) });
 }
 
 export function refusedFor(error: unknown): HttpError {
@@ -94,6 +95,11 @@ function fromServer(error: ServerError): HttpError {
   return new HttpError(503, `The Kubernetes API server does not answer or is overloaded. Try again in ${seconds} s.`, {
     'retry-after': seconds,
   });
+}
+
+/** The rules of the custom resources, and the API server, have other names for fields than requests. */
+function inWordsOfTheApi(detail: HttpError['detail']): HttpError['detail'] {
+  return typeof detail === 'string' ? detail : detail.map((finding) => ({ ...finding, msg: inApiWords(finding.msg) }));
 }
 
 const CODE_HOST_STATUS: Readonly<Record<CodeHostFailure, number>> = {

@@ -86,7 +86,10 @@ describe('an interruption', () => {
     reported('BUILDING', { phase: 'Building' });
     const answer = await facade.call('POST', path('/interrupt'));
     expect([answer.status, answer.body.id, answer.body.status]).toEqual([202, rid, 'BUILDING']);
-    expect(facade.records.byUid(id)?.metadata.annotations).toMatchObject({ 'davit.dev/interrupt': rid });
+    expect(facade.records.byUid(id)?.metadata.annotations).toMatchObject({
+      'davit.dev/interrupt': rid,
+      'davit.dev/interrupted-by': `${id} ${rid} somebody`,
+    });
     expect(facade.writes().at(-1)).toMatchObject({ verb: 'patch', kind: 'AppDeployment', token: expect.any(String) });
     expect(facade.records.byUid(id)?.spec.revisionSerial).toBe(1);
   });
@@ -105,6 +108,14 @@ describe('an interruption', () => {
       body: { detail: `Revision ID ${rid} is DEPLOYED: it has no running or queued build to interrupt.` },
     });
     expect(facade.writes()).toHaveLength(before);
+  });
+
+  it.each([
+    ['who asked for it', { interruptedBy: 'somebody' }, 'somebody'],
+    ['nobody where the request did not say it', {}, null],
+  ])('names %s', async (_what, more, shown) => {
+    reported('BUILD_FAILED', { phase: 'Interrupted', ...more });
+    expect((await facade.call('GET', path())).body.interrupted_by).toBe(shown);
   });
 
   it('of a missing revision is rejected', async () => {

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Forbidden, Unavailable } from '../../../src/lib/errors.ts';
 import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
-import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT } from './facade.ts';
+import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, SOMEBODY } from './facade.ts';
 
 const KEY = '6f1c2b3a-0000-4000-8000-000000000001';
 let facade: Facade;
@@ -50,6 +50,15 @@ describe('a repeated request', () => {
     facade.kube.failAfter(undefined);
     expect((await post(body)).status).toBe(201);
     expect(records()).toHaveLength(1);
+  });
+
+  it('of somebody else with the same key is another one', async () => {
+    const first = await post(body);
+    facade.kube.know(() => 'anna');
+    const anna = { ...SOMEBODY, 'x-api-key': 'token-of-anna' };
+    expect((await post(body, KEY, anna)).status).toBe(409);
+    const other = await post({ ...body, name: 'other' }, KEY, anna);
+    expect([other.status, other.body.id === first.body.id, records().length]).toEqual([201, false, 2]);
   });
 
   it('with another order of its keys is the same', async () => {

@@ -69,6 +69,7 @@ describe('list and get', () => {
       status: 'CREATING',
       status_message: 'The controller has not created this revision yet.',
       requested_by: 'somebody',
+      interrupted_by: null,
       commit_author: null,
       commit_message: null,
       source: 'external_docker',

@@ -248,7 +248,7 @@ describe('a change', () => {
       [
         {
           loc: ['body', 'source_config', 'runtime', 'server', 'pre_stop'],
-          msg: 'the sleep of preStop must be shorter than terminationGracePeriodSeconds',
+          msg: 'the sleep of pre_stop must be shorter than termination_grace_period_seconds',
           type: 'value_error',
         },
       ],

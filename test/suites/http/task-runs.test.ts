@@ -163,6 +163,15 @@ describe('a run of a task now', () => {
     expect((await run('clean', { 'idempotency-key': 'two words' })).status).toBe(422);
   });
 
+  it('of somebody else with the same key is another one', async () => {
+    seedServer();
+    const key = { 'idempotency-key': 'a-key' };
+    const first = await run('clean', key);
+    facade.kube.know(() => 'anna');
+    const other = await run('clean', { ...key, ...SOMEBODY, 'x-api-key': 'token-of-anna' });
+    expect([other.status, other.body.job === first.body.job, jobs().length]).toEqual([201, false, 2]);
+  });
+
   it('does not take a Job of somebody else for the one of the key', async () => {
     seedServer();
     const key = { 'idempotency-key': 'a-key' };

@@ -1,7 +1,7 @@
 // `kubectl davit` as a person runs it: the built file on the PATH, found by kubectl as its plugin.
 
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -137,6 +137,17 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
   expect((await plugin('diff', name, ...on)).out).toMatch(/\nNothing differs\.\n$/);
   expect(await plugin('secrets', name, 'unset', 'API_KEY', ...api)).toMatchObject({ code: 0 });
 
+  // Each door says who: a rollback, a variable and a deletion.
+  expect(await plugin('rollback', name, ...on)).toMatchObject({ code: 0, err: '' });
+  expect(await shown('status', name)).toMatchObject({ changedBy: username });
+  expect(await plugin('env', name, 'set', 'LEVEL=debug', ...on)).toMatchObject({ code: 0, err: '' });
+  expect(await shown('status', name)).toMatchObject({ changedBy: username });
+  await ready();
+  const column = ['get', 'appd', name, '-n', namespace, '-o', 'wide'];
+  expect((await davit.kubectl(column)).split('\n')[0]).toContain('CHANGED-BY');
+  const inStatus = [...column.slice(0, -1), 'jsonpath={.status.changedBy}'];
+  await eventually(async () => expect(await davit.kubectl(inStatus)).toBe(username));
+
   const refused = await plugin('delete', name, ...on);
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('kubectl davit delete daily --yes') });
   const deleted = await plugin('delete', name, '--yes', '--wait', '--timeout', '120', ...on);
@@ -144,6 +155,11 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
     code: 0,
     out: 'daily is gone.\n',
     err: expect.stringContaining('Its pods, addresses'),
+  });
+  await eventually(async () => {
+    const lines = (await readFile(join(davit.logs, 'davit-controller.log'), 'utf8')).split('\n');
+    const last = lines.filter((line) => line.includes('"Deleted"') && line.includes(`"name":"${name}"`)).at(-1);
+    expect(JSON.parse(last ?? '{}')).toMatchObject({ kind: 'AppDeployment', name, by: username });
   });
   expect((await plugin('status', name, ...on)).err).toMatch(/NotFound/);
 });

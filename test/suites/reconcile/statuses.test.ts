@@ -57,6 +57,7 @@ it('a record that is deployed, changed and deleted: one line a step, with the me
   await converge(controller);
   expect(lines()).toEqual([
     'Revision changed team/shop DEPLOYING',
+    'Change observed team/shop 1',
     'Condition Ready changed team/shop False Starting',
     'Revision changed team/shop DEPLOYED',
     'Condition Ready changed team/shop True Serving',

@@ -29,6 +29,10 @@ export const Revision = z
       .string()
       .nullable()
       .describe('Username of who asked for it. null if the change does not say it, or several changes are in it.'),
+    interrupted_by: z
+      .string()
+      .nullable()
+      .describe('Username of who interrupted its build. null if nobody did, or the request does not say it.'),
     commit_author: z
       .string()
       .nullable()
@@ -66,6 +70,7 @@ export const Revision = z
         status: 'DEPLOYED',
         status_message: 'The rollout of this revision has finished.',
         requested_by: 'anna@example.com',
+        interrupted_by: null,
         commit_author: null,
         commit_message: null,
         source: 'external_docker',

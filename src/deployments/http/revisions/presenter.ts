@@ -48,6 +48,7 @@ function presentRevision(record: AppDeployment, revision: AppRevision): Revision
     status: status?.state ?? 'CREATING',
     status_message: stalled ?? status?.message ?? null,
     requested_by: spec.requestedBy ?? null,
+    interrupted_by: status?.build?.interruptedBy ?? null,
     commit_author: commitAuthor,
     commit_message: commitMessage,
     source: spec.source,
@@ -97,6 +98,7 @@ function notYetMade(record: AppDeployment, own: readonly AppRevision[], id: stri
     status: 'CREATING',
     status_message: stalledMessage(record) ?? 'The controller has not created this revision yet.',
     requested_by: revisionRequesterOf(record, own) ?? null,
+    interrupted_by: null,
     ...NO_COMMIT_WORDS,
     source: record.spec.source,
     source_revision_config: {
@@ -118,6 +120,7 @@ function neverMade(record: AppDeployment, own: readonly AppRevision[], serial: n
     status: 'SKIPPED',
     status_message: 'A newer revision replaced this one before the controller created it.',
     requested_by: null,
+    interrupted_by: null,
     ...NO_COMMIT_WORDS,
     source: record.spec.source,
     source_revision_config: { ...toSnake(SourceRevisionConfig.shape, {}), repo_commit_sha: null },

@@ -12,6 +12,7 @@ import type { AppDeployment } from '../../../schema/app-deployment.ts';
 import type { AppRevision } from '../../../schema/app-revision.ts';
 import { isUnderWay } from '../../../schema/build.ts';
 import { INTERRUPT_ANNOTATION } from '../../../schema/meta.ts';
+import { claimOfInterrupt } from '../../record/requester.ts';
 import { serialRevisionId } from '../../record/revision-id.ts';
 import { rollingBack } from '../../record/revision-request.ts';
 import { revisionsOf } from '../../record/revisions.ts';
@@ -206,12 +207,16 @@ function registerInterrupt(app: App, { auth, deployments, one }: Routes): void {
     },
     handler: async (request, reply) => {
       const { deployment_id: deploymentId, revision_id: id } = request.params;
-      const { record } = await deployments.change(auth.admitted(request), deploymentId, (current) => {
+      const admitted = auth.admitted(request);
+      const { username } = admitted.caller;
+      const { record } = await deployments.change(admitted, deploymentId, (current) => {
         const { status } = one(current, id);
         const made = deployments.revisionsOf(current).find(({ spec }) => spec.id === id.toLowerCase());
         if (!isUnderWay(made?.status?.build))
           throw new HttpError(409, `Revision ID ${id} is ${status}: it has no running or queued build to interrupt.`);
-        return { spec: current.spec, values: new Map(), annotations: { [INTERRUPT_ANNOTATION]: id.toLowerCase() } };
+        const claim = username === undefined ? undefined : claimOfInterrupt(current, id, username);
+        const annotations = { [INTERRUPT_ANNOTATION]: id.toLowerCase(), ...claim };
+        return { spec: current.spec, values: new Map(), annotations };
       });
       reply.code(202);
       return one(record, id);

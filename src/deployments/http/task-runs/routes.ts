@@ -51,7 +51,7 @@ export function registerTaskRuns(app: App, { auth, deployments, now }: TaskRunRo
       const admitted = auth.admitted(request);
       const record = await deployments.find(admitted, id);
       auth.concerns(request, record.metadata.name);
-      const run = await deployments.runTask(admitted, record, task, requestKey(request));
+      const run = await deployments.runTask(admitted, record, task, requestKey(request, admitted.caller.username));
       reply.code(201);
       return presentTaskRun(run);
     },

@@ -1297,6 +1297,109 @@ describe('who asked for a change', () => {
   });
 });
 
+describe('who asked for a deletion', () => {
+  const KEY = 'davit.dev/deleted-by';
+  const ANOTHER = 'anna@example.com';
+  const REFUSED = `the annotation ${KEY} names another user or another deletion`;
+  const annotate = (name: string, claim: string | null, as: string = EDITOR): Promise<Answer> =>
+    patch(as, name, { metadata: { annotations: { [KEY]: claim } } }, '');
+  const remove = (name: string, as?: string): Promise<Answer> =>
+    door.call('DELETE', `${DAVIT}/appdeployments/${name}`, undefined, as);
+  const metadataOf = async (name: string): Promise<{ uid: string; generation: number; deletionTimestamp?: string }> => {
+    const { body } = await door.call('GET', `${DAVIT}/appdeployments/${name}`);
+    return body['metadata'] as { uid: string; generation: number };
+  };
+  /** A record that stays while it is being deleted. */
+  async function held(name: string): Promise<string> {
+    await make(docker(), name);
+    const finalizers = { metadata: { finalizers: ['davit.dev/teardown'] } };
+    expect((await patch(CONTROLLER, name, finalizers, '')).status).toBe(200);
+    return (await metadataOf(name)).uid;
+  }
+
+  it('is written by its own author alone, for the generation that the deletion makes', async () => {
+    const uid = await held('gone-own');
+    const forged = [`${uid} 2 ${ANOTHER}`, `${uid} 3 ${EDITOR}`, `${uid} 99 ${ANOTHER}`];
+    for (const claim of forged) {
+      // oxlint-disable-next-line no-await-in-loop -- three small writes
+      expect((await annotate('gone-own', claim)).message, claim).toContain(REFUSED);
+    }
+    // None of these is ever believed.
+    for (const claim of [`${uid} 1 ${ANOTHER}`, `0${uid.slice(1)} 2 ${ANOTHER}`, 'anything', '']) {
+      // oxlint-disable-next-line no-await-in-loop -- four small writes
+      expect(await annotate('gone-own', claim), claim).toMatchObject({ message: '', status: 200 });
+    }
+    expect(await annotate('gone-own', `${uid} 2 ${EDITOR}`)).toMatchObject({ message: '', status: 200 });
+    expect((await remove('gone-own', EDITOR)).status).toBe(200);
+    expect(await metadataOf('gone-own')).toMatchObject({ generation: 2, deletionTimestamp: expect.any(String) });
+  });
+
+  it('nobody else deletes the record under it, and says how to go on', async () => {
+    const uid = await held('gone-planted');
+    expect((await annotate('gone-planted', `${uid} 2 ${EDITOR}`)).status).toBe(200);
+    const refused = await remove('gone-planted');
+    expect([refused.status, refused.message]).toEqual([403, expect.stringContaining(`remove it with ${KEY}-`)]);
+    expect((await annotate('gone-planted', null)).status).toBe(200);
+    expect((await remove('gone-planted')).status).toBe(200);
+  });
+
+  it("a change in between ends it: then the deletion is nobody's who is known", async () => {
+    const uid = await held('gone-changed');
+    expect((await annotate('gone-changed', `${uid} 2 ${EDITOR}`)).status).toBe(200);
+    const scaled = { spec: { sourceConfig: { resourceSpec: { maxScale: 3 } } } };
+    expect(await patch(undefined, 'gone-changed', scaled, '')).toMatchObject({ message: '', status: 200 });
+    expect((await remove('gone-changed')).status).toBe(200);
+    expect(await metadataOf('gone-changed')).toMatchObject({ generation: 3 });
+  });
+
+  it('is not written afterwards, and does not keep the controller from its work', async () => {
+    const uid = await held('gone-after');
+    expect((await annotate('gone-after', `${uid} 2 ${EDITOR}`)).status).toBe(200);
+    expect((await remove('gone-after', EDITOR)).status).toBe(200);
+    for (const [claim, as] of [
+      [`${uid} 2 ${ANOTHER}`, EDITOR],
+      [`${uid} 3 ${ANOTHER}`, EDITOR],
+      [`${uid} 2 ${READS_SECRETS}`, READS_SECRETS],
+    ] as const) {
+      // oxlint-disable-next-line no-await-in-loop -- three small writes
+      expect((await annotate('gone-after', claim, as)).status, claim).toBe(403);
+    }
+    expect(await patch(CONTROLLER, 'gone-after', { metadata: { finalizers: null } }, '')).toMatchObject({
+      message: '',
+      status: 200,
+    });
+    expect((await door.call('GET', `${DAVIT}/appdeployments/gone-after`)).status).toBe(404);
+  });
+});
+
+describe('who asked to interrupt a build', () => {
+  const ANOTHER = 'anna@example.com';
+  const REVISION = '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21';
+  const write = (annotations: object, as: string | undefined = EDITOR): Promise<Answer> =>
+    patch(as, 'stops', { metadata: { annotations } }, '');
+
+  it('is written by its own author alone, and used by nobody else', async () => {
+    await make(docker(), 'stops');
+    const { body } = await door.call('GET', `${DAVIT}/appdeployments/stops`);
+    const { uid } = body['metadata'] as { uid: string };
+    const asking = (username: string): object => ({
+      'davit.dev/interrupt': REVISION.toUpperCase(),
+      'davit.dev/interrupted-by': `${uid} ${REVISION} ${username}`,
+    });
+    expect((await write(asking(ANOTHER))).message).toContain('davit.dev/interrupted-by names another user');
+    expect(await write(asking(EDITOR))).toMatchObject({ message: '', status: 200 });
+    // Who only labels it does not ask for anything.
+    expect((await patch(undefined, 'stops', { metadata: { labels: { a: 'b' } } }, '')).status).toBe(200);
+    const taken = { 'davit.dev/interrupted-by': `${uid} ${REVISION} ${ANOTHER}` };
+    expect((await write(taken)).status).toBe(403);
+    // A claim that was written before is not somebody else's interrupt.
+    expect((await write({ 'davit.dev/interrupt': null })).status).toBe(200);
+    expect((await write({ 'davit.dev/interrupt': REVISION }, READS_SECRETS)).status).toBe(403);
+    expect((await write({ 'davit.dev/interrupted-by': null })).status).toBe(200);
+    expect(await write({ 'davit.dev/interrupt': REVISION })).toMatchObject({ message: '', status: 200 });
+  });
+});
+
 describe('hosting mode', () => {
   const cloud = ['internal_docker', 'internal_source', 'internal_template', 'codehost'];
   function least(source: string): Spec {
