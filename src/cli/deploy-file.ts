@@ -11,21 +11,31 @@ import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { withFields } from './set-fields.ts';
 
-/** The file that the flags select, by default that of the folder, with the fields that --set sets. Throws Misuse, InvalidFile and Failure. */
-export async function selectedFile(folder: string, flags: Flags): Promise<DeploymentFile | undefined> {
+/**
+ * The file that the flags select, by default that of the folder, with the fields that --set sets. Without a folder it is of an image.
+ * Throws Misuse, InvalidFile and Failure.
+ */
+export async function selectedFile(folder: string | undefined, flags: Flags): Promise<DeploymentFile | undefined> {
   const named = flags.text('file');
   if (named !== undefined && flags.has('no-file')) throw new Misuse('--file and --no-file exclude each other.');
-  const path = named ?? join(folder, FILE_NAME);
-  const read = flags.has('no-file') ? undefined : await readDeploymentFile(path);
+  const path = named ?? (folder === undefined ? undefined : join(folder, FILE_NAME));
+  const read = flags.has('no-file') || path === undefined ? undefined : await readDeploymentFile(path);
   if (read === undefined && named !== undefined) throw new Failure(`There is no file ${named}.`);
   const file = withFields(read, flags.texts('set'));
   const source = file?.source ?? DEFAULT_SOURCE;
-  if (source !== DEFAULT_SOURCE)
+  if (folder === undefined && file?.source && file.source !== IMAGE_SOURCE)
+    throw new InvalidFile(
+      `${path ?? '--set'}: source is ${file.source}, and deploy --image deploys ${IMAGE_SOURCE}. Remove source.`,
+    );
+  if (folder !== undefined && source !== DEFAULT_SOURCE)
     throw new InvalidFile(
       `${path}: source is ${source}, and deploy uploads a folder, which is ${DEFAULT_SOURCE}. Remove source, or change that deployment by the HTTP API or kubectl.`,
     );
   return file;
 }
+
+/** What deploys an image. */
+export const IMAGE_SOURCE = 'external_docker';
 
 /** The deployment's fields as a request gives them. The upload is named separately. */
 export function configOf(file: DeploymentFile | undefined): Readonly<Record<string, unknown>> {

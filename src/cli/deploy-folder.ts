@@ -14,7 +14,6 @@ import { Failure } from './kubectl.ts';
 import { listSource, pack, type Source, sizeOf } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
-import { RECORDS } from './records.ts';
 import { untilReady } from './rollout.ts';
 import { variablesFrom, withVariables } from './variables.ts';
 
@@ -62,14 +61,12 @@ function interruptedSentence({ created, name, revision }: DeployProgress, sugges
   return `The build goes on. To follow it: ${PROGRAM} logs ${name} --build --follow${suggested}`;
 }
 
-export interface DeployOptions {
-  readonly source: Source;
+/** What a deploy of a folder and one of an image have in common. */
+export interface CommonOptions {
   /** Absent fields stay as the deployment has them. The other options win over it. */
   readonly file?: DeploymentFile | undefined;
   /** By default made of the folder's name. */
   readonly name?: string | undefined;
-  readonly installCommand?: string | undefined;
-  readonly buildCommand?: string | undefined;
   /** Plain variables to set; others of the deployment stay. */
   readonly env?: readonly PlainVariable[];
   /** Time for everything after the upload. */
@@ -82,6 +79,12 @@ export interface DeployOptions {
   /** If absent, nobody can be asked. */
   readonly terminal?: Pick<Terminal, 'isInteractive' | 'ask'>;
   readonly everyMs?: number;
+}
+
+export interface DeployOptions extends CommonOptions {
+  readonly source: Source;
+  readonly installCommand?: string | undefined;
+  readonly buildCommand?: string | undefined;
 }
 
 /** How far a deploy is, for whoever ends it early. */
@@ -114,9 +117,20 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   needSecrets(options.file, [...before.secrets, ...secrets], { name, suggested: options.suggested });
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
-  const changed = await change(api, id, options, { objectPath, secrets });
-  const revision = changed.latest_revision_id;
-  if (revision === null) throw new Failure(`${name} has no revision of the upload: ${changed.status_message}`);
+  const changed = await change(api, id, options, (env) => changeOf(options, { objectPath, secrets }, env));
+  return followed(api, { before, changed }, options, progress);
+}
+
+/** Says what changed and which revision takes it, and resolves to the ready deployment. Throws Failure with what failed. */
+export async function followed(
+  api: HttpApi,
+  { before, changed }: { readonly before: Deployment; readonly changed: Deployment },
+  options: CommonOptions,
+  progress: DeployProgress,
+): Promise<Deployment> {
+  const { id, name, latest_revision_id: revision } = changed;
+  const { say } = options;
+  if (revision === null) throw new Failure(`${name} has no revision: ${changed.status_message}`);
   progress.revision = revision;
   for (const line of progress.created === undefined ? changedLines(before, changed) : []) say(line);
   const older = (await readRevisions(api, id, 100)).map((one) => one.id).filter((one) => one !== revision);
@@ -127,7 +141,7 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
 }
 
 /** For programs. */
-function resultOf(
+export function resultOf(
   { id, name, status, internal_url: internalUrl, source_config: { custom_url: url } }: Deployment,
   { created, called }: DeployProgress,
 ): object {
@@ -178,7 +192,7 @@ async function needBuilds(api: HttpApi): Promise<void> {
 /** What a deployment of another source runs, and how that is changed. */
 const OTHER_SOURCES: Readonly<Partial<Record<string, typeof otherSource>>> = {
   external_docker: ({ name, source_revision_config: { image_uri: image } }, cluster) =>
-    `it runs the image ${image ?? 'that it is given'} (source external_docker). To deploy another image:\n  kubectl patch ${[RECORDS, name, ...cluster].join(' ')} --type=merge -p '{"spec":{"sourceRevisionConfig":{"imageUri":"IMAGE"}}}'`,
+    `it runs the image ${image ?? 'that it is given'} (source external_docker). To deploy another image:\n  ${[PROGRAM, 'deploy --image IMAGE --name', name, ...cluster].join(' ')}`,
   codehost: ({ source_config: { repo_url: url } }) =>
     `it is built from the repository ${url ?? 'that it names'} (source codehost). Push the change there.`,
 };
@@ -247,15 +261,20 @@ interface Upload {
 /** Number of attempts after changes that somebody else made meanwhile. */
 const ATTEMPTS = 5;
 
-/** Requests the revision of an upload. Variables that somebody else has set meanwhile stay. */
-async function change(api: HttpApi, id: string, options: DeployOptions, made: Upload): Promise<Deployment> {
+/** Writes what `body` makes of the plain variables, which are undefined where no flag sets one. Those that somebody else has set meanwhile stay. */
+export async function change(
+  api: HttpApi,
+  id: string,
+  options: Pick<CommonOptions, 'file' | 'env'>,
+  body: (env: readonly PlainVariable[] | undefined) => object,
+): Promise<Deployment> {
   const path = `/v2/deployments/${id}?secrets=names`;
   for (let attempts = 1; ; attempts += 1) {
     // oxlint-disable-next-line no-await-in-loop -- each attempt starts from what the deployment has now
     const { env, etag } = await variablesAfter(api, path, options);
     try {
       // oxlint-disable-next-line no-await-in-loop -- as above
-      return await api.call<Deployment>('PATCH', path, changeOf(options, made, env), etag);
+      return await api.call<Deployment>('PATCH', path, body(env), etag);
     } catch (error) {
       if (attempts === ATTEMPTS || !(error instanceof Refused) || error.status !== 412) throw error;
     }
@@ -270,7 +289,11 @@ interface Variables {
 }
 
 /** The whole list with those of the flags, because a PATCH replaces it: the file's, or what the deployment has by now. */
-async function variablesAfter(api: HttpApi, path: string, { file, env: set = [] }: DeployOptions): Promise<Variables> {
+async function variablesAfter(
+  api: HttpApi,
+  path: string,
+  { file, env: set = [] }: Pick<CommonOptions, 'file' | 'env'>,
+): Promise<Variables> {
   if (set.length === 0) return {};
   if (file?.env) return { env: withVariables(file.env, set) };
   const { body, etag } = await api.tagged<Deployment>(path);

@@ -1,16 +1,22 @@
-// The command that deploys a folder. What it runs is loaded when it runs: the file and its schema are half of the program.
+// The command that deploys a folder or an image. What it runs is loaded when it runs: the file and its schema are half of the program.
 
-import { API_FLAGS, type Command, OUTPUT, timeoutFlag } from './command.ts';
+import { API_FLAGS, type Command, Misuse, OUTPUT, timeoutFlag } from './command.ts';
+import { PROGRAM } from './program.ts';
 
 /** Time for everything after the upload, in seconds. */
 const DEPLOY_SECONDS = 1800;
 
 export const deployCommand: Command = {
   name: 'deploy',
-  purpose: 'upload a folder, build it and wait until it is ready',
-  words: [{ word: 'FOLDER', names: 'folder' }],
+  purpose: 'upload a folder and build it, or deploy an image, and wait until it is ready',
+  words: [{ word: 'FOLDER', names: 'folder', need: 'optional' }],
   flags: [
     { name: 'name', value: 'NAME', help: "the deployment, created if there is none; by default the folder's name" },
+    {
+      name: 'image',
+      value: 'IMAGE',
+      help: 'deploy this image in place of a folder; needs --name or the name in --file',
+    },
     {
       name: 'config',
       value: 'FILE',
@@ -43,8 +49,18 @@ export const deployCommand: Command = {
 the revision is ready or has failed. Variables that --env and --env-file do not name stay; --env wins over the file. Secret
 values belong to PROGRAM secrets.
 
-davit.yaml in FOLDER describes the deployment: its fields are changed with the upload, and flags win over it.`,
+davit.yaml in FOLDER describes the deployment: its fields are changed with the upload, and flags win over it. With --image that
+of --file does.
+
+  PROGRAM deploy ./agent
+  PROGRAM deploy --image registry.example.com/team/shop:1.5.0 --name shop`,
   async run(context) {
+    const { words, flags } = context;
+    if (flags.has('image')) {
+      const { deployImage } = await import('./deploy-image.ts');
+      return deployImage(context, DEPLOY_SECONDS);
+    }
+    if (words.length === 0) throw new Misuse(`Which folder? ${PROGRAM} deploy FOLDER, or --image IMAGE --name NAME`);
     const { deployFolder } = await import('./deploy-folder.ts');
     return deployFolder(context, DEPLOY_SECONDS);
   },

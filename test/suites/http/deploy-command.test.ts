@@ -522,7 +522,7 @@ describe('deploy', () => {
       await facade.call('POST', '/v2/deployments', aBody());
       expect((await run(() => undefined, { cluster: ['--namespace=team-a'] })).error?.split('\n')).toEqual([
         'Deployment shop takes no folder: it runs the image registry.example/app:1 (source external_docker). To deploy another image:',
-        `  kubectl patch appdeployments.davit.dev shop --namespace=team-a --type=merge -p '{"spec":{"sourceRevisionConfig":{"imageUri":"IMAGE"}}}'`,
+        '  kubectl davit deploy --image IMAGE --name shop --namespace=team-a',
         'Nothing was uploaded. To deploy this folder as a deployment of its own, choose another name with --name.',
       ]);
     });

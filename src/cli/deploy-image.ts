@@ -1,0 +1,105 @@
+// Deploys an image: changes the deployment that runs one, or creates it, and follows the rollout until it is ready.
+
+import { type Deployment, findDeployment } from './build-log.ts';
+import { type Context, Misuse } from './command.ts';
+import { askedSecrets, configOf, IMAGE_SOURCE, needSecrets, type SecretValue, selectedFile } from './deploy-file.ts';
+import { addressOf, type CommonOptions, change, type DeployProgress, followed, resultOf } from './deploy-folder.ts';
+import type { HttpApi } from './http-api.ts';
+import { Failure } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { variablesFrom, withVariables } from './variables.ts';
+
+/** Flags that belong to a build. */
+const OF_BUILDS = ['config', 'install-command', 'build-command'];
+
+/** Resolves to the exit code. `seconds`: for the rollout, without --timeout. Throws Failure and Misuse. */
+export async function deployImage(context: Context, seconds: number): Promise<number> {
+  const { words, flags, suggested, say, report, terminal, onInterrupt } = context;
+  const image = flags.text('image') ?? '';
+  if (words.length > 0) throw new Misuse('FOLDER and --image exclude each other. A davit.yaml is named with --file.');
+  const ofBuilds = OF_BUILDS.find((flag) => flags.has(flag));
+  if (ofBuilds !== undefined) throw new Misuse(`--${ofBuilds} is for a build, and --image is built already.`);
+  const file = await selectedFile(undefined, flags);
+  const name = flags.text('name') ?? file?.name;
+  if (name === undefined || name === null)
+    throw new Misuse(`Which deployment? ${PROGRAM} deploy --image ${image} --name NAME`);
+  const progress: DeployProgress = {};
+  onInterrupt(() =>
+    progress.name === undefined
+      ? 'Nothing was deployed.'
+      : `The rollout goes on. To follow it: ${PROGRAM} wait ${name}${suggested}`,
+  );
+  const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
+  const timeoutMs = (flags.number('timeout') ?? seconds) * 1000;
+  const options = { name, image, file, env, timeoutMs, suggested, say, terminal };
+  const deployed = await deployedImage(await context.api(), options, progress);
+  say(addressOf(deployed, suggested));
+  report(resultOf(deployed, progress));
+  return 0;
+}
+
+export interface ImageOptions extends CommonOptions {
+  readonly name: string;
+  readonly image: string;
+}
+
+/** Resolves to the ready deployment. Throws Failure with what failed. `progress` is written as it goes on. */
+export async function deployedImage(
+  api: HttpApi,
+  options: ImageOptions,
+  progress: DeployProgress,
+): Promise<Deployment> {
+  const { name, file, terminal, suggested } = options;
+  const found = await findDeployment(api, name);
+  if (found !== undefined) needUsable(found);
+  const secrets = await askedSecrets({ name, file, existing: found?.secrets ?? [] }, terminal);
+  const there = [...(found?.secrets ?? []), ...secrets];
+  if (found === undefined) needAll(options, there);
+  else needSecrets(file, there, { name, suggested });
+  progress.name = name;
+  if (found === undefined) {
+    const changed = await create(api, options, secrets);
+    progress.created = name;
+    options.say(`Created deployment ${name}.`);
+    return followed(api, { before: changed, changed }, options, progress);
+  }
+  const changed = await change(api, found.id, options, (env) => ({
+    source_revision_config: { image_uri: options.image },
+    source_config: { ...configOf(file), ...(env && { env }) },
+    ...(secrets.length > 0 && { secrets, secrets_mode: 'merge' }),
+  }));
+  return followed(api, { before: found, changed }, options, progress);
+}
+
+/** Throws Failure for one that takes no image. */
+function needUsable({ name, source, status }: Deployment): void {
+  if (source !== IMAGE_SOURCE)
+    throw new Failure(
+      `Deployment ${name} takes no image: its source is ${source}. To deploy this image as a deployment of its own, choose another name with --name.`,
+    );
+  if (status === 'AWAITING_DELETE') throw new Failure(`Deployment ${name} is being deleted. Deploy when it is gone.`);
+}
+
+/** Throws Failure where secrets of the file have no values: the first revision would begin without them. */
+function needAll({ name, file }: ImageOptions, there: readonly { readonly name: string }[]): void {
+  const missing = (file?.secrets ?? []).filter((key) => !there.some((one) => one.name === key));
+  if (missing.length === 0) return;
+  throw new Failure(
+    `${name} does not exist, and its file names the secrets ${missing.join(', ')}. Nothing was created. Deploy it on a terminal, which asks for their values.`,
+  );
+}
+
+function create(
+  api: HttpApi,
+  { name, image, file, env = [] }: ImageOptions,
+  secrets: readonly SecretValue[],
+): Promise<Deployment> {
+  const config = configOf(file);
+  return api.call<Deployment>('POST', '/v2/deployments?secrets=names', {
+    name,
+    source: IMAGE_SOURCE,
+    source_config: { ...config, ...(env.length > 0 && { env: withVariables(file?.env ?? [], env) }) },
+    source_revision_config: { image_uri: image },
+    secrets,
+  });
+}

@@ -1,0 +1,137 @@
+// `kubectl davit deploy --image` against the facade: what it creates and changes, and what it refuses.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Serving, serve } from '../../../src/app/server.ts';
+import { deployedImage, type ImageOptions } from '../../../src/cli/deploy-image.ts';
+import { parseDeploymentFile } from '../../../src/cli/deployment-file.ts';
+import { type HttpApi, makeHttpApi } from '../../../src/cli/http-api.ts';
+import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { runCli } from '../../support/cli-world.ts';
+import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
+
+let facade: Facade;
+let serving: Serving;
+let api: HttpApi;
+beforeEach(async () => {
+  facade = await makeFacade();
+  serving = await serve(facade.app, { host: '127.0.0.1', port: 0 });
+  const connection = { server: serving.url, token: TOKEN, namespace: TENANT.namespace };
+  api = makeHttpApi(connection, { patienceMs: 200, everyMs: 5 });
+});
+afterEach(async () => {
+  await serving.close();
+  await facade.app.close();
+});
+
+function record(): AppDeployment {
+  const [found] = facade.records.list();
+  if (found === undefined) throw new Error('there is no record');
+  return found;
+}
+
+/** The controller deploys what is asked for as soon as it is named. */
+async function run(
+  options: Partial<ImageOptions> = {},
+): Promise<{ readonly said: readonly string[]; readonly error: string | undefined }> {
+  const said: string[] = [];
+  const say = (line: string): void => {
+    said.push(line);
+    if (!line.startsWith('Revision ')) return;
+    const { id } = facade.snapshot({ state: 'DEPLOYED', message: 'The rollout has finished.' }).spec;
+    const status = { state: 'READY', activeRevisionId: id, latestRevisionId: id, conditions: [] };
+    facade.records.put({ ...record(), status } as unknown as AppDeployment);
+  };
+  const given = { name: 'shop', image: 'registry.example/app:1', timeoutMs: 10_000, suggested: '', everyMs: 5, say };
+  try {
+    await deployedImage(api, { ...given, ...options }, {});
+    return { said, error: undefined };
+  } catch (error) {
+    return { said, error: (error as Error).message };
+  }
+}
+
+it('creates a deployment that is not there, and waits until it is ready', async () => {
+  const file = parseDeploymentFile('resource_spec: {cpu: 0.5}\nenv: [{name: A, value: file}]\n', 'davit.yaml');
+  const { said, error } = await run({ file, env: [{ name: 'B', value: 'flag' }] });
+  expect(error).toBeUndefined();
+  expect(said[0]).toBe('Created deployment shop.');
+  expect(said[1]).toMatch(/^Revision shop--[0-9a-f]{8}\.$/);
+  const { spec, metadata } = record();
+  expect([spec.source, spec.sourceRevisionConfig]).toEqual(['external_docker', { imageUri: 'registry.example/app:1' }]);
+  expect(spec.sourceConfig).toMatchObject({
+    resourceSpec: { cpu: 0.5 },
+    env: [
+      { name: 'A', value: 'file' },
+      { name: 'B', value: 'flag' },
+    ],
+  });
+  expect(metadata.annotations).toMatchObject({ 'davit.dev/requested-by': 'new 1 somebody' });
+});
+
+it('changes one that is there, and keeps what it does not name', async () => {
+  await run({ env: [{ name: 'A', value: '1' }] });
+  const { said, error } = await run({ image: 'registry.example/app:2', env: [{ name: 'B', value: '2' }] });
+  expect(error).toBeUndefined();
+  expect(said[0]).toMatch(/^Changed env/);
+  expect(record().spec).toMatchObject({
+    sourceRevisionConfig: { imageUri: 'registry.example/app:2' },
+    sourceConfig: {
+      env: [
+        { name: 'A', value: '1' },
+        { name: 'B', value: '2' },
+      ],
+    },
+  });
+});
+
+describe('secrets that the file names', () => {
+  const file = parseDeploymentFile('secrets: [API_KEY]\n', 'davit.yaml');
+
+  it('are asked for, and are there from the first revision on', async () => {
+    const terminal = { isInteractive: true, ask: () => Promise.resolve('canary') };
+    const { said, error } = await run({ file, terminal });
+    expect([error, said.join('\n').includes('canary')]).toEqual([undefined, false]);
+    expect(record().spec.secrets).toMatchObject([{ name: 'API_KEY' }]);
+  });
+
+  it('are missing where nobody can be asked: nothing is created', async () => {
+    expect((await run({ file })).error).toMatch(/names the secrets API_KEY\. Nothing was created\./);
+    expect(facade.writes()).toEqual([]);
+  });
+});
+
+describe('is refused', () => {
+  it('for a deployment of another source', async () => {
+    facade = await makeFacade({ hosting: 'both' });
+    const other = await serve(facade.app, { host: '127.0.0.1', port: 0 });
+    api = makeHttpApi({ server: other.url, token: TOKEN, namespace: TENANT.namespace });
+    await facade.call('POST', '/v2/deployments', aBody({ source: 'internal_source', source_revision_config: {} }));
+    expect((await run()).error).toMatch(/^Deployment shop takes no image: its source is internal_source\./);
+    await other.close();
+  });
+
+  it('for one that is being deleted', async () => {
+    await run();
+    const { metadata } = record();
+    facade.records.put({ ...record(), metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    expect((await run()).error).toBe('Deployment shop is being deleted. Deploy when it is gone.');
+  });
+
+  it('for an image that is none', async () => {
+    expect((await run({ image: 'no image' })).error).toMatch(/image_uri/);
+  });
+
+  it.each([
+    ['a folder beside it', ['.', '--image', 'a:1', '--name', 'shop'], /FOLDER and --image exclude each other/],
+    ['no name', ['--image', 'a:1'], /^Which deployment\? kubectl davit deploy --image a:1 --name NAME$/],
+    [
+      'a flag of builds',
+      ['--image', 'a:1', '--name', 'shop', '--config', 'Dockerfile'],
+      /^--config is for a build, and --image is built already\.$/,
+    ],
+    ['neither folder nor image', [], /^Which folder\? kubectl davit deploy FOLDER, or --image IMAGE --name NAME$/],
+    ['another source', ['--image', 'a:1', '--name', 'shop', '--set', 'source=codehost'], /source is codehost/],
+  ])('with %s', async (_what, args, words) => {
+    expect(await runCli(['deploy', ...args])).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [] });
+  });
+});
