@@ -583,7 +583,7 @@ describe('the command', { timeout: 60_000 }, () => {
   });
 
   it.each<[string, string[], RegExp]>([
-    ['no folder', ['deploy'], /^Which folder\? kubectl davit deploy FOLDER\n/],
+    ['no folder', ['deploy'], /^Which folder\? kubectl davit deploy FOLDER, or --image IMAGE --name NAME\n/],
     ['two folders', ['deploy', 'a', 'b'], /^Name only one folder\. Unexpected: "b"\.\n/],
     ['a flag of pods', ['logs', 'shop', '--build', '--previous'], /^--previous is about pods, and not for --build\.\n/],
   ])('refuses %s', async (_name, args, message) => {

@@ -136,7 +136,7 @@ describe('a clone in another namespace', () => {
     const played = await clone(into);
     expect([played.code, played.out]).toEqual([
       0,
-      `shop is being created in namespace staging as shop is now. Its data is that of backup ${MANIFEST.name}, of ${MANIFEST.takenAt}. To follow it: kubectl davit wait shop --namespace=staging`,
+      `shop is created in namespace staging as shop is now. Its data is that of backup ${MANIFEST.name}, of ${MANIFEST.takenAt}. To follow it: kubectl davit wait shop --namespace=staging`,
     ]);
     expect(orderOf(played)).toEqual([...ORDER, `staging patch ${RECORDS}/shop`, 'team delete jobs.batch/job-in-team']);
     const [, secret, record] = played.written as unknown as [object, { metadata: { name: string } }, AppDeployment];
@@ -180,8 +180,25 @@ describe('a clone in another namespace', () => {
     );
   });
 
+  it.each([
+    ['planted by somebody else', { generation: 1, annotations: { 'davit.dev/requested-by': 'new 1 mallory' } }],
+    ['without an author', { generation: 1, annotations: {} }],
+    ['changed by somebody else', { generation: 2, annotations: { 'davit.dev/requested-by': 'new 1 anna' } }],
+  ])('that was begun, and is %s, gets no data and no pods', async (_what, { generation, annotations }) => {
+    const cloning = JSON.stringify({ uid: origin.metadata.uid });
+    const metadata = { name: 'shop', namespace: 'staging', uid: 'there', generation };
+    const planted = {
+      ...origin,
+      metadata: { ...metadata, annotations: { ...annotations, [CLONING_ANNOTATION]: cloning } },
+    };
+    const played = await clone(into, { there: { [`${RECORDS}/shop`]: planted } });
+    expect([played.code, played.writes]).toEqual([1, []]);
+    expect(played.err).toContain('was begun or changed by somebody else');
+  });
+
   it('that was interrupted is finished by the same command, with what it has', async () => {
     const cloning = JSON.stringify({ uid: origin.metadata.uid, minScale: 2 });
+    const mine = { 'davit.dev/requested-by': 'new 1 anna' };
     const there = {
       [`${RECORDS}/shop`]: {
         ...origin,
@@ -190,7 +207,7 @@ describe('a clone in another namespace', () => {
           namespace: 'staging',
           uid: 'there',
           generation: 1,
-          annotations: { [CLONING_ANNOTATION]: cloning },
+          annotations: { ...mine, [CLONING_ANNOTATION]: cloning },
         },
         status: { conditions: [{ type: 'DatabaseReady', status: 'True' }] },
       },

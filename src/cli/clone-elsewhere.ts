@@ -8,7 +8,7 @@ import type { Pod } from '../deployments/assess/observed.ts';
 import { type CloneElsewhere, type CopiedValues, cloneElsewhere } from '../deployments/record/clone.ts';
 import type { NamedObject } from '../deployments/record/named-objects.ts';
 import { names } from '../deployments/record/names.ts';
-import { claimOfChange, claimOfCreation } from '../deployments/record/requester.ts';
+import { claimOfChange, claimOfCreation, requesterOf } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
@@ -40,21 +40,23 @@ export async function cloneInto(
 ): Promise<number> {
   const { kubectl, warn } = context;
   const { name } = origin.metadata;
-  const begun = await begunClone(there, origin, wanted.name);
+  const username = await usernameOf(there.kubectl);
+  const begun = await begunClone(there, { origin, to: wanted.name, username });
   const suffix = (): string => randomBytes(4).toString('hex');
   const clone = cloneElsewhere(origin, await readRevisions(kubectl, origin), { ...wanted, ...there, suffix });
   if ('refused' in clone) throw new Failure(clone.refused);
   if (begun) warn(`${wanted.name} was begun before. It is finished now.`);
   else await needAll(there, clone.needs);
   const create = async (scale: 'zero' | 'own'): Promise<void> => {
-    if (!begun) await createClone(context, there, clone, { origin, scale });
+    if (!begun) await createClone(context, there, clone, { origin, scale, username });
   };
   const loaded =
-    clone.restore && (await withData(context, there, { origin, restore: clone.restore, create, to: wanted.name }));
+    clone.restore &&
+    (await withData(context, there, { origin, restore: clone.restore, create, to: wanted.name, username }));
   if (!clone.restore) await create('own');
   for (const note of clone.notes) warn(note);
   tell(context, {
-    says: `${wanted.name} is being created in namespace ${there.namespace} as ${name} is now.${loaded ? ` Its data is that of backup ${loaded.name}, of ${loaded.takenAt}.` : ''} To follow it: ${PROGRAM} wait ${wanted.name}${there.suggested}`,
+    says: `${wanted.name} is created in namespace ${there.namespace} as ${name} is now.${loaded ? ` Its data is that of backup ${loaded.name}, of ${loaded.takenAt}.` : ''} To follow it: ${PROGRAM} wait ${wanted.name}${there.suggested}`,
     result: {
       name: wanted.name,
       namespace: there.namespace,
@@ -83,8 +85,18 @@ function cloningOf({ metadata }: AppDeployment): Cloning | undefined {
   }
 }
 
-/** The clone that an earlier run has left unfinished. Throws Failure if another deployment has the name. */
-async function begunClone(there: Place, origin: AppDeployment, to: string): Promise<AppDeployment | undefined> {
+interface Begun {
+  readonly origin: AppDeployment;
+  readonly to: string;
+  /** Who calls; undefined if it is not known. */
+  readonly username: string | undefined;
+}
+
+/**
+ * The clone that an earlier run has left unfinished. Throws Failure if another deployment has the name, or somebody else has written its
+ * present values: the caller would load data into them, start them, and be named as their author.
+ */
+async function begunClone(there: Place, { origin, to, username }: Begun): Promise<AppDeployment | undefined> {
   const found = await there.kubectl(['get', RECORDS, to, '--ignore-not-found', '-o', 'json']);
   if (found.trim() === '') return undefined;
   const record = JSON.parse(found) as AppDeployment;
@@ -96,7 +108,20 @@ async function begunClone(there: Place, origin: AppDeployment, to: string): Prom
     throw new Failure(
       `A deployment named ${to} already exists in namespace ${there.namespace}. Choose another name with --to.`,
     );
+  needOwn(record, { username, to, there });
   return record;
+}
+
+interface Owned extends Pick<Begun, 'username' | 'to'> {
+  readonly there: Place;
+}
+
+/** Throws Failure unless the caller has written the present values of the clone, which an admission policy lets nobody else claim. */
+function needOwn(record: AppDeployment, { username, to, there }: Owned): void {
+  if (username !== undefined && requesterOf(record) === username) return;
+  throw new Failure(
+    `The clone ${to} in namespace ${there.namespace} was begun or changed by somebody else, so it may not be what it was cloned from. Nothing is loaded into it, and it is not started. Look at it, delete it (${PROGRAM} delete ${to}${there.suggested}), and clone again.`,
+  );
 }
 
 /** Throws Failure that names all objects which are missing. */
@@ -118,19 +143,19 @@ interface Creating {
   readonly origin: AppDeployment;
   /** At zero its stores start, and no pod that would use them. */
   readonly scale: 'zero' | 'own';
+  readonly username: string | undefined;
 }
 
 async function createClone(
   { kubectl }: Context,
   there: Place,
   { record, values }: CloneElsewhere,
-  { origin, scale }: Creating,
+  { origin, scale, username }: Creating,
 ): Promise<void> {
   // All are read before the first is written.
   const secrets = await Promise.all(values.map((one) => copyOf(kubectl, one, record)));
   // oxlint-disable-next-line no-await-in-loop -- a few, and the first failure ends it
   for (const secret of secrets) await there.kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(secret));
-  const username = await usernameOf(there.kubectl);
   const { sourceConfig } = record.spec;
   const { minScale, maxScale } = sourceConfig.resourceSpec ?? {};
   const cloning: Cloning = {
@@ -182,21 +207,23 @@ interface Data {
   readonly restore: DatabaseRestore;
   readonly create: (scale: 'zero') => Promise<void>;
   readonly to: string;
+  readonly username: string | undefined;
 }
 
 /** Brings the data of a backup, and then lets the clone start. */
 async function withData(context: Context, there: Place, data: Data): Promise<Backup> {
-  const { kubectl, cluster, onInterrupt, suggested, warn } = context;
+  const { kubectl, cluster, onInterrupt, warn } = context;
   const { keepingJob, KEPT } = await import('./restore-job.ts');
   const { name } = data.origin.metadata;
   const cronJob = names(name).backup;
   const found = JSON.parse(await kubectl(['get', 'cronjobs.batch', cronJob, '-o', 'json'])) as ICronJob;
   const job = await createJob(kubectl, keepingJob({ record: data.origin, cronJob: found, which: data.restore }));
   warn(`Job ${job} fetches the backup.`);
-  onInterrupt(
-    () =>
-      `${data.to} is not finished. To go on, run the command again; it first needs: kubectl delete job ${job}${suggested}`,
-  );
+  onInterrupt(() => {
+    // kubectl outlives this program.
+    removeJob(kubectl, job).catch(() => undefined);
+    return `${data.to} in namespace ${there.namespace} is not finished. To go on, run the command again.`;
+  });
   try {
     const pod = await runningPod(kubectl, job, { warn, failed: (words) => `Nothing was created. ${words}` });
     const from = ['exec', pod, `--container=${RESTORE_CONTAINER}`, '--', 'cat'];
@@ -204,7 +231,7 @@ async function withData(context: Context, there: Place, data: Data): Promise<Bac
     const about = await kubectl([...from, KEPT.about]);
     await data.create('zero');
     await load(context, there, { to: data.to, backup, about, from: [...cluster, ...from, KEPT.dump] });
-    await start(there, data.to);
+    await start(there, data);
     return backup;
   } finally {
     await removeJob(kubectl, job);
@@ -319,12 +346,13 @@ async function databaseOf(there: Place, to: string, warn: (line: string) => void
   }
 }
 
-/** Gives the clone the scale of its origin. */
-async function start(there: Place, to: string): Promise<void> {
+/** Gives the clone the scale of its origin. Throws Failure if somebody has changed it meanwhile. */
+async function start(there: Place, { to, username }: Data): Promise<void> {
   await afterConflicts(async () => {
     const record = await readRecord(there.kubectl, to);
+    // Whose username is not known has no claim to compare.
+    if (username !== undefined) needOwn(record, { username, to, there });
     const { minScale = null, maxScale = null } = cloningOf(record) ?? {};
-    const username = await usernameOf(there.kubectl);
     const annotations = {
       ...(username !== undefined && claimOfChange(record, username)),
       [CLONING_ANNOTATION]: null,

@@ -2,6 +2,7 @@
 
 import type { HttpApi } from './http-api.ts';
 import type { Kubectl, Piped, TerminalOptions } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
 
 /** Wrong use: exit code 2. */
 export class Misuse extends Error {}
@@ -172,9 +173,20 @@ export interface Done {
 }
 
 /** Prints it, as --output asks for. */
-export function tell({ say, report }: Pick<Context, 'say' | 'report'>, { says, result }: Done): void {
-  say(says);
+export function tell(
+  { say, report, suggested }: Pick<Context, 'say' | 'report' | 'suggested'>,
+  { says, result }: Done,
+): void {
+  say(withFlags(says, suggested));
   report(result);
+}
+
+/** A command that a sentence suggests, without flags that select a cluster. */
+const SUGGESTED = new RegExp(`${PROGRAM} [a-z]+(?= )(?![^\\n]* --(?:namespace|context|kubeconfig)=)`, 'g');
+
+/** The sentence, whose commands reach what the caller reached. `suggested`: as Context has it. */
+export function withFlags(sentence: string, suggested: string): string {
+  return suggested === '' ? sentence : sentence.replaceAll(SUGGESTED, (command) => `${command}${suggested}`);
 }
 
 /** Prints `value` as JSON if --output asks for it, otherwise the lines. */

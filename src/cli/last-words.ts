@@ -1,6 +1,7 @@
 // The last lines of what failed: of the build of the newest revision, or of a container that exited.
 
 import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
+import { BACKUP, COMPONENT_LABEL, PROOF, TASK } from '../schema/meta.ts';
 import { LAST_LINES, printBuildLog } from './build-log.ts';
 import type { Context } from './command.ts';
 import { Failure } from './kubectl.ts';
@@ -35,7 +36,7 @@ async function printBuild(context: Context, name: string, revision: string): Pro
 
 async function printCrash({ kubectl, warn }: Context, pods: readonly Pod[]): Promise<void> {
   // Those of an earlier revision may still be there, and say what was corrected since.
-  const newestFirst = pods.toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1));
+  const newestFirst = pods.filter(isOfDeployment).toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1));
   const [crashed] = newestFirst.flatMap((pod) => crashesOf(pod));
   if (crashed === undefined) return;
   const { pod, container, isBefore } = crashed;
@@ -43,6 +44,13 @@ async function printCrash({ kubectl, warn }: Context, pods: readonly Pod[]): Pro
   const text = await kubectl(['logs', pod, `--container=${container}`, `--tail=${LAST_LINES}`, ...previous]);
   warn(`The last lines of container ${container} of pod ${pod}:`);
   for (const line of text.trimEnd().split('\n')) warn(line);
+}
+
+/** Runs of commands, backups and proofs fail for reasons of their own. */
+const BESIDE: readonly string[] = [TASK, BACKUP, PROOF];
+
+function isOfDeployment({ metadata }: Pod): boolean {
+  return !BESIDE.includes(metadata.labels?.[COMPONENT_LABEL] ?? '');
 }
 
 interface Crash {

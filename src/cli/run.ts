@@ -10,6 +10,7 @@ import {
   Misuse,
   OUTPUT,
   type Terminal,
+  withFlags,
 } from './command.ts';
 import type { ConnectionOptions } from './connection.ts';
 import type { HttpApi } from './http-api.ts';
@@ -53,11 +54,13 @@ export async function run(commands: readonly Command[], args: readonly string[],
     return 0;
   }
   const isJson = command.flags.includes(OUTPUT) && invocation.flags.text(OUTPUT.name) === 'json';
-  if (!isJson) return command.run(contextOf(invocation, world, undefined));
+  const context = contextOf(invocation, world, isJson ? report : undefined);
   try {
-    return await command.run(contextOf(invocation, world, report));
+    return await command.run(context);
   } catch (error) {
-    if (error instanceof Failure || error instanceof Misuse) report({ error: error.message });
+    if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
+    error.message = withFlags(error.message, context.suggested);
+    context.report({ error: error.message });
     throw error;
   }
 }

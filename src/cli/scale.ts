@@ -7,7 +7,7 @@ import { claimOfChange } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { isWorker, workerIn, workerNames, workerScale } from '../schema/worker-parts.ts';
-import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, print } from './command.ts';
+import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, print, withFlags } from './command.ts';
 import type { Kubectl } from './kubectl.ts';
 import { type PartChanges, partChanges, partWords } from './part-changes.ts';
 import { PROGRAM } from './program.ts';
@@ -50,7 +50,7 @@ async function scale(context: Context): Promise<number> {
   const isChanged = [...scales.keys()].some((part) => part !== 'server');
   const before = isChanged ? await readRecord(kubectl, name) : undefined;
   if (before) checkParts(before, scales);
-  say(await scaleTo(kubectl, name, scales));
+  say(withFlags(await scaleTo(kubectl, name, scales), context.suggested));
   const changed = before ? changedParts(before, scales) : { begins: [], ends: [] };
   const clauses = partWords(changed);
   if (clauses.length > 0) say(`This makes a new revision: ${clauses.join(', ')}.`);

@@ -47,6 +47,33 @@ describe('wait', () => {
     expect((await runCli(['wait', 'shop'], { kubectl })).asked.at(-1)).toContain('logs shop-new ');
   });
 
+  it.each(['task', 'backup', 'prove'])(
+    'says nothing of a pod of a run that failed beside it: %s',
+    async (component) => {
+      const state = { terminated: { exitCode: 3 } };
+      const pod = {
+        ...crashed(state),
+        metadata: { name: 'shop--run-1', labels: { 'davit.dev/component': component } },
+      };
+      const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [pod] } }));
+      expect((await runCli(['wait', 'shop'], { kubectl })).err).toBe(
+        'shop needs a change by a person. See: kubectl davit status shop',
+      );
+    },
+  );
+
+  it('suggests commands for what the caller has asked, with the flags of the cluster', async () => {
+    const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [] } }));
+    const ran = await runCli(['wait', 'shop', '-n', 'staging', '--context=far'], { kubectl });
+    expect(ran.err).toBe(
+      'shop needs a change by a person. See: kubectl davit status --namespace=staging --context=far shop',
+    );
+    const scaled = await runCli(['scale', 'shop', 'server=2', '-n', 'staging'], {
+      kubectl: answering({ [RECORDS]: aRecord() }),
+    });
+    expect(scaled.out).toContain('To follow it: kubectl davit wait --namespace=staging shop');
+  });
+
   const failedBuild = { ...REVISION, status: { state: 'BUILD_FAILED', build: { phase: 'Failed' } } };
 
   it('ends with the last lines of a build that failed', async () => {

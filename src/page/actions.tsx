@@ -98,14 +98,13 @@ function Clone({ api, deployment: { id, name }, onDone, onClose }: ActionProps):
       }}
     >
       <p>
-        It gets what serves, the same variables and sizes, and no address. Its database begins with a backup of {name}.
+        It gets what serves, the same variables and sizes, and no address. Its database begins with the newest backup of{' '}
+        {name}, or with the newest before a time such as 2026-11-25T12:00:00Z.
       </p>
       <div class="fields">
         <label for="clone">Name</label>
         <Word id="clone" name="name" required />
-        <label for="at">
-          Newest backup of this time or before (such as 2026-11-25T12:00:00Z); empty for the newest
-        </label>
+        <label for="at">Time</label>
         <Word id="at" name="at" />
       </div>
     </Dialog>

@@ -18,10 +18,12 @@ export function backupStatusOf(observed: ObservedChildren): DatabaseBackupStatus
 }
 
 function lastSuccess(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
-  const reports = reportsOf(observed, { component: BACKUP, container: UPLOAD_CONTAINER, schema: SentBackup }).toSorted(
-    (a, b) => (a.takenAt < b.takenAt ? 1 : -1),
-  );
-  const [newest] = reports;
+  const [newest] = reportsOf(observed, {
+    component: BACKUP,
+    container: UPLOAD_CONTAINER,
+    schema: SentBackup,
+    timeOf: ({ takenAt }) => takenAt,
+  });
   if (newest === undefined || (before?.lastSuccessAt ?? '') >= newest.takenAt) return {};
   return { name: newest.name, lastSuccessAt: newest.takenAt, sizeBytes: newest.sizeBytes };
 }

@@ -42,27 +42,35 @@ export function newestFailure(
   return { lastFailureAt: newest.at, lastFailure: words };
 }
 
+/** A kubelet says the end of a container in whole seconds. */
+const ROUNDED_MS = 1000;
+
 /**
- * What the containers of this name said at their end, of those that succeeded. Their pods may be anybody's work, so nothing is believed
- * unread.
+ * What the containers of this name said at their end, of those that succeeded, the newest first. Their pods may be anybody's work, so
+ * nothing is believed unread, and nothing of a time after the end of the container, which the kubelet says: it would outlive all that comes.
  */
 export function reportsOf<Report>(
   observed: ObservedChildren,
-  { component, container, schema }: ReportKind<Report>,
+  { component, container, schema, timeOf }: ReportKind<Report>,
 ): readonly Report[] {
   return databaseJobPods(observed, component)
     .flatMap(({ status }) => status?.containerStatuses ?? [])
     .flatMap(({ name, state }) => {
       const ended = state?.terminated;
       if (name !== container || ended?.exitCode !== 0) return [];
-      return schema.array().safeParse([jsonOf(ended.message)]).data ?? [];
-    });
+      const latest = Date.parse(ended.finishedAt ?? '') + ROUNDED_MS;
+      const reports = schema.array().safeParse([jsonOf(ended.message)]).data ?? [];
+      return reports.filter((report) => Date.parse(timeOf(report)) <= latest);
+    })
+    .toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1));
 }
 
 interface ReportKind<Report> {
   readonly component: string;
   readonly container: string;
   readonly schema: z.ZodType<Report>;
+  /** RFC 3339. */
+  readonly timeOf: (report: Report) => string;
 }
 
 /** Why a pod of the component cannot begin. */

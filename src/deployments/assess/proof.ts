@@ -20,9 +20,12 @@ export function proofStatusOf(observed: ObservedChildren): DatabaseProofStatus |
 }
 
 function lastReports(observed: ObservedChildren, before: DatabaseProofStatus | undefined): DatabaseProofStatus {
-  const reports = reportsOf(observed, { component: PROOF, container: COMPARE_CONTAINER, schema: ProofReport }).toSorted(
-    (a, b) => (a.comparedAt < b.comparedAt ? 1 : -1),
-  );
+  const reports = reportsOf(observed, {
+    component: PROOF,
+    container: COMPARE_CONTAINER,
+    schema: ProofReport,
+    timeOf: ({ comparedAt }) => comparedAt,
+  });
   const proven = reports.find(({ uncompared }) => uncompared === undefined);
   const uncompared = reports.find((report) => report.uncompared !== undefined);
   return {

@@ -200,6 +200,9 @@ function notesOf(
     ...(scheduled.length === 0
       ? []
       : [`Its tasks run on their schedules, as those of "${name}" do: ${scheduled.join(', ')}.`]),
+    ...(where === 'elsewhere' && spec.sourceConfig.database?.backup !== undefined
+      ? ['It asks for backups too: they need the Secret with the keys of the store in its own namespace.']
+      : []),
     ...(claims.length === 0 || where === 'elsewhere'
       ? []
       : [`It mounts the same PersistentVolumeClaims as "${name}": ${claims.join(', ')}.`]),

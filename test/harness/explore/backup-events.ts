@@ -155,6 +155,7 @@ const runEnds = (how: 'as it should' | 'with a failure'): Event => ({
       exitCode,
       reason: exitCode === 0 ? 'Completed' : 'Error',
       message: JSON.stringify(report ?? claimed),
+      finishedAt: timeOf(minute),
     };
     const name = componentOf(job) === BACKUP ? UPLOAD_CONTAINER : COMPARE_CONTAINER;
     const phase = exitCode === 0 ? 'Succeeded' : 'Failed';

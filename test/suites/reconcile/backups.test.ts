@@ -23,6 +23,9 @@ const SETTINGS = Settings.parse({
 const NAME = 'shop---backup';
 const withBackup = (backup: DatabaseBackup = {}): object => ({ sourceConfig: { database: { backup } } });
 
+/** When each container has ended. */
+const ENDED = '2026-03-01T00:00:00Z';
+
 interface CronJob extends KubeObject {
   readonly spec: {
     readonly schedule: string;
@@ -97,7 +100,9 @@ function putRun(kube: FakeKube, { name, failedAt, phase, exitCode = 0, words, ui
       containerStatuses: [
         {
           name: 'davit-upload',
-          state: { terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: words } },
+          state: {
+            terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: words, finishedAt: ENDED },
+          },
         },
       ],
     },
@@ -289,6 +294,10 @@ describe('the status claims', () => {
     ['without its own words', { words: '' }],
     ['with other words', { words: '{"name": 1, "takenAt": "2026-02-02T02:00:00Z", "sizeBytes": 1}' }],
     ['with a time that is none', { words: '{"name": "a", "takenAt": "yesterday", "sizeBytes": 1}' }],
+    [
+      'of a time after its end, which would outlive all later ones',
+      { words: '{"name": "20991231T000000Z-deadbeef", "takenAt": "2099-12-31T00:00:00Z", "sizeBytes": 1}' },
+    ],
     ['null', { words: 'null' }],
   ])('none %s', async (_what, run) => {
     const controller = await backedUp();

@@ -22,6 +22,9 @@ const settingsWith = (backups: object = {}): Settings =>
   });
 const NAME = 'shop---prove';
 
+/** When each container has ended. */
+const ENDED = '2026-03-01T00:00:00Z';
+
 interface Container {
   readonly name: string;
   readonly image: string;
@@ -88,7 +91,8 @@ function putRun(
   const job = kube.objects(JOBS).find(({ metadata }) => metadata.name === name);
   const owner = { apiVersion: 'batch/v1', kind: 'Job', name, uid: job?.metadata.uid ?? '', controller: true };
   const code = exitCode ?? (failedAt === undefined ? 0 : 1);
-  const state = { terminated: { exitCode: code, reason: code === 0 ? 'Completed' : 'Error', message: words } };
+  const reason = code === 0 ? 'Completed' : 'Error';
+  const state = { terminated: { exitCode: code, reason, message: words, finishedAt: ENDED } };
   kube.seed(PODS, {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -221,6 +225,7 @@ describe('the status claims', () => {
     ['without words', { words: '' }],
     ['with other words', { words: '{"name": "x"}' }],
     ['with a time that is none', { words: report('03', { comparedAt: 'now' }) }],
+    ['of a time after its end', { words: report('03', { comparedAt: '2099-12-31T00:00:00Z' }) }],
     ['of a Job that says nothing', { words: 'null' }],
   ])('none %s', async (_what, run) => {
     const controller = await backedUp();

@@ -3,7 +3,7 @@
 import { REFUSED } from '../../../schema/meta.ts';
 import { AWAIT_SERVER } from './await-server.ts';
 import { CONTENTS } from './contents-script.ts';
-import { ERROR_ALONE, OWN_WORDS } from './own-words.ts';
+import { COPY_WORDS, OWN_WORDS } from './own-words.ts';
 
 /** Variable of the scripts: counts everything of a person that a database can have, which is relations that are not of an extension. */
 export const OWN_RELATIONS = {
@@ -52,7 +52,7 @@ ${EMPTY}`;
  * Without the dump's last line, which commits, nothing is left. A pipe hides a failure of its first command, so what was loaded is
  * read from the database. \`fetched\` has no quotation marks of SQL.
  */
-export const LOAD_ONCE = `${BEGIN}${COMMENT}if [ ! -e loaded ]; then
+export const LOAD_ONCE = `${BEGIN}${COMMENT}${COPY_WORDS}if [ ! -e loaded ]; then
 ${EMPTY}pg_restore -f - --single-transaction --no-owner --no-privileges dump | {
   while IFS= read -r line; do
     printf '%s\\n' "$line"
@@ -62,7 +62,7 @@ ${EMPTY}pg_restore -f - --single-transaction --no-owner --no-privileges dump | {
     fi
   done
   cat
-} | psql -X -w -q -v ON_ERROR_STOP=1 ${ERROR_ALONE} > /dev/null
+} | psql -X -w -q -v ON_ERROR_STOP=1 > /dev/null 2> problem || copy_words $?
 fi
 now=$(comment)
 case $now in
