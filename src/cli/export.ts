@@ -1,6 +1,7 @@
 // Prints davit.yaml from a deployment.
 
 import { FILE_NAME } from '../schema/source-files.ts';
+import { printable } from '../schema/text.ts';
 import { type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
@@ -22,8 +23,24 @@ export const exportCommand: Command = {
     const file = fileOf(await readRecord(context.kubectl, context.words[0] ?? ''));
     print(context, file, () => [
       `# Written by ${PROGRAM} export. What is left out stays as the deployment has it.`,
-      stringify(file, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd(),
+      shownYaml((more) => stringify(file, { lineWidth: 0, aliasDuplicateObjects: false, ...more }).trimEnd()),
     ]);
     return 0;
   },
 };
+
+/** YAML in which a character that is not printed as it is stands as its escape, so that no value changes on its way through a file. */
+function shownYaml(
+  write: (more?: { readonly defaultStringType: 'QUOTE_DOUBLE'; readonly defaultKeyType: 'PLAIN' }) => string,
+): string {
+  const text = write();
+  if (printable(text) === text) return text;
+  // Only these have escapes.
+  const quoted = write({ defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' });
+  return Array.from(quoted, (one) => (printable(one) === one ? one : escapeOf(one))).join('');
+}
+
+/** Source: YAML 1.2, section 5.7. */
+function escapeOf(character: string): string {
+  return `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;
+}
