@@ -125,9 +125,18 @@ export function consequencesOf({ metadata: { name }, spec, status }: AppDeployme
       : `Its PostgreSQL volume ${postgresClaim} is deleted with all data (databaseDeletionPolicy: Delete).`;
   return [
     ...(status?.databaseVolumeUid === undefined ? [] : [database]),
+    ...(status?.sharedDatabase === undefined
+      ? []
+      : [onSharedServer(status.sharedDatabase.name, ofDatabase === 'Retain')]),
     `Its pods, addresses, revisions and the values of its secrets are deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
     ...(ofTracing === 'Delete' ? ['Its tracing project is deleted (tracingProjectDeletionPolicy: Delete).'] : []),
   ];
+}
+
+function onSharedServer(name: string, isKept: boolean): string {
+  return isKept
+    ? `Its database ${name} on the shared server and its password stay (databaseDeletionPolicy: Retain).`
+    : `Its database ${name} on the shared server is dropped with all data (databaseDeletionPolicy: Delete).`;
 }
 
 export interface UntilGoneOptions {

@@ -7,7 +7,7 @@ import type { ActionFailure, Observed, ObservedRecord } from './assess/observed.
 import { mayStartPods } from './assess/pod-starts.ts';
 import { executePlan, withAppliedDigest } from './cluster/apply.ts';
 import type { EnsuredRevision } from './ensure-revision.ts';
-import { guardStores } from './guard-stores.ts';
+import { guardShared, guardStores } from './guard-stores.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { correctionsOf } from './plan/corrections.ts';
 import { partitionByData, withoutUnsafe } from './plan/plan.ts';
@@ -46,7 +46,10 @@ export async function applyChildren(
       observed,
       latest,
       isComplete,
-      guard: (stores) => guardStores(stores, observed, latest, target),
+      guard: async (stores) => [
+        ...(await guardStores(stores, observed, latest, target)),
+        ...(await guardShared(observed, latest, options)),
+      ],
       digests: rotation.digests,
       render: (revision, digests) => childrenOf(observed, revision, digests, options, host).map(withAppliedDigest),
       dryRuns,

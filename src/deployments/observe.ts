@@ -17,6 +17,7 @@ import {
 import { patienceOf } from './assess/patience.ts';
 import { withLongHeld } from './assess/pod-inits.ts';
 import { withJustStarted } from './assess/pod-startup.ts';
+import { sharedNameOf } from './assess/shared-database.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
 import { backupMeans } from './children/database/job-pod.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
@@ -33,10 +34,13 @@ import { scaledBy, scaledTo } from './record/scaled.ts';
 import { readAtStart, referencesOf } from './record/secret-references.ts';
 import type { SecretFingerprints, SeenSecret } from './secret-fingerprints.ts';
 
+/** `sharedDatabases`: absent where the platform has no shared server. */
+type ObservedFrom = Clusters & Pick<ReconcilerOptions, 'settings' | 'sharedDatabases'>;
+
 /** All inputs of decisions about this record, including Secrets that cannot be read. */
 export async function observeWithSecrets(
   record: AppDeployment,
-  clusters: Clusters & { readonly settings: Settings },
+  clusters: ObservedFrom,
   contents: SecretFingerprints,
   signal?: AbortSignal,
 ): Promise<Observed> {
@@ -50,12 +54,14 @@ export async function observeWithSecrets(
 /** The state in the caches, which is everything except the values of referenced Secrets. */
 export function observeCaches(
   record: AppDeployment,
-  { home, target, settings }: Clusters & { readonly settings: Settings },
+  { home, target, settings, sharedDatabases }: ObservedFrom,
 ): Omit<Observed, keyof ObservedSecrets | 'canBuild'> {
   const { caches } = home;
   const { spec } = record;
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
+  const revisions = revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
+  const shared = sharedNameOf(record, revisions);
   return {
     record,
     names: names(name),
@@ -66,9 +72,8 @@ export function observeCaches(
     keda: target.caches.keda.length > 0 && target.caches.keda.every((cache) => cache.isInstalled()),
     cloudNativePg: target.caches.postgresClusters?.isInstalled() === true,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
-    revisions: revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name)).map((revision) =>
-      scaledBy(record.spec, revision, settings),
-    ),
+    revisions: revisions.map((revision) => scaledBy(record.spec, revision, settings)),
+    ...(shared !== undefined && { sharedDatabase: sharedDatabases?.view(record, shared) ?? { is: 'unconfigured' } }),
     children: childrenNamed(target.caches, namespace, name),
     pods: target.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
@@ -107,7 +112,7 @@ export interface ReportInputs {
 export async function observeForReport(
   record: AppDeployment,
   { before, preconditions, podEvents, log }: ReportInputs,
-  options: Pick<ReconcilerOptions, 'home' | 'target' | 'settings' | 'now'>,
+  options: Pick<ReconcilerOptions, 'home' | 'target' | 'settings' | 'now' | 'sharedDatabases'>,
 ): Promise<Observed> {
   const { target, settings, now } = options;
   const after = atScaleInForce({ ...before, ...observeCaches(record, options) }, preconditions);

@@ -16,11 +16,13 @@ import { settleFailures } from './cluster/settle-all.ts';
 import { passwordLost, passwordState } from './plan/passwords.ts';
 import { nameConflict } from './plan/plan.ts';
 
+type OwnDriver = Exclude<DatabaseDriver, 'shared'>;
+
 /** Creates the passwords of these stores, and returns failures. */
 export function ensurePasswords(
   observed: ObservedChildren,
   stores: readonly StorePart[],
-  driver: DatabaseDriver,
+  driver: OwnDriver,
   target: Cluster,
 ): Promise<ActionFailure[]> {
   return settleFailures(stores.map((part) => ensurePassword(part, observed, driver, target)));
@@ -39,7 +41,7 @@ export async function lostPassword(observed: ObservedChildren, target: Cluster):
 async function ensurePassword(
   store: StorePart,
   observed: ObservedChildren,
-  driver: DatabaseDriver,
+  driver: OwnDriver,
   target: Cluster,
 ): Promise<ActionFailure | undefined> {
   const state = passwordState(store, observed);

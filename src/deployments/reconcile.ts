@@ -30,7 +30,7 @@ import { checkLostMigration, startMigration } from './run-migration.ts';
  * failure is reported in the status before it is thrown.
  */
 export function makeReconciler(options: ReconcilerOptions): Reconcile {
-  const { contents, hosts, vanished, settings, events, now } = options;
+  const { contents, hosts, vanished, settings, events, now, sharedDatabases } = options;
   const { caches } = options.home;
   const podEvents = makePodEvents(now);
   const conflicts = makeConflictStreaks();
@@ -47,7 +47,7 @@ export function makeReconciler(options: ReconcilerOptions): Reconcile {
     if (found.metadata.deletionTimestamp) {
       const { home, target } = within;
       const paused = pausedBy(found, settings);
-      const teardown = { home, target, lasting: options.home, events, now: now(), paused };
+      const teardown = { home, target, lasting: options.home, events, now: now(), paused, sharedDatabases };
       return earliestRequeue(swept.requeueAfterMs, (await finalize(observed, teardown, signal)).requeueAfterMs);
     }
 

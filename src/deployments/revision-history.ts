@@ -22,7 +22,9 @@ export function surplusRevisions(observed: ObservedChildren, kept: number): AppR
     ),
   );
   const active = activeRevision(revisions);
-  const withDatabase = revisions.find((revision) => revision.spec.resolved.postgres !== undefined);
+  const withDatabase = revisions.find(
+    (revision) => (revision.spec.resolved.postgres ?? revision.spec.resolved.sharedDatabase) !== undefined,
+  );
   const goesBackTo = record.spec.rollbackTo?.toLowerCase();
   return revisions
     .slice(kept)

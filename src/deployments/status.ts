@@ -19,6 +19,7 @@ import {
 } from './assess/observed.ts';
 import { proofStatusOf } from './assess/proof.ts';
 import { restoreStatusOf } from './assess/restore.ts';
+import { sharedStatusOf } from './assess/shared-database.ts';
 import { unfinished } from './assess/stores.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
@@ -77,6 +78,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...workersOf(observed, latest),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...(volume !== undefined && isInCluster(observed) && { databaseDriver: 'cloudnative-pg' as const }),
+    ...sharedStatusOf(observed),
     ...(backup !== undefined && { databaseBackup: backup }),
     ...(proof !== undefined && { databaseProof: proof }),
     ...(restore !== undefined && { databaseRestore: restore }),

@@ -76,6 +76,21 @@ export const REASONS = {
     meaning: 'PostgreSQL answers, and fewer of its instances are ready than source_config.database.instances asks for.',
     todo: 'Wait. Otherwise run kubectl describe clusters.postgresql.cnpg.io NAME--postgres, and look at the pods of its instances.',
   },
+  SharedServerUnreachable: {
+    meaning:
+      'The shared PostgreSQL server does not answer, or not in time. Pods that have connected may serve nevertheless.',
+    todo: 'Check the server.',
+  },
+  SharedServerUnusable: {
+    meaning:
+      'There is no shared PostgreSQL server for the database, or it refuses its administrator or what the administrator asks for.',
+    todo: 'Follow the message.',
+  },
+  SharedServerFull: {
+    meaning:
+      'The shared PostgreSQL server has no room: for the connections that the deployment asks for, or on its disk. A database that exists keeps its earlier limit.',
+    todo: 'Read the message.',
+  },
   DatabaseDriverFixed: {
     meaning: 'The record asks for another driver of its own PostgreSQL, which has data. Nothing is changed.',
     todo: 'Set source_config.database.driver back, or move as the message says (docs/database-drivers.md).',
@@ -91,7 +106,7 @@ export const REASONS = {
     todo: 'Nothing, or set the minimum to 1. To run no pods, set max_scale to 0.',
   },
   StoreIsExternal: {
-    meaning: 'resource_spec has sizes of a database or Redis that is external.',
+    meaning: 'resource_spec has sizes of a database or Redis that is external, or of one on the shared server.',
     todo: 'Remove the fields that the message names from resource_spec.',
   },
   StoreNotNeeded: {
@@ -363,7 +378,7 @@ export const REASONS = {
     todo: 'Install the Gateway API. Davit then creates the addresses automatically.',
   },
   NameConflict: {
-    meaning: 'A foreign object has a name that Davit needs.',
+    meaning: 'A foreign object, or a foreign role or database of a shared server, has a name that Davit needs.',
     todo: 'Rename or delete that object, or create the record with another name.',
   },
   DatabaseKept: {

@@ -9,6 +9,7 @@ import {
   DatabaseProofStatus,
   DatabaseRestoreStatus,
   ONE_POD_MESSAGE,
+  SharedDatabaseStatus,
 } from './database.ts';
 import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
@@ -112,7 +113,7 @@ export const SourceConfig = z.object({
   database: Database.meta(
     celRules([
       {
-        rule: "!has(self.driver) || self.driver != 'pod' || !has(self.instances) || self.instances == 1",
+        rule: "!has(self.driver) || self.driver == 'cloudnative-pg' || !has(self.instances) || self.instances == 1",
         message: ONE_POD_MESSAGE,
         fieldPath: '.instances',
       },
@@ -396,6 +397,9 @@ export const AppDeploymentStatus = z.object({
       'What runs the own PostgreSQL, which cannot change any more. Absent where it is one pod, or there is none yet.',
     )
     .optional(),
+  sharedDatabase: SharedDatabaseStatus.describe(
+    'Where the database of driver shared is. It is there from the moment that the role is made.',
+  ).optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
   databaseProof: DatabaseProofStatus.describe('What is known of the proofs of these backups.').optional(),
   databaseRestore: DatabaseRestoreStatus.describe(

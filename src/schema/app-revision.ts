@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus, CommitWords } from './build.ts';
-import { DATA_DURABILITIES, Instances, RequestedDatabase } from './database.ts';
+import { DATA_DURABILITIES, Instances, RequestedDatabase, SSL_MODES } from './database.ts';
 import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
@@ -102,6 +102,18 @@ export const Resolved = z
       })
       .describe('The own PostgreSQL. Absent if an external one is used.')
       .optional(),
+    sharedDatabase: z
+      .object({
+        installation: z.string().max(16).describe('Beginning of the name of its role and database.'),
+        host: z.string().max(253).describe('Host of the server.'),
+        port: z.int().min(1).max(65_535).describe('Port of the server.'),
+        sslMode: z.enum(SSL_MODES).describe('sslmode of the connections.'),
+        connections: z.int().min(1).max(100_000).describe('Most connections of its role.'),
+        image: image.describe('Image of PostgreSQL whose programs make and load backups.'),
+        storageGi: z.int().min(1).max(65_536).describe('Largest dump, in gibibytes.'),
+      })
+      .describe('The database on the shared server. Absent with other drivers.')
+      .optional(),
     redis: z
       .object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') })
       .describe('The own Redis. Absent if an external one is used.')
@@ -147,6 +159,7 @@ export const Resolved = z
   })
   .describe('Every value in force: defaults, presets and platform images at the time when the revision was created.');
 export type Resolved = z.infer<typeof Resolved>;
+export type SharedDatabase = NonNullable<Resolved['sharedDatabase']>;
 
 export const Requested = z
   .object({

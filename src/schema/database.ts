@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { celRules, NAME_PATTERN, Time } from './primitives.ts';
 import { Schedule, scheduleRules, TimeZone } from './tasks.ts';
 
-/** What runs a record's own PostgreSQL: one pod of Davit's, or CloudNativePG. */
-export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg'] as const;
+/** What runs a record's own PostgreSQL: one pod of Davit's, CloudNativePG, or a server that records share. */
+export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg', 'shared'] as const;
 export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];
 
 /** More would slow down every commit. */
@@ -16,8 +16,12 @@ const MOST_INSTANCES = 9;
  */
 export const DATA_DURABILITIES = ['required', 'preferred', 'off'] as const;
 
+/** How pods and controller connect to a shared server: without TLS, or with it. */
+export const SSL_MODES = ['disable', 'require'] as const;
+
 export const Instances = z.int().min(1).max(MOST_INSTANCES);
-export const ONE_POD_MESSAGE = 'driver pod has one instance: leave instances out, or set driver to cloudnative-pg';
+export const ONE_POD_MESSAGE =
+  'only driver cloudnative-pg has instances: leave instances out, or set driver to cloudnative-pg';
 
 const KEPT = 7;
 const STALE_AFTER_HOURS = 48;
@@ -98,7 +102,7 @@ export const Database = z.object({
   driver: z
     .enum(DATABASE_DRIVERS)
     .describe(
-      'What runs the own PostgreSQL: pod (one pod, without a replica) or cloudnative-pg (instances that replicate, by the operator CloudNativePG). It cannot change once there is data. Default: settings.database.driver when the database is made. A change creates a revision.',
+      'What runs the own PostgreSQL: pod (one pod, without a replica), cloudnative-pg (instances that replicate, by the operator CloudNativePG) or shared (a role and a database on the server of the platform). It cannot change once there is data. Default: settings.database.driver when the database is made. A change creates a revision.',
     )
     .optional(),
   instances: Instances.describe(
@@ -173,6 +177,20 @@ function spread(name: string, most: number): number {
   for (const letter of name) sum = (sum * 31 + letter.charCodeAt(0)) % most;
   return sum;
 }
+
+/** Name of a role and its database on a shared server. */
+const SharedName = z
+  .string()
+  .max(63)
+  .regex(/^[a-z][a-z0-9_]*$/);
+
+/** Where a record's database on a shared server is. */
+export const SharedDatabaseStatus = z.object({
+  host: z.string().max(253).describe('Host of the server.'),
+  port: z.int().min(1).max(65_535).describe('Port of the server.'),
+  name: SharedName.describe('Name of the database and of its role.'),
+});
+export type SharedDatabaseStatus = z.infer<typeof SharedDatabaseStatus>;
 
 /** What is known of the backups of a record. */
 export const DatabaseBackupStatus = z.object({

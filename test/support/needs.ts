@@ -111,7 +111,7 @@ export const needs = {
     davitImage,
   ],
   'oauth-servers': [{ name: GLEWLWYD, seconds: 20, make: ensureGlewlwyd }],
-  databases: [],
+  databases: [kubernetes, helm],
   backups: [kubernetes, helm, ...pods, { ...tool('versitygw', 120), pods: true }, baseImages, davitImage],
   'cloudnative-pg': [
     kubernetes,

@@ -36,6 +36,7 @@ export function isInCluster(observed: ObservedChildren): boolean {
  */
 export function driverThere(observed: ObservedChildren): DatabaseDriver | undefined {
   const { record, names, revisions } = observed;
+  if (record.status?.sharedDatabase) return 'shared';
   const holder = dataHolderOf(observed);
   if (holder && isOurs(holder, observed)) return holder.kind === 'Cluster' ? 'cloudnative-pg' : 'pod';
   const secret = childOf(observed, 'Secret', names.postgresSecret);

@@ -27,9 +27,16 @@ export function unknown(reason: Reason, message: string): Entry {
   return { is: 'unknown', reason, message };
 }
 
+const GOES_ON: ReadonlySet<ActionFailure['reason']> = new Set([
+  'RequestFailed',
+  'FileUnread',
+  'Starting',
+  'SharedServerUnreachable',
+]);
+
 /** A failure as an entry: a request that failed is tried again, and so is a file; anything else waits for a person. */
 export function entryOf({ reason, message }: ActionFailure): Entry {
-  return reason === 'RequestFailed' || reason === 'FileUnread' ? fail(reason, message) : stalled(reason, message);
+  return GOES_ON.has(reason) ? fail(reason, message) : stalled(reason, message);
 }
 
 /** The answer of the first of `checks` that has one: they are in the order in which people should hear of them. */

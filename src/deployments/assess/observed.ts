@@ -11,6 +11,7 @@ import { COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../sch
 import type { TracingProject } from '../../schema/tracing-project.ts';
 import { isWorker } from '../../schema/worker-parts.ts';
 import type { Names } from '../record/names.ts';
+import type { ServerReason, SharedView } from '../record/shared-database.ts';
 import type { Patience } from './patience.ts';
 
 /** The record and its revisions. */
@@ -61,6 +62,8 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   readonly keda?: boolean;
   /** Whether the cluster has CloudNativePG's kinds, and the platform uses them. */
   readonly cloudNativePg?: boolean;
+  /** What is known of the database on the shared server, for a record that has one there. */
+  readonly sharedDatabase?: SharedView;
   /** Where backups go, for a record that asks for them, and whether they are proven by default. Undefined if the platform has no store. */
   readonly backupStore?:
     | { readonly secret: string; readonly hasCredentials: boolean; readonly isProven: boolean }
@@ -225,6 +228,9 @@ export interface ActionFailure {
     | 'VolumeLost'
     /** The database is a Cluster, and the cluster has no such kind. */
     | 'CloudNativePgMissing'
+    /** The database on the shared server is not there yet, and neither is its password. */
+    | 'Starting'
+    | ServerReason
     /** The next revision waits for a file of the repository. */
     | 'FileUnread'
     | 'BuilderNotConfigured'

@@ -23,6 +23,7 @@ import { driverThere } from './database-cluster.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
 import { breachesOf, faultsOf, reachesOf } from './pod-policy.ts';
+import { SHARED_SERVER_MISSING } from './shared-database.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -42,6 +43,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   ownDatabaseForbidden,
   driverFixed,
   instancesIgnored,
+  sharedServerMissing,
   apiTokenNotOffered,
   limitExceeded,
   workerLimitExceeded,
@@ -137,10 +139,18 @@ function driverFixed({ observed }: Seen): Entry | undefined {
   );
 }
 
+function sharedServerMissing({ observed: { record, revisions }, settings, isNew }: Seen): Entry | undefined {
+  const { driver = driverOfRevisions(revisions) } = record.spec.sourceConfig.database ?? {};
+  const isAsked = isNew && driver === 'shared' && runsHere(record);
+  return isAsked && settings.database.shared === undefined
+    ? stalled('SharedServerUnusable', SHARED_SERVER_MISSING)
+    : undefined;
+}
+
 function instancesIgnored({ observed, settings, isNew }: Seen): Entry | undefined {
   const { driver, instances = 1 } = observed.record.spec.sourceConfig.database ?? {};
   const inForce = driver ?? driverThere(observed) ?? driverOfRevisions(observed.revisions) ?? settings.database.driver;
-  if (!isNew || instances === 1 || inForce !== 'pod') return undefined;
+  if (!isNew || instances === 1 || inForce === 'cloudnative-pg') return undefined;
   return stalled('SpecInvalid', `The record has values that are not valid: database.instances: ${ONE_POD_MESSAGE}.`);
 }
 

@@ -12,7 +12,7 @@ import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
 import { type Job, jobEnd, jobsOf } from './jobs.ts';
 import { type ActionFailure, failureAt, type Observed, type ObservedChildren, type Pod } from './observed.ts';
 import { isUnended, podFailure } from './pod-failures.ts';
-import { ownStoreAnswers } from './stores.ts';
+import { databaseAnswers } from './stores.ts';
 
 /**
  * `done`: nothing is loaded any more, or nothing was asked for. `ending`: what was asked for before must end first. `external`: the
@@ -26,7 +26,8 @@ function restorePhaseOf(observed: ObservedChildren, revision: AppRevision): Phas
   const job = jobOf(observed);
   const isBusy = restorePods(observed).some(isUnended);
   if (spec.sourceConfig.database?.restore === undefined) return (job && !hasEnded(job)) || isBusy ? 'ending' : 'done';
-  if (revision.spec.resolved.postgres === undefined) return 'external';
+  const { postgres, sharedDatabase } = revision.spec.resolved;
+  if (postgres === undefined && sharedDatabase === undefined) return 'external';
   if (job === undefined) return isBusy ? 'ending' : 'due';
   if (!isCurrent(observed, job)) return 'ending';
   return jobEnd(job, 'Failed') ? 'failed' : 'running';
@@ -42,7 +43,7 @@ export function mayRestore(observed: Observed, revision: AppRevision): boolean {
   return (
     restorePhaseOf(observed, revision) === 'due' &&
     observed.backupStore?.hasCredentials === true &&
-    ownStoreAnswers('postgres', observed)
+    databaseAnswers(observed, revision)
   );
 }
 

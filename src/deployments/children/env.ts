@@ -14,17 +14,15 @@ import {
 } from '../../schema/meta.ts';
 import type { PlatformValue } from '../../schema/platform-values.ts';
 import { doesWithout } from '../../schema/runtime.ts';
-import { accessOf, type DatabaseAccess, driverOf } from '../record/database-driver.ts';
 import { healthOf } from '../record/health.ts';
 import { idOf, namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
 import { externalReference } from '../record/resolve.ts';
 import type { NamesSecrets } from '../record/secret-references.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
-import { POSTGRES_PORT } from './database/service.ts';
 import type { Inputs } from './inputs.ts';
 import { REDIS_PORT } from './redis/service.ts';
-import { postgresHost, redisHost } from './store-hosts.ts';
+import { type DatabasePlace, databasePlace, redisHost } from './store-hosts.ts';
 
 /**
  * The password from which a URI with a scheme of the record is put together in the container. A record cannot have a variable of
@@ -75,8 +73,8 @@ function variable(name: string, value: Value): IEnvVar {
 /** Where each value stands: passwords, and URIs with passwords, only in Secrets. The parts are those of own stores. */
 const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageComponent) => Value>> = {
   postgres_uri: postgresValue,
-  postgres_host: ({ record }) => postgresHost(record),
-  postgres_port: () => String(POSTGRES_PORT),
+  postgres_host: (inputs) => accessIn(inputs).host,
+  postgres_port: (inputs) => String(accessIn(inputs).port),
   postgres_user: (inputs) => accessIn(inputs).user,
   postgres_password: ({ record }) => ({
     secretName: names(record.metadata.name).postgresSecret,
@@ -142,17 +140,17 @@ type KeyOfSecret = Pick<SecretReference, 'secretName' | 'secretKey'>;
 function postgresValue(inputs: Inputs): Value {
   const { record, revision } = inputs;
   const { requested } = revision.spec;
-  const { user, database } = accessIn(inputs);
+  const { user, host, port, database, sslMode } = accessIn(inputs);
   const scheme = requested.runtime?.postgresUriScheme;
   if (scheme === undefined || externalReference(requested, EXTERNAL_POSTGRES_VARIABLE))
     return postgresUri(record.metadata.name, requested);
-  const query = /\+(?!psycopg)/.test(scheme) ? '' : '?sslmode=disable';
-  const authority = `${user}:$(${PASSWORD_VARIABLE})@${postgresHost(record)}:${POSTGRES_PORT}`;
+  const query = /\+(?!psycopg)/.test(scheme) ? '' : `?sslmode=${sslMode}`;
+  const authority = `${user}:$(${PASSWORD_VARIABLE})@${host}:${port}`;
   return `${scheme}://${authority}/${database}${query}`;
 }
 
-function accessIn({ revision }: Inputs): DatabaseAccess {
-  return accessOf(driverOf(revision.spec.resolved.postgres ?? {}));
+function accessIn({ record, revision }: Inputs): DatabasePlace {
+  return databasePlace(record, revision.spec.resolved);
 }
 
 /** Source of the database URI: the user's Secret, or that of the record's own PostgreSQL. */

@@ -3,14 +3,14 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import type { DatabaseDriver } from '../../schema/database.ts';
+import type { SharedDatabase } from '../../schema/app-revision.ts';
 import { accessOf } from '../record/database-driver.ts';
 import { names } from '../record/names.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 import { keptMeta } from './owner.ts';
 import { redisConf } from './redis/redis-conf.ts';
 import { REDIS_PORT } from './redis/service.ts';
-import { postgresHost, redisHost } from './store-hosts.ts';
+import { databasePlace, postgresHost, redisHost } from './store-hosts.ts';
 
 export interface Secret extends KubeObject {
   readonly kind: 'Secret';
@@ -18,11 +18,30 @@ export interface Secret extends KubeObject {
   readonly stringData: Readonly<Record<string, string>>;
 }
 
+/** Keys `password` and `uri`, of a role on the shared server. Nothing in it leads to its administrator. */
+export function sharedDatabaseSecret(record: AppDeployment, password: string, shared: SharedDatabase): Secret {
+  const { user, host, port, database, sslMode } = databasePlace(record, { sharedDatabase: shared });
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: keptMeta(record, names(record.metadata.name).postgresSecret, 'postgres'),
+    type: 'Opaque',
+    stringData: {
+      password,
+      uri: `postgresql://${user}:${encodeURIComponent(password)}@${host}:${port}/${database}?sslmode=${sslMode}`,
+    },
+  };
+}
+
 /**
  * Keys `password` and `uri`; for a Cluster `username` too, and the type that CloudNativePG asks for. sslmode=disable: the image of a pod
  * serves no TLS, a Cluster has an authority of its own that no client knows, and only pods of this record reach either (network.ts).
  */
-export function postgresSecret(record: AppDeployment, password: string, driver: DatabaseDriver = 'pod'): Secret {
+export function postgresSecret(
+  record: AppDeployment,
+  password: string,
+  driver: 'pod' | 'cloudnative-pg' = 'pod',
+): Secret {
   const { postgresSecret: name } = names(record.metadata.name);
   const { user, database } = accessOf(driver);
   const isCluster = driver === 'cloudnative-pg';

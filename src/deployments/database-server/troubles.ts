@@ -6,18 +6,18 @@ import type { ServerTrouble } from '../record/shared-database.ts';
 /** SQLSTATE code, or its class of two characters → what to say. Source: PostgreSQL, appendix A. */
 const MEANINGS: Readonly<Record<string, Omit<ServerTrouble, 'message'> & { readonly says: string }>> = {
   '28': {
-    reason: 'SharedServerRefuses',
+    reason: 'SharedServerUnusable',
     says: "The shared server refuses its administrator. The Secret that settings.database.shared.adminSecret names in Davit's namespace must have a user name and password that it takes",
   },
   '3D000': {
-    reason: 'SharedServerRefuses',
+    reason: 'SharedServerUnusable',
     says: 'The shared server does not have the database that settings.database.shared.adminDatabase names',
   },
   '42501': {
-    reason: 'SharedServerRefuses',
+    reason: 'SharedServerUnusable',
     says: 'The administrator of the shared server lacks a right. It needs CREATEROLE and CREATEDB, or is a superuser',
   },
-  '25006': { reason: 'SharedServerRefuses', says: 'The shared server takes no writes' },
+  '25006': { reason: 'SharedServerUnusable', says: 'The shared server takes no writes' },
   '53300': { reason: 'SharedServerFull', says: 'The shared server has no connection left for its administrator' },
   '53100': { reason: 'SharedServerFull', says: 'The disk of the shared server is full' },
   '53': { reason: 'SharedServerFull', says: 'The shared server has no resources left' },
@@ -45,7 +45,7 @@ export function serverTroubleOf({
     };
   const meaning = MEANINGS[code] ?? MEANINGS[code.slice(0, 3)] ?? MEANINGS[code.slice(0, 2)];
   const words = WITHOUT_WORDS.test(code) ? '' : `: ${quoted(message, 300)}`;
-  const { reason, says } = meaning ?? { reason: 'SharedServerRefuses', says: 'The shared server refuses a statement' };
+  const { reason, says } = meaning ?? { reason: 'SharedServerUnusable', says: 'The shared server refuses a statement' };
   return { reason, message: `${says}${words} (${code}).` };
 }
 

@@ -129,7 +129,7 @@ export function* restoreRule(draft: Draft): Generator<FieldError> {
 /** What the schema does not say of drivers, in the words of the CRD. */
 export function* driverRule(draft: Draft): Generator<FieldError> {
   const { driver, instances } = asObject(asObject(draft['source_config'])['database']);
-  if (driver === 'pod' && typeof instances === 'number' && instances > 1)
+  if (isSet(driver) && driver !== 'cloudnative-pg' && typeof instances === 'number' && instances > 1)
     yield { loc: ['source_config', 'database', 'instances'], msg: ONE_POD_MESSAGE, type: 'value_error' };
 }
 
@@ -140,7 +140,7 @@ export function* otherDriver(
 ): Generator<FieldError> {
   if (asked === undefined || asked === spec.sourceConfig.database?.driver) return;
   const has = status?.databaseDriver ?? 'pod';
-  if (asked === has || status?.databaseVolumeUid === undefined) return;
+  if (asked === has || (status?.databaseVolumeUid ?? status?.sharedDatabase) === undefined) return;
   yield {
     loc: ['source_config', 'database', 'driver'],
     msg: driverFixedMessage(name, has, asked),

@@ -7,6 +7,7 @@ import { STORE_PARTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
 import { isHibernated, isOfCluster } from '../assess/database-cluster.ts';
 import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
+import { type SharedRest, sharedRestOf } from '../assess/shared-database.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
 import { names } from '../record/names.ts';
 import { componentOf } from './adoption.ts';
@@ -19,6 +20,8 @@ export interface TeardownStep {
   readonly remove: readonly KubeObject[];
   /** Clusters of CloudNativePG that are kept, and whose pods end. Absent if there are none. */
   readonly hibernate?: readonly KubeObject[];
+  /** The database on the shared server to drop. Absent in the other steps. */
+  readonly drop?: SharedRest['wanted'];
   /** What a person has to do so that the teardown continues. Absent if it continues automatically. */
   readonly hindrance?: string;
 }
@@ -28,7 +31,8 @@ const CLAIM_GOES_WITHIN_MS = 60_000;
 
 /** The first step with remaining objects, or undefined if none remain and the finalizer can be removed. */
 export function nextTeardownStep(observed: Observed, now: Date): TeardownStep | undefined {
-  for (const [waitsFor, objects] of stepsOf(observed)) {
+  for (const [waitsFor, objects, rest] of stepsOf(observed)) {
+    if (rest) return dropStep(waitsFor, rest);
     if (objects.length === 0) continue;
     const pods = objects.filter(({ kind }) => kind === 'Pod') as readonly Pod[];
     const hindrance = hindranceIn(objects, pods, observed, now);
@@ -42,6 +46,10 @@ export function nextTeardownStep(observed: Observed, now: Date): TeardownStep | 
     };
   }
   return undefined;
+}
+
+function dropStep(waitsFor: string, { wanted: drop, hindrance }: SharedRest): TeardownStep {
+  return { waitsFor, remove: [], drop, ...(hindrance !== undefined && { hindrance }) };
 }
 
 /** The pods that are deleted longest come first. */
@@ -145,7 +153,9 @@ function clusterVolumes({ children, record }: Observed): readonly KubeObject[] {
   );
 }
 
-function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeObject[]])[] {
+type Step = readonly [waitsFor: string, objects: readonly KubeObject[], rest?: SharedRest | undefined];
+
+function stepsOf(observed: Observed): readonly Step[] {
   const { record } = observed;
   const ours = observed.children.filter((child) => isOurs(child, observed));
   const dropsTracing = record.spec.tracingProjectDeletionPolicy === 'Delete';
@@ -165,6 +175,8 @@ function stepsOf(observed: Observed): readonly (readonly [string, readonly KubeO
     ['its workloads', [...ours.filter((child) => hasImage(componentOf(child))), ...podsWhere(observed, hasImage)]],
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
     ['PostgreSQL', databaseObjects(observed, ours)],
+    // Without the password, nobody could find out what it holds.
+    ['its database on the shared server', [], sharedRestOf(observed)],
     [
       'the PostgreSQL volume and password',
       keepsDatabase(observed) ? [] : [...ours.filter(isData), ...clusterVolumes(observed)],

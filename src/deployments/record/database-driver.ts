@@ -7,14 +7,15 @@ import type { Database, DatabaseDriver, RequestedDatabase } from '../../schema/d
 type Postgres = NonNullable<Resolved['postgres']>;
 
 /** The driver of a PostgreSQL. Without a word it is one pod. */
-export function driverOf({ driver }: Pick<Postgres, 'driver'>): DatabaseDriver {
+export function driverOf({ driver }: Pick<Postgres, 'driver'>): 'pod' | 'cloudnative-pg' {
   return driver ?? 'pod';
 }
 
 /** The driver that the newest of these revisions with an own PostgreSQL has. `revisions`: newest first. */
 export function driverOfRevisions(revisions: readonly AppRevision[]): DatabaseDriver | undefined {
-  const postgres = revisions.find(({ spec }) => spec.resolved.postgres)?.spec.resolved.postgres;
-  return postgres && driverOf(postgres);
+  const found = revisions.find(({ spec }) => spec.resolved.postgres ?? spec.resolved.sharedDatabase);
+  const { postgres, sharedDatabase } = found?.spec.resolved ?? {};
+  return sharedDatabase ? 'shared' : postgres && driverOf(postgres);
 }
 
 /** What a revision has of `database` of a record; undefined if nothing is asked for. */
@@ -30,14 +31,14 @@ export interface DatabaseAccess {
   readonly database: string;
 }
 
-const ACCESS: Readonly<Record<DatabaseDriver, DatabaseAccess>> = {
+const ACCESS: Readonly<Record<Exclude<DatabaseDriver, 'shared'>, DatabaseAccess>> = {
   // The superuser of the pod's own server.
   pod: { user: 'postgres', database: 'postgres' },
   // The owner of one database, and no superuser.
   'cloudnative-pg': { user: 'app', database: 'app' },
 };
 
-export function accessOf(driver: DatabaseDriver): DatabaseAccess {
+export function accessOf(driver: keyof typeof ACCESS): DatabaseAccess {
   return ACCESS[driver];
 }
 

@@ -31,7 +31,8 @@ export function followsDepth(
   { requested, resolved }: Readonly<Pick<AppRevisionSpec, 'requested' | 'resolved'>>,
   keda: boolean | undefined,
 ): boolean {
-  const asks = requested.runtime?.queueDepth !== undefined && resolved.postgres !== undefined;
+  const asks =
+    requested.runtime?.queueDepth !== undefined && (resolved.postgres ?? resolved.sharedDatabase) !== undefined;
   return asks && keda === true && scaleOf(resolved, 'queue', true).kind === 'range' && resolved.queue !== undefined;
 }
 

@@ -126,13 +126,13 @@ describe('a database that should be there', () => {
   });
 
   it.each<[string, Found, Partial<WantedThere>, Partial<ServerFacts>, string, RegExp]>([
-    ['a foreign role', { role: { ...ROLE, mark: undefined } }, {}, {}, 'SharedDatabaseTaken', /role davit_/],
+    ['a foreign role', { role: { ...ROLE, mark: undefined } }, {}, {}, 'NameConflict', /role davit_/],
     [
       'a role of another record',
       { role: { ...ROLE, mark: sharedMark('other') }, database: DATABASE },
       {},
       {},
-      'SharedDatabaseTaken',
+      'NameConflict',
       /role/,
     ],
     [
@@ -140,21 +140,21 @@ describe('a database that should be there', () => {
       { role: ROLE, database: { ...DATABASE, owner: 'postgres' } },
       {},
       {},
-      'SharedDatabaseTaken',
+      'NameConflict',
       /database davit_/,
     ],
-    ['a database without its role', { database: DATABASE }, {}, {}, 'SharedDatabaseTaken', /database davit_/],
+    ['a database without its role', { database: DATABASE }, {}, {}, 'NameConflict', /database davit_/],
     ['a full server', {}, {}, { given: 85 }, 'SharedServerFull', /no room for 10 connections: 5 of 90 are left/],
     ['a server smaller than what is reserved', {}, {}, { connections: 3 }, 'SharedServerFull', /0 of 0 are left/],
-    ['a standby', {}, {}, { isReadOnly: true }, 'SharedServerRefuses', /standby/],
-    ['an old server', {}, {}, { version: 120_019 }, 'SharedServerRefuses', /PostgreSQL 12/],
-    ['no rights', {}, {}, { mayManage: false }, 'SharedServerRefuses', /CREATEROLE and CREATEDB/],
+    ['a standby', {}, {}, { isReadOnly: true }, 'SharedServerUnusable', /standby/],
+    ['an old server', {}, {}, { version: 120_019 }, 'SharedServerUnusable', /PostgreSQL 12/],
+    ['no rights', {}, {}, { mayManage: false }, 'SharedServerUnusable', /CREATEROLE and CREATEDB/],
     [
       'a locked role',
       { role: { ...ROLE, canLogin: false }, database: DATABASE },
       {},
       {},
-      'SharedServerRefuses',
+      'SharedServerUnusable',
       /ALTER ROLE davit_\w+ LOGIN/,
     ],
   ])('%s is refused', (_case, found, wanted, facts, reason, message) => {

@@ -79,11 +79,7 @@ export const GIVES_CONNECTIONS: ReadonlySet<Step['do']> = new Set(['create role'
 /** Steps that write the password of the record's Secret. */
 export const SETS_PASSWORD: ReadonlySet<Step['do']> = new Set(['create role', 'create database']);
 
-export type ServerReason =
-  | 'SharedServerUnreachable'
-  | 'SharedServerRefuses'
-  | 'SharedServerFull'
-  | 'SharedDatabaseTaken';
+export type ServerReason = 'SharedServerUnreachable' | 'SharedServerUnusable' | 'SharedServerFull' | 'NameConflict';
 
 export interface ServerTrouble {
   readonly reason: ServerReason;
@@ -100,6 +96,21 @@ export type Next =
   /** The database is as it should be, except for the limit: the server has no room for the new one. */
   | { readonly is: 'kept'; readonly connections: number; readonly trouble: ServerTrouble }
   | { readonly is: 'refused'; readonly trouble: ServerTrouble };
+
+/** What is known of the server, as far as one record is concerned. */
+export type SharedView =
+  /** The platform has none. */
+  | { readonly is: 'unconfigured' }
+  /** Nobody has looked yet. */
+  | { readonly is: 'unknown' }
+  | { readonly is: 'troubled'; readonly trouble: ServerTrouble }
+  /** `trouble`: of the last step for this record. `reserved`: connections that no record gets. */
+  | { readonly is: 'seen'; readonly view: ServerView; readonly reserved: number; readonly trouble?: ServerTrouble };
+
+/** What a record asks the server for. */
+export type SharedOrder =
+  | { readonly is: 'there'; readonly wanted: WantedThere }
+  | { readonly is: 'gone'; readonly wanted: Pick<WantedThere, 'name' | 'mark'> };
 
 /** DROP DATABASE ... WITH (FORCE), trusted extensions. */
 const OLDEST_VERSION = 130_000;
@@ -123,7 +134,7 @@ export function nextForThere({ facts, found }: ServerView, wanted: WantedThere):
   if (!hasPassword) return { is: 'password lost' };
   if (!role.canLogin)
     return refusedAs(
-      'SharedServerRefuses',
+      'SharedServerUnusable',
       `Role ${name} may not log in. An administrator of the server allows it: ALTER ROLE ${name} LOGIN.`,
     );
   if (role.connections === connections) return { is: 'done' };
@@ -156,7 +167,7 @@ function refusedAs(reason: ServerReason, message: string): Next {
 
 /** Why nothing can be made on this server. */
 function unusable({ version, isReadOnly, mayManage }: ServerFacts): ServerTrouble | undefined {
-  const refuses = (message: string): ServerTrouble => ({ reason: 'SharedServerRefuses', message });
+  const refuses = (message: string): ServerTrouble => ({ reason: 'SharedServerUnusable', message });
   if (version < OLDEST_VERSION)
     return refuses(
       `The shared server has PostgreSQL ${Math.floor(version / 10_000)}, and 13 is the oldest that works.`,
@@ -178,7 +189,7 @@ function taken({ role, database }: Found, { name, mark }: WantedThere): ServerTr
   if (!isForeign && (database === undefined || (role !== undefined && database.owner === name))) return undefined;
   const what = isForeign ? `role ${name}` : `database ${name}`;
   return {
-    reason: 'SharedDatabaseTaken',
+    reason: 'NameConflict',
     message: `The shared server has a ${what} that was not made for this deployment, and Davit does not take it over. An administrator of the server renames or drops it, or sets another settings.database.shared.installation.`,
   };
 }

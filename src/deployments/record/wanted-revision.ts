@@ -3,7 +3,7 @@
 
 import { ownValue } from '../../lib/json-value.ts';
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
-import type { AppRevision, AppRevisionSpec, Requested, Resolved } from '../../schema/app-revision.ts';
+import type { AppRevision, AppRevisionSpec, Requested, Resolved, SharedDatabase } from '../../schema/app-revision.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
@@ -147,7 +147,7 @@ export function wantedRevision(
     isTaken
       ? scaledBy(record.spec, rollback.of, settings).spec.resolved
       : resolve(specWith(record.spec, whole), withDriverOf(own, data, settings), contract),
-    { ...data, ...imageOfDatabase(own) },
+    { ...data, ...imageOfDatabase(own), shared: sharedOfDatabase(own) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(whole, newest, data),
   );
   const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, image: named, ...values } = resolved;
@@ -326,6 +326,8 @@ export interface DataThere {
   readonly image?: string;
   readonly storageGi?: number;
   readonly driver?: DatabaseDriver;
+  /** Where the database on a shared server is. */
+  readonly shared?: SharedDatabase | undefined;
 }
 
 type Rollback =
@@ -393,8 +395,12 @@ export function hasMigrated({ spec, status }: AppRevision): boolean {
  * also keeps its base: another C library sorts text differently, which corrupts indexes. Otherwise the setting's image
  * is used. A volume cannot shrink below `smallestGi`.
  */
-function keepDatabase(resolved: Resolved, { image }: DataThere, smallestGi: number): Resolved {
-  const { postgres } = resolved;
+function keepDatabase(resolved: Resolved, { image, shared }: DataThere, smallestGi: number): Resolved {
+  const { postgres, sharedDatabase } = resolved;
+  if (sharedDatabase && shared) {
+    const { installation, host, port, sslMode } = shared;
+    return { ...resolved, sharedDatabase: { ...sharedDatabase, installation, host, port, sslMode } };
+  }
   if (postgres === undefined) return resolved;
   const storageGi = Math.max(postgres.storageGi, smallestGi);
   return { ...resolved, postgres: { ...postgres, image: imageFor(postgres.image, image), storageGi } };
@@ -422,6 +428,11 @@ function imageFor(set: string, recorded: string | undefined): string {
   const major = majorVersion(recorded);
   const fits = major !== undefined && major === majorVersion(set) && imageBase(recorded) === imageBase(set);
   return fits ? set : recorded;
+}
+
+/** A changed setting moves no database. */
+function sharedOfDatabase(own: readonly AppRevision[]): SharedDatabase | undefined {
+  return own.find(({ spec }) => spec.resolved.sharedDatabase)?.spec.resolved.sharedDatabase;
 }
 
 function imageOfDatabase(own: readonly AppRevision[]): DataThere {

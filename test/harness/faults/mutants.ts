@@ -507,8 +507,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   ),
   'the teardown runs in reverse order': bug(
     'src/deployments/plan/teardown.ts',
-    'for (const [waitsFor, objects] of stepsOf(observed)) {',
-    'for (const [waitsFor, objects] of stepsOf(observed).toReversed()) {',
+    'for (const [waitsFor, objects, rest] of stepsOf(observed)) {',
+    'for (const [waitsFor, objects, rest] of stepsOf(observed).toReversed()) {',
     'delete',
   ),
   'an unchanged status is written': bug(

@@ -8,6 +8,7 @@ import { CONTROLLERS } from '../../../src/app/controller.ts';
 import { makeAllMetrics } from '../../../src/app/metrics.ts';
 import { CODE_FILES, makeCodeFiles } from '../../../src/builds/code-files.ts';
 import { pushedCommit } from '../../../src/builds/pushes.ts';
+import { sharedKnowledgeOf } from '../../../src/deployments/controller.ts';
 import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
 import { ownResources } from '../../../src/schema/kinds.ts';
@@ -35,6 +36,8 @@ export interface ControllerOptions {
   readonly codeHosts?: Context['codeHosts'];
   /** CA certificates (PEM) that builds trust. */
   readonly authorities?: string | undefined;
+  /** The server of driver shared. */
+  readonly makeServer?: Context['makeServer'];
 }
 
 /** Keys that a controller's watches enqueue. */
@@ -68,7 +71,7 @@ export interface MemoryController {
 export async function aController(
   kube: FakeKube,
   settings: Settings = defaultSettings(),
-  { contracts, codeHosts, authorities }: ControllerOptions = {},
+  { contracts, codeHosts, authorities, makeServer }: ControllerOptions = {},
 ): Promise<MemoryController> {
   const stopping = new AbortController();
   const { signal: leading } = stopping;
@@ -103,9 +106,11 @@ export async function aController(
     pushedCommit: (record) => pushedCommit(known, record),
     files,
     codeFile: (record, need) => files.lookup(record, need, (key) => add(CODE_FILES, key)),
+    sharedKnowledge: sharedKnowledgeOf(settings, add),
     authorities,
     codeHosts,
     ...(contracts && { contracts }),
+    ...(makeServer && { makeServer }),
     enqueue: add,
   };
   const begun = new Map(

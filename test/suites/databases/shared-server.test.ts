@@ -172,7 +172,7 @@ describe.skipIf(!found)(`a shared server${skipped}`, () => {
     world.sql(`create database ${unmarked.name}`);
     for (const tenant of [foreign, unmarked]) {
       expect(await bring(world.server, tenant)).toMatchObject({
-        next: { is: 'refused', trouble: { reason: 'SharedDatabaseTaken' } },
+        next: { is: 'refused', trouble: { reason: 'NameConflict' } },
         steps: [],
       });
       expect(await drop(world.server, tenant)).toMatchObject({ next: { is: 'done' }, steps: [] });
@@ -223,9 +223,9 @@ describe.skipIf(!found)(`a shared server${skipped}`, () => {
       messages.push(trouble.message);
       return `${trouble.reason} ${isOfServer(failure.code) ? 'server' : 'record'}`;
     };
-    expect(await troubled({ password: 'rotated-away' })).toBe('SharedServerRefuses server');
-    expect(await troubled({ user: 'nobody_of_all' })).toBe('SharedServerRefuses server');
-    expect(await troubled({ database: 'nowhere' })).toBe('SharedServerRefuses server');
+    expect(await troubled({ password: 'rotated-away' })).toBe('SharedServerUnusable server');
+    expect(await troubled({ user: 'nobody_of_all' })).toBe('SharedServerUnusable server');
+    expect(await troubled({ database: 'nowhere' })).toBe('SharedServerUnusable server');
     expect(await troubled({ port: 1 })).toBe('SharedServerUnreachable server');
     expect(await troubled({ host: 'no-such-host.invalid' })).toBe('SharedServerUnreachable server');
     const silent = createServer(() => undefined);
@@ -239,7 +239,7 @@ describe.skipIf(!found)(`a shared server${skipped}`, () => {
     const tenant = tenantOf(701);
     expect((await bring(world.server, tenant)).next).toMatchObject({
       is: 'refused',
-      trouble: { reason: 'SharedServerRefuses' },
+      trouble: { reason: 'SharedServerUnusable' },
     });
     world.sql(`alter role ${ADMIN} createdb`);
     for (const secret of [ADMIN_PASSWORD, 'rotated-away', ADMIN]) expect(messages.join('\n')).not.toContain(secret);

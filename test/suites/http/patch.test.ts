@@ -873,9 +873,9 @@ describe('the driver of the database', () => {
       JSON.stringify((await patch(id, driver(database))).body);
     expect(await refused({ driver: 'cloudnative-pg', instances: 0 })).toContain('instances');
     expect(await refused({ driver: 'shared-nothing' })).toContain('driver');
-    expect(await refused({ driver: 'pod', instances: 2 })).toContain('driver pod has one instance');
+    expect(await refused({ driver: 'pod', instances: 2 })).toContain('only driver cloudnative-pg has instances');
     await patch(id, driver({ instances: 2 }));
-    expect(await refused({ driver: 'pod' })).toContain('driver pod has one instance');
+    expect(await refused({ driver: 'pod' })).toContain('only driver cloudnative-pg has instances');
     expect(stored().spec.sourceConfig.database).toEqual({ instances: 2 });
   });
 

@@ -7,7 +7,7 @@ import type { Resolved } from '../../../schema/app-revision.ts';
 import { SERVER_CONTAINER } from '../../../schema/meta.ts';
 import type { BackupStore, Settings } from '../../../schema/settings.ts';
 import { literal } from '../../../schema/text.ts';
-import { accessOf, type DatabaseAccess, driverOf } from '../../record/database-driver.ts';
+import { accessOf, driverOf } from '../../record/database-driver.ts';
 import { namespaceOf } from '../../record/metadata.ts';
 import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD } from '../containers.ts';
@@ -15,7 +15,7 @@ import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { storageQuantity } from '../quantity.ts';
-import { postgresHost } from '../store-hosts.ts';
+import { databasePlace } from '../store-hosts.ts';
 
 /** Shared by the containers of a pod. */
 export const FOLDER = '/backup';
@@ -35,10 +35,18 @@ export function backupMeans({ backups: { store, image } }: Settings): BackupMean
   return store && image !== undefined ? { store, image } : undefined;
 }
 
-/** The record has an own PostgreSQL. */
+/** What such a Job needs of a PostgreSQL. */
+type JobPostgres = Pick<NonNullable<Resolved['postgres']>, 'image' | 'storageGi' | 'driver' | 'userId'>;
+
+/** The PostgreSQL that Davit made, its own or a database on the shared server. Undefined where there is none. */
+export function madePostgres({ postgres, sharedDatabase }: Resolved): JobPostgres | undefined {
+  return postgres ?? sharedDatabase;
+}
+
+/** The record has a PostgreSQL that Davit made. */
 export interface DatabaseJob {
   readonly inputs: Pick<Inputs, 'record' | 'revision'>;
-  readonly postgres: NonNullable<Resolved['postgres']>;
+  readonly postgres: JobPostgres;
   readonly means: BackupMeans;
 }
 
@@ -88,7 +96,7 @@ export function inDatabase(
     // The other one keeps its image's, from which its program starts.
     workingDir: FOLDER,
     command: ['sh', '-c', script],
-    env: [...databaseEnv(inputs.record, accessOf(driverOf(postgres))), ...env],
+    env: [...databaseEnv(inputs), ...env],
     volumeMounts: MOUNTS,
   };
 }
@@ -218,10 +226,18 @@ function commonOf({ revision }: DatabaseJob['inputs']): Partial<IContainer> {
   };
 }
 
-function databaseEnv(record: Inputs['record'], { user, database }: DatabaseAccess): NonNullable<IContainer['env']> {
+function databaseEnv({ record, revision }: Pick<Inputs, 'record' | 'revision'>): NonNullable<IContainer['env']> {
+  const { resolved } = revision.spec;
+  const { user, database, host, port, sslMode } = databasePlace(record, resolved);
   const { postgresSecret } = names(record.metadata.name);
   return [
-    { name: 'PGHOST', value: postgresHost(record) },
+    { name: 'PGHOST', value: host },
+    ...(resolved.sharedDatabase
+      ? [
+          { name: 'PGPORT', value: String(port) },
+          { name: 'PGSSLMODE', value: sslMode },
+        ]
+      : []),
     { name: 'PGUSER', value: user },
     { name: 'PGDATABASE', value: database },
     { name: 'PGCONNECT_TIMEOUT', value: '10' },

@@ -6,7 +6,7 @@ import { API_VERSION, CHECK_CONTAINER, REFUSED, RESTORE, RESTORE_CONTAINER } fro
 import { commonLabels } from '../../record/labels.ts';
 import { uidOf } from '../../record/metadata.ts';
 import type { Inputs } from '../inputs.ts';
-import { FOLDER, inDatabase, jobPod } from './job-pod.ts';
+import { FOLDER, inDatabase, jobPod, madePostgres } from './job-pod.ts';
 import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from './load-scripts.ts';
 
 /** In its container: the dump, its SHA-256 when all of it is there, and what it is (LoadedBackup). */
@@ -31,7 +31,7 @@ const KEPT_SECONDS = 3600;
 
 /** Undefined if the revision has no own PostgreSQL. */
 export function makeReceiver({ record, revision }: Pick<Inputs, 'record' | 'revision'>): IJob | undefined {
-  const { postgres } = revision.spec.resolved;
+  const postgres = madePostgres(revision.spec.resolved);
   if (!postgres) return undefined;
   const job = { inputs: { record, revision }, postgres };
   const { name } = record.metadata;
