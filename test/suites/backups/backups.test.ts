@@ -289,7 +289,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
 
     it('has all rows before its first pod, says which backup it is, and loads it once', async () => {
       const { name } = await reported();
-      expect(await plugin('clone', 'shop', '--to', 'begun')).toContain('kubectl davit wait begun');
+      expect(await plugin('clone', 'shop', '--to', 'begun')).toContain('kubectl davit wait --namespace=team begun');
       await says('begun', 'DatabaseRestored', 'True', 'Restored');
       await says('begun', 'Ready', 'True', 'Serving');
       expect(await sql(SUM, 'begun')).toBe(await sql(SUM));

@@ -149,7 +149,10 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
   await eventually(async () => expect(await davit.kubectl(inStatus)).toBe(username));
 
   const refused = await plugin('delete', name, ...on);
-  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('kubectl davit delete daily --yes') });
+  expect(refused).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/kubectl davit delete --namespace=\S+ daily --yes/),
+  });
   const deleted = await plugin('delete', name, '--yes', '--wait', '--timeout', '120', ...on);
   expect(deleted).toMatchObject({
     code: 0,
