@@ -4,15 +4,17 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
+import { tooOldFor } from '../deployments/archive/postgres-major.ts';
 import type { Pod } from '../deployments/assess/observed.ts';
 import { type CloneElsewhere, type CopiedValues, cloneElsewhere } from '../deployments/record/clone.ts';
 import type { NamedObject } from '../deployments/record/named-objects.ts';
 import { names } from '../deployments/record/names.ts';
 import { claimOfChange, claimOfCreation, requesterOf } from '../deployments/record/requester.ts';
+import { valuesSecret } from '../deployments/record/values-secret.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
-import { CLONING_ANNOTATION, DEPLOYMENT_LABEL, RESTORE_CONTAINER, VARIABLES_LABEL } from '../schema/meta.ts';
+import { CLONING_ANNOTATION, RESTORE_CONTAINER } from '../schema/meta.ts';
 import { type Context, type Elsewhere, tell } from './command.ts';
 import { createJob, untilJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -183,14 +185,8 @@ async function copyOf(kubectl: Kubectl, { from, to, keys }: CopiedValues, record
   const missing = keys.filter((key) => data[key] === undefined);
   if (missing.length > 0) throw new Failure(`Nothing was created: Secret ${from} has no key ${missing.join(', ')}.`);
   const { name, namespace } = record.metadata;
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: to, namespace, labels: { [DEPLOYMENT_LABEL]: name, [VARIABLES_LABEL]: '' } },
-    type: 'Opaque',
-    immutable: true,
-    data: Object.fromEntries(keys.map((key) => [key, data[key]])),
-  };
+  const copied = Object.fromEntries(keys.map((key) => [key, data[key] ?? '']));
+  return valuesSecret({ ...(namespace !== undefined && { namespace }), name: to }, name, copied);
 }
 
 /** A part of an ArchiveManifest. */
@@ -225,7 +221,7 @@ async function withData(context: Context, there: Place, data: Data): Promise<Bac
     return `${data.to} in namespace ${there.namespace} is not finished. To go on, run the command again.`;
   });
   try {
-    const pod = await runningPod(kubectl, job, { warn, failed: (words) => `Nothing was created. ${words}` });
+    const { pod } = await runningPod(kubectl, job, { warn, failed: (words) => `Nothing was created. ${words}` });
     const from = ['exec', pod, `--container=${RESTORE_CONTAINER}`, '--', 'cat'];
     const backup = JSON.parse(await kubectl([...from, KEPT.manifest])) as Backup;
     const about = await kubectl([...from, KEPT.about]);
@@ -247,20 +243,21 @@ interface Starting {
   readonly failed: (words: string) => string;
 }
 
-/** Name of the pod of the Job whose container runs, or has ended well. Throws Failure if the Job fails before. */
-function runningPod(kubectl: Kubectl, job: string, { warn, failed }: Starting): Promise<string> {
-  return untilJob(kubectl, job, {
-    warn,
-    failed,
-    until: ({ pods }) => pods.find(isIn)?.metadata.name,
-  });
+interface Started {
+  readonly pod: string;
+  readonly hasEnded: boolean;
 }
 
-function isIn({ metadata, status }: Pod): boolean {
+/** The pod of the Job whose container runs, or has ended well. Throws Failure if the Job fails before. */
+function runningPod(kubectl: Kubectl, job: string, { warn, failed }: Starting): Promise<Started> {
+  return untilJob(kubectl, job, { warn, failed, until: ({ pods }) => pods.flatMap(startedIn)[0] });
+}
+
+function startedIn({ metadata, status }: Pod): Started[] {
   const { state } = status?.containerStatuses?.find(({ name }) => name === RESTORE_CONTAINER) ?? {};
-  return (
-    metadata.deletionTimestamp === undefined && (state?.running !== undefined || state?.terminated?.exitCode === 0)
-  );
+  const hasEnded = state?.terminated?.exitCode === 0;
+  const isThere = metadata.deletionTimestamp === undefined && (state?.running !== undefined || hasEnded);
+  return isThere ? [{ pod: metadata.name, hasEnded }] : [];
 }
 
 interface Loading {
@@ -282,16 +279,15 @@ async function load(context: Context, there: Place, { to, backup, about, from }:
   const job = await createJob(there.kubectl, manifest);
   const failed = (words: string): string => `Nothing was loaded. ${words}\n${hintFor(to, there)}`;
   try {
-    const pod = await runningPod(there.kubectl, job, { warn, failed });
+    const { pod, hasEnded } = await runningPod(there.kubectl, job, { warn, failed });
     const into = ['exec', '--stdin', pod, `--container=${RESTORE_CONTAINER}`, '--', 'sh', '-c'];
-    const state = await untilJob(there.kubectl, job, { warn, failed, until: ({ is }) => is });
-    // A run before this one has loaded it.
-    if (state === 'going on') {
+    // Where it has, a run before this one has loaded it.
+    if (!hasEnded) {
       const version = Number(await there.kubectl([...into, `cat ${RECEIVING_VERSION}`]));
-      const [has, needs] = [version, backup.serverVersion].map((one) => Math.floor(one / 10_000));
-      if ((has ?? 0) < (needs ?? 0))
+      const old = tooOldFor(version, backup.serverVersion);
+      if (old)
         throw new Failure(
-          `Nothing was loaded: backup ${backup.name} is of PostgreSQL ${needs}, and the database of ${to} has version ${has}, which is older. Delete ${to}, and let the platform there use PostgreSQL ${needs} or newer.`,
+          `Nothing was loaded: backup ${backup.name} is of PostgreSQL ${old.needs}, and the database of ${to} has version ${old.has}, which is older. Delete ${to}, and let the platform there use PostgreSQL ${old.needs} or newer.`,
         );
       await there.kubectl([...into, `umask 077; cat > ${RECEIVED.about}`], about);
       await context.pipe({

@@ -7,23 +7,18 @@ import type { IContainer } from 'kubernetes-models/v1/Container';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import { FOLDER } from '../deployments/children/database/job-pod.ts';
 import { CHECK_EMPTY, LOAD, OWN_RELATIONS } from '../deployments/children/database/load-scripts.ts';
-import { commonLabels } from '../deployments/record/labels.ts';
+import { restoreByHand } from '../deployments/record/restore-by-hand.ts';
 import { fetchOptionsOf } from '../deployments/record/restore-request.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import {
-  API_VERSION,
   CHECK_CONTAINER,
   DUMP_CONTAINER,
   FETCH_CONTAINER,
-  RESTORE,
   RESTORE_CONTAINER,
   UPLOAD_CONTAINER,
 } from '../schema/meta.ts';
 import { Failure } from './kubectl.ts';
-
-/** Seconds for which a Job that has ended is kept. */
-const KEPT_SECONDS = 3600;
 
 export interface Restore {
   readonly record: AppDeployment;
@@ -76,30 +71,13 @@ function jobOfBackups(
   { record, cronJob, which }: Restore,
   containersOf: (from: BackupContainers) => Pick<IPodSpec, 'initContainers' | 'containers'>,
 ): IJob {
-  const { name, uid = '' } = record.metadata;
   const job = cronJob.spec?.jobTemplate.spec;
   const pod = job?.template.spec;
   const dump = pod?.initContainers?.find((one) => one.name === DUMP_CONTAINER);
   const upload = pod?.containers.find((one) => one.name === UPLOAD_CONTAINER);
-  if (!job || !pod || !dump || !upload) throw new Failure(`The CronJob of the backups of ${name} was changed.`);
-  const labels = commonLabels(record, RESTORE);
+  if (!job || !pod || !dump || !upload)
+    throw new Failure(`The CronJob of the backups of ${record.metadata.name} was changed.`);
   const kept = (upload.args ?? []).filter((arg) => /^--(store|folder|credentials|namespace)=/.test(arg));
   const fetch = { ...upload, name: FETCH_CONTAINER, args: ['backup', 'fetch', ...kept, ...fetchOptionsOf(which)] };
-  return {
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: {
-      generateName: `${name}---restore-`,
-      labels,
-      ownerReferences: [{ apiVersion: API_VERSION, kind: 'AppDeployment', name, uid }],
-    },
-    spec: {
-      ...job,
-      ttlSecondsAfterFinished: KEPT_SECONDS,
-      template: {
-        metadata: { labels },
-        spec: { ...pod, ...containersOf({ dump, fetch }) },
-      },
-    },
-  };
+  return restoreByHand(record, job, { ...pod, ...containersOf({ dump, fetch }) });
 }

@@ -75,11 +75,10 @@ export async function finalize(seen: Observed, teardown: Teardown, signal: Abort
   const { record } = seen;
   if (!hasFinalizer(record)) return {};
   // In a terminating namespace Davit may lose its rights at any time, and the children are deleted with the namespace anyway.
-  if (seen.namespaceTerminating && !dropsFirst(seen, sharedDatabases)) {
-    await removeFinalizer(record, FINALIZER, home);
+  if (seen.namespaceTerminating) {
+    if (!dropsFirst(seen, sharedDatabases)) await removeFinalizer(record, FINALIZER, home);
     return {};
   }
-  if (seen.namespaceTerminating) return {};
   const cached = withNamedByOthers({ ...seen, pods: withOverdue(seen.pods, now) }, home.caches);
   const step = nextTeardownStep(cached, now);
   const reportWaiting = (waitsFor: string, hindrance?: Hindrance, by = home): Promise<void> =>

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { BACKUP_NAME_PATTERN, SentBackup } from '../../schema/database.ts';
 import { DNS_LABEL_PATTERN, NAME_PATTERN } from '../../schema/primitives.ts';
 import { Contents } from './contents.ts';
+import { tooOldFor } from './postgres-major.ts';
 
 /** Whose backups they are. */
 export interface Owner {
@@ -92,10 +93,9 @@ export function unfitness(
     return `The manifest of backup ${name} is that of backup ${manifest.name} of ${deployment} (${uid}).`;
   if (timeOf(name) !== Date.parse(manifest.takenAt))
     return `The manifest of backup ${name} has another time, ${manifest.takenAt}.`;
-  const [has, needs] = [serverVersion, manifest.serverVersion].map((version) => Math.floor(version / 10_000));
-  // A newer server reads what an older one has dumped. Source: the PostgreSQL documentation of pg_dump, "Notes".
-  if ((has ?? 0) < (needs ?? 0))
-    return `Backup ${name} is of PostgreSQL ${needs}, and the database has version ${has}, which is older. Create the deployment with an image of PostgreSQL ${needs} or newer.`;
+  const old = tooOldFor(serverVersion, manifest.serverVersion);
+  if (old)
+    return `Backup ${name} is of PostgreSQL ${old.needs}, and the database has version ${old.has}, which is older. Create the deployment with an image of PostgreSQL ${old.needs} or newer.`;
   if (stored !== manifest.sizeBytes)
     return `Backup ${name} is damaged: its dump has ${stored ?? 0} of ${manifest.sizeBytes} bytes.`;
   return undefined;

@@ -7,23 +7,18 @@ import type { Logger } from '../../lib/logger.ts';
 import type { Caller } from '../../organization/facade/authorization.ts';
 import { undefinedIfHidden } from '../../organization/facade/undefined-if-hidden.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
-import { DEPLOYMENT_LABEL, FACADE_FIELD_MANAGER, VARIABLES_LABEL } from '../../schema/meta.ts';
+import { FACADE_FIELD_MANAGER } from '../../schema/meta.ts';
+import { valuesSecret } from '../record/values-secret.ts';
 
 /** Creates a Secret of these values. `ref`: its namespace and name. `deployment`: the record's name. */
 export function createValuesSecret(
   caller: Caller,
-  { namespace = '', name }: ObjectRef,
+  ref: ObjectRef,
   deployment: string,
   values: ReadonlyMap<string, string>,
 ): Promise<KubeObject> {
-  const secret: SecretObject = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace, labels: { [DEPLOYMENT_LABEL]: deployment, [VARIABLES_LABEL]: '' } },
-    type: 'Opaque',
-    immutable: true,
-    data: Object.fromEntries([...values].map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
-  };
+  const data = Object.fromEntries([...values].map(([key, value]) => [key, Buffer.from(value).toString('base64')]));
+  const secret = valuesSecret(ref, deployment, data);
   return caller.kube.create(SECRETS, secret, { fieldManager: FACADE_FIELD_MANAGER });
 }
 

@@ -35,17 +35,16 @@ const OWN_IMAGES: Partial<Readonly<Record<Source, string>>> = {
 /** `all`: revisions of the origin, in any order. */
 export function cloneOf(origin: AppDeployment, all: readonly AppRevision[], request: CloneRequest): Clone {
   const way = OWN_IMAGES[origin.spec.source];
-  if (way !== undefined) return { refused: `${refusalOfOwnImage(origin)} ${way}` };
+  if (way !== undefined)
+    return {
+      refused: `The image of "${origin.metadata.name}" is its own (source ${origin.spec.source}), and no other deployment may use it. ${way}`,
+    };
   const { spec: serving, active } = servingSpec(origin, all);
   const data = dataOf({ ...origin, spec: serving }, request);
   if ('refused' in data) return data;
   const commit = origin.spec.source === 'codehost' && active !== undefined ? commitOf(active) : undefined;
   const spec = specOf(serving, data.restore, commit);
   return { record: recordOfClone(request.name, origin.metadata.namespace, spec), notes: notesOf(spec, origin, commit) };
-}
-
-function refusalOfOwnImage({ metadata: { name }, spec: { source } }: AppDeployment): string {
-  return `The image of "${name}" is its own (source ${source}), and no other deployment may use it.`;
 }
 
 /** What was asked for later does not serve, and may never. */

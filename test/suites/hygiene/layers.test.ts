@@ -75,6 +75,7 @@ const PURE = [
   'deployments/record/',
   'deployments/archive/archive.ts',
   'deployments/archive/contents.ts',
+  'deployments/archive/postgres-major.ts',
   'deployments/assess/',
   'deployments/children/',
   'deployments/database-server/statements.ts',

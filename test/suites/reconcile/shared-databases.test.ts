@@ -439,6 +439,16 @@ function podOf(jobs: readonly CronJob[], name: string) {
   return jobs.find(({ metadata }) => metadata.name === name)?.spec.jobTemplate.spec.template.spec;
 }
 
+/** Its record is being deleted, and the server does not answer. */
+async function deletedWhileDown(): ReturnType<typeof settled> {
+  const world = await settled();
+  world.server.down = { code: undefined, message: 'connect ECONNREFUSED' };
+  await world.survey();
+  await deleteRecord(world.kube);
+  await takeDown(world, 8);
+  return world;
+}
+
 describe('the deletion of such a record', () => {
   it('drops database and role after the pods, and then its Secret', async () => {
     const world = await settled();
@@ -467,12 +477,8 @@ describe('the deletion of such a record', () => {
   });
 
   it('waits for a server that is down, says so, and lets go under Retain', async () => {
-    const world = await settled();
+    const world = await deletedWhileDown();
     const { kube, server } = world;
-    server.down = { code: undefined, message: 'connect ECONNREFUSED' };
-    await world.survey();
-    await deleteRecord(kube);
-    await takeDown(world, 8);
     expect(conditionIn(kube, 'Ready')?.message).toMatch(
       /its database on the shared server.*does not answer.*kubectl patch appd shop -n team --type=merge -p '\{"spec":\{"databaseDeletionPolicy":"Retain"\}\}'/,
     );
@@ -484,12 +490,8 @@ describe('the deletion of such a record', () => {
   });
 
   it('goes on when the server is back', async () => {
-    const world = await settled();
+    const world = await deletedWhileDown();
     const { kube, server } = world;
-    server.down = { code: undefined, message: 'connect ECONNREFUSED' };
-    await world.survey();
-    await deleteRecord(kube);
-    await takeDown(world, 8);
     server.down = undefined;
     await world.survey();
     expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);

@@ -2,9 +2,9 @@
 // Pure, and imports no zod at run time, because kubectl-davit bundles it.
 
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
-import { API_VERSION, CHECK_CONTAINER, REFUSED, RESTORE, RESTORE_CONTAINER } from '../../../schema/meta.ts';
-import { commonLabels } from '../../record/labels.ts';
+import { CHECK_CONTAINER, REFUSED, RESTORE_CONTAINER } from '../../../schema/meta.ts';
 import { uidOf } from '../../record/metadata.ts';
+import { restoreByHand } from '../../record/restore-by-hand.ts';
 import type { Inputs } from '../inputs.ts';
 import { FOLDER, inDatabase, jobPod, madePostgres } from './job-pod.ts';
 import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from './load-scripts.ts';
@@ -25,39 +25,22 @@ const AWAIT_DUMP = `if [ ! -e loaded ]; then
 fi
 `;
 
-/** Seconds for which it waits for the dump and loads it, and for which it is kept afterwards. */
+/** Seconds for which it waits for the dump and loads it. */
 const LIMIT_SECONDS = 21_600;
-const KEPT_SECONDS = 3600;
 
 /** Undefined if the revision has no own PostgreSQL. */
 export function makeReceiver({ record, revision }: Pick<Inputs, 'record' | 'revision'>): IJob | undefined {
   const postgres = madePostgres(revision.spec.resolved);
   if (!postgres) return undefined;
   const job = { inputs: { record, revision }, postgres };
-  const { name } = record.metadata;
-  const uid = uidOf(record);
-  const labels = commonLabels(record, RESTORE);
-  const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: uid }];
-  return {
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: {
-      generateName: `${name}---restore-`,
-      labels,
-      ownerReferences: [{ apiVersion: API_VERSION, kind: 'AppDeployment', name, uid }],
-    },
-    spec: {
-      // Another pod would not have the dump.
-      backoffLimit: 0,
-      activeDeadlineSeconds: LIMIT_SECONDS,
-      ttlSecondsAfterFinished: KEPT_SECONDS,
-      template: {
-        metadata: { labels },
-        spec: jobPod(job, {
-          initContainers: [inDatabase(job, CHECK_CONTAINER, CHECK_ONCE, env)],
-          containers: [inDatabase(job, RESTORE_CONTAINER, `set -eu\n${AWAIT_DUMP}${LOAD_ONCE}`, env)],
-        }),
-      },
-    },
-  };
+  const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: uidOf(record) }];
+  return restoreByHand(
+    record,
+    // Another pod would not have the dump.
+    { backoffLimit: 0, activeDeadlineSeconds: LIMIT_SECONDS },
+    jobPod(job, {
+      initContainers: [inDatabase(job, CHECK_CONTAINER, CHECK_ONCE, env)],
+      containers: [inDatabase(job, RESTORE_CONTAINER, `set -eu\n${AWAIT_DUMP}${LOAD_ONCE}`, env)],
+    }),
+  );
 }
