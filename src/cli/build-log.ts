@@ -8,6 +8,13 @@ import { REVISION_STATES } from '../schema/revision-states.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 
+interface ShownCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** What the commands read of an answer. */
 export interface Deployment {
   readonly id: string;
@@ -15,7 +22,7 @@ export interface Deployment {
   readonly source: string;
   readonly status: string;
   readonly status_message: string;
-  readonly conditions: readonly { readonly type: string; readonly status: string; readonly message: string }[];
+  readonly conditions: readonly ShownCondition[];
   readonly source_config: {
     readonly custom_url: string | null;
     readonly env?: readonly PlainVariable[] | null;
@@ -51,6 +58,10 @@ const LINES_OF_PAGE = 1000;
 
 export function isBuilding({ status }: Revision): boolean {
   return BUILDING.has(status);
+}
+
+export function conditionIn({ conditions }: Deployment, type: string): ShownCondition | undefined {
+  return conditions.find((one) => one.type === type);
 }
 
 /** Undefined if there is none of that name. */

@@ -244,7 +244,7 @@ describe('delete', () => {
   it('says what happens to the data, asks for the name, and deletes', async () => {
     const kubectl = answering({ [RECORDS]: aRecord({}, mine) });
     const ran = await runCli(['delete', 'shop'], { kubectl, answers: ['shop'] });
-    expect(ran).toMatchObject({ code: 0, questions: ['Delete shop in namespace team? Type its name to delete it: '] });
+    expect(ran).toMatchObject({ code: 0, questions: ['Delete shop in namespace team? Type shop to delete it: '] });
     expect(ran.err).toMatch(/^Its PostgreSQL volume shop--postgres is deleted with all data/);
     expect(ran.asked.at(-1)).toBe('delete --raw /apis/davit.dev/v1alpha1/namespaces/team/appdeployments/shop -f -');
   });
@@ -302,7 +302,13 @@ describe('delete', () => {
 
   it.each<[string, string[] | undefined, string[], number, RegExp]>([
     ['another answer', ['shopping'], [], 1, /Nothing was deleted\.$/],
-    ['nobody to ask', undefined, [], 2, /Nobody can be asked here: kubectl davit delete shop --yes$/],
+    [
+      'nobody to ask',
+      undefined,
+      [],
+      2,
+      /Nobody can be asked here\. Nothing was deleted\. To delete it: kubectl davit delete shop --yes$/,
+    ],
     ['a timeout without --wait', undefined, ['--yes', '--timeout', '3'], 2, /^--timeout is for --wait\.$/],
   ])('deletes nothing with %s', async (_what, answers, flags, code, words) => {
     const kubectl = answering({ [RECORDS]: aRecord() });

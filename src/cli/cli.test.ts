@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { runCli } from '../../test/support/cli-world.ts';
+import { makeInstantClock, runCli } from '../../test/support/cli-world.ts';
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
 import { names } from '../deployments/record/names.ts';
 import { serialRevisionId } from '../deployments/record/revision-id.ts';
@@ -290,13 +290,17 @@ describe('wait', () => {
     const answers = [rolling, rolling, record([{ type: 'Ready', status: 'True', reason: 'Serving' }])];
     const said: string[] = [];
     const kubectl: Kubectl = async () => JSON.stringify(answers.shift());
-    await waitUntilReady(kubectl, 'shop', { timeoutMs: 5000, say: (line) => said.push(line), everyMs: 1 });
+    await waitUntilReady(kubectl, 'shop', {
+      timeoutMs: 5000,
+      say: (line) => said.push(line),
+      clock: makeInstantClock(),
+    });
     expect(said).toEqual(['Progressing. 1 of 2.', 'Ready: Serving']);
   });
 
   it('gives up after its time', async () => {
     const kubectl: Kubectl = async () => JSON.stringify(record());
-    const waiting = waitUntilReady(kubectl, 'shop', { timeoutMs: 0, say: () => undefined, everyMs: 1 });
+    const waiting = waitUntilReady(kubectl, 'shop', { timeoutMs: 0, say: () => undefined, clock: makeInstantClock() });
     await expect(waiting).rejects.toThrow('shop is not ready after 0 s.');
   });
 });

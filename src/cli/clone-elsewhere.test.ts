@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { aRevision } from '../../test/support/builders.ts';
-import { aRecord, type CliRan, runCli } from '../../test/support/cli-world.ts';
+import { aRecord, type CliRan, type CliWorld, makeInstantClock, runCli } from '../../test/support/cli-world.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CLONING_ANNOTATION } from '../schema/meta.ts';
 import { RECORDS } from './records.ts';
@@ -31,11 +31,12 @@ const origin = aRecord(
 
 interface Stage {
   /** What is in the other namespace at the beginning, by kind and name. */
-  readonly there?: Readonly<Record<string, unknown>>;
+  readonly there?: Map<string, unknown>;
   readonly origin?: AppDeployment;
   /** server_version_num there. */
   readonly version?: number;
   readonly fails?: 'pipe' | 'fetch' | 'load';
+  readonly clock?: CliWorld['clock'];
 }
 
 interface Made {
@@ -66,7 +67,7 @@ async function clone(args: readonly string[], stage: Stage = {}): Promise<Played
   const patches: unknown[] = [];
   const sent: string[] = [];
   const piped: string[] = [];
-  const there = new Map<string, unknown>(Object.entries(stage.there ?? {}));
+  const there = stage.there ?? new Map<string, unknown>();
   const get = (namespace: string, kind: string, name: string): unknown => {
     if (kind === 'apprevisions.davit.dev') {
       const uid = namespace === 'team' ? own.metadata.uid : 'there';
@@ -85,6 +86,7 @@ async function clone(args: readonly string[], stage: Stage = {}): Promise<Played
     return { data: { KEY: 'c2VjcmV0', OTHER: 'bm8=' } };
   };
   const ran = await runCli(['clone', 'shop', '--namespace=team', ...args], {
+    ...(stage.clock && { clock: stage.clock }),
     kubectl: async (words, input = '', flags = []) => {
       const namespace = flags.includes('--namespace=team') ? 'team' : 'staging';
       const [verb = '', kind = '', name = ''] = words;
@@ -191,7 +193,7 @@ describe('a clone in another namespace', () => {
       ...origin,
       metadata: { ...metadata, annotations: { ...annotations, [CLONING_ANNOTATION]: cloning } },
     };
-    const played = await clone(into, { there: { [`${RECORDS}/shop`]: planted } });
+    const played = await clone(into, { there: new Map([[`${RECORDS}/shop`, planted]]) });
     expect([played.code, played.writes]).toEqual([1, []]);
     expect(played.err).toContain('was begun or changed by somebody else');
   });
@@ -199,19 +201,18 @@ describe('a clone in another namespace', () => {
   it('that was interrupted is finished by the same command, with what it has', async () => {
     const cloning = JSON.stringify({ uid: origin.metadata.uid, minScale: 2 });
     const mine = { 'davit.dev/requested-by': 'new 1 anna' };
-    const there = {
-      [`${RECORDS}/shop`]: {
-        ...origin,
-        metadata: {
-          name: 'shop',
-          namespace: 'staging',
-          uid: 'there',
-          generation: 1,
-          annotations: { ...mine, [CLONING_ANNOTATION]: cloning },
-        },
-        status: { conditions: [{ type: 'DatabaseReady', status: 'True' }] },
+    const begun = {
+      ...origin,
+      metadata: {
+        name: 'shop',
+        namespace: 'staging',
+        uid: 'there',
+        generation: 1,
+        annotations: { ...mine, [CLONING_ANNOTATION]: cloning },
       },
+      status: { conditions: [{ type: 'DatabaseReady', status: 'True' }] },
     };
+    const there = new Map([[`${RECORDS}/shop`, begun]]);
     const played = await clone(into, { there });
     expect([played.code, orderOf(played)]).toEqual([
       0,
@@ -220,6 +221,35 @@ describe('a clone in another namespace', () => {
     expect(played.patches).toMatchObject([
       { spec: { sourceConfig: { resourceSpec: { minScale: 2, maxScale: null } } } },
     ]);
+  });
+
+  it('is judged by a look of the controller after the repair', async () => {
+    const cloning = JSON.stringify({ uid: origin.metadata.uid, minScale: 2 });
+    const metadata = {
+      name: 'shop',
+      namespace: 'staging',
+      uid: 'there',
+      generation: 1,
+      annotations: { 'davit.dev/requested-by': 'new 1 anna', [CLONING_ANNOTATION]: cloning },
+    };
+    const stalled = { type: 'Stalled', status: 'True', reason: 'NameConflict', message: 'It is in the way.' };
+    const inTheWay = { ...origin, metadata, status: { observedGeneration: 1, conditions: [stalled] } };
+    const corrected = { ...inTheWay, status: { conditions: [{ type: 'DatabaseReady', status: 'True' }] } };
+    const key = `${RECORDS}/shop`;
+    const clock = makeInstantClock();
+    const there = new Map<string, unknown>([[key, inTheWay]]);
+    const repaired = {
+      now: clock.now,
+      sleep: async (milliseconds: number): Promise<void> => {
+        await clock.sleep(milliseconds);
+        if (clock.now() > 30_000) there.set(key, corrected);
+      },
+    };
+    expect((await clone(into, { there, clock: repaired })).code).toBe(0);
+    there.set(key, inTheWay);
+    const left = await clone(into, { there });
+    expect([left.code, left.patches]).toEqual([1, []]);
+    expect(left.err).toContain('It is in the way.\nshop stays without pods until its data is there.');
   });
 
   it('without a database is created at once', async () => {
@@ -244,7 +274,7 @@ describe('is refused, and creates nothing there', () => {
     [
       'where the name is taken',
       into,
-      { there: { [`${RECORDS}/shop`]: aRecord() } },
+      { there: new Map([[`${RECORDS}/shop`, aRecord()]]) },
       1,
       'already exists in namespace staging',
     ],

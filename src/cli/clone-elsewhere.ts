@@ -2,7 +2,6 @@
 // one namespace, goes through this program, and is loaded in a pod of the other, all with the caller's rights.
 
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import { tooOldFor } from '../deployments/archive/postgres-major.ts';
 import type { Pod } from '../deployments/assess/observed.ts';
@@ -20,6 +19,7 @@ import { createJob, untilJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
+import { makeJudge } from './wait.ts';
 import { usernameOf } from './who.ts';
 
 const EVERY_MS = 1000;
@@ -272,7 +272,7 @@ interface Loading {
 async function load(context: Context, there: Place, { to, backup, about, from }: Loading): Promise<void> {
   const { makeReceiver, RECEIVED, RECEIVING_VERSION } = await import('../deployments/children/database/receive.ts');
   const { warn } = context;
-  const record = await databaseOf(there, to, warn);
+  const record = await databaseOf(context, there, to);
   const [newest] = await readRevisions(there.kubectl, record);
   const manifest = newest && makeReceiver({ record, revision: newest });
   if (!manifest) throw new Failure(`${to} has no PostgreSQL of its own, so nothing can be loaded.`);
@@ -324,7 +324,8 @@ function progress(of: number, warn: (line: string) => void): (bytes: number) => 
 }
 
 /** The clone, when its database answers. Throws Failure if that needs a person. */
-async function databaseOf(there: Place, to: string, warn: (line: string) => void): Promise<AppDeployment> {
+async function databaseOf({ warn, clock }: Context, there: Place, to: string): Promise<AppDeployment> {
+  const judge = makeJudge(clock);
   let said = '';
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked until it answers
@@ -332,13 +333,15 @@ async function databaseOf(there: Place, to: string, warn: (line: string) => void
     const conditions = record.status?.conditions;
     const ready = conditionOf(conditions, 'DatabaseReady');
     if (ready?.status === 'True') return record;
-    const stalled = conditionOf(conditions, 'Stalled');
-    if (stalled?.status === 'True') throw new Failure(`${stalled.message}\n${hintFor(to, there)}`);
+    // What a run before this one has left may have been corrected since.
+    const { verdict, looksAgainForMs } = judge(record);
+    if (verdict.is === 'stalled' && looksAgainForMs === 0)
+      throw new Failure(`${verdict.message}\n${hintFor(to, there)}`);
     const words = ready?.message ?? '';
     if (words !== '' && words !== said) warn(words);
     said = words;
     // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await sleep(EVERY_MS);
+    await clock.sleep(EVERY_MS);
   }
 }
 

@@ -59,6 +59,13 @@ export interface Terminal {
   input(): Promise<Buffer>;
 }
 
+/** The time, and the wait between two questions. */
+export interface Clock {
+  /** Milliseconds. */
+  now(): number;
+  sleep(milliseconds: number): Promise<void>;
+}
+
 /** Another namespace, perhaps of another cluster. */
 export interface Elsewhere {
   readonly kubectl: Kubectl;
@@ -86,6 +93,7 @@ export interface Context {
   /** Flags that suggested commands repeat, each after a space. */
   readonly suggested: string;
   readonly terminal: Terminal;
+  readonly clock: Clock;
   /** Prints a line of the result, to standard error if --output asks for JSON. */
   say(line: string): void;
   /** Prints the result for programs, once and last, if --output asks for it. */

@@ -6,6 +6,7 @@ import { claimOfDeletion } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DELETED_BY_ANNOTATION, GROUP, VERSION } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
+import { confirm, YES } from './confirm.ts';
 import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, RECORDS, readRecord } from './records.ts';
@@ -15,12 +16,7 @@ export const deleteCommand: Command = {
   name: 'delete',
   purpose: 'delete it, after saying what happens to its data and asking',
   words: [DEPLOYMENT],
-  flags: [
-    { name: 'yes', short: 'y', help: 'do not ask; needed where nobody can be asked' },
-    { name: 'wait', help: 'wait until it is gone' },
-    timeoutFlag(300),
-    OUTPUT,
-  ],
+  flags: [YES, { name: 'wait', help: 'wait until it is gone' }, timeoutFlag(300), OUTPUT],
   about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To keep the database:
 
   kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'`,
@@ -32,7 +28,6 @@ async function deleteDeployment(context: Context): Promise<number> {
     kubectl,
     words: [name = ''],
     flags,
-    terminal,
     warn,
   } = context;
   if (flags.has('timeout') && !flags.has('wait')) throw new Misuse('--timeout is for --wait.');
@@ -40,11 +35,12 @@ async function deleteDeployment(context: Context): Promise<number> {
   const { uid, namespace, deletionTimestamp } = record.metadata;
   if (!deletionTimestamp) {
     for (const line of consequencesOf(record)) warn(line);
-    if (!flags.has('yes')) {
-      if (!terminal.isInteractive) throw new Misuse(`Nobody can be asked here: ${PROGRAM} delete ${name} --yes`);
-      const answer = await terminal.ask(`Delete ${name} in namespace ${namespace}? Type its name to delete it: `);
-      if (answer.trim() !== name) throw new Failure('Nothing was deleted.');
-    }
+    await confirm(context, {
+      question: `Delete ${name} in namespace ${namespace}?`,
+      verb: 'delete',
+      refusal: 'Nothing was deleted.',
+      command: ['delete', name],
+    });
     const takeBack = await claimDeletion(kubectl, record);
     await deleteRecord(kubectl, record).catch(async (error: unknown) => {
       await takeBack();

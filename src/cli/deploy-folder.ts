@@ -6,16 +6,18 @@ import type { DeploymentFile } from '../deployments/http/deployment-file.ts';
 import { revisionNames } from '../deployments/record/names.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
-import { type Deployment, findDeployment, readRevisions } from './build-log.ts';
+import { conditionIn, type Deployment, findDeployment, readRevisions } from './build-log.ts';
 import type { Context, Terminal } from './command.ts';
 import { askedSecrets, changedLines, configOf, needSecrets, type SecretValue, selectedFile } from './deploy-file.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
-import { listSource, pack, type Source, sizeOf } from './pack.ts';
+import { listSource, pack, type Source } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
 import { untilReady } from './rollout.ts';
+import { sizeOf } from './table.ts';
 import { variablesFrom, withVariables } from './variables.ts';
+import { readyOutcome } from './wait.ts';
 
 /** Resolves to the exit code. `seconds`: for everything after the upload, without --timeout. Throws Failure and Misuse. */
 export async function deployFolder(context: Context, seconds: number): Promise<number> {
@@ -141,11 +143,11 @@ export async function followed(
 }
 
 /** For programs. */
-export function resultOf(
-  { id, name, status, internal_url: internalUrl, source_config: { custom_url: url } }: Deployment,
-  { created, called }: DeployProgress,
-): object {
-  return { name, id, created: created !== undefined, revision: called ?? null, status, url, internalUrl };
+export function resultOf(deployed: Deployment, { created, called }: DeployProgress): object {
+  const { id, name, status, internal_url: internalUrl, source_config: config } = deployed;
+  const { custom_url: url } = config;
+  const outcome = readyOutcome(conditionIn(deployed, 'Ready'));
+  return { name, id, created: created !== undefined, revision: called ?? null, status, url, internalUrl, ...outcome };
 }
 
 /** Where the deployment is reached. `suggested`: flags for a suggested command, each after a space. */

@@ -4,9 +4,25 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 
+/** What a program reads of a failure beside its sentence, under --output json. */
+export interface Outcome {
+  readonly result: 'ready' | 'failed' | 'undecided';
+  /** Of the condition, or the state of the revision, that decided it; null where none did. */
+  readonly reason: string | null;
+  readonly message: string | null;
+  /** What to do next. */
+  readonly hint: string | null;
+}
+
 /** The cause of a failure, as one sentence or kubectl's message. */
 export class Failure extends Error {
   readonly exitCode: number = 1;
+  readonly outcome: Outcome | undefined;
+
+  constructor(message: string, outcome?: Outcome) {
+    super(message);
+    this.outcome = outcome;
+  }
 }
 
 /** What was waited for is not decided after the time that was given. The exit code is that of timeout(1). */

@@ -2,6 +2,7 @@
 // kubectl davit: what an application developer does every day, in one file. It uses kubectl, and Davit's HTTP API where kubectl
 // alone cannot do it.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { printable } from '../schema/text.ts';
 import { Misuse } from './command.ts';
@@ -10,7 +11,7 @@ import { connect } from './connection.ts';
 import { makeHttpApi } from './http-api.ts';
 import { Failure, forward, makeKubectl, NOBODY_READS, onTerminal, pipe } from './kubectl.ts';
 import { makeTerminal } from './prompt.ts';
-import { adviceOn, run, type World } from './run.ts';
+import { adviceOn, exitCodeOf, run, type World } from './run.ts';
 
 // What containers and servers wrote must not control the terminal of the person who reads it.
 function say(line: string): void {
@@ -32,6 +33,7 @@ const world: World = {
   environment: process.env,
   version: manifest.version,
   terminal: makeTerminal(),
+  clock: { now: () => performance.now(), sleep: (milliseconds) => sleep(milliseconds) },
   say,
   warn,
   kubectl: makeKubectl,
@@ -68,7 +70,7 @@ try {
 } catch (error) {
   if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
   for (const line of error instanceof Misuse ? adviceOn(error) : [error.message]) warn(line);
-  process.exitCode = error instanceof Misuse ? 2 : error.exitCode;
+  process.exitCode = exitCodeOf(error);
 } finally {
   closeAll();
 }

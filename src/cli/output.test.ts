@@ -92,7 +92,7 @@ const DEPLOYMENT = {
   source: 'internal_source',
   status: 'READY',
   status_message: 'It serves.',
-  conditions: [],
+  conditions: [READY],
   source_config: { custom_url: 'https://shop.example' },
   source_revision_config: { workflow_config_path: 'langgraph.json' },
   secrets: [{ name: 'KEY' }],
@@ -120,6 +120,7 @@ const api = {
 } as HttpApi;
 
 const name = 'shop';
+const SERVES = { result: 'ready', reason: 'Serving', message: 'It serves.', hint: null, exitCode: 0 };
 const made = expect.stringMatching(/^shop--[0-9a-f]{8}$/) as string;
 /** Words after the command, and the document; `open` is in cli.test.ts, because it needs a process. */
 const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], unknown, CliWorld?])[]>> = {
@@ -134,13 +135,16 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
         status: 'READY',
         url: 'https://shop.example',
         internalUrl: 'http://shop.team:8000',
+        ...SERVES,
       },
     ],
   ],
   status: [[['shop'], expect.objectContaining({ name })]],
-  wait: [[['shop'], { name, state: 'READY', activeRevisionId: REVISION.spec.id, url: 'https://shop.example' }]],
+  wait: [
+    [['shop'], { name, state: 'READY', activeRevisionId: REVISION.spec.id, url: 'https://shop.example', ...SERVES }],
+  ],
   tasks: [[['shop'], []]],
-  restore: [[['shop', '--from', 'old'], { name, job: 'shop---restore-x', loaded: null }]],
+  restore: [[['shop', '--from', 'old', '--yes'], { name, job: 'shop---restore-x', loaded: null }]],
   clone: [[['shop', '--to', 'shop-2'], { name: 'shop-2', from: 'shop', notes: expect.any(Array) as unknown }]],
   scale: [
     [['shop'], { name, parts: expect.arrayContaining([expect.objectContaining({ part: 'server' })]) as unknown }],
@@ -202,7 +206,7 @@ describe('every command', () => {
     ['an unknown command', ['statos', '--output=json'], 'Unknown command "statos"'],
   ])('is told of wrong use in a document too: %s', async (_name, args, word) => {
     const { code, out } = await runCli(args);
-    expect([code, JSON.parse(out)]).toEqual([2, { error: expect.stringContaining(word) }]);
+    expect([code, JSON.parse(out)]).toEqual([2, { error: expect.stringContaining(word), exitCode: 2 }]);
   });
 
   it('that has none says why, where it is asked for', async () => {
@@ -242,7 +246,47 @@ describe('one document is printed', () => {
     expect(out).not.toContain('#1 FROM base');
   });
 
-  it('with the failure as its only field, whatever was said before', async () => {
+  it('of a deploy that fails says why', async () => {
+    const why = 'Container server exited (Error, exit code 3).';
+    const failing = async (method: string, path: string): Promise<unknown> => {
+      const answered = await answer(method, path);
+      if (answered === REVISIONS.resources[0]) return { id: 'r', status: 'DEPLOY_FAILED', status_message: why };
+      if (answered !== DEPLOYMENT) return answered;
+      return { ...DEPLOYMENT, conditions: [{ ...READY, status: 'False', reason: 'ContainerCrashed', message: why }] };
+    };
+    const world = { api: { ...api, call: failing, patiently: failing } as HttpApi };
+    const { code, out } = await run(['deploy', folder, '--name', 'shop', '-n', 'staging', '-o', 'json'], world);
+    expect([code, JSON.parse(out)]).toEqual([
+      1,
+      {
+        error: `Revision shop--r of shop could not be deployed. ${why}`,
+        result: 'failed',
+        reason: 'ContainerCrashed',
+        message: why,
+        hint: 'kubectl davit status --namespace=staging shop',
+        exitCode: 1,
+      },
+    ]);
+    const slow = async (method: string, path: string): Promise<unknown> => {
+      const answered = await answer(method, path);
+      if (answered !== REVISIONS.resources[0]) return answered;
+      return { id: 'r', status: 'DEPLOYING', status_message: '1 of 2.' };
+    };
+    const late = await run(['deploy', folder, '--name', 'shop', '--timeout', '0', '-o', 'json'], {
+      api: { ...api, patiently: slow } as HttpApi,
+    });
+    expect([late.code, JSON.parse(late.out)]).toEqual([
+      124,
+      expect.objectContaining({
+        result: 'undecided',
+        reason: 'DEPLOYING',
+        hint: 'kubectl davit wait shop',
+        exitCode: 124,
+      }),
+    ]);
+  });
+
+  it('with the failure and its exit code, whatever was said before', async () => {
     const failing: CliWorld = { kubectl: () => Promise.reject(new Failure('Error from server (NotFound)')) };
     for (const command of ['wait', 'rollback', 'delete', 'scale', 'export']) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -250,11 +294,11 @@ describe('one document is printed', () => {
       expect([command, code, JSON.parse(out), err]).toEqual([
         command,
         1,
-        { error: 'Error from server (NotFound)' },
+        { error: 'Error from server (NotFound)', exitCode: 1 },
         'Error from server (NotFound)',
       ]);
     }
     const misused = await run(['clone', 'shop', '-o', 'json']);
-    expect([misused.code, JSON.parse(misused.out)]).toEqual([2, { error: misused.err }]);
+    expect([misused.code, JSON.parse(misused.out)]).toEqual([2, { error: misused.err, exitCode: 2 }]);
   });
 });

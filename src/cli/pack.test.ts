@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ignoreRules, verdictOn } from './ignore-rules.ts';
-import { listSource, pack, sizeOf } from './pack.ts';
+import { listSource, pack } from './pack.ts';
+import { sizeOf } from './table.ts';
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { type IgnoreRule, ignoreRules, verdictOn } from './ignore-rules.ts';
 import { Failure } from './kubectl.ts';
+import { sizeOf } from './table.ts';
 import { END, header, padding, type TarEntry } from './tar.ts';
 
 /** The later file decides: .dockerignore is about builds. */
@@ -190,13 +191,6 @@ function tooLarge({ folder, entries }: Source, mostBytes: number): Failure {
   return new Failure(
     `${folder} has more than ${sizeOf(mostBytes)} when it is packed, which is the most that the platform takes. Name what a build does not need in .dockerignore. Largest: ${shown}.`,
   );
-}
-
-/** For people. */
-export function sizeOf(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  const kibibytes = bytes / 1024;
-  return kibibytes < 1024 ? `${kibibytes.toFixed(1)} KiB` : `${(kibibytes / 1024).toFixed(1)} MiB`;
 }
 
 function codeOf(error: unknown): string | undefined {

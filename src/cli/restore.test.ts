@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { CRON_JOB } from '../../test/support/backup-cron-job.ts';
-import { answering, aRecord, runCli, uid } from '../../test/support/cli-world.ts';
+import { answering, aRecord, type CliWorld, runCli, uid } from '../../test/support/cli-world.ts';
 import type { Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
@@ -10,6 +10,8 @@ const ended = (name: string, exitCode: number, message: string): object => ({
   name,
   state: { terminated: { exitCode, message } },
 });
+
+const LOADED = { name: 'b', takenAt: '2026-02-01T00:00:00Z', sizeBytes: 1536 };
 
 interface Made {
   readonly metadata: { readonly generateName: string; readonly labels: object; readonly ownerReferences: object[] };
@@ -39,7 +41,14 @@ interface Made {
 /** `condition`: how the Job ends. `pods`: statuses of its containers. */
 async function restore(
   args: readonly string[],
-  { cronJob = CRON_JOB as object | string, condition = 'Complete', containers = [] as object[], isLate = false } = {},
+  {
+    cronJob = CRON_JOB as object | string,
+    condition = 'Complete',
+    containers = [] as object[],
+    isLate = false,
+    world = {} as CliWorld,
+    says = ['--yes'],
+  } = {},
 ): Promise<{ readonly result: Awaited<ReturnType<typeof runCli>>; readonly made: Made | undefined }> {
   const written: [string, string][] = [];
   const get = answering(
@@ -63,16 +72,19 @@ async function restore(
     written.push([words.join(' '), input]);
     return JSON.stringify({ metadata: { name: 'shop---restore-x' } });
   };
-  const result = await runCli(['restore', ...args], { kubectl });
+  const result = await runCli(['restore', ...args, ...says], { kubectl, ...world });
   const [text] = written.map(([, input]) => input);
   return { result, made: text === undefined ? undefined : (JSON.parse(text) as Made) };
 }
 
 describe('restore', () => {
   it('makes a Job of the CronJob that asks, fetches and loads, and says which backup it was', async () => {
-    const containers = [ended('davit-check', 0, ''), ended('davit-fetch', 0, '{"name":"b"}')];
+    const containers = [ended('davit-check', 0, ''), ended('davit-fetch', 0, JSON.stringify(LOADED))];
     const { result, made } = await restore(['shop', '--from', 'old', '--at', '2026-02-02T00:00:00Z'], { containers });
-    expect(result).toMatchObject({ code: 0, out: 'Loaded: {"name":"b"}' });
+    expect(result).toMatchObject({
+      code: 0,
+      out: 'Loaded backup b of 2026-02-01T00:00:00Z, 1.5 KiB, into shop.',
+    });
     expect(made?.metadata).toMatchObject({
       generateName: 'shop---restore-',
       labels: { 'davit.dev/component': 'restore', 'davit.dev/deployment': 'shop' },
@@ -102,6 +114,50 @@ describe('restore', () => {
     expect(JSON.stringify(fetch)).not.toContain('PGPASSWORD');
     for (const command of [check?.command, load?.command]) expect(command?.[2]).toContain('is not empty');
     expect(load?.command[2]).toContain('--single-transaction');
+  });
+
+  it('tells programs which backup it was', async () => {
+    const containers = [ended('davit-fetch', 0, JSON.stringify(LOADED))];
+    const { result } = await restore(['shop', '-o', 'json'], { containers });
+    expect(JSON.parse(result.out)).toEqual({ name: 'shop', job: 'shop---restore-x', loaded: LOADED });
+    const { result: cut } = await restore(['shop'], { containers: [ended('davit-fetch', 0, '{"name":')] });
+    expect(cut).toMatchObject({ code: 0, out: 'Loaded the backup into shop.' });
+  });
+
+  it.each<[string, string[], string]>([
+    ['the newest backup', ['shop', '--from', 'old'], 'the newest backup of old'],
+    ['one of its own', ['shop', '--backup', 'b'], 'backup b of shop'],
+    [
+      'one of a time',
+      ['shop', '--from', 'old', '--at', '2026-02-02T00:00:00Z'],
+      'the newest backup of old of 2026-02-02T00:00:00Z or before',
+    ],
+  ])('asks before it loads %s', async (_what, args, words) => {
+    const asked = { world: { answers: ['shop'] }, says: [] };
+    const { result, made } = await restore(args, asked);
+    expect([result.code, made?.metadata.generateName]).toEqual([0, 'shop---restore-']);
+    expect(result.questions).toEqual([
+      `Load ${words} into the database of shop in namespace team, which must be empty? Type shop to load it: `,
+    ]);
+  });
+
+  it.each<[string, CliWorld, number, string]>([
+    ['another answer', { answers: ['y'] }, 1, 'Nothing was loaded.'],
+    [
+      'nobody to ask',
+      {},
+      2,
+      'Nobody can be asked here. Nothing was loaded. To load it: kubectl davit restore shop --from old --at 2026-02-02T00:00:00Z --yes',
+    ],
+  ])('creates nothing with %s', async (_what, world, code, err) => {
+    const args = ['shop', '--from', 'old', '--at', '2026-02-02T00:00:00Z'];
+    const { result, made } = await restore(args, { world, says: [] });
+    expect([result.code, result.err, made]).toEqual([code, err, undefined]);
+  });
+
+  it('does not ask about what cannot be loaded', async () => {
+    const { result } = await restore(['shop'], { cronJob: '', world: { answers: ['shop'] }, says: [] });
+    expect([result.code, result.questions]).toEqual([1, []]);
   });
 
   it('says why nothing was loaded', async () => {

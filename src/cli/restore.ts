@@ -2,6 +2,7 @@
 // into a database that has something in it.
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
+import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import { names } from '../deployments/record/names.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
@@ -15,10 +16,12 @@ import {
   OUTPUT,
   tell,
 } from './command.ts';
+import { confirm, YES } from './confirm.ts';
 import { createJob, lastMessages, untilJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
+import { sizeOf } from './table.ts';
 
 /** What a record may be called; of the schema itself zod would be a part. */
 const RECORD_NAME = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
@@ -36,9 +39,10 @@ export const restoreCommand: Command = {
   flags: [
     { name: 'from', value: 'OTHER', help: 'the deployment whose backup it is; NAME if not given' },
     ...BACKUP_FLAGS,
+    YES,
     OUTPUT,
   ],
-  about: `The database must be empty: create the deployment with a scale of 0 and with source_config.database.backup, and raise its
+  about: `It asks first, and needs --yes where nobody can be asked. The database must be empty: create the deployment with a scale of 0 and with source_config.database.backup, and raise its
 scale afterwards. OTHER may be deleted by now; its backups of all of its lives are looked at. The whole backup is loaded, or
 nothing. One that is not complete, damaged, or of another version of PostgreSQL is refused.
 
@@ -55,12 +59,27 @@ nothing. One that is not complete, damaged, or of another version of PostgreSQL 
     const from = flags.text('from') ?? name;
     if (!RECORD_NAME.test(from)) throw new Misuse(`--from must be the name of a deployment, not ${from}.`);
     const which = { from, ...backupOf(flags) };
-    const job = await startJob(kubectl, name, which);
+    const { manifest, namespace } = await jobFor(kubectl, name, which);
+    await confirm(context, {
+      question: `Load ${backupWords(which)} into the database of ${name} in namespace ${namespace}, which must be empty?`,
+      verb: 'load',
+      refusal: 'Nothing was loaded.',
+      command: ['restore', name, ...flagsOf(which)],
+    });
+    const job = await createJob(kubectl, manifest);
     warn(`Job ${job} loads the backup.`);
     onInterrupt(() => `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`);
     return follow(context, job);
   },
 };
+
+function flagsOf({ from, backup, at }: DatabaseRestore): string[] {
+  return [
+    `--from ${from}`,
+    ...(backup === undefined ? [] : [`--backup ${backup}`]),
+    ...(at === undefined ? [] : [`--at ${at}`]),
+  ];
+}
 
 /** Which backup the flags --backup and --at choose. */
 export function backupOf(flags: Flags): Omit<DatabaseRestore, 'from'> {
@@ -71,8 +90,17 @@ export function backupOf(flags: Flags): Omit<DatabaseRestore, 'from'> {
   return { ...(backup !== undefined && { backup }), ...(at !== undefined && { at }) };
 }
 
-/** Returns the name of the Job. Throws Failure if the deployment cannot be restored into, or the caller may not. */
-async function startJob(kubectl: Kubectl, name: string, which: DatabaseRestore): Promise<string> {
+function backupWords({ from, backup, at }: DatabaseRestore): string {
+  if (backup !== undefined) return `backup ${backup} of ${from}`;
+  return `the newest backup of ${from}${at === undefined ? '' : ` of ${at} or before`}`;
+}
+
+/** Throws Failure if the deployment cannot be restored into, or the caller may not read it. */
+async function jobFor(
+  kubectl: Kubectl,
+  name: string,
+  which: DatabaseRestore,
+): Promise<{ readonly manifest: IJob; readonly namespace: string | undefined }> {
   const { restoreJob } = await import('./restore-job.ts');
   const record = await readRecord(kubectl, name);
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted.`);
@@ -83,7 +111,7 @@ async function startJob(kubectl: Kubectl, name: string, which: DatabaseRestore):
       `${name} has no CronJob ${cronJob}, which says where backups are. It is made when backups are asked for (source_config.database.backup) and the database answers, and after a backup with which the deployment begins is loaded. See condition BackupReady: ${PROGRAM} status ${name}`,
     );
   const manifest = restoreJob({ record, cronJob: JSON.parse(found) as ICronJob, which });
-  return createJob(kubectl, manifest);
+  return { manifest, namespace: record.metadata.namespace };
 }
 
 /** Says which backup was loaded. Throws Failure with the last words of what failed. */
@@ -99,6 +127,25 @@ async function follow(context: Context, job: string): Promise<number> {
     failed: (words) => `Nothing was loaded. ${words}`,
   });
   const loaded = pods.flatMap((pod) => lastMessages(pod, (ended) => ended.name === FETCH_CONTAINER))[0];
-  tell(context, { says: `Loaded: ${loaded ?? 'the backup'}`, result: { name, job, loaded: loaded ?? null } });
+  const backup = loadedIn(loaded);
+  const says = backup
+    ? `Loaded backup ${backup.name} of ${backup.takenAt}, ${sizeOf(backup.sizeBytes)}, into ${name}.`
+    : `Loaded the backup into ${name}.`;
+  tell(context, { says, result: { name, job, loaded: backup ?? null } });
   return 0;
+}
+
+/** What the container that fetched the backup said of it. */
+interface LoadedBackup {
+  readonly name: string;
+  readonly takenAt: string;
+  readonly sizeBytes: number;
+}
+
+function loadedIn(message: string | undefined): LoadedBackup | undefined {
+  try {
+    return message === undefined ? undefined : (JSON.parse(message) as LoadedBackup);
+  } catch {
+    return undefined;
+  }
 }

@@ -2,7 +2,15 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RevisionState } from '../schema/app-revision.ts';
-import { type Deployment, isBuilding, lastLines, openBuildLog, type Revision, readRevision } from './build-log.ts';
+import {
+  conditionIn,
+  type Deployment,
+  isBuilding,
+  lastLines,
+  openBuildLog,
+  type Revision,
+  readRevision,
+} from './build-log.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -68,7 +76,12 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
       const blocked = stalledMessage(deployment);
       // The revision has the message of a block only where it was observed after the change.
       if (stalled(blocked, blocked === message))
-        throw new Failure(`${before.name} needs a change by a person. ${blocked}`);
+        throw new Failure(`${before.name} needs a change by a person. ${blocked}`, {
+          result: 'failed',
+          reason: conditionIn(deployment, 'Stalled')?.reason ?? null,
+          message: blocked ?? null,
+          hint: `${PROGRAM} status ${before.name}`,
+        });
       // At first it may be the one from before the revision was deployed.
       if (wasDeployed) ofDeployment(`${deployment.status}  ${deployment.status_message}`);
       wasDeployed = status === 'DEPLOYED';
@@ -76,6 +89,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
     if (Date.now() >= end)
       throw new TimedOut(
         `${before.name} is not ready after ${timeoutMs / 1000} s: ${last}\nIt goes on. To wait for it: ${PROGRAM} wait ${before.name}${suggested}`,
+        { result: 'undecided', reason: status, message: last, hint: `${PROGRAM} wait ${before.name}` },
       );
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(everyMs);
@@ -111,7 +125,24 @@ async function failed(
   say: (line: string) => void,
 ): Promise<Failure> {
   if (status === 'DEPLOY_FAILED') for (const line of await lastLines(api, before.id, id)) say(line);
-  return new Failure(`Revision ${called} of ${before.name} ${FAILED[status]}. ${message ?? ''}`.trim());
+  return new Failure(`Revision ${called} of ${before.name} ${FAILED[status]}. ${message ?? ''}`.trim(), {
+    result: 'failed',
+    reason: (await reasonOf(api, before.id, id)) ?? status,
+    message,
+    hint: `${PROGRAM} ${status === 'BUILD_FAILED' ? `logs ${before.name} --build` : `status ${before.name}`}`,
+  });
+}
+
+/** That of condition Ready, where it is about the revision and can be read. */
+async function reasonOf(api: HttpApi, deploymentId: string, revision: string): Promise<string | undefined> {
+  try {
+    const deployment = await api.call<Deployment>('GET', `/v2/deployments/${deploymentId}?secrets=names`);
+    const ready = conditionIn(deployment, 'Ready');
+    return deployment.latest_revision_id === revision && ready?.status !== 'True' ? ready?.reason : undefined;
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
 }
 
 function isDone({ status, ...deployment }: Deployment, revision: string): boolean {
@@ -120,8 +151,9 @@ function isDone({ status, ...deployment }: Deployment, revision: string): boolea
   return status === 'UNUSED' || (status === 'READY' && (active === revision || latest !== revision));
 }
 
-function stalledMessage({ conditions }: Deployment): string | undefined {
-  return conditions.find(({ type, status }) => type === 'Stalled' && status === 'True')?.message;
+function stalledMessage(deployment: Deployment): string | undefined {
+  const stalled = conditionIn(deployment, 'Stalled');
+  return stalled?.status === 'True' ? stalled.message : undefined;
 }
 
 /** Whether one message has been reported for so long that it is final. `isObserved`: it is about the change. */

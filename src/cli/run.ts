@@ -20,7 +20,7 @@ import { PROGRAM } from './program.ts';
 import { helpOf, usage } from './usage.ts';
 
 /** The process, as far as commands reach it. */
-export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'onEnd' | 'pipe'> {
+export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'onEnd' | 'pipe' | 'clock'> {
   readonly environment: NodeJS.ProcessEnv;
   /** That of the program. */
   readonly version: string;
@@ -59,10 +59,27 @@ export async function run(commands: readonly Command[], args: readonly string[],
     return await command.run(context);
   } catch (error) {
     if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
-    error.message = withFlags(error.message, context.suggested);
-    context.report({ error: error.message });
+    const withOwn = (text: string): string => withFlags(text, context.suggested);
+    error.message = withOwn(error.message);
+    context.report(failureOf(error, withOwn));
     throw error;
   }
+}
+
+/** For programs. `withOwn`: adds the flags of this call to commands in a text. */
+function failureOf(error: Failure | Misuse, withOwn: (text: string) => string): object {
+  const outcome = error instanceof Failure ? error.outcome : undefined;
+  const hint = outcome?.hint ?? null;
+  return {
+    error: error.message,
+    ...(outcome && { ...outcome, hint: hint === null ? null : withOwn(hint) }),
+    exitCode: exitCodeOf(error),
+  };
+}
+
+/** That of the program. */
+export function exitCodeOf(error: Failure | Misuse): number {
+  return error instanceof Failure ? error.exitCode : 2;
 }
 
 /** What is meant. Wrong use is reported as other failures are, if JSON was asked for. */
@@ -78,7 +95,7 @@ function understood(
     const asked = others.findLastIndex((other) => other === '--output' || other === '-o');
     const wantsJson = (asked >= 0 && others[asked + 1] === 'json') || others.includes('--output=json');
     const hasJson = commands.find(({ name }) => name === word)?.flags.includes(OUTPUT) !== false;
-    if (error instanceof Misuse && wantsJson && hasJson) report({ error: error.message });
+    if (error instanceof Misuse && wantsJson && hasJson) report(failureOf(error, (text) => text));
     throw error;
   }
 }
@@ -123,6 +140,7 @@ function contextOf(
     },
     pipe: world.pipe,
     terminal: world.terminal,
+    clock: world.clock,
     kubectl: world.kubectl(cluster),
     onTerminal: (args, options) => world.onTerminal(cluster, args, options),
     say: report ? world.warn : world.say,

@@ -1,11 +1,142 @@
 // `wait`: the last lines of what failed.
 
 import { describe, expect, it } from 'vitest';
-import { answering, aRecord, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
+import {
+  answering,
+  aRecord,
+  type CliRan,
+  makeInstantClock,
+  REVISION,
+  runCli,
+  uid,
+} from '../../test/support/cli-world.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
+
+describe('what wait makes of a failure', () => {
+  const condition = (type: string, status: string, reason: string): object => ({
+    type,
+    status,
+    reason,
+    message: `${reason} it is.`,
+    lastTransitionTime: '2026-02-02T00:00:00Z',
+  });
+  const look = (conditions: readonly object[], generation = 1, observedGeneration = 1): AppDeployment =>
+    aRecord({}, { conditions, observedGeneration }, { generation });
+  const stalled = (reason: string): object[] => [
+    condition('Ready', 'False', reason),
+    condition('Stalled', 'True', reason),
+  ];
+  const secret = look(stalled('SecretMissing'));
+  const rolling = look([condition('Ready', 'False', 'Progressing'), condition('Stalled', 'False', 'Settled')]);
+  const ready = look([condition('Ready', 'True', 'Serving'), condition('Stalled', 'False', 'Settled')]);
+
+  /** `looks`: what each reading finds; the last one stays. */
+  async function waited(looks: readonly AppDeployment[], ...flags: string[]): Promise<[CliRan, seconds: number]> {
+    const clock = makeInstantClock();
+    const left = [...looks];
+    const kubectl: Kubectl = async ([, resource]) => {
+      if (resource !== RECORDS) return JSON.stringify({ items: [] });
+      return JSON.stringify(left.length > 1 ? left.shift() : left[0]);
+    };
+    const ran = await runCli(['wait', 'shop', ...flags], { kubectl, clock });
+    return [ran, clock.now() / 1000];
+  }
+
+  it('that is from before a repair: it is looked at again', async () => {
+    const [ran] = await waited([secret, secret, secret, rolling, ready]);
+    expect(ran).toMatchObject({ code: 0, err: '' });
+    expect(ran.out.split('\n')).toEqual([
+      'Stalled: SecretMissing. SecretMissing it is.',
+      'This may be from before a repair. If it is still so in 10 s, it counts.',
+      'Progressing. Progressing it is.',
+      'Ready: Serving it is.',
+    ]);
+  });
+
+  it('that the generation before had: the newest one has to be observed, and to be as bad', async () => {
+    const before = look(stalled('SecretMissing'), 2, 1);
+    const [ran] = await waited([before, before, look(stalled('SecretMissing'), 2, 2), rolling, ready]);
+    expect(ran).toMatchObject({ code: 0, err: '' });
+    const [late] = await waited([before], '--timeout', '30');
+    expect(late).toMatchObject({ code: 124, err: 'shop is not ready after 30 s.' });
+  });
+
+  it.each([
+    ['SecretMissing', 10],
+    ['ApplyRefused', 75],
+  ])('%s, that nobody corrects: it counts after %i s', async (reason, seconds) => {
+    const [ran, took] = await waited([look(stalled(reason))]);
+    expect([ran.code, took]).toEqual([1, seconds]);
+  });
+
+  it.each([
+    ['after it was better', [rolling, secret]],
+    ['in place of the one before', [secret, look(stalled('SourceNotAllowed'))]],
+  ])('that is news, %s: it counts at once', async (_when, looks) => {
+    const [ran, took] = await waited(looks);
+    expect([ran.code, took]).toEqual([1, 1]);
+  });
+
+  it('that still stands when the time is over: it is a failure, and not undecided', async () => {
+    const [ran, took] = await waited([look(stalled('ApplyRefused'))], '--timeout', '5');
+    expect([ran.code, took]).toEqual([1, 5]);
+  });
+
+  it.each<[string, readonly AppDeployment[], object]>([
+    [
+      'ready',
+      [ready],
+      {
+        name: 'shop',
+        state: null,
+        activeRevisionId: null,
+        url: null,
+        result: 'ready',
+        reason: 'Serving',
+        message: 'Serving it is.',
+        hint: null,
+        exitCode: 0,
+      },
+    ],
+    [
+      'failed',
+      [secret],
+      {
+        error: 'shop needs a change by a person. See: kubectl davit status --namespace=staging shop',
+        result: 'failed',
+        reason: 'SecretMissing',
+        message: 'SecretMissing it is.',
+        hint: 'kubectl davit status --namespace=staging shop',
+        exitCode: 1,
+      },
+    ],
+    [
+      'not decided',
+      [rolling],
+      {
+        error: 'shop is not ready after 20 s.',
+        result: 'undecided',
+        reason: 'Progressing',
+        message: 'Progressing it is.',
+        hint: 'kubectl davit wait --namespace=staging shop',
+        exitCode: 124,
+      },
+    ],
+    [
+      'not observed',
+      [look(stalled('SecretMissing'), 2, 1)],
+      expect.objectContaining({ reason: null, message: 'Davit has not observed its latest change yet.' }),
+    ],
+  ])('tells programs why: %s', async (_what, looks, document) => {
+    const [{ out, code }] = await waited(looks, '-o', 'json', '-n', 'staging', '--timeout', '20');
+    const told = JSON.parse(out) as { readonly exitCode: number };
+    expect(told).toEqual(document);
+    expect(told.exitCode).toBe(code);
+  });
+});
 
 describe('wait', () => {
   const stalled = (reason: string): AppDeployment =>
@@ -27,7 +158,10 @@ describe('wait', () => {
   ])('ends with the last lines of a container %s', async (_what, state, previous) => {
     const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [crashed(state)] } }));
     const ran = await runCli(['wait', 'shop'], { kubectl });
-    expect(ran).toMatchObject({ code: 1, out: 'Stalled: ContainerCrashed. Why.' });
+    expect(ran).toMatchObject({
+      code: 1,
+      out: 'Stalled: ContainerCrashed. Why.\nThis may be from before a repair. If it is still so in 10 s, it counts.',
+    });
     expect(ran.err.split('\n')).toEqual([
       'The last lines of container server of pod shop-1:',
       'no licence',

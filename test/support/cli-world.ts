@@ -1,6 +1,6 @@
 // Runs commands of `kubectl davit` in this process, with a kubectl and an HTTP API of the test, and a deployment to run them on.
 
-import { Misuse } from '../../src/cli/command.ts';
+import { type Clock, Misuse } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import type { ConnectionOptions } from '../../src/cli/connection.ts';
 import type { HttpApi } from '../../src/cli/http-api.ts';
@@ -20,6 +20,8 @@ export interface CliWorld {
   /** Answers to questions, in their order. If absent, nobody can be asked. */
   readonly answers?: readonly string[];
   readonly input?: string | Buffer;
+  /** By default every wait is over at once. */
+  readonly clock?: Clock;
   /** Exit code of kubectl on the terminal. */
   readonly terminalCode?: number;
 }
@@ -58,6 +60,7 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
       version: '1.2.3',
       say: (line) => out.push(line),
       warn: (line) => err.push(line),
+      clock: world.clock ?? makeInstantClock(),
       onInterrupt: () => undefined,
       onEnd: () => undefined,
       terminal: {
@@ -90,6 +93,17 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
     err.push(error.message);
     return result(error instanceof Misuse ? 2 : error.exitCode);
   }
+}
+
+/** A clock on which every wait is over at once. */
+export function makeInstantClock(): Clock {
+  let time = 0;
+  return {
+    now: () => time,
+    sleep: async (milliseconds) => {
+      time += milliseconds;
+    },
+  };
 }
 
 /** uid of the record. */

@@ -6,22 +6,28 @@ import { conditionOf } from '../../schema/conditions.ts';
 import type { ActionFailure } from './observed.ts';
 
 const SHORTEST_MS = 1_000;
-const LONGEST_MS = 60_000;
+/** The longest time between two attempts. */
+export const LONGEST_MS = 60_000;
 
 /** What the world may mend without a word. A volume that cannot shrink is not among them: the record must change. */
-const MENDED_ELSEWHERE: ReadonlySet<ActionFailure['reason']> = new Set([
+const MENDED_ELSEWHERE: ReadonlySet<string> = new Set<ActionFailure['reason']>([
   'ApplyRefused',
   'NameConflict',
   'PodsRefused',
   'NoNodeFits',
 ]);
 
+/** Whether what failed for this reason is tried again although no watch tells that its cause is gone. */
+export function isTriedAgain(reason: string): boolean {
+  return MENDED_ELSEWHERE.has(reason);
+}
+
 /**
  * Milliseconds until the next attempt: the time for which the record has been Stalled, between a second and a minute, so that
  * the delays double. Undefined if no failure can resolve without a change by a person.
  */
 export function retryAfterMs(record: AppDeployment, refusals: readonly ActionFailure[], now: Date): number | undefined {
-  if (!refusals.some(({ reason }) => MENDED_ELSEWHERE.has(reason))) return undefined;
+  if (!refusals.some(({ reason }) => isTriedAgain(reason))) return undefined;
   const stalled = conditionOf(record.status?.conditions, 'Stalled');
   const since = stalled?.status === 'True' ? Date.parse(stalled.lastTransitionTime) : now.getTime();
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, now.getTime() - since));

@@ -233,14 +233,14 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
   };
 
   describe('a restore', () => {
-    const restore = (...args: readonly string[]): Promise<string> => plugin('restore', ...args);
+    const restore = (...args: readonly string[]): Promise<string> => plugin('restore', ...args, '--yes');
 
     it('into an empty database has all rows, and one into a database with rows loads nothing', async () => {
       await apply(record('copy', { keep: 2 }, { minScale: 0, maxScale: 0 }));
       await says('copy', 'DatabaseReady', 'True', 'Answering');
       await eventually(() => kubectl('get', 'cronjob', 'copy---backup'), READY_MS);
       const { name } = await reported();
-      expect(await restore('copy', '--from', 'shop')).toContain(`Loaded: {"name":"${name}"`);
+      expect(await restore('copy', '--from', 'shop')).toContain(`Loaded backup ${name} of `);
       const sum = 'select count(*), sum(n), md5(string_agg(word, $$,$$ order by n)) from kept';
       expect(await sql(sum, 'copy')).toBe(await sql(sum));
 
