@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 /** What a program reads of a failure beside its sentence, under --output json. */
 export interface Outcome {
   readonly result: 'ready' | 'failed' | 'undecided';
-  /** Of the condition, or the state of the revision, that decided it; null where none did. */
+  /** The reason of the condition, or the state of the revision, that decided it; null where none did. */
   readonly reason: string | null;
   readonly message: string | null;
   /** What to do next. */

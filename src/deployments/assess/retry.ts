@@ -27,7 +27,7 @@ export function isTriedAgain(reason: string): boolean {
  * the delays double. Undefined if no failure can resolve without a change by a person.
  */
 export function retryAfterMs(record: AppDeployment, refusals: readonly ActionFailure[], now: Date): number | undefined {
-  if (!refusals.some(({ reason }) => isTriedAgain(reason))) return undefined;
+  if (!refusals.some(({ reason }) => MENDED_ELSEWHERE.has(reason))) return undefined;
   const stalled = conditionOf(record.status?.conditions, 'Stalled');
   const since = stalled?.status === 'True' ? Date.parse(stalled.lastTransitionTime) : now.getTime();
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, now.getTime() - since));
