@@ -71,6 +71,7 @@ export function observeCaches(
     addressKindMissing: target.caches.addresses?.isInstalled() === false,
     keda: target.caches.keda.length > 0 && target.caches.keda.every((cache) => cache.isInstalled()),
     cloudNativePg: target.caches.postgresClusters?.isInstalled() === true,
+    cloudNativePgOff: target.caches.postgresClusters === undefined,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisions.map((revision) => scaledBy(record.spec, revision, settings)),
     ...(shared !== undefined && { sharedDatabase: sharedDatabases?.view(record, shared) ?? { is: 'unconfigured' } }),

@@ -83,6 +83,20 @@ export function lacksCloudNativePg(observed: Observed, latest?: AppRevision): bo
   return observed.cloudNativePg !== true && driverOfRevisions(revisions) === 'cloudnative-pg';
 }
 
+/** A Cluster that was to be deleted with its record, and that Davit has no right to. It has no owner, so nothing else deletes it. */
+export function clusterOutOfReach(observed: Observed): { readonly hindrance: string } | undefined {
+  const { cloudNativePgOff, names, record } = observed;
+  const isOwed = record.status?.databaseDriver === 'cloudnative-pg' && record.spec.databaseDeletionPolicy === 'Delete';
+  if (cloudNativePgOff !== true || !isOwed) return undefined;
+  const hindrance = `Davit may not delete Cluster ${names.postgres}, because settings.database.cloudNativePg.enabled is false. Set it to true, and the deletion continues automatically. ${howToLeave(record, 'the Cluster running')}`;
+  return { hindrance };
+}
+
+/** How a person lets go of a deletion that the data holds up. */
+export function howToLeave({ metadata: { name, namespace } }: Observed['record'], what: string): string {
+  return `To let the deployment go, and leave ${what}: kubectl patch appd ${name} -n ${namespace} --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'.`;
+}
+
 /** Nothing is made for a database whose kind the cluster lacks: a password would be taken for that of lost data. */
 export function cloudNativePgMissing(observed: ObservedChildren): ActionFailure {
   return {

@@ -62,6 +62,8 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   readonly keda?: boolean;
   /** Whether the cluster has CloudNativePG's kinds, and the platform uses them. */
   readonly cloudNativePg?: boolean;
+  /** Whether the platform has them switched off: then Davit may not even look for Clusters. */
+  readonly cloudNativePgOff?: boolean;
   /** What is known of the database on the shared server, for a record that has one there. */
   readonly sharedDatabase?: SharedView;
   /** Where backups go, for a record that asks for them, and whether they are proven by default. Undefined if the platform has no store. */

@@ -16,6 +16,7 @@ import {
   sharedMark,
   type WantedThere,
 } from '../record/shared-database.ts';
+import { howToLeave } from './database-cluster.ts';
 import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
 import {
   type ActionFailure,
@@ -176,9 +177,8 @@ export function sharedRestOf(observed: Observed): SharedRest | undefined {
   return { wanted, ...(view?.is !== 'unknown' && { hindrance: withRelease(SHARED_SERVER_MISSING, record) }) };
 }
 
-/** How a person lets go of a deletion that the server holds up. */
-function withRelease(message: string, { metadata: { name, namespace } }: Observed['record']): string {
-  return `${message} The deletion goes on when the server takes it. To let the deployment go, and leave its database and role on the server: kubectl patch appd ${name} -n ${namespace} --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'.`;
+function withRelease(message: string, record: Observed['record']): string {
+  return `${message} The deletion goes on when the server takes it. ${howToLeave(record, 'its database and role on the server')}`;
 }
 
 /** Where the database is, from the moment that its role is there. It stays while the record has it there, also where another one is used. */

@@ -42,7 +42,7 @@ export function planAdoption(observed: ObservedChildren, driver: DatabaseDriver)
   if (kept.some((object) => object && origin(object) !== from)) return dataRefused(first, mixed(kept as KubeObject[]));
   if (claim && isKept(claim, observed) && driverOfHolder(claim) !== driver)
     return dataRefused(claim, ofOtherDriver(claim));
-  if (secret && isKept(secret, observed) && !claim) return dataRefused(secret, lacksVolume(secret, observed));
+  if (secret && isKept(secret, observed) && !claim) return dataRefused(secret, lacksVolume(secret, observed, driver));
   if (claim && isKept(claim, observed) && !secret) return dataRefused(claim, lacksPassword(claim, postgresSecret));
   if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)
     return dataRefused(first, howToTakeUp(kept as KubeObject[], observed, from));
@@ -102,11 +102,13 @@ function howToTakeUp(kept: readonly KubeObject[], { record }: ObservedChildren, 
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {
-  return `${refText(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete the volume.`;
+  return `${refText(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete ${refText(refTo(claim))}.`;
 }
 
-function lacksVolume(secret: KubeObject, { names }: ObservedChildren): string {
-  return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its volume does not exist. Restore PersistentVolumeClaim ${names.postgresClaim} from a backup. To start with an empty database, delete the Secret.`;
+function lacksVolume(secret: KubeObject, { names }: ObservedChildren, driver: DatabaseDriver): string {
+  const holder =
+    driver === 'cloudnative-pg' ? `Cluster ${names.postgres}` : `PersistentVolumeClaim ${names.postgresClaim}`;
+  return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its data does not exist. Restore ${holder} from a backup. To start with an empty database, delete the Secret.`;
 }
 
 function mixed(kept: readonly KubeObject[]): string {

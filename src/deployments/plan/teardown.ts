@@ -5,7 +5,7 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { STORE_PARTS, VARIABLES_LABEL } from '../../schema/meta.ts';
 import { ADDRESS_KINDS } from '../assess/address.ts';
-import { isHibernated, isOfCluster } from '../assess/database-cluster.ts';
+import { clusterOutOfReach, isHibernated, isOfCluster } from '../assess/database-cluster.ts';
 import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
 import { type SharedRest, sharedRestOf } from '../assess/shared-database.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
@@ -32,7 +32,7 @@ const CLAIM_GOES_WITHIN_MS = 60_000;
 /** The first step with remaining objects, or undefined if none remain and the finalizer can be removed. */
 export function nextTeardownStep(observed: Observed, now: Date): TeardownStep | undefined {
   for (const [waitsFor, objects, rest] of stepsOf(observed)) {
-    if (rest) return dropStep(waitsFor, rest);
+    if (rest) return { waitsFor, remove: [], ...rest };
     if (objects.length === 0) continue;
     const pods = objects.filter(({ kind }) => kind === 'Pod') as readonly Pod[];
     const hindrance = hindranceIn(objects, pods, observed, now);
@@ -46,10 +46,6 @@ export function nextTeardownStep(observed: Observed, now: Date): TeardownStep | 
     };
   }
   return undefined;
-}
-
-function dropStep(waitsFor: string, { wanted: drop, hindrance }: SharedRest): TeardownStep {
-  return { waitsFor, remove: [], drop, ...(hindrance !== undefined && { hindrance }) };
 }
 
 /** The pods that are deleted longest come first. */
@@ -153,7 +149,17 @@ function clusterVolumes({ children, record }: Observed): readonly KubeObject[] {
   );
 }
 
-type Step = readonly [waitsFor: string, objects: readonly KubeObject[], rest?: SharedRest | undefined];
+/** `rest`: what is left besides objects. */
+type Step = readonly [
+  waitsFor: string,
+  objects: readonly KubeObject[],
+  rest?: Pick<TeardownStep, 'drop' | 'hindrance'> | undefined,
+];
+
+function sharedRest(observed: Observed): Step[2] {
+  const rest = sharedRestOf(observed);
+  return rest && { drop: rest.wanted, ...(rest.hindrance !== undefined && { hindrance: rest.hindrance }) };
+}
 
 function stepsOf(observed: Observed): readonly Step[] {
   const { record } = observed;
@@ -174,9 +180,9 @@ function stepsOf(observed: Observed): readonly Step[] {
     ['its address', ours.filter((child) => ADDRESS_KINDS.has(child.kind))],
     ['its workloads', [...ours.filter((child) => hasImage(componentOf(child))), ...podsWhere(observed, hasImage)]],
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],
-    ['PostgreSQL', databaseObjects(observed, ours)],
+    ['PostgreSQL', databaseObjects(observed, ours), clusterOutOfReach(observed)],
     // Without the password, nobody could find out what it holds.
-    ['its database on the shared server', [], sharedRestOf(observed)],
+    ['its database on the shared server', [], sharedRest(observed)],
     [
       'the PostgreSQL volume and password',
       keepsDatabase(observed) ? [] : [...ours.filter(isData), ...clusterVolumes(observed)],

@@ -16,6 +16,7 @@ import { CLUSTER_EVENTS, claimGrows, type WithTemplate } from './cluster-events.
 import { EXTERNAL_STORE_EVENTS } from './external-stores.ts';
 import { listenerBounds } from './listener-bounds.ts';
 import * as people from './people-events.ts';
+import { POSTGRES_CLUSTER_EVENTS } from './postgres-cluster.ts';
 import type { Admission, Scene } from './scene.ts';
 import { TASK_EVENTS } from './task-events.ts';
 import { UPKEEP_BOUND } from './upkeep-bound.ts';
@@ -179,6 +180,10 @@ const imageAndScale = (tag: string, scale: number): object => ({
 });
 const QUEUE = { queueMinScale: 1, queueMaxScale: 1 };
 const FIXED = { minScale: 1, maxScale: 1 };
+const IN_CLUSTER: Spec = {
+  sourceConfig: { resourceSpec: FIXED, database: { driver: 'cloudnative-pg', instances: 1 } },
+  databaseDeletionPolicy: 'Retain',
+};
 const CLEAN = { name: 'clean', schedule: '0 3 * * *', command: ['clean'] };
 const OUTSIDE = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
 const OUTSIDE_REDIS = [{ name: 'REDIS_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
@@ -311,6 +316,30 @@ export const BOUNDS: readonly Bound[] = [
       people.sizes('scale 1', { minScale: 1, maxScale: 1 }),
       DELETIONS.claim,
       DELETIONS.deployment,
+    ],
+    people: 4,
+    troubles: 0,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'clusters',
+    about: 'A database by CloudNativePG: deleted with its record or retained, lost, made again, and adopted.',
+    settings: PLAIN,
+    namespaces: ['team'],
+    begin: begin(IN_CLUSTER),
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      ...POSTGRES_CLUSTER_EVENTS,
+      people.deleteRecord,
+      people.specChange('Delete', ({ databaseDeletionPolicy }) =>
+        databaseDeletionPolicy === 'Delete' ? undefined : { databaseDeletionPolicy: 'Delete' },
+      ),
+      people.remake('shop', (namespace) => aRecord(namespace, IN_CLUSTER)),
+      people.pause,
+      people.resume,
+      DELETIONS.postgresCluster,
+      DELETIONS.password,
     ],
     people: 4,
     troubles: 0,

@@ -21,6 +21,7 @@ import {
   WAIT_FOR_REDIS,
 } from '../../../src/schema/meta.ts';
 import type { Event } from './event.ts';
+import { clusterServes } from './postgres-cluster.ts';
 import { LATER, type Scene } from './scene.ts';
 
 interface Container {
@@ -161,7 +162,8 @@ export function awaitedBy(
     const isOwn = env.some(({ valueFrom }) => valueFrom?.secretKeyRef?.name === own);
     if (!isOwn) return scene.mark(namespace, `external ${part}`) === SILENT;
     const set = scene.all<WithTemplate>(STATEFUL_SETS, namespace).find(({ metadata }) => metadata.name === own);
-    return set === undefined || !podsOf(scene, set).some(isReady);
+    if (set === undefined) return !(part === 'postgres' && clusterServes(scene, namespace, own));
+    return !podsOf(scene, set).some(isReady);
   })?.name;
 }
 /** The mark of an external store that does not answer. */

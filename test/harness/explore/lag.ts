@@ -5,7 +5,16 @@ import type { Ground } from './steps.ts';
 import type { State } from './world.ts';
 
 /** Kinds whose caches may lag. */
-const LAGGING = ['AppDeployment', 'AppRevision', 'Deployment', 'Pod', 'Secret', 'PersistentVolumeClaim', 'Job'];
+const LAGGING = [
+  'AppDeployment',
+  'AppRevision',
+  'Deployment',
+  'Pod',
+  'Secret',
+  'PersistentVolumeClaim',
+  'Cluster',
+  'Job',
+];
 
 export function isBehind({ machine }: Ground, state: State, namespace: string): boolean {
   return machine.ask(`behind ${namespace}`, state, (scene) => scene.mark(namespace, 'behind') !== undefined);

@@ -13,6 +13,7 @@ import {
   JOBS,
   NAMESPACES,
   PERSISTENT_VOLUME_CLAIMS,
+  POSTGRES_CLUSTERS,
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
@@ -22,7 +23,7 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-dep
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, PAUSED_ANNOTATION } from '../../../src/schema/meta.ts';
 import type { Event } from './event.ts';
-import { merged, type Scene } from './scene.ts';
+import { merged, retainedMark, type Scene } from './scene.ts';
 
 type Spec = AppDeployment['spec'];
 
@@ -180,7 +181,11 @@ export const deleteRecord: Event = {
     records(scene, namespace)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => metadata.name),
-  happen: (scene, namespace, subject) => remove(scene, APP_DEPLOYMENTS, namespace, subject),
+  happen(scene, namespace, subject) {
+    const record = scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, subject);
+    if (record?.spec.databaseDeletionPolicy === 'Retain') scene.setMark(namespace, retainedMark(subject), 'yes');
+    return remove(scene, APP_DEPLOYMENTS, namespace, subject);
+  },
 };
 
 export const customUrl = (host: string | undefined): Event =>
@@ -221,6 +226,7 @@ export const DELETIONS = {
   statefulSet: deletion(STATEFUL_SETS),
   service: deletion(SERVICES),
   claim: deletion(PERSISTENT_VOLUME_CLAIMS),
+  postgresCluster: deletion(POSTGRES_CLUSTERS),
   autoscaler: deletion(HORIZONTAL_POD_AUTOSCALERS),
   ingress: deletion(INGRESSES),
   job: deletion(JOBS),

@@ -20,6 +20,7 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
+  POSTGRES_CLUSTERS,
   SCALED_OBJECTS,
   SECRETS,
   SERVICES,
@@ -51,9 +52,12 @@ import { externalStoresAreWrong } from './external-stores.ts';
 import type { Broken, PassSeen } from './pass-seen.ts';
 import { headOf } from './passes.ts';
 import { records, revisionsOf } from './people-events.ts';
+import { clusterIsTaken, isRetained } from './postgres-cluster.ts';
 import { LATER, type Scene } from './scene.ts';
 import { takenFromRuns, tasksAreWrong } from './task-events.ts';
 import { sortedText } from './world.ts';
+
+const HOLDS_DATA: ReadonlySet<string> = new Set(['PersistentVolumeClaim', 'Cluster']);
 
 interface PassProperty {
   readonly name: string;
@@ -153,16 +157,21 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       const { namespace = '', name, uid = '' } = record.metadata;
       const claim = names(name).postgresClaim;
       const data = seen.before.mark(namespace, `data ${name}`);
-      const there = seen.before.get(PERSISTENT_VOLUME_CLAIMS, namespace, claim);
-      const isNew = there === undefined && seen.after.get(PERSISTENT_VOLUME_CLAIMS, namespace, claim) !== undefined;
-      if (isNew && data?.endsWith(` ${uid}`) === true)
-        return `The pass makes an empty PersistentVolumeClaim ${claim}; the data was in another.`;
-      const secret = seen.writes.find(
-        ({ verb, kind, ref, error }) =>
-          kind === 'Secret' && ref.name === names(name).postgresSecret && verb !== 'delete' && error === undefined,
-      );
-      if (secret && there && data?.startsWith(`${there.metadata.uid} `) === true)
-        return `The pass makes another Secret ${secret.ref.name}; the data has another password.`;
+      const holderIn = (scene: Scene): KubeObject | undefined =>
+        scene.get(PERSISTENT_VOLUME_CLAIMS, namespace, claim) ?? scene.get(POSTGRES_CLUSTERS, namespace, claim);
+      const there = holderIn(seen.before);
+      const made = there === undefined ? holderIn(seen.after) : undefined;
+      if (made && data?.endsWith(` ${uid}`) === true)
+        return `The pass makes an empty ${made.kind} ${claim}; the data was in another.`;
+      const secret = names(name).postgresSecret;
+      const passwordIn = (scene: Scene): string | undefined => {
+        const found = scene.get<KubeObject & { data?: object }>(SECRETS, namespace, secret);
+        return found && sortedText(found.data ?? {});
+      };
+      const is = passwordIn(seen.after);
+      const isOther = is !== undefined && is !== passwordIn(seen.before);
+      if (isOther && there && data?.startsWith(`${there.metadata.uid} `) === true)
+        return `The pass makes another Secret ${secret}; the data has another password.`;
       return undefined;
     },
   },
@@ -172,9 +181,16 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
       if (!record || record.metadata.deletionTimestamp !== undefined) return undefined;
       const lost = seen.writes.find(
-        ({ verb, kind, error }) => verb === 'delete' && kind === 'PersistentVolumeClaim' && error === undefined,
+        ({ verb, kind, error }) => verb === 'delete' && HOLDS_DATA.has(kind) && error === undefined,
       );
       return lost && `The pass deletes ${lost.kind} ${lost.ref.name}.`;
+    },
+  },
+  {
+    name: 'what is retained stays, and is given to nobody who did not ask',
+    broken(seen) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      return record && clusterIsTaken(seen, record);
     },
   },
   {
@@ -308,7 +324,14 @@ export function hasLostData({ status }: AppDeployment): boolean {
   const stalled = conditionOf(status?.conditions, 'Stalled');
   return stalled?.status === 'True' && LOST_DATA.has(stalled.reason);
 }
-const LOST_DATA: ReadonlySet<string> = new Set(['PasswordMissing', 'VolumeLost', 'VolumeMissing', 'VolumeTerminating']);
+/** What a person decides about: data that is lost, or that was retained. */
+const LOST_DATA: ReadonlySet<string> = new Set([
+  'DatabaseKept',
+  'PasswordMissing',
+  'VolumeLost',
+  'VolumeMissing',
+  'VolumeTerminating',
+]);
 
 /** Judged at rest, of each record that Davit takes care of. */
 export const REST_PROPERTIES: readonly RestProperty[] = [
@@ -552,10 +575,11 @@ const PLACE_PROPERTIES: readonly PlaceProperty[] = [
       const left = scene
         .inside(namespace)
         .find(
-          ({ object: { kind, metadata } }) =>
-            kind !== 'TracingProject' &&
-            metadata.labels?.[DEPLOYMENT_UID_LABEL] !== undefined &&
-            !uids.has(metadata.labels[DEPLOYMENT_UID_LABEL]),
+          ({ object }) =>
+            object.kind !== 'TracingProject' &&
+            object.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== undefined &&
+            !uids.has(object.metadata.labels[DEPLOYMENT_UID_LABEL]) &&
+            !isRetained(scene, namespace, object),
         );
       return left && `${left.object.kind} ${left.object.metadata.name} is of no record.`;
     },

@@ -13,6 +13,9 @@ export const NOW = Date.parse('2026-02-02T02:02:02Z');
 export const LATER = 'later';
 export const timeOf = (scene: Scene): number => (scene.mark('', LATER) === undefined ? NOW : NOW + 86_400_000);
 
+/** The mark of a record that was deleted while its data was to be retained. */
+export const retainedMark = (record: string): string => `retained ${record}`;
+
 /** Facts of the world that are no objects of Kubernetes: a full quota, the head of a branch, where data lives. */
 export const MARKS: Resource = {
   group: 'explore',

@@ -73,6 +73,24 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'const { build, ...status } = revision.status ?? {}; if (status.state) return status;',
   ),
 
+  'a retained Cluster is deleted': bug(
+    'clusters',
+    'src/deployments/plan/teardown.ts',
+    "keepsDatabase(observed) && object.kind === 'Cluster';",
+    "!keepsDatabase(observed) && object.kind === 'Cluster';",
+  ),
+  'a Cluster is taken from another record': bug(
+    'clusters',
+    'src/deployments/plan/adoption.ts',
+    'if (observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)',
+    "if (claim?.kind !== 'Cluster' && observed.record.metadata.annotations?.[ADOPT_DATABASE_ANNOTATION] !== from)",
+  ),
+  'a lost Cluster is replaced by an empty one': bug(
+    'clusters',
+    'src/deployments/assess/database-volume.ts',
+    'if (dataHolderOf(observed)) return false;',
+    'if (dataHolderOf(observed) || isInCluster(observed)) return false;',
+  ),
   'claims are left after a teardown': bug(
     'life',
     'src/deployments/plan/teardown.ts',

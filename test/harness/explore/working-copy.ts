@@ -32,6 +32,7 @@ const INCARNATIONS: Readonly<Record<string, number>> = {
   AppDeployment: 3,
   ListenerWork: 2,
   PersistentVolumeClaim: 3,
+  Cluster: 3,
   Secret: 2,
 };
 

@@ -300,6 +300,29 @@ describe('a deletion', () => {
     ]);
   });
 
+  it('under Delete waits for a platform that has CloudNativePG switched off, and says how to let go', async () => {
+    const { kube } = await rested();
+    const off = await aController(kube, Settings.parse({ database: { cloudNativePg: { enabled: false } } }));
+    await deleteRecord(kube);
+    await torn(off);
+    expect(conditionIn(kube, 'Ready')?.message).toContain('settings.database.cloudNativePg.enabled is false');
+    expect(named(kube, POSTGRES_CLUSTERS)).toEqual(['shop--postgres']);
+    off.writes();
+    await off.reconcile();
+    expect(off.writes()).toEqual([]);
+    await edit(kube, { spec: { databaseDeletionPolicy: 'Retain' } });
+    await torn(off);
+    expect([kube.objects(APP_DEPLOYMENTS), named(kube, POSTGRES_CLUSTERS)]).toEqual([[], ['shop--postgres']]);
+  });
+
+  it('under Delete goes on when CloudNativePG is switched on again', async () => {
+    const { kube } = await rested();
+    await deleteRecord(kube);
+    await torn(await aController(kube, Settings.parse({ database: { cloudNativePg: { enabled: false } } })));
+    await torn(await aController(kube));
+    expect([dataIn(kube), kube.objects(APP_DEPLOYMENTS)]).toEqual([[], []]);
+  });
+
   it.each([
     { policy: 'Retain', keeps: true, spec: RETAINED },
     { policy: 'Delete', keeps: false, spec: CLUSTER },
