@@ -1,5 +1,5 @@
 // Whether any node is large enough for the changed pod of a running PostgreSQL or Redis. A StatefulSet stops the running pod
-// before it starts the next, so a size that no node has would end a working database.
+// before it starts the next, and so does CloudNativePG with the primary at last: a size that no node has would end a working database.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { quantity } from '../../schema/quantity.ts';
@@ -8,6 +8,7 @@ import {
   childOf,
   isOurs,
   type ObservedChildren,
+  type PostgresClusterSeen,
   refText,
   refTo,
   type Workload,
@@ -33,27 +34,40 @@ export interface ClusterNode extends KubeObject {
   readonly status?: { readonly allocatable?: Readonly<Record<string, string>> };
 }
 
-interface PodSpec {
-  readonly containers?: readonly {
-    readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
-  }[];
+interface Resources {
+  readonly requests?: Readonly<Record<string, string>>;
+}
+interface Placement {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly tolerations?: readonly Toleration[];
 }
+interface PodSpec extends Placement {
+  readonly containers?: readonly { readonly resources?: Resources }[];
+}
+/** The used part of apps/v1 StatefulSet, and of postgresql.cnpg.io/v1 Cluster, whose instances all have its resources. */
 interface Rendered extends KubeObject {
-  readonly spec?: { readonly template?: { readonly spec?: PodSpec } };
+  readonly spec?: {
+    readonly template?: { readonly spec?: PodSpec };
+    readonly resources?: Resources;
+    readonly affinity?: Placement;
+  };
 }
 
 const RESOURCES = ['cpu', 'memory'] as const;
 
-/** StatefulSets that would replace a Ready pod by one with other resource requests. */
+/** StatefulSets and Clusters that would replace a Ready pod by one with other resource requests. */
 export function roomToCheck(actions: readonly Action[], observed: ObservedChildren): readonly KubeObject[] {
   return actions.flatMap(({ do: does, object }) => {
-    if (does !== 'apply' || object.kind !== 'StatefulSet') return [];
-    const set = childOf(observed, 'StatefulSet', object.metadata.name) as (Workload & Rendered) | undefined;
-    const isRunning = set !== undefined && isOurs(set, observed) && (set.status?.readyReplicas ?? 0) > 0;
-    return isRunning && hasDrifted(roomOf(object), roomOf(set)) ? [object] : [];
+    if (does !== 'apply' || (object.kind !== 'StatefulSet' && object.kind !== 'Cluster')) return [];
+    const store = childOf(observed, object.kind, object.metadata.name) as (Running & Rendered) | undefined;
+    const { readyReplicas, readyInstances = readyReplicas } = store?.status ?? {};
+    const isRunning = store !== undefined && isOurs(store, observed) && (readyInstances ?? 0) > 0;
+    return isRunning && hasDrifted(roomOf(object), roomOf(store)) ? [object] : [];
   });
+}
+
+interface Running extends KubeObject {
+  readonly status?: Workload['status'] & PostgresClusterSeen['status'];
 }
 
 /** A failure for each of `sets` whose pod exceeds the capacity of every node. */
@@ -86,8 +100,10 @@ interface Room {
   readonly tolerations: readonly Toleration[];
 }
 
-function roomOf(set: Rendered): Room {
-  const { containers = [], nodeSelector = {}, tolerations = [] } = set.spec?.template?.spec ?? {};
+function roomOf({ kind, spec = {} }: Rendered): Room {
+  const ofCluster: PodSpec = { ...spec.affinity, ...(spec.resources && { containers: [{ resources: spec.resources }] }) };
+  const { containers = [], nodeSelector = {}, tolerations = [] } =
+    (kind === 'Cluster' ? ofCluster : spec.template?.spec) ?? {};
   const sum = (resource: string): number =>
     containers.reduce((all, { resources }) => all + Number(quantity(resources?.requests?.[resource] ?? '0')), 0);
   return { requests: { cpu: sum('cpu'), memory: sum('memory') }, nodeSelector, tolerations };
