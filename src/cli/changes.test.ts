@@ -121,7 +121,7 @@ describe('scale', () => {
   it.each([
     [
       'toString=1',
-      /^"toString" is no part with a scale\. Those of shop are server, queue, orchestrator, constructor, mailer\.$/,
+      /^"toString" is no part of shop with a scale\. It has server, constructor, mailer\. A scale of queue or orchestrator would begin that part\.$/,
     ],
     ['constructor=2', /^constructor is a singleton: constructor=1 runs it, and constructor=0 stops it\.$/],
   ])('%s is refused before anything is changed', async (word, words) => {
@@ -145,7 +145,7 @@ describe('scale', () => {
     [['server=x'], /^"server=x" is no scale\./],
     [['server=-1'], /^"server=-1" is no scale\./],
     [['server=1..'], /is no scale/],
-    [['redis=2'], /^"redis" is no part with a scale\. These are server, queue, orchestrator and named workers\.$/],
+    [['redis=2'], /^"redis" is no part with a scale\. These are server, queue, orchestrator and named workers\. /],
     [['server=3..1'], /the maximum must be at least the minimum/],
     [['queue=1', 'queue=2'], /^queue is set twice\.$/],
     [['--max', '3'], /^--max needs --replicas/],

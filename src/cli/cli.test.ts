@@ -323,7 +323,7 @@ describe('open', () => {
     {
       is: 'scaled to zero',
       conditions: [zero],
-      hint: 'To start one, raise minScale and maxScale of its resourceSpec.',
+      hint: 'To start one: kubectl davit scale shop server=1',
     },
     {
       is: 'starting',
@@ -636,14 +636,14 @@ describe('the command', { timeout: 60_000 }, () => {
         appdeployments*) echo '${JSON.stringify(record())}'; exit ;;
         pods) echo '${JSON.stringify({ items: [pod] })}'; exit ;;
       esac
-      echo "Forwarding from 127.0.0.1:4321 -> 8000"; echo "$*" >&2; [ "$3" = 7:80 ] && echo lost >&2 && exit 1; exit 0`;
+      echo "$*" >&2; [ "$3" = 7:http ] && echo taken >&2 && exit 1; echo "Forwarding from 127.0.0.1:4321 -> 8000"`;
     expect(await davit(['open', 'shop'], { kubectl })).toMatchObject({ code: 0, out: 'http://127.0.0.1:4321\n' });
     const { out } = await davit(['open', 'shop', '-o', 'json'], { kubectl });
     expect(JSON.parse(out)).toEqual({ name: 'shop', url: 'http://127.0.0.1:4321' });
     expect(await davit(['open', 'shop', '--port', '7'], { kubectl })).toEqual({
       code: 1,
-      out: 'http://127.0.0.1:4321\n',
-      err: expect.stringMatching(/port-forward service\/shop 7:80\nlost\n$/),
+      out: '',
+      err: expect.stringMatching(/port-forward pod\/shop-1 7:http\ntaken\n$/),
     });
   });
 

@@ -2,7 +2,14 @@
 
 import { describe, expect, it } from 'vitest';
 import { aRevision } from '../../test/support/builders.ts';
-import { aRecord, type CliRan, type CliWorld, makeInstantClock, runCli } from '../../test/support/cli-world.ts';
+import {
+  answering,
+  aRecord,
+  type CliRan,
+  type CliWorld,
+  makeInstantClock,
+  runCli,
+} from '../../test/support/cli-world.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CLONING_ANNOTATION } from '../schema/meta.ts';
 import { RECORDS } from './records.ts';
@@ -318,4 +325,54 @@ it('what fails while it is loaded says how to go on, and starts no pod', async (
   const played = await clone(into, { fails: 'load' });
   expect([played.code, played.patches]).toEqual([1, []]);
   expect(played.err).toContain('to give up: kubectl davit delete shop --namespace=staging');
+});
+
+describe('a clone that is not finished', () => {
+  const cloningOf = async (): Promise<unknown> => {
+    const [made] = (await clone(into, { fails: 'load' })).written.filter(({ kind }) => kind === 'AppDeployment');
+    return (made as { readonly metadata?: { readonly annotations?: object } } | undefined)?.metadata?.annotations;
+  };
+  const ready = { type: 'Ready', status: 'True', reason: 'ScaledToZero', message: 'Scaled to zero.' };
+  const shown = async (annotations: unknown, ...args: readonly string[]): Promise<CliRan> => {
+    const record = aRecord({}, { state: 'READY', conditions: [ready] }, { namespace: 'staging', annotations });
+    return runCli([...args, '--namespace=staging'], { kubectl: answering({ [RECORDS]: record }) });
+  };
+  const IS = 'It is an unfinished clone of shop in namespace team: its data is not loaded, and no pod runs until then.';
+  const GO_ON = 'kubectl davit clone shop --namespace=team --to=shop --to-namespace=staging';
+
+  it('says so in its status, with how to go on and how to give up', async () => {
+    const { out } = await shown(await cloningOf(), 'status', 'shop');
+    expect(out.split('\n').slice(0, 4)).toEqual([
+      'staging/shop  READY',
+      `  !! ${IS}`,
+      `     To go on, with the contexts that it was begun with: ${GO_ON}`,
+      '     To give up: kubectl davit delete --namespace=staging shop',
+    ]);
+    const told = await shown(await cloningOf(), 'status', 'shop', '-o', 'json');
+    expect(JSON.parse(told.out)).toMatchObject({ unfinishedClone: { of: { namespace: 'team', name: 'shop' } } });
+    const finished = await shown({}, 'status', 'shop', '-o', 'json');
+    expect(JSON.parse(finished.out)).toMatchObject({ unfinishedClone: null });
+  });
+
+  it('is not ready, and does not start on an empty database', async () => {
+    const waited = await shown(await cloningOf(), 'wait', 'shop', '--timeout', '3');
+    expect([waited.code, waited.out]).toEqual([124, IS]);
+    const scaled = await shown(await cloningOf(), 'scale', 'shop', 'server=1');
+    expect([scaled.code, scaled.asked.filter((one) => one.includes('patch'))]).toEqual([1, []]);
+    expect(scaled.err).toContain(`Nothing was scaled. ${IS}\nTo go on, `);
+    expect((await shown(await cloningOf(), 'scale', 'shop', 'server=0')).code).toBe(0);
+    expect((await shown({}, 'scale', 'shop', 'server=1')).code).toBe(0);
+  });
+
+  it.each([
+    ['one of an earlier version', { uid: 'u' }],
+    ['names that are none', { uid: 'u', from: { namespace: 'team; rm -rf /', name: 'shop' } }],
+    ['no object', 7],
+  ])('suggests no command that its annotation does not give: %s', async (_what, cloning) => {
+    const { out } = await shown({ [CLONING_ANNOTATION]: JSON.stringify(cloning) }, 'status', 'shop');
+    expect(out.split('\n').slice(1, 3)).toEqual([
+      '  !! It is an unfinished clone: its data is not loaded, and no pod runs until then.',
+      '     To go on, with the contexts that it was begun with: run the command again that began it',
+    ]);
+  });
 });

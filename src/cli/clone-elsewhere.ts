@@ -14,6 +14,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import { CLONING_ANNOTATION, RESTORE_CONTAINER } from '../schema/meta.ts';
+import { type Cloning, cloningOf } from './cloning.ts';
 import { type Context, type Elsewhere, tell } from './command.ts';
 import { createJob, untilJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -68,23 +69,6 @@ export async function cloneInto(
     },
   });
   return 0;
-}
-
-/** What the annotation says. */
-interface Cloning {
-  /** uid of the origin. */
-  readonly uid: string;
-  /** Absent where the origin's record does not say it. */
-  readonly minScale?: number;
-  readonly maxScale?: number;
-}
-
-function cloningOf({ metadata }: AppDeployment): Cloning | undefined {
-  try {
-    return JSON.parse(metadata.annotations?.[CLONING_ANNOTATION] ?? '') as Cloning;
-  } catch {
-    return undefined;
-  }
 }
 
 interface Begun {
@@ -160,8 +144,10 @@ async function createClone(
   for (const secret of secrets) await there.kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(secret));
   const { sourceConfig } = record.spec;
   const { minScale, maxScale } = sourceConfig.resourceSpec ?? {};
+  const { uid = '', namespace = '', name } = origin.metadata;
   const cloning: Cloning = {
-    uid: origin.metadata.uid ?? '',
+    uid,
+    from: { namespace, name },
     ...(minScale !== undefined && { minScale }),
     ...(maxScale !== undefined && { maxScale }),
   };

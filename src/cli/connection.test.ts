@@ -154,7 +154,7 @@ describe('the token', () => {
 
 describe('a forwarded port', () => {
   const node = (script: string): Promise<Awaited<ReturnType<typeof forward>>> =>
-    forward(['-e', script, '--'], { service: 'shop', port: 80 }, process.execPath);
+    forward(['-e', script, '--'], { target: 'service/shop', port: 80 }, process.execPath);
 
   it('is the one that kubectl names, until it is closed', async () => {
     const forwarded = await node(

@@ -3,6 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { EXIT_CODES } from './exit-codes.ts';
 
 /** What a program reads of a failure beside its sentence, under --output json. */
 export interface Outcome {
@@ -16,7 +17,7 @@ export interface Outcome {
 
 /** The cause of a failure, as one sentence or kubectl's message. */
 export class Failure extends Error {
-  readonly exitCode: number = 1;
+  readonly exitCode: number = EXIT_CODES.failed.code;
   readonly outcome: Outcome | undefined;
 
   constructor(message: string, outcome?: Outcome) {
@@ -27,7 +28,7 @@ export class Failure extends Error {
 
 /** What was waited for is not decided after the time that was given. The exit code is that of timeout(1). */
 export class TimedOut extends Failure {
-  override readonly exitCode = 124;
+  override readonly exitCode = EXIT_CODES.undecided.code;
 }
 
 /** Runs kubectl and returns its output. `input` goes to its standard input. Throws Failure with kubectl's message. */
@@ -99,8 +100,8 @@ export function pipe({ from, to, onBytes }: Piped, program = 'kubectl'): Promise
 }
 
 /** Exit code of a program that SIGPIPE has ended: its reader has gone, as `head` does. */
-export const NOBODY_READS = 141;
-const INTERRUPTED = 130;
+export const NOBODY_READS = EXIT_CODES.unread.code;
+const INTERRUPTED = EXIT_CODES.interrupted.code;
 
 let onThisTerminal = 0;
 const stay = (): void => undefined;
@@ -150,7 +151,7 @@ function eachLine(output: Readable, onLine: (line: string) => void): void {
   });
 }
 
-/** A local port that leads to a port of a Service, until `close` or the end of kubectl. */
+/** A local port that leads to a port of a pod or a Service, until `close` or the end of kubectl. */
 export interface Forwarded {
   readonly port: number;
   /** Resolves when kubectl has ended, to its exit code and message. */
@@ -158,10 +159,11 @@ export interface Forwarded {
   close(): void;
 }
 
-export interface ForwardOptions {
-  readonly service: string;
-  /** Port of the Service. */
-  readonly port: number;
+export interface ForwardTarget {
+  /** `pod/NAME` or `service/NAME`. */
+  readonly target: string;
+  /** Its port, a number or the name of one. */
+  readonly port: number | string;
   /** 0 for any free port. */
   readonly localPort?: number;
 }
@@ -169,12 +171,12 @@ export interface ForwardOptions {
 /** Resolves when the port is open. Throws Failure with kubectl's message. */
 export function forward(
   flags: readonly string[],
-  { service, port, localPort = 0 }: ForwardOptions,
+  { target, port, localPort = 0 }: ForwardTarget,
   program = 'kubectl',
 ): Promise<Forwarded> {
   return new Promise((resolve, reject) => {
     const local = localPort === 0 ? '' : String(localPort);
-    const args = [...flags, 'port-forward', `service/${service}`, `${local}:${port}`];
+    const args = [...flags, 'port-forward', target, `${local}:${port}`];
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     const words: Buffer[] = [];
     let out = '';

@@ -8,6 +8,7 @@ import { printable } from '../schema/text.ts';
 import { Misuse } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { connect } from './connection.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 import { makeHttpApi } from './http-api.ts';
 import { Failure, forward, makeKubectl, NOBODY_READS, onTerminal, pipe } from './kubectl.ts';
 import { makeTerminal } from './prompt.ts';
@@ -43,7 +44,8 @@ const world: World = {
     const { connection, close } = await connect(
       {
         kubectl: makeKubectl(flags),
-        forward: (namespace, service, port) => forward([...flags, `--namespace=${namespace}`], { service, port }),
+        forward: (namespace, service, port) =>
+          forward([...flags, `--namespace=${namespace}`], { target: `service/${service}`, port }),
       },
       options,
     );
@@ -54,7 +56,7 @@ const world: World = {
   onInterrupt(sentence) {
     process.once('SIGINT', () => {
       warn(sentence());
-      process.exit(130);
+      process.exit(EXIT_CODES.interrupted.code);
     });
   },
 };

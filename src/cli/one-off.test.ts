@@ -1,7 +1,7 @@
 // What `run` creates, and how it ends.
 
 import { describe, expect, it } from 'vitest';
-import { answering, aRecord, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
+import { answering, aRecord, makeInstantClock, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
 import type { Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
@@ -126,6 +126,30 @@ describe('run', () => {
     });
     expect(await runCli(['run', 'shop', '--task', 'clean', '--', 'ls'], { kubectl })).toMatchObject({ code: 2 });
     expect(written).toHaveLength(1);
+  });
+
+  it('of a task ends when its end is told, so that nobody is told next that it goes on', async () => {
+    const requested = { tasks: [{ name: 'clean', command: ['clean'] }] };
+    const own = { ...revision, spec: { ...revision.spec, requested } };
+    const told = (state: string): object => ({
+      ...record,
+      status: { ...record.status, tasks: [{ name: 'clean', runs: [{ job: job.metadata.name, state }] }] },
+    });
+    const { kubectl: asks } = world({ 'apprevisions.davit.dev': { items: [own] } });
+    const looks = async (answers: readonly object[]): Promise<[code: number, left: number, seconds: number]> => {
+      const left = [...answers];
+      const clock = makeInstantClock();
+      const kubectl: Kubectl = async (args, input) => {
+        if (args[0] !== 'get' || args[1] !== RECORDS) return asks(args, input);
+        return JSON.stringify(left.length > 1 ? left.shift() : left[0]);
+      };
+      const { code } = await runCli(['run', 'shop', '--task', 'clean'], { kubectl, clock });
+      return [code, left.length, clock.now() / 1000];
+    };
+    expect(await looks([record, record, told('Running'), told('Failed')])).toEqual([7, 1, 2]);
+    // The command has ended, whatever is told of it.
+    expect(await looks([record])).toEqual([7, 1, 10]);
+    expect((await looks([record, { ...record, status: {} }]))[0]).toBe(7);
   });
 
   it('fails with the message of a Job that ended without an exit code', async () => {

@@ -1,7 +1,6 @@
 // Runs a command once, in a Job with the pod template of the active revision. The Job is created with the caller's rights; a run of a
 // task counts as one of the task's runs. It is deleted with the deployment.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerState, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import type { ReplicaSet, Run } from '../deployments/record/one-off-job.ts';
@@ -52,7 +51,11 @@ code is that of the command, or 124 if it was ended for its time. The command is
     const job = await startJob(kubectl, name, asked, flags.number('timeout'));
     warn(`Job ${job} runs the command.`);
     onInterrupt(() => `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`);
-    return follow(context, job);
+    try {
+      return await follow(context, job);
+    } finally {
+      if (task !== undefined) await untilReported(context, { name, job });
+    }
   },
 };
 
@@ -78,8 +81,31 @@ async function startJob(
   }
 }
 
+/** So long the end of a run may take to be told: by the Job, and then by the controller. */
+const REPORTED_MS = 10_000;
+
+/** Whoever asks for the tasks next is told that the run has ended, and not that it goes on. It is no failure if that is not told in time. */
+async function untilReported(
+  { kubectl, clock }: Context,
+  { name, job }: { readonly name: string; readonly job: string },
+): Promise<void> {
+  const end = clock.now() + REPORTED_MS;
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- asked until it is told
+      const { status } = await readRecord(kubectl, name);
+      const run = status?.tasks?.flatMap(({ runs }) => runs).find((one) => one.job === job);
+      if ((run !== undefined && run.state !== 'Running') || clock.now() >= end) return;
+      // oxlint-disable-next-line no-await-in-loop -- the time between two questions
+      await clock.sleep(EVERY_MS);
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+  }
+}
+
 /** Prints the log and resolves to the exit code. */
-async function follow({ kubectl, onTerminal, warn }: Context, job: string): Promise<number> {
+async function follow({ kubectl, onTerminal, warn, clock }: Context, job: string): Promise<number> {
   let isPrinted = false;
   let warned: string | undefined;
   for (;;) {
@@ -105,7 +131,7 @@ async function follow({ kubectl, onTerminal, warn }: Context, job: string): Prom
     if (trouble !== undefined && trouble !== warned) warn(trouble);
     warned = trouble;
     // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await sleep(EVERY_MS);
+    await clock.sleep(EVERY_MS);
   }
 }
 

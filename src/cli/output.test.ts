@@ -240,6 +240,19 @@ describe('one document is printed', () => {
     expect(`${out}${err}${text.out}${text.err}`).not.toContain('canary');
   });
 
+  it.each(all.filter(({ command }) => command !== 'listener'))(
+    'and the exit code is 1 where what it needs fails: $command $words',
+    async ({ command, words, world }) => {
+      const failing: CliWorld = { ...world, kubectl: () => Promise.reject(new Failure('It is down.')) };
+      const args = [command, ...words.split(' ').filter((word) => word !== ''), '-o', 'json'];
+      const { code, out } = await runCli(
+        args.map((word) => (word === 'FOLDER' ? folder : word)),
+        failing,
+      );
+      expect([code, JSON.parse(out)]).toMatchObject([1, { exitCode: 1 }]);
+    },
+  );
+
   it('with what goes on on standard error', async () => {
     const { out, err } = await run(['deploy', folder, '--name', 'shop', '-o', 'json']);
     expect(err).toContain('#1 FROM base');

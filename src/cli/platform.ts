@@ -64,12 +64,12 @@ export function platformLines(platform: Platform): string[] {
 type Row = readonly [name: string, value: string];
 
 function rowsOf(platform: Platform): Row[] {
-  const { tenant, sources, hosts, pods, stores, limits } = platform;
+  const { tenant, hosts, pods, stores, limits } = platform;
   const several = (name: string, values: readonly string[]): Row[] =>
     values.length === 0 ? [[name, 'none']] : values.map((value) => [name, value]);
   return [
     ['Tenant', `${tenant.namespace}, id ${tenant.id}`],
-    ['Sources', sources.join(', ')],
+    ['Sources', sourcesOf(platform).usable.join(', ') || 'none'],
     ['Image', `listens on ${pods.port}, answers GET ${pods.health_path}; pods are ${pods.policy}`],
     [
       'Databases',
@@ -97,8 +97,22 @@ function rowsOf(platform: Platform): Row[] {
   ];
 }
 
-function buildRows({ builds, code_hosts: hosts }: Platform): Row[] {
-  if (!builds.available) return [['Builds', 'none: deploy an image']];
+/** Sources that the hosting mode allows, by whether the platform has what they need. A template may have an image. */
+function sourcesOf({ sources, builds }: Platform): Readonly<Record<'usable' | 'unusable', readonly string[]>> {
+  const needs: Readonly<Record<string, boolean>> = {
+    codehost: builds.available,
+    internal_source: builds.available,
+    internal_docker: builds.registry !== null,
+  };
+  const isUsable = (source: string): boolean => needs[source] !== false;
+  return { usable: sources.filter(isUsable), unusable: sources.filter((source) => !isUsable(source)) };
+}
+
+function buildRows(platform: Platform): Row[] {
+  const { builds, code_hosts: hosts } = platform;
+  const { unusable } = sourcesOf(platform);
+  const without = unusable.length === 0 ? '' : `, so nothing can be of source ${unusable.join(' or ')}`;
+  if (!builds.available) return [['Builds', `none${without}: deploy an image`]];
   return [
     [
       'Builds',

@@ -1,9 +1,12 @@
 // What every command has from its definition: help, refusals, and completion.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../test/support/cli-world.ts';
 import { COMMANDS } from './commands.ts';
 import { complete } from './completion.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 import { programName } from './program.ts';
 import { mostSimilar } from './similar.ts';
 import { ageOf, tableOf } from './table.ts';
@@ -97,6 +100,25 @@ describe('a command line', () => {
       expect.objectContaining({ server: 'https://a', token: 'x', namespace: 'team', davitNamespace: 'davit-system' }),
       expect.objectContaining({ server: 'https://b', token: 'y', namespace: undefined }),
     ]);
+  });
+});
+
+describe('exit codes', () => {
+  const codes = Object.values(EXIT_CODES);
+
+  it('have one table in the documents', () => {
+    const text = readFileSync(join(import.meta.dirname, '../../docs/plugin.md'), 'utf8');
+    const rows = [...text.matchAll(/^\| (\d+) \| (.*) \|$/gm)].map(([, code, meaning]) => [Number(code), meaning]);
+    expect(rows).toEqual(codes.map(({ code, short }) => [code, expect.stringMatching(`^${short}`)]));
+  });
+
+  it('stand in the help', async () => {
+    const { out } = await runCli(['--help']);
+    for (const { code, short } of codes) expect(out).toContain(`${code} ${short}`);
+  });
+
+  it.each(SHOWN.map(({ name }) => name))('are the same of wrong use: %s', async (name) => {
+    expect(await runCli([name, '--bogus'])).toMatchObject({ code: 2, asked: [] });
   });
 });
 

@@ -13,6 +13,7 @@ import {
   withFlags,
 } from './command.ts';
 import type { ConnectionOptions } from './connection.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure, type Kubectl, type TerminalOptions } from './kubectl.ts';
 import { commandWord, meant, parse } from './parse.ts';
@@ -43,7 +44,7 @@ export async function run(commands: readonly Command[], args: readonly string[],
       return 0;
     }
     world.say(usage(commands));
-    return args.some((arg) => arg === '--help' || arg === '-h') ? 0 : 2;
+    return args.some((arg) => arg === '--help' || arg === '-h') ? EXIT_CODES.done.code : EXIT_CODES.misused.code;
   }
   const { word, others } = found;
   if (word === 'help') return help(commands, others, world);
@@ -79,7 +80,7 @@ function failureOf(error: Failure | Misuse, withOwn: (text: string) => string): 
 
 /** That of the program. */
 export function exitCodeOf(error: Failure | Misuse): number {
-  return error instanceof Failure ? error.exitCode : 2;
+  return error instanceof Failure ? error.exitCode : EXIT_CODES.misused.code;
 }
 
 /** What is meant. Wrong use is reported as other failures are, if JSON was asked for. */

@@ -7,8 +7,9 @@ import { claimOfChange } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { isWorker, workerIn, workerNames, workerScale } from '../schema/worker-parts.ts';
+import { unfinishedClone } from './cloning.ts';
 import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, print, withFlags } from './command.ts';
-import type { Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
 import { type PartChanges, partChanges, partWords } from './part-changes.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord } from './records.ts';
@@ -48,15 +49,23 @@ async function scale(context: Context): Promise<number> {
     throw new Misuse('--replicas and server= set the same: leave one of them out.');
   if (scales.size === 0) return show(context, name);
   const isChanged = [...scales.keys()].some((part) => part !== 'server');
-  const before = isChanged ? await readRecord(kubectl, name) : undefined;
-  if (before) checkParts(before, scales);
+  const before = await readRecord(kubectl, name);
+  needData(before, scales);
+  if (isChanged) checkParts(before, scales);
   say(withFlags(await scaleTo(kubectl, name, scales), context.suggested));
-  const changed = before ? changedParts(before, scales) : { begins: [], ends: [] };
+  const changed = isChanged ? changedParts(before, scales) : { begins: [], ends: [] };
   const clauses = partWords(changed);
   if (clauses.length > 0) say(`This makes a new revision: ${clauses.join(', ')}.`);
   const asked = inOrder(scales).map(([part, range]) => ({ part, ...range }));
   report({ name, parts: asked, ...changed });
   return 0;
+}
+
+/** Throws Failure if it would start pods on the empty database of a clone. */
+function needData(record: AppDeployment, scales: Scales): void {
+  const unfinished = unfinishedClone(record);
+  if (unfinished && [...scales.values()].some(({ max }) => max > 0))
+    throw new Failure(`Nothing was scaled. ${unfinished.join('\n')}`);
 }
 
 /** Throws Misuse for a part that the record does not have, and for more pods of a singleton than one. */
@@ -66,12 +75,18 @@ function checkParts({ metadata, spec }: AppDeployment, scales: Scales): void {
     if (isScaledPart(part)) continue;
     const worker = workerIn(runtime, part);
     if (worker === undefined)
-      throw new Misuse(
-        `"${part}" is no part with a scale. Those of ${metadata.name} are ${[...SCALED_PARTS, ...workerNames(runtime)].join(', ')}.`,
-      );
+      throw new Misuse(`"${part}" is no part of ${metadata.name} with a scale. ${partsOf(spec.sourceConfig)}`);
     if (worker.singleton === true && max > 1)
       throw new Misuse(`${part} is a singleton: ${part}=1 runs it, and ${part}=0 stops it.`);
   }
+}
+
+/** Those that there are, and those that a scale would begin. */
+function partsOf({ runtime, resourceSpec = {} }: AppDeployment['spec']['sourceConfig']): string {
+  const isThere = (part: ScaledPart): boolean => asksForPart(part, resourceSpec);
+  const others = SCALED_PARTS.filter((part) => !isThere(part));
+  const begins = others.length === 0 ? '' : ` A scale of ${others.join(' or ')} would begin that part.`;
+  return `It has ${[...SCALED_PARTS.filter(isThere), ...workerNames(runtime)].join(', ')}.${begins}`;
 }
 
 function isScaledPart(part: string): part is ScaledPart {
@@ -96,7 +111,9 @@ function scalesOf(words: readonly string[]): Scales {
     if (least === '')
       throw new Misuse(`"${word}" is no scale. Write PART=N or PART=N..M, such as server=3 or queue=1..4.`);
     if (!SCALED_PARTS.some((one) => one === part) && !isWorker(part))
-      throw new Misuse(`"${part}" is no part with a scale. These are ${SCALED_PARTS.join(', ')} and named workers.`);
+      throw new Misuse(
+        `"${part}" is no part with a scale. These are ${SCALED_PARTS.join(', ')} and named workers. The parts of a deployment: ${PROGRAM} scale NAME`,
+      );
     if (scales.has(part)) throw new Misuse(`${part} is set twice.`);
     const [min, max] = [Number(least), Number(most)];
     if (max < min) throw new Misuse(`${word}: the maximum must be at least the minimum.`);

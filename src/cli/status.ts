@@ -3,9 +3,11 @@
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
 import { REVISION_LABEL } from '../schema/meta.ts';
 import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
-import { type Command, type Context, OUTPUT, print } from './command.ts';
+import { cloningOf, originOf, unfinishedClone } from './cloning.ts';
+import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
 import { lastTime, timesOf } from './events.ts';
 import { RECORDS, readParts } from './records.ts';
 import { componentOf, internalUrlOf, type Parts, podState, restartsOf, treeOf } from './tree.ts';
@@ -28,7 +30,7 @@ async function status(context: Context): Promise<number> {
     return onTerminal(['get', RECORDS, ...(output === undefined ? [] : ['-o', output])]);
   }
   const parts = await readParts(kubectl, name);
-  print(context, viewOf(parts), () => treeOf(parts));
+  print(context, viewOf(parts), () => treeOf(parts).map((line) => withFlags(line, context.suggested)));
   return 0;
 }
 
@@ -45,6 +47,8 @@ function viewOf({ record, revisions, workloads, pods, metrics, events = [], hidd
     internalUrl: internalUrlOf(record) ?? null,
     image: own?.image ?? null,
     changedBy: requesterOf(record) ?? null,
+    /** Of what it is an unfinished clone: null if it is none, and an origin of null if that is not known. */
+    unfinishedClone: unfinishedCloneOf(record),
     conditions: own?.conditions ?? [],
     revisions: revisions.map((revision) => ({
       name: revision.metadata.name,
@@ -81,6 +85,11 @@ function viewOf({ record, revisions, workloads, pods, metrics, events = [], hidd
     })),
     notShown: hidden,
   };
+}
+
+function unfinishedCloneOf(record: AppDeployment): object | null {
+  const cloning = unfinishedClone(record) && cloningOf(record);
+  return cloning ? { of: originOf(cloning) } : null;
 }
 
 /** Null where it is not known. */

@@ -14,6 +14,7 @@ import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS } from '../schema/m
 import { limitsOf, type PodMetrics, usageOf, usageWords } from '../schema/pod-usage.ts';
 import type { Condition } from '../schema/primitives.ts';
 import { isWorker } from '../schema/worker-parts.ts';
+import { unfinishedClone } from './cloning.ts';
 import { type ClusterEvent, lastTime, timesOf } from './events.ts';
 import { ageOf } from './table.ts';
 
@@ -69,8 +70,10 @@ export function treeOf(
   const behind = (status?.observedGeneration ?? 0) < (metadata.generation ?? 0);
   const internal = internalUrlOf(record);
   const changedBy = requesterOf(record);
+  const [clone, ...todo] = unfinishedClone(record) ?? [];
   const lines = [
     `${metadata.namespace}/${metadata.name}  ${state}${underWay(status)}`,
+    ...(clone === undefined ? [] : [`  !! ${clone}`, ...todo.map((line) => `     ${line}`)]),
     ...(ready ? [`  ${saying(ready)}`] : []),
     ...(behind ? ['  Davit has not observed its latest change yet.'] : []),
     ...(changedBy === undefined ? [] : [`  changed by  ${changedBy}`]),

@@ -1,6 +1,7 @@
 // The help, made from the definitions of commands.
 
 import { CLUSTER_FLAGS, type Command, type FlagDefinition, HELP, type WordDefinition } from './command.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 import { PROGRAM } from './program.ts';
 
 /** Widest line of prose, in characters. */
@@ -19,6 +20,9 @@ function wordOf({ word, need, choices }: WordDefinition): string {
 
 /** The list of all commands. */
 export function usage(commands: readonly Command[]): string {
+  const codes = Object.values(EXIT_CODES)
+    .map(({ code, short }) => `${code} ${short}`)
+    .join(', ');
   return [
     `${PROGRAM}: deploys, shows and manages deployments`,
     '',
@@ -28,7 +32,7 @@ export function usage(commands: readonly Command[]): string {
     ...rows(CLUSTER_FLAGS.map((flag) => [flagOf(flag), flag.help])),
     '',
     `Flags and examples of a command: ${PROGRAM} COMMAND --help. Its version: ${PROGRAM} --version`,
-    'Exit codes: 0 done, 1 failed, 2 wrong use, 124 not decided in time. exec and run end with the code of what they run.',
+    `Exit codes: ${codes}. exec and run end with the code of what they run.`,
   ].join('\n');
 }
 

@@ -7,6 +7,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
+import { unfinishedClone } from './cloning.ts';
 import { API_FLAGS, type Clock, type Command, DEPLOYMENT, OUTPUT, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
 import { printLastWords } from './last-words.ts';
@@ -154,7 +155,7 @@ export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void
 
 /** A deployment that is ready without pods is scaled to zero. */
 const NEXT: Readonly<Record<Verdict['is'], (name: string) => string>> = {
-  ready: () => 'To start one, raise minScale and maxScale of its resourceSpec.',
+  ready: (name) => `To start one: ${PROGRAM} scale ${name} server=1`,
   waiting: (name) => `To wait for one: ${PROGRAM} wait ${name}`,
   stalled: (name) => `What is wrong: ${PROGRAM} status ${name}`,
 };
@@ -169,6 +170,10 @@ export function verdictOn(record: AppDeployment): Verdict {
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
     return { is: 'waiting', words: 'Davit has not observed its latest change yet.', reason: null, message: null };
   const ready = conditionOf(status?.conditions, 'Ready');
+  const [clone] = unfinishedClone(record) ?? [];
+  // It is scaled to zero, and that is as it was asked for.
+  if (ready?.status === 'True' && clone !== undefined)
+    return { is: 'waiting', words: clone, reason: 'UnfinishedClone', message: clone };
   if (ready?.status === 'True')
     return { is: 'ready', words: `Ready: ${ready.message || ready.reason}`, ...whyOf(ready) };
   const stalled = stalledWords(record);

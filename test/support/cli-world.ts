@@ -95,13 +95,14 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
   }
 }
 
-/** A clock on which every wait is over at once. */
+/** A clock on which every wait is over at once, after whatever else was waiting to run. */
 export function makeInstantClock(): Clock {
   let time = 0;
   return {
     now: () => time,
     sleep: async (milliseconds) => {
       time += milliseconds;
+      await new Promise((resolve) => setImmediate(resolve));
     },
   };
 }

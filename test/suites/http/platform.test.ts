@@ -139,6 +139,24 @@ it('the plugin prints it, one line for each part', async () => {
   ]);
 });
 
+it('the plugin names no source that needs what there is not', async () => {
+  const facade = await makeFacade();
+  const { origin: server } = new URL(await listen(facade));
+  const api = makeHttpApi({ server, token: SOMEBODY['x-api-key'], namespace: TENANT.namespace });
+  const platform = await readPlatform(api);
+  await facade.app.close();
+  const all = ['codehost', 'external_docker', 'internal_docker', 'internal_source', 'internal_template'];
+  const rows = (builds: object): string[] =>
+    platformLines({ ...platform, sources: all, builds: { ...platform.builds, ...builds } })
+      .filter((line) => /^(Sources|Builds) /.test(line))
+      .map((line) => line.replaceAll(/ +/g, ' '));
+  expect(rows({ available: false, registry: null })).toEqual([
+    'Sources external_docker, internal_template',
+    'Builds none, so nothing can be of source codehost or internal_docker or internal_source: deploy an image',
+  ]);
+  expect(rows({ available: true, registry: 'registry.example' })[0]).toBe(`Sources ${all.join(', ')}`);
+});
+
 it('needs the right to list deployments in the tenant', async () => {
   const facade = await makeFacade();
   const asked: string[] = [];

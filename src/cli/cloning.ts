@@ -1,0 +1,52 @@
+// A clone in another namespace whose data is not loaded yet: it has no pods, and it is finished by the command that began it.
+
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { CLONING_ANNOTATION } from '../schema/meta.ts';
+import { PROGRAM } from './program.ts';
+
+/** What the annotation of such a clone says. Anybody in its namespace may write it. */
+export interface Cloning {
+  /** uid of the origin. */
+  readonly uid: string;
+  readonly from?: { readonly namespace: string; readonly name: string };
+  /** Absent where the origin's record does not say it. */
+  readonly minScale?: number;
+  readonly maxScale?: number;
+}
+
+/** Undefined for a deployment that is no such clone, or is finished. */
+export function cloningOf({ metadata }: AppDeployment): Cloning | undefined {
+  try {
+    return JSON.parse(metadata.annotations?.[CLONING_ANNOTATION] ?? '') as Cloning;
+  } catch {
+    return undefined;
+  }
+}
+
+/** As Kubernetes has names of namespaces; those of deployments are narrower. */
+const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+
+/** The deployment that it is a clone of; null where the annotation does not say it. */
+export function originOf({ from }: Cloning): { readonly namespace: string; readonly name: string } | null {
+  const { namespace, name } = from ?? {};
+  return typeof namespace === 'string' && typeof name === 'string' && NAME.test(namespace) && NAME.test(name)
+    ? { namespace, name }
+    : null;
+}
+
+/** What it is, and how to go on or to give up, as lines; undefined for a deployment that is no unfinished clone. */
+export function unfinishedClone(record: AppDeployment): readonly [is: string, ...todo: string[]] | undefined {
+  const cloning = cloningOf(record);
+  const { name, namespace, deletionTimestamp } = record.metadata;
+  if (cloning === undefined || deletionTimestamp !== undefined) return undefined;
+  const origin = originOf(cloning);
+  const of = origin ? ` of ${origin.name} in namespace ${origin.namespace}` : '';
+  const again = origin
+    ? `${PROGRAM} clone ${origin.name} --namespace=${origin.namespace} --to=${name} --to-namespace=${namespace}`
+    : 'run the command again that began it';
+  return [
+    `It is an unfinished clone${of}: its data is not loaded, and no pod runs until then.`,
+    `To go on, with the contexts that it was begun with: ${again}`,
+    `To give up: ${PROGRAM} delete ${name}`,
+  ];
+}
