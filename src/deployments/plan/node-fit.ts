@@ -101,9 +101,15 @@ interface Room {
 }
 
 function roomOf({ kind, spec = {} }: Rendered): Room {
-  const ofCluster: PodSpec = { ...spec.affinity, ...(spec.resources && { containers: [{ resources: spec.resources }] }) };
-  const { containers = [], nodeSelector = {}, tolerations = [] } =
-    (kind === 'Cluster' ? ofCluster : spec.template?.spec) ?? {};
+  const ofCluster: PodSpec = {
+    ...spec.affinity,
+    ...(spec.resources && { containers: [{ resources: spec.resources }] }),
+  };
+  const {
+    containers = [],
+    nodeSelector = {},
+    tolerations = [],
+  } = (kind === 'Cluster' ? ofCluster : spec.template?.spec) ?? {};
   const sum = (resource: string): number =>
     containers.reduce((all, { resources }) => all + Number(quantity(resources?.requests?.[resource] ?? '0')), 0);
   return { requests: { cpu: sum('cpu'), memory: sum('memory') }, nodeSelector, tolerations };
