@@ -47,7 +47,7 @@ function viewOf({ record, revisions, workloads, pods, metrics, events = [], hidd
     internalUrl: internalUrlOf(record) ?? null,
     image: own?.image ?? null,
     changedBy: requesterOf(record) ?? null,
-    /** Of what it is an unfinished clone: null if it is none, and an origin of null if that is not known. */
+    /** Null for a deployment that is no unfinished clone. Its origin is null where that is not known. */
     unfinishedClone: unfinishedCloneOf(record),
     conditions: own?.conditions ?? [],
     revisions: revisions.map((revision) => ({
