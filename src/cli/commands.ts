@@ -3,6 +3,7 @@
 import { cloneCommand } from './clone.ts';
 import type { Command } from './command.ts';
 import { completeCommand, completionCommand } from './completion.ts';
+import { databaseCommand } from './database.ts';
 import { deleteCommand } from './delete.ts';
 import { deployCommand } from './deploy.ts';
 import { envCommand } from './env.ts';
@@ -36,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   tasksCommand,
   restoreCommand,
   cloneCommand,
+  databaseCommand,
   scaleCommand,
   secretsCommand,
   envCommand,

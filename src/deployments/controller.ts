@@ -129,7 +129,7 @@ export const sharedDatabases: ControllerDefinition<
         settings: shared,
         caches,
         server: () => access.current(),
-        passwordOf: (record) => passwordOf(record, client),
+        passwordOf: (record, secret) => passwordOf(record, secret, client),
         wakes: { ask: (key) => queue.add(key), changed: (key) => enqueue(DEPLOYMENTS_QUEUE, key) },
         leading,
       }),

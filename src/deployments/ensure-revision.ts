@@ -17,8 +17,10 @@ import { dataThere } from './plan/adoption.ts';
 import { type Rotation, rotationOf } from './plan/rotation.ts';
 import { sharingPods } from './plan/shared-pods.ts';
 import { childrenOf, prefetchDryRuns } from './plan-children.ts';
+import { databaseNumberOf, moveAsked } from './record/database-move.ts';
+import { names } from './record/names.ts';
 import { scaledBy } from './record/scaled.ts';
-import { type WantedRevision, wantedRevision } from './record/wanted-revision.ts';
+import { type DataThere, type WantedRevision, wantedRevision } from './record/wanted-revision.ts';
 import type { DryRunResult } from './send-dry-runs.ts';
 
 export interface EnsuredRevision {
@@ -47,13 +49,16 @@ export async function ensureRevision(
   const draft = isNew ? draftOf(observed, wanted.create, options) : wanted.current;
   if (draft === undefined) return endedWith(undefined, [...(await ensureTracingProject(observed, home)), ...waits]);
   const rotation = rotationOf(observed, draft);
+  const isMove = databaseNumberOf(draft) !== observed.names.databaseNumber;
   // These run concurrently: the result of a pod's dry run does not depend on whether its revision exists.
   const [failures, revision, dryRuns] = await settleAll([
     ensureTracingProject(observed, home),
     isNew ? makeRevisionOnce(record, draft.spec, home) : draft,
-    isNew && isComplete ? prefetchDryRuns(observed, draft, rotation.digests, options) : [],
+    isNew && isComplete && !isMove ? prefetchDryRuns(observed, draft, rotation.digests, options) : [],
   ]);
   if ('reason' in revision) return endedWith(revisions[0], [...failures, revision]);
+  // What was observed is of the database before.
+  if (isMove) return { ended: { latest: revision, refusals: failures, requeueAfterMs: 1 } };
   const latest = scaledBy(record.spec, revision, settings);
   if (isNew && wanted.ignoredRollback !== undefined)
     warnIgnoredRollback(record, wanted.ignoredRollback, options.events);
@@ -74,7 +79,7 @@ function wantedNow(
   contract: number,
 ): WantedNow {
   const { settings, pushedCommit, codeFile } = options;
-  const data = dataThere({ record, revisions, ...observed });
+  const data = dataOfWanted({ record, revisions, ...observed });
   const pushed = pushedCommit(record);
   const first = wantedRevision(record, revisions, settings, data, contract, { pushed });
   if ('none' in first) return { current: undefined };
@@ -84,6 +89,16 @@ function wantedNow(
   const wanted = wantedRevision(record, revisions, settings, data, contract, { pushed, file });
   if ('none' in wanted || 'needs' in wanted) throw new TypeError(`${file.path} is not the file that was needed`);
   return wanted;
+}
+
+/** What is known of the data that the next revision uses. A new database is not smaller than the one before. */
+function dataOfWanted(observed: Observed): DataThere {
+  const { record, revisions } = observed;
+  const data = dataThere(observed);
+  const move = moveAsked(record, revisions);
+  if (!move) return data;
+  const there = dataThere({ ...observed, names: names(record.metadata.name, move.to.number) });
+  return { ...there, storageGi: Math.max(data.storageGi ?? 0, there.storageGi ?? 0) };
 }
 
 function unread({ record, canBuild }: Observed, waits: string): ActionFailure {

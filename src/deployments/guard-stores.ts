@@ -86,18 +86,22 @@ export async function guardShared(
     case 'password lost':
       return await confirmLost(observed, name, target);
     case 'step':
-      sharedDatabases?.order(record, { is: 'there', wanted });
+      sharedDatabases?.order(record, { is: 'there', wanted, secret: observed.names.postgresSecret });
       return [];
     case 'needs password': {
       const kept = childOf(observed, 'Secret', observed.names.postgresSecret);
       if (kept && !isOurs(kept, observed)) return [sharedDatabaseKept(observed)];
       const made = await makeOnce(
-        sharedDatabaseSecret(record, randomBytes(24).toString('base64url'), shared),
+        sharedDatabaseSecret(record, randomBytes(24).toString('base64url'), shared, observed.names.databaseNumber),
         record,
         target,
       );
       if ('reason' in made) return [made];
-      sharedDatabases?.order(record, { is: 'there', wanted: { ...wanted, hasPassword: true } });
+      sharedDatabases?.order(record, {
+        is: 'there',
+        wanted: { ...wanted, hasPassword: true },
+        secret: observed.names.postgresSecret,
+      });
       return [];
     }
   }

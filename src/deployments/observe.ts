@@ -8,6 +8,7 @@ import type { Settings } from '../schema/settings.ts';
 import type { Preconditions } from './assess/assessment.ts';
 import {
   type ActionFailure,
+  namesNow,
   type Observed,
   type ObservedSecrets,
   type Pod,
@@ -28,7 +29,7 @@ import type { ReconcilerOptions } from './pass.ts';
 import type { PodEvents } from './pod-events.ts';
 import { canBuild } from './record/build-source.ts';
 import { runsHere } from './record/listener-assignment.ts';
-import { holdsValuesOf, names } from './record/names.ts';
+import { holdsValuesOf } from './record/names.ts';
 import { revisionsOf } from './record/revisions.ts';
 import { scaledBy, scaledTo } from './record/scaled.ts';
 import { readAtStart, referencesOf } from './record/secret-references.ts';
@@ -61,10 +62,11 @@ export function observeCaches(
   const { namespace = '', name } = record.metadata;
   const tenant = caches.namespaces.get({ name: namespace });
   const revisions = revisionsOf(record, caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
+  const children = childrenNamed(target.caches, namespace, name);
   const shared = sharedNameOf(record, revisions);
   return {
     record,
-    names: names(name),
+    names: namesNow(record, revisions, children),
     tenantId: tenant?.metadata.labels?.[TENANT_LABEL] === 'true' ? tenant.metadata.uid : undefined,
     tenantHosts: tenant?.metadata.annotations?.[HOSTS_ANNOTATION],
     backupStore: spec.sourceConfig.database && backupStoreIn(namespace, target, settings),
@@ -75,7 +77,7 @@ export function observeCaches(
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisions.map((revision) => scaledBy(record.spec, revision, settings)),
     ...(shared !== undefined && { sharedDatabase: sharedDatabases?.view(record, shared) ?? { is: 'unconfigured' } }),
-    children: childrenNamed(target.caches, namespace, name),
+    children,
     pods: target.caches.pods.byLabel(namespace, DEPLOYMENT_LABEL, name),
     tracingProject: caches.tracingProjects.get({ namespace, name }),
     listeners: runsHere(record) ? [] : caches.listeners.list(namespace),

@@ -48,7 +48,10 @@ async function ensurePassword(
   if (state === 'there') return undefined;
   const { record } = observed;
   const password = randomBytes(24).toString('base64url');
-  const secret = store === 'postgres' ? postgresSecret(record, password, driver) : redisSecret(record, password);
+  const secret =
+    store === 'postgres'
+      ? postgresSecret(record, password, driver, observed.names.databaseNumber)
+      : redisSecret(record, password);
   if (state === 'foreign') return nameConflict(secret);
   if (state === 'lost') return lookForPassword(store, placeOf(secret), observed, target);
   const made = await makeOnce(secret, record, target);

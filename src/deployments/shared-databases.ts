@@ -113,8 +113,8 @@ export interface SharedDatabaseOptions {
   readonly caches: Pick<Caches, 'records'>;
   /** The server with the credentials that the administrator's Secret has now. Throws PostgresFailed. */
   readonly server: () => Promise<SharedServer>;
-  /** The password in the record's Secret. Throws if there is none. */
-  readonly passwordOf: (record: AppDeployment) => Promise<string>;
+  /** The password in this Secret of the record's. Throws if there is none. */
+  readonly passwordOf: (record: AppDeployment, secret: string) => Promise<string>;
   readonly wakes: SharedWakes;
   /** Aborts when this process leads no more. */
   readonly leading: AbortSignal;
@@ -168,7 +168,8 @@ async function carryOut(
   try {
     const server = await options.server();
     const { view, steps } = await server.advance(name, decide, {
-      password: () => passwordOf(record),
+      // What is dropped needs none.
+      password: () => passwordOf(record, order.is === 'there' ? order.secret : ''),
       // The record may want something else by now.
       mayGoOn: () => !leading.aborted && knowledge.orders.get(uidOf(record)) === order,
     });

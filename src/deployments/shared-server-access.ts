@@ -8,7 +8,6 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_UID_LABEL } from '../schema/meta.ts';
 import type { SharedServerSettings } from '../schema/settings.ts';
 import { makeSharedServer, type SharedServer } from './database-server/server.ts';
-import { names } from './record/names.ts';
 
 export interface SharedServerAccessOptions {
   readonly client: KubeClient;
@@ -63,10 +62,14 @@ export function makeSharedServerAccess(options: SharedServerAccessOptions): Shar
   };
 }
 
-/** The password in the record's Secret. Throws if the Secret is not there, or is not the record's. */
-export async function passwordOf(record: AppDeployment, client: Pick<KubeClient, 'get'>): Promise<string> {
-  const { namespace, name, uid } = record.metadata;
-  const ref = { namespace: namespace ?? '', name: names(name).postgresSecret };
+/** The password in a Secret of the record's. Throws if the Secret is not there, or is not the record's. */
+export async function passwordOf(
+  record: AppDeployment,
+  secret: string,
+  client: Pick<KubeClient, 'get'>,
+): Promise<string> {
+  const { namespace, uid } = record.metadata;
+  const ref = { namespace: namespace ?? '', name: secret };
   const { metadata, data = {} } = (await client.get(SECRETS, ref)) as SecretObject;
   const password = Buffer.from(data['password'] ?? '', 'base64').toString('utf8');
   if (metadata.labels?.[DEPLOYMENT_UID_LABEL] !== uid || !/^[\x21-\x7E]{8,}$/.test(password))

@@ -76,6 +76,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas }),
     ...workersOf(observed, latest),
+    ...(observed.names.databaseNumber > 0 && { databaseNumber: observed.names.databaseNumber }),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...(volume !== undefined && isInCluster(observed) && { databaseDriver: 'cloudnative-pg' as const }),
     ...sharedStatusOf(observed),

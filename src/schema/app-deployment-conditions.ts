@@ -93,7 +93,15 @@ export const REASONS = {
   },
   DatabaseDriverFixed: {
     meaning: 'The record asks for another driver of its own PostgreSQL, which has data. Nothing is changed.',
-    todo: 'Set source_config.database.driver back, or move as the message says (docs/database-drivers.md).',
+    todo: 'Set source_config.database.driver back, or move as the message says (docs/database-moves.md).',
+  },
+  DatabaseMoveWaits: {
+    meaning: 'The database is moved when nothing can write to it any more.',
+    todo: 'Wait, or follow the message (docs/database-moves.md).',
+  },
+  DatabaseMoveRefused: {
+    meaning: 'The database cannot be moved to where the record asks for. Nothing is changed.',
+    todo: 'Read the message. kubectl davit database back NAME sets the record back.',
   },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
   ChildrenModified: {

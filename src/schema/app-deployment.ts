@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import {
-  DATABASE_DRIVERS,
   Database,
   DatabaseBackupStatus,
   DatabaseProofStatus,
@@ -11,6 +10,7 @@ import {
   ONE_POD_MESSAGE,
   SharedDatabaseStatus,
 } from './database.ts';
+import { DATABASE_DRIVERS } from './database-names.ts';
 import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
@@ -391,10 +391,18 @@ export const AppDeploymentStatus = z.object({
       'uid of the PersistentVolumeClaim, or of the Cluster of CloudNativePG, that the own PostgreSQL uses, or used last.',
     )
     .optional(),
+  databaseNumber: z
+    .int()
+    .min(1)
+    .max(9999)
+    .describe(
+      'Number of the database that databaseVolumeUid and databaseRestore are about. Absent for the first one: only a move makes another.',
+    )
+    .optional(),
   databaseDriver: z
     .enum(DATABASE_DRIVERS)
     .describe(
-      'What runs the own PostgreSQL, which cannot change any more. Absent where it is one pod, or there is none yet.',
+      'What runs the own PostgreSQL, which only a move changes. Absent where it is one pod, or there is none yet.',
     )
     .optional(),
   sharedDatabase: SharedDatabaseStatus.describe(

@@ -6,6 +6,7 @@ import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus, CommitWords } from './build.ts';
 import { DATA_DURABILITIES, Instances, RequestedDatabase, SSL_MODES } from './database.ts';
+import { BACKUP_NAME_PATTERN } from './database-names.ts';
 import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
@@ -113,6 +114,22 @@ export const Resolved = z
         storageGi: z.int().min(1).max(65_536).describe('Largest dump, in gibibytes.'),
       })
       .describe('The database on the shared server. Absent with other drivers.')
+      .optional(),
+    movedDatabase: z
+      .object({
+        number: z
+          .int()
+          .min(0)
+          .max(9999)
+          .describe('Number of the database, which the names of its objects have. The first one has 0.'),
+        backup: z
+          .string()
+          .max(64)
+          .regex(new RegExp(BACKUP_NAME_PATTERN))
+          .describe('Backup of the deployment with which it begins. Absent where it had data before.')
+          .optional(),
+      })
+      .describe('The database that the deployment uses since it was moved. Absent if it never was.')
       .optional(),
     redis: z
       .object({ ...Sized.shape, image: image.describe('Image of Redis or Valkey.') })

@@ -1,11 +1,10 @@
 // What a record asks for its own PostgreSQL beyond its size: what runs it, backups, and what a new one begins with.
 
 import { z } from 'zod';
+import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from './database-names.ts';
 import { celRules, NAME_PATTERN, Time } from './primitives.ts';
 import { Schedule, scheduleRules, TimeZone } from './tasks.ts';
 
-/** What runs a record's own PostgreSQL: one pod of Davit's, CloudNativePG, or a server that records share. */
-export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg', 'shared'] as const;
 export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];
 
 /** More would slow down every commit. */
@@ -67,8 +66,6 @@ export type DatabaseBackup = z.infer<typeof DatabaseBackup>;
 /** RFC 3339, of what people write. */
 export const TIME_PATTERN =
   '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$';
-/** As `archiveName` makes it. */
-export const BACKUP_NAME_PATTERN = '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$';
 
 export const AT_OR_BACKUP_MESSAGE = 'set at or backup, not both';
 
@@ -102,7 +99,7 @@ export const Database = z.object({
   driver: z
     .enum(DATABASE_DRIVERS)
     .describe(
-      'What runs the own PostgreSQL: pod (one pod, without a replica), cloudnative-pg (instances that replicate, by the operator CloudNativePG) or shared (a role and a database on the server of the platform). It cannot change once there is data. Default: settings.database.driver when the database is made. A change creates a revision.',
+      'What runs the own PostgreSQL: pod (one pod, without a replica), cloudnative-pg (instances that replicate, by the operator CloudNativePG) or shared (a role and a database on the server of the platform). Once there is data, only kubectl davit database move changes it. Default: settings.database.driver when the database is made. A change creates a revision.',
     )
     .optional(),
   instances: Instances.describe(

@@ -1,7 +1,8 @@
 // What is wrong with a value, in plain words: the HTTP API answers with them, and the controller reports them.
 
 import type { z } from 'zod';
-import { BACKUP_NAME_PATTERN, TIME_PATTERN } from './database.ts';
+import { TIME_PATTERN } from './database.ts';
+import { BACKUP_NAME_PATTERN } from './database-names.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
 import { VARIABLE_VALUE_PATTERN } from './plain-variables.ts';
 import {

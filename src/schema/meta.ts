@@ -112,6 +112,10 @@ export const HOSTS_ANNOTATION = 'davit.dev/hosts';
 export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
 /** On a record: uid of the lost PostgreSQL volume that an empty one may replace. */
 export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
+/** On a record: which of its databases another one takes the place of, and the backup with which that begins (record/database-move.ts). */
+export const MOVE_DATABASE_ANNOTATION = 'davit.dev/move-database';
+/** On a record that `kubectl davit database` has stopped to move its database: where to, and what it is to have afterwards. */
+export const MOVING_ANNOTATION = 'davit.dev/moving-database';
 /** On a record whose data `kubectl davit clone` is bringing from another namespace: its origin, and the scale that it is to have. */
 export const CLONING_ANNOTATION = 'davit.dev/cloning';
 /** On a PostgreSQL volume: image that last ran on its data. Another major version cannot read the data. */
@@ -157,6 +161,10 @@ export const TASK = 'task';
 export const TASK_CONTAINER = 'davit-task';
 /** On a task's CronJob, its Jobs and their pods: name of the task. */
 export const TASK_LABEL = 'davit.dev/task';
+/** Whether a pod's component is a store, or Davit's own work on one. All others may write to the database. */
+export function isOfStores(component: string | undefined): boolean {
+  return [...STORE_PARTS, BACKUP, RESTORE, PROOF].some((one) => one === component);
+}
 /** The component of the runs that back up the own PostgreSQL, which are Jobs and no part. */
 export const BACKUP = 'backup';
 /** Their containers: the first writes the dump, the second takes it to the store. */

@@ -3,7 +3,8 @@
 
 import { z } from 'zod';
 import { DEPLOYMENT_TYPES } from './app-deployment.ts';
-import { DATA_DURABILITIES, DATABASE_DRIVERS, Instances, SSL_MODES } from './database.ts';
+import { DATA_DURABILITIES, Instances, SSL_MODES } from './database.ts';
+import { DATABASE_DRIVERS } from './database-names.ts';
 import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach, RefusedReach } from './pod-reach.ts';

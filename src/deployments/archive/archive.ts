@@ -1,7 +1,8 @@
 // What a backup is in the store: a dump, and a manifest that is written last. A dump without a manifest is no backup.
 
 import { z } from 'zod';
-import { BACKUP_NAME_PATTERN, SentBackup } from '../../schema/database.ts';
+import { SentBackup } from '../../schema/database.ts';
+import { BACKUP_NAME_PATTERN } from '../../schema/database-names.ts';
 import { DNS_LABEL_PATTERN, NAME_PATTERN } from '../../schema/primitives.ts';
 import { Contents } from './contents.ts';
 import { tooOldFor } from './postgres-major.ts';

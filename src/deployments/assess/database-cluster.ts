@@ -11,6 +11,7 @@ import {
   childOf,
   dataHolderOf,
   isOurs,
+  knownDatabase,
   type Observed,
   type ObservedChildren,
   type Pod,
@@ -36,12 +37,15 @@ export function isInCluster(observed: ObservedChildren): boolean {
  */
 export function driverThere(observed: ObservedChildren): DatabaseDriver | undefined {
   const { record, names, revisions } = observed;
-  if (record.status?.sharedDatabase) return 'shared';
+  const named = driverOfRevisions(revisions);
+  // Only a move makes another one, and leaves the one before.
+  if (names.databaseNumber > 0 && named) return named;
+  if (record.status?.sharedDatabase && (named ?? 'shared') === 'shared') return 'shared';
   const holder = dataHolderOf(observed);
   if (holder && isOurs(holder, observed)) return holder.kind === 'Cluster' ? 'cloudnative-pg' : 'pod';
   const secret = childOf(observed, 'Secret', names.postgresSecret);
-  const isBegun = record.status?.databaseVolumeUid !== undefined || (secret && isOurs(secret, observed));
-  return isBegun ? driverOfRevisions(revisions) : undefined;
+  const isBegun = knownDatabase(observed).volumeUid !== undefined || (secret && isOurs(secret, observed));
+  return isBegun ? named : undefined;
 }
 
 /** Whether its primary is ready, which is where the Service leads. */

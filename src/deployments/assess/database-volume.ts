@@ -11,11 +11,13 @@ import {
   EMPTY_DATABASE_ANNOTATION,
 } from '../../schema/meta.ts';
 import { quantity } from '../../schema/quantity.ts';
+import { databaseNumberOf } from '../record/database-move.ts';
 import { isInCluster, ownCluster } from './database-cluster.ts';
 import {
   type ActionFailure,
   dataHolderOf,
   isOurs,
+  knownDatabase,
   type ObservedChildren,
   type ObservedCondition,
   type PostgresClusterSeen,
@@ -57,20 +59,28 @@ function ownClaim(observed: ObservedChildren): Claim | undefined {
 export function isVolumeMissing(observed: ObservedChildren): boolean {
   const { record, revisions } = observed;
   if (dataHolderOf(observed)) return false;
-  const isKnown = record.status?.databaseVolumeUid !== undefined;
+  const isKnown = knownDatabase(observed).volumeUid !== undefined;
   const wasUsed =
-    isKnown || revisions.some(({ spec, status }) => status?.state === 'DEPLOYED' && spec.resolved.postgres);
-  return wasUsed && record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] !== givenUp(record);
+    isKnown ||
+    revisions.some(
+      (one) =>
+        one.status?.state === 'DEPLOYED' &&
+        one.spec.resolved.postgres &&
+        databaseNumberOf(one) === observed.names.databaseNumber,
+    );
+  return wasUsed && record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] !== givenUp(observed);
 }
 
 /** How a person says that the data is given up. The annotation names one volume: it allows nothing when the next is lost. */
-export function startEmpty({ record }: ObservedChildren): string {
-  const { name, namespace } = record.metadata;
-  return `kubectl annotate appd ${name} -n ${namespace} --overwrite ${EMPTY_DATABASE_ANNOTATION}=${givenUp(record)}`;
+export function startEmpty(observed: ObservedChildren): string {
+  const { name, namespace } = observed.record.metadata;
+  return `kubectl annotate appd ${name} -n ${namespace} --overwrite ${EMPTY_DATABASE_ANNOTATION}=${givenUp(observed)}`;
 }
 
-function givenUp({ status, metadata }: ObservedChildren['record']): string {
-  return status?.databaseVolumeUid ?? metadata.uid ?? '';
+function givenUp(observed: ObservedChildren): string {
+  const { record, names } = observed;
+  const nothingYet = `${record.metadata.uid ?? ''}${names.databaseNumber === 0 ? '' : `-${names.databaseNumber}`}`;
+  return knownDatabase(observed).volumeUid ?? nothingYet;
 }
 
 /** What to say of a volume that is missing; `found` is a claim of its name that is not known to be it. */
@@ -132,7 +142,7 @@ export function usedVolume(observed: ObservedChildren, answers: boolean): string
   if (cluster && (answers || (cluster.status?.instances ?? 0) > 0)) return cluster.metadata.uid;
   const claim = ownClaim(observed);
   const isUsed = claim !== undefined && (answers || claim.status?.phase === 'Bound');
-  return isUsed ? claim.metadata.uid : observed.record.status?.databaseVolumeUid;
+  return isUsed ? claim.metadata.uid : knownDatabase(observed).volumeUid;
 }
 
 /** Size in gibibytes of the volume as it is; undefined where there is none yet. */

@@ -2,7 +2,7 @@
 // deployments/observe.ts fills it from the watch caches.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
-import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
 import type { CodeHostIntegration } from '../../schema/code-host-integration.ts';
@@ -10,7 +10,8 @@ import type { Listener } from '../../schema/listener.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../schema/meta.ts';
 import type { TracingProject } from '../../schema/tracing-project.ts';
 import { isWorker } from '../../schema/worker-parts.ts';
-import type { Names } from '../record/names.ts';
+import { databaseNumberOf } from '../record/database-move.ts';
+import { databaseNumberIn, type Names, names } from '../record/names.ts';
 import type { ServerReason, SharedView } from '../record/shared-database.ts';
 import type { Patience } from './patience.ts';
 
@@ -325,11 +326,39 @@ export function postgresClusterOf(observed: ObservedChildren): PostgresClusterSe
 
 /**
  * What holds the data of the own PostgreSQL: a claim or a Cluster of its name. That of the record comes before one of another; no record
- * has both, because its driver does not change.
+ * has both under one name, because only a move changes its driver.
  */
 export function dataHolderOf(observed: ObservedChildren): KubeObject | undefined {
   const found = [volumeClaimOf(observed), postgresClusterOf(observed)].filter((one) => one !== undefined);
   return found.find((one) => isOurs(one, observed)) ?? found[0];
+}
+
+/**
+ * The names of a record's children, of which those of the database follow from its newest revision. Before the first one: from the newest
+ * that an earlier deployment of the name has left, because one that it was moved from is older data.
+ */
+export function namesNow(
+  record: AppDeployment,
+  [newest]: readonly AppRevision[],
+  children: readonly KubeObject[],
+): Names {
+  const { name } = record.metadata;
+  if (newest) return names(name, databaseNumberOf(newest));
+  const kept = children.flatMap((child) => {
+    const isHolder = child.kind === 'PersistentVolumeClaim' || child.kind === 'Cluster';
+    const isOthers = child.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== undefined && !isOurs(child, { record });
+    return isHolder && isOthers ? (databaseNumberIn(name, child.metadata.name) ?? []) : [];
+  });
+  return names(name, Math.max(0, ...kept));
+}
+
+/** What the status knows of the database that the record uses: nothing of one that it was moved from. */
+export function knownDatabase({ record: { status = {} }, names }: ObservedRecord): {
+  readonly volumeUid?: string | undefined;
+  readonly restore?: AppDeploymentStatus['databaseRestore'];
+} {
+  const { databaseNumber = 0, databaseVolumeUid: volumeUid, databaseRestore: restore } = status;
+  return databaseNumber === names.databaseNumber ? { volumeUid, restore } : {};
 }
 
 /** What runs an own store, in whose annotation the revision stands. */

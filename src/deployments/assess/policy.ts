@@ -10,7 +10,7 @@ import { isSourceTaken, SOURCE_RULES } from '../../schema/source-rules.ts';
 import { listed } from '../../schema/text.ts';
 import { apiTokenProblem } from '../record/api-access.ts';
 import { buildsAnew, type CodeHostProblem, codeHostProblem } from '../record/code-host.ts';
-import { driverFixedMessage, driverOfRevisions } from '../record/database-driver.ts';
+import { driverOfRevisions } from '../record/database-driver.ts';
 import { limitViolations, missingExternal, workerViolations } from '../record/limits.ts';
 import { type ListenerProblem, listenerProblem, runsHere } from '../record/listener-assignment.ts';
 import { ownImageProblem } from '../record/own-image.ts';
@@ -20,6 +20,7 @@ import { referencesOf } from '../record/secret-references.ts';
 import { notOffered, type Offered, templateFields } from '../record/template-catalogue.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { driverThere } from './database-cluster.ts';
+import { checkDriver } from './database-move.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
 import { breachesOf, faultsOf, reachesOf } from './pod-policy.ts';
@@ -41,9 +42,9 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   integrationNotFound,
   specInvalid,
   ownDatabaseForbidden,
+  sharedServerMissing,
   driverFixed,
   instancesIgnored,
-  sharedServerMissing,
   apiTokenNotOffered,
   limitExceeded,
   workerLimitExceeded,
@@ -129,14 +130,8 @@ function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry |
   );
 }
 
-function driverFixed({ observed }: Seen): Entry | undefined {
-  const asked = observed.record.spec.sourceConfig.database?.driver;
-  const has = driverThere(observed);
-  if (asked === undefined || has === undefined || asked === has) return undefined;
-  return stalled(
-    'DatabaseDriverFixed',
-    `source_config.database.driver: ${driverFixedMessage(observed.record.metadata.name, has, asked)}`,
-  );
+function driverFixed({ observed, settings }: Seen): Entry | undefined {
+  return checkDriver(observed, settings);
 }
 
 function sharedServerMissing({ observed: { record, revisions }, settings, isNew }: Seen): Entry | undefined {

@@ -4,13 +4,21 @@
 import { jsonOf } from '../../lib/json-value.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
-import { type DatabaseRestoreStatus, LoadedBackup } from '../../schema/database.ts';
+import { type DatabaseRestore, type DatabaseRestoreStatus, LoadedBackup } from '../../schema/database.ts';
 import { RESTORE, RESTORE_CONTAINER, RESTORE_REQUEST_ANNOTATION } from '../../schema/meta.ts';
+import { restoreOf } from '../record/database-move.ts';
 import { restoreRequestOf } from '../record/restore-request.ts';
 import { databaseJobPods, lastWords, newestFailure, newestPodsFirst, sizeText } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
 import { type Job, jobEnd, jobsOf } from './jobs.ts';
-import { type ActionFailure, failureAt, type Observed, type ObservedChildren, type Pod } from './observed.ts';
+import {
+  type ActionFailure,
+  failureAt,
+  knownDatabase,
+  type Observed,
+  type ObservedChildren,
+  type Pod,
+} from './observed.ts';
 import { isUnended, podFailure } from './pod-failures.ts';
 import { databaseAnswers } from './stores.ts';
 
@@ -21,11 +29,10 @@ import { databaseAnswers } from './stores.ts';
 type Phase = 'done' | 'due' | 'running' | 'failed' | 'ending' | 'external';
 
 function restorePhaseOf(observed: ObservedChildren, revision: AppRevision): Phase {
-  const { spec } = observed.record;
   if (loadedInto(observed)) return 'done';
   const job = jobOf(observed);
   const isBusy = restorePods(observed).some(isUnended);
-  if (spec.sourceConfig.database?.restore === undefined) return (job && !hasEnded(job)) || isBusy ? 'ending' : 'done';
+  if (restoreAsked(observed) === undefined) return (job && !hasEnded(job)) || isBusy ? 'ending' : 'done';
   const { postgres, sharedDatabase } = revision.spec.resolved;
   if (postgres === undefined && sharedDatabase === undefined) return 'external';
   if (job === undefined) return isBusy ? 'ending' : 'due';
@@ -54,7 +61,7 @@ export function mayRestore(observed: Observed, revision: AppRevision): boolean {
 export function obsoleteRestores(observed: ObservedChildren): readonly Job[] {
   const job = jobOf(observed);
   if (!job || job.metadata.deletionTimestamp !== undefined) return [];
-  const isReported = observed.record.status?.databaseRestore?.restoredAt !== undefined;
+  const isReported = knownDatabase(observed).restore?.restoredAt !== undefined;
   const isMute =
     jobEnd(job, 'Complete') !== undefined && !restorePods(observed).some((pod) => isUnended(pod) || loadedBy(pod));
   return isReported || isMute || !isCurrent(observed, job) ? [job] : [];
@@ -62,7 +69,7 @@ export function obsoleteRestores(observed: ObservedChildren): readonly Job[] {
 
 /** As the status has it, with what the Job and its pods say now. Undefined if there is nothing to say. */
 export function restoreStatusOf(observed: ObservedChildren, now: Date): DatabaseRestoreStatus | undefined {
-  const before = observed.record.status?.databaseRestore;
+  const before = knownDatabase(observed).restore;
   if (before?.restoredAt !== undefined) return before;
   const loaded = loadedInto(observed);
   const job = jobOf(observed);
@@ -101,7 +108,7 @@ export function checkRestore(
   failures: readonly ActionFailure[],
 ): Entry | undefined {
   const phase = restorePhaseOf(observed, revision);
-  const isAsked = observed.record.spec.sourceConfig.database?.restore !== undefined;
+  const isAsked = restoreAsked(observed) !== undefined;
   if (phase === 'done' && !isAsked) return undefined;
   const seen = { observed, revision, phase, failures };
   return (
@@ -146,9 +153,14 @@ function hasFailed({ observed, phase }: Seen): Entry | undefined {
   if (phase !== 'failed') return undefined;
   const { names, record } = observed;
   const { lastFailure = '' } = restoreStatusOf(observed, new Date(0)) ?? {};
+  const { name, namespace } = record.metadata;
+  const others =
+    names.databaseNumber > 0
+      ? `To go back to the database before the move, which is as it was: kubectl davit database back ${name} -n ${namespace}.`
+      : 'A change of source_config.database.restore does that as well. Without that field the deployment starts on the database as it is.';
   return stalled(
     'RestoreFailed',
-    `No backup of ${fromOf(observed)} was loaded. ${lastFailure}. Correct the cause, then delete the Job, and Davit makes it again: kubectl delete job ${names.restore} -n ${record.metadata.namespace}. A change of source_config.database.restore does that as well. Without that field the deployment starts on the database as it is.`,
+    `No backup of ${fromOf(observed)} was loaded. ${lastFailure}. Correct the cause, then delete the Job, and Davit makes it again: kubectl delete job ${names.restore} -n ${namespace}. ${others}`,
   );
 }
 
@@ -187,8 +199,8 @@ function triesAgain({ observed, phase }: Seen): Entry | undefined {
     : fail('Restoring', `A backup of ${fromOf(observed)} is not loaded yet, and is tried again. ${words}.`);
 }
 
-function fromOf({ record }: ObservedChildren): string {
-  return record.spec.sourceConfig.database?.restore?.from ?? '';
+function fromOf(observed: ObservedChildren): string {
+  return restoreAsked(observed)?.from ?? '';
 }
 
 /** Jobs of `kubectl davit restore` have other names. */
@@ -196,8 +208,13 @@ function jobOf(observed: ObservedChildren): Job | undefined {
   return jobsOf(observed, RESTORE).find(({ metadata }) => metadata.name === observed.names.restore);
 }
 
-function isCurrent({ record }: ObservedChildren, { metadata }: Job): boolean {
-  const { restore } = record.spec.sourceConfig.database ?? {};
+/** What the database is to begin with. */
+function restoreAsked({ record, revisions }: ObservedChildren): Readonly<DatabaseRestore> | undefined {
+  return restoreOf(record, revisions);
+}
+
+function isCurrent(observed: ObservedChildren, { metadata }: Job): boolean {
+  const restore = restoreAsked(observed);
   return (
     metadata.deletionTimestamp === undefined &&
     restore !== undefined &&
@@ -217,7 +234,7 @@ function restorePods(observed: ObservedChildren): readonly Pod[] {
 
 /** The backup that the database began with, by the status or by the report of a pod. */
 function loadedInto(observed: ObservedChildren): DatabaseRestoreStatus | undefined {
-  const known = observed.record.status?.databaseRestore;
+  const known = knownDatabase(observed).restore;
   return known?.restoredAt === undefined ? restorePods(observed).flatMap((pod) => loadedBy(pod) ?? [])[0] : known;
 }
 

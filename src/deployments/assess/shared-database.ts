@@ -5,6 +5,7 @@ import type { AppRevision, SharedDatabase } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import type { SharedDatabaseStatus } from '../../schema/database.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../schema/meta.ts';
+import { driverOfRevisions } from '../record/database-driver.ts';
 import { uidOf } from '../record/metadata.ts';
 import {
   type Next,
@@ -188,5 +189,6 @@ export function sharedStatusOf(observed: Observed): Pick<AppDeploymentStatus, 's
   const known = record.status?.sharedDatabase;
   const isMade = view?.is === 'seen' && view.view.found.role?.mark === sharedMark(uidOf(record));
   const place = known ?? (shared && isMade ? sharedPlaceOf(record, shared) : undefined);
-  return place ? { sharedDatabase: place, databaseDriver: 'shared' } : {};
+  const isUsed = (driverOfRevisions(revisions) ?? 'shared') === 'shared';
+  return place ? { sharedDatabase: place, ...(isUsed && { databaseDriver: 'shared' }) } : {};
 }

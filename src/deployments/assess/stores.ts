@@ -15,6 +15,7 @@ import {
 } from '../../schema/meta.ts';
 import { doesWithout } from '../../schema/runtime.ts';
 import { quoted } from '../../schema/text.ts';
+import { databaseNumberIn } from '../record/names.ts';
 import { partsOf } from '../record/parts.ts';
 import { runsNothing } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
@@ -307,12 +308,21 @@ function notCreated({ set, inCluster, observed, what }: Seen): Entry | undefined
 }
 
 function storePodsFail({ part, observed, what }: Seen): Entry | undefined {
-  const failure = podFailure(podsOf(observed, part));
+  const failure = podFailure(storePodsOf(observed, part));
   return failure && fail(failure.reason, `${what}: ${failure.message}`);
 }
 
+/** Without those of a database that the record was moved from. */
+function storePodsOf(observed: ObservedChildren, part: StorePart): readonly Pod[] {
+  const { record, names } = observed;
+  return podsOf(observed, part).filter(({ metadata }) => {
+    const of = databaseNumberIn(record.metadata.name, metadata.name.replace(/-\d+$/, ''));
+    return of === undefined || of === names.databaseNumber;
+  });
+}
+
 function podStuck({ part, observed, what }: Seen): Entry | undefined {
-  const overdue = podsOf(observed, part).find((pod) => pod.overdue);
+  const overdue = storePodsOf(observed, part).find((pod) => pod.overdue);
   return overdue && stalled('PodStuckTerminating', `${what}: ${howToRelease(overdue)}`);
 }
 
@@ -331,7 +341,7 @@ function resizing({ observed, set, what, part, condition }: Seen): Entry | undef
   // The StatefulSet is being given back its way of updating, and has not said yet that its pod is of the newest template.
   const isEnding =
     (before === 'Resizing' || before === 'ResizeDeferred') &&
-    hasNewestPod(set.status?.updateRevision, podsOf(observed, part));
+    hasNewestPod(set.status?.updateRevision, storePodsOf(observed, part));
   return isResizing(set) || isEnding
     ? pass('Resizing', `${what} answers. Its pod is being resized, without a restart.`)
     : undefined;
@@ -345,7 +355,7 @@ export function unfinished(entry: Entry): Entry | undefined {
 
 function restarting({ observed, part, set, what }: Seen): Entry | undefined {
   if (!set || !isReady(set)) return undefined;
-  const how = replacesPods(set, podsOf(observed, part))
+  const how = replacesPods(set, storePodsOf(observed, part))
     ? 'is restarting with its new settings'
     : 'is being restarted, because its pod was evicted or deleted; its settings are the same';
   return fail('Starting', `${what} ${how}.`);

@@ -5,6 +5,7 @@ import { isFailure } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { REVISION_LABEL, ROLES, STORE_PARTS, STORE_REVISION_ANNOTATION, type StorePart } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
+import { databaseNumberOf } from '../record/database-move.ts';
 import { healthOf } from '../record/health.ts';
 import { isSingleton, partsOf } from '../record/parts.ts';
 import { imageOf } from '../record/revision-image.ts';
@@ -350,6 +351,12 @@ function hasAllParts(observed: ObservedChildren, revision: AppRevision): boolean
  * service, the newest that was deployed. Undefined also if the running one is not known any more.
  */
 export function heldRevision(observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
+  const held = heldWhatever(observed, latest);
+  // One of before a move would write into the database that was moved from.
+  return held && databaseNumberOf(held) === databaseNumberOf(latest) ? held : undefined;
+}
+
+function heldWhatever(observed: ObservedChildren, latest: AppRevision): AppRevision | undefined {
   if (latest.status?.failure) return activeBefore(observed, latest);
   if (workloadOf(observed, 'server')) {
     const running = runningRevision(observed);

@@ -14,6 +14,7 @@ import {
 } from '../../schema/meta.ts';
 import type { PlatformValue } from '../../schema/platform-values.ts';
 import { doesWithout } from '../../schema/runtime.ts';
+import { databaseNames } from '../record/database-move.ts';
 import { healthOf } from '../record/health.ts';
 import { idOf, namespaceOf } from '../record/metadata.ts';
 import { names } from '../record/names.ts';
@@ -76,8 +77,8 @@ const VALUES: Readonly<Record<PlatformValue, (inputs: Inputs, role: ImageCompone
   postgres_host: (inputs) => accessIn(inputs).host,
   postgres_port: (inputs) => String(accessIn(inputs).port),
   postgres_user: (inputs) => accessIn(inputs).user,
-  postgres_password: ({ record }) => ({
-    secretName: names(record.metadata.name).postgresSecret,
+  postgres_password: ({ record, revision }) => ({
+    secretName: databaseNames(record, revision).postgresSecret,
     secretKey: 'password',
   }),
   postgres_database: (inputs) => accessIn(inputs).database,
@@ -138,12 +139,10 @@ type KeyOfSecret = Pick<SecretReference, 'secretName' | 'secretKey'>;
  * SQLAlchemy pass it on as an argument that their library does not know, and connect without TLS automatically.
  */
 function postgresValue(inputs: Inputs): Value {
-  const { record, revision } = inputs;
-  const { requested } = revision.spec;
+  const { requested } = inputs.revision.spec;
   const { user, host, port, database, sslMode } = accessIn(inputs);
   const scheme = requested.runtime?.postgresUriScheme;
-  if (scheme === undefined || externalReference(requested, EXTERNAL_POSTGRES_VARIABLE))
-    return postgresUri(record.metadata.name, requested);
+  if (scheme === undefined || externalReference(requested, EXTERNAL_POSTGRES_VARIABLE)) return postgresUri(inputs);
   const query = /\+(?!psycopg)/.test(scheme) ? '' : `?sslmode=${sslMode}`;
   const authority = `${user}:$(${PASSWORD_VARIABLE})@${host}:${port}`;
   return `${scheme}://${authority}/${database}${query}`;
@@ -154,10 +153,10 @@ function accessIn({ record, revision }: Inputs): DatabasePlace {
 }
 
 /** Source of the database URI: the user's Secret, or that of the record's own PostgreSQL. */
-export function postgresUri(recordName: string, requested: NamesSecrets): KeyOfSecret {
+export function postgresUri({ record, revision }: Pick<Inputs, 'record' | 'revision'>): KeyOfSecret {
   return (
-    externalReference(requested, EXTERNAL_POSTGRES_VARIABLE) ?? {
-      secretName: names(recordName).postgresSecret,
+    externalReference(revision.spec.requested, EXTERNAL_POSTGRES_VARIABLE) ?? {
+      secretName: databaseNames(record, revision).postgresSecret,
       secretKey: 'uri',
     }
   );

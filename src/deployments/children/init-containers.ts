@@ -36,12 +36,12 @@ export function initContainersFor(inputs: Inputs, scripts: PodParts['waitScripts
   ];
 }
 
-function waitForDatabase({ record, revision }: Inputs, script: string): IContainer {
-  const { resolved, requested } = revision.spec;
+function waitForDatabase(inputs: Inputs, script: string): IContainer {
+  const { resolved } = inputs.revision.spec;
   return {
     ...waitContainer(resolved, WAIT_FOR_DATABASE, script),
     image: resolved.waitImages.postgres,
-    env: [fromSecret('POSTGRES_URI', postgresUri(record.metadata.name, requested))],
+    env: [fromSecret('POSTGRES_URI', postgresUri(inputs))],
   };
 }
 

@@ -24,7 +24,7 @@ export function makeQueueDepth(inputs: Inputs): WithSpec[] {
   if (!queueDepth || scale.kind !== 'range' || !followsDepth(revision.spec, keda)) return [];
   const { scaleDownWindowSeconds } = revision.spec.resolved.autoscaling ?? settings.autoscaling;
   const { queue } = names(record.metadata.name);
-  const { secretName: name, secretKey: key } = postgresUri(record.metadata.name, revision.spec.requested);
+  const { secretName: name, secretKey: key } = postgresUri(inputs);
   return [
     {
       apiVersion: 'keda.sh/v1alpha1',

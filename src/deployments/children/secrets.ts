@@ -19,12 +19,17 @@ export interface Secret extends KubeObject {
 }
 
 /** Keys `password` and `uri`, of a role on the shared server. Nothing in it leads to its administrator. */
-export function sharedDatabaseSecret(record: AppDeployment, password: string, shared: SharedDatabase): Secret {
+export function sharedDatabaseSecret(
+  record: AppDeployment,
+  password: string,
+  shared: SharedDatabase,
+  databaseNumber = 0,
+): Secret {
   const { user, host, port, database, sslMode } = databasePlace(record, { sharedDatabase: shared });
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: keptMeta(record, names(record.metadata.name).postgresSecret, 'postgres'),
+    metadata: keptMeta(record, names(record.metadata.name, databaseNumber).postgresSecret, 'postgres'),
     type: 'Opaque',
     stringData: {
       password,
@@ -41,8 +46,9 @@ export function postgresSecret(
   record: AppDeployment,
   password: string,
   driver: 'pod' | 'cloudnative-pg' = 'pod',
+  databaseNumber = 0,
 ): Secret {
-  const { postgresSecret: name } = names(record.metadata.name);
+  const { postgresSecret: name } = names(record.metadata.name, databaseNumber);
   const { user, database } = accessOf(driver);
   const isCluster = driver === 'cloudnative-pg';
   return {
@@ -53,7 +59,7 @@ export function postgresSecret(
     stringData: {
       ...(isCluster && { username: user }),
       password,
-      uri: `postgresql://${user}:${encodeURIComponent(password)}@${postgresHost(record)}:${POSTGRES_PORT}/${database}?sslmode=disable`,
+      uri: `postgresql://${user}:${encodeURIComponent(password)}@${postgresHost(record, databaseNumber)}:${POSTGRES_PORT}/${database}?sslmode=disable`,
     },
   };
 }

@@ -8,8 +8,8 @@ import { names } from '../record/names.ts';
 import { sharedDatabaseName } from '../record/shared-database.ts';
 import { POSTGRES_PORT } from './database/service.ts';
 
-export function postgresHost(record: AppDeployment): string {
-  return `${names(record.metadata.name).postgresService}.${namespaceOf(record)}.svc`;
+export function postgresHost(record: AppDeployment, databaseNumber = 0): string {
+  return `${names(record.metadata.name, databaseNumber).postgresService}.${namespaceOf(record)}.svc`;
 }
 
 export function redisHost(record: AppDeployment): string {
@@ -25,12 +25,12 @@ export interface DatabasePlace extends DatabaseAccess {
 /** Where a record's PostgreSQL answers, and as whom it is used: its own one, or its database on the shared server. */
 export function databasePlace(
   record: AppDeployment,
-  { postgres, sharedDatabase }: Pick<Resolved, 'postgres' | 'sharedDatabase'>,
+  { postgres, sharedDatabase, movedDatabase }: Pick<Resolved, 'postgres' | 'sharedDatabase' | 'movedDatabase'>,
 ): DatabasePlace {
   if (sharedDatabase === undefined)
     return {
       ...accessOf(driverOf(postgres ?? {})),
-      host: postgresHost(record),
+      host: postgresHost(record, movedDatabase?.number),
       port: POSTGRES_PORT,
       sslMode: 'disable',
     };

@@ -58,9 +58,12 @@ export function planAdoption(observed: ObservedChildren, driver: DatabaseDriver)
 /** Known facts about the volume with this record's name, whether it is this record's or an earlier one's. */
 export function dataThere(observed: ObservedChildren): DataThere {
   const holder = dataHolderOf(observed);
-  if (!holder) return {};
+  const { databaseNumber: number } = observed.names;
+  const numbered = number > 0 && { number };
+  if (!holder) return { ...numbered };
   const image = holder.metadata.annotations?.[POSTGRES_IMAGE_ANNOTATION];
   return {
+    ...numbered,
     ...(image !== undefined && { image }),
     storageGi: Math.ceil(storageOf(holder) / 2 ** 30),
     driver: driverOfHolder(holder),

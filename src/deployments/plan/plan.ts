@@ -25,6 +25,8 @@ import {
 import { isUnended } from '../assess/pod-failures.ts';
 import { mayStartPods } from '../assess/pod-starts.ts';
 import { isControlled } from '../assess/terminating-pods.ts';
+import { databaseNumberOf } from '../record/database-move.ts';
+import { databaseNumberIn } from '../record/names.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
 import { hasDrifted } from './drift.ts';
 import { handOverFloor } from './replicas-handover.ts';
@@ -187,9 +189,13 @@ export function nameConflict(wanted: KubeObject): ActionFailure {
 // Objects of an own PostgreSQL or Redis are deleted only after the last pod of a revision that uses it has ended: a switch to an
 // external one rolls the pods, and the old pods still need theirs. So does a CronJob that can still start a run.
 function isStillUsed({ metadata }: KubeObject, observed: ObservedChildren): boolean {
+  const { name } = metadata;
   const store = STORE_PARTS.find((part) => part === metadata.labels?.[COMPONENT_LABEL]);
   if (store === undefined) return false;
-  const having = observed.revisions.filter(({ spec }) => spec.resolved[store]);
+  const of = databaseNumberIn(observed.record.metadata.name, name);
+  const having = observed.revisions.filter(
+    (one) => one.spec.resolved[store] && (store === 'redis' || of === undefined || databaseNumberOf(one) === of),
+  );
   const using = new Set(
     having.flatMap((one) => [
       // The runs of tasks have the template of the server, and with it its id.

@@ -9,7 +9,7 @@ import { clusterOutOfReach, isHibernated, isOfCluster } from '../assess/database
 import { isOurs, type Observed, type ObservedChildren, type Pod } from '../assess/observed.ts';
 import { type SharedRest, sharedRestOf } from '../assess/shared-database.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
-import { names } from '../record/names.ts';
+import { databaseNumberIn } from '../record/names.ts';
 import { componentOf } from './adoption.ts';
 import { valuesNamed } from './secret-garbage.ts';
 
@@ -108,14 +108,12 @@ export function orphanedChildren(record: AppDeployment, named: readonly KubeObje
   });
 }
 
-/** Whether an object is the record's volume or the password that opens it. */
+/** Whether an object is a volume of the record, one that it was moved from included, or the password that opens it. */
 function isDataOf({ metadata }: AppDeployment): (object: KubeObject) => boolean {
-  const { postgresSecret, postgresClaim, postgres } = names(metadata.name);
-  return ({ kind, metadata: { name } }) =>
-    (kind === 'Secret' && name === postgresSecret) ||
-    (kind === 'PersistentVolumeClaim' && name === postgresClaim) ||
-    (kind === 'Cluster' && name === postgres);
+  return ({ kind, metadata: { name } }) => HOLDS_DATA.has(kind) && databaseNumberIn(metadata.name, name) !== undefined;
 }
+
+const HOLDS_DATA: ReadonlySet<string> = new Set(['Secret', 'PersistentVolumeClaim', 'Cluster']);
 
 function keepsDatabase({ record }: Pick<Observed, 'record'>): boolean {
   return record.spec.databaseDeletionPolicy === 'Retain';
@@ -129,10 +127,11 @@ function databaseObjects(observed: Observed, ours: readonly KubeObject[]): reado
   const isData = isDataOf(observed.record);
   const clusters = ours.filter((child) => child.kind === 'Cluster' && isData(child));
   const isKept = keepsDatabase(observed);
+  const isOfSome = (pod: KubeObject): boolean => clusters.some(({ metadata }) => isOfCluster(pod, metadata.name));
   return [
     ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)),
     ...clusters.filter((cluster) => !isKept || !isHibernated(cluster)),
-    ...podsWith(observed, 'postgres').filter((pod) => !isKept || !isOfCluster(pod, observed.names.postgres)),
+    ...podsWith(observed, 'postgres').filter((pod) => !isKept || !isOfSome(pod)),
   ];
 }
 

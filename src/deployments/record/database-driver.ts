@@ -44,5 +44,5 @@ export function accessOf(driver: keyof typeof ACCESS): DatabaseAccess {
 
 /** Why a driver is not changed, and the way to the other one. */
 export function driverFixedMessage(name: string, has: DatabaseDriver, asked: DatabaseDriver): string {
-  return `the database of "${name}" has driver ${has}, which cannot change because there is data. Set it back to ${has}. To move to ${asked}, make a backup (source_config.database.backup) and create another deployment with database: {driver: ${asked}, restore: {from: ${name}}}.`;
+  return `the database of "${name}" has driver ${has}, which cannot change because there is data. Set it back to ${has}. To move it: kubectl davit database move ${name} --driver ${asked}.`;
 }

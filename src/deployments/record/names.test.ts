@@ -57,6 +57,7 @@ it('names every part of a record', () => {
     postgresClaim: 'shop--postgres',
     networkPolicies: { server: 'shop--server', postgres: 'shop--postgres', redis: 'shop--redis' },
     address: 'shop',
+    databaseNumber: 0,
     backup: 'shop---backup',
     restore: 'shop---restore',
     proof: 'shop---prove',

@@ -17,6 +17,8 @@ export interface Names {
   readonly redis: string;
   readonly redisService: string;
   readonly redisSecret: string;
+  /** Number of the database whose names these are. */
+  readonly databaseNumber: number;
   readonly postgres: string;
   readonly postgresService: string;
   readonly postgresSecret: string;
@@ -49,25 +51,31 @@ export interface Names {
   variables(suffix: string): string;
 }
 
-/** The names of all children of the record `recordName` (1 to 40 characters, no `--`). Each is a DNS label. */
-export function names(recordName: string): Names {
+/**
+ * The names of all children of the record `recordName` (1 to 40 characters, no `--`). Each is a DNS label. `databaseNumber`: of the
+ * record's databases, of which a move makes another one (database-move.ts).
+ */
+export function names(recordName: string, databaseNumber = 0): Names {
   const redis = `${recordName}--redis`;
   const queue = `${recordName}--queue`;
   const orchestrator = `${recordName}--orchestrator`;
   const executor = `${recordName}--executor`;
   const ofRoles = { server: recordName, queue, orchestrator, executor };
-  const postgres = `${recordName}--postgres`;
+  const first = `${recordName}--postgres`;
+  // At most 50 characters, which CloudNativePG takes, and no name of a worker or a task.
+  const postgres = databaseNumber === 0 ? first : `${recordName}---pg${databaseNumber}`;
   return {
     ...ofRoles,
     service: recordName,
     redis,
     redisService: redis,
     redisSecret: redis,
+    databaseNumber,
     postgres,
     postgresService: postgres,
     postgresSecret: postgres,
     postgresClaim: postgres,
-    networkPolicies: { server: `${recordName}--server`, postgres, redis },
+    networkPolicies: { server: `${recordName}--server`, postgres: first, redis },
     address: recordName,
     certificate: `${recordName}--tls`,
     tracingProject: recordName,
@@ -76,12 +84,19 @@ export function names(recordName: string): Names {
     task: (name) => shortened(`${recordName}--${name}`),
     run: (suffix) => `${recordName}--run-${suffix}`,
     backup: `${recordName}---backup`,
-    restore: `${recordName}---restore`,
+    restore: databaseNumber === 0 ? `${recordName}---restore` : `${postgres}-restore`,
     proof: `${recordName}---prove`,
     revision: (id) => `${recordName}--${id.slice(0, 8).toLowerCase()}`,
     longRevision: (id) => `${recordName}--${id.replaceAll('-', '').slice(0, 16).toLowerCase()}`,
     variables: (suffix) => `${recordName}--vars-${suffix}`,
   };
+}
+
+/** Which of the databases of the record `recordName` an object of this name belongs to. Undefined: none. */
+export function databaseNumberIn(recordName: string, objectName: string): number | undefined {
+  if (objectName === names(recordName).postgres) return 0;
+  const number = Number(/---pg([1-9]\d{0,3})$/.exec(objectName)?.[1]);
+  return objectName === names(recordName, number || 0).postgres ? number : undefined;
 }
 
 /** A checksum tells a name that is cut from others. */

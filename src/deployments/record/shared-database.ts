@@ -109,7 +109,8 @@ export type SharedView =
 
 /** What a record asks the server for. */
 export type SharedOrder =
-  | { readonly is: 'there'; readonly wanted: WantedThere }
+  /** `secret`: name of the Secret with the password of its role. */
+  | { readonly is: 'there'; readonly wanted: WantedThere; readonly secret: string }
   | { readonly is: 'gone'; readonly wanted: Pick<WantedThere, 'name' | 'mark'> };
 
 /** DROP DATABASE ... WITH (FORCE), trusted extensions. */

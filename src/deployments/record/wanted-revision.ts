@@ -11,6 +11,7 @@ import { type Commit, commitOf, commitWordsOf, sameBuildRequested } from './buil
 import { canonical } from './canonical.ts';
 import { type CodeFile, type FileNeed, fileBreaches, fileIn, revisionFileOf, specWith } from './code-file.ts';
 import { asksOfDatabase, driverOfRevisions } from './database-driver.ts';
+import { type DatabaseMove, databaseNumberOf, moveAsked } from './database-move.ts';
 import { ownRequested, withFile } from './file-values.ts';
 import { imageBase, majorVersion } from './image.ts';
 import { idOf, originGenerationOf, uidOf } from './metadata.ts';
@@ -143,11 +144,12 @@ export function wantedRevision(
   const used = isTaken ? storedFile(rollback.of) : fileFor(record, own, { id, requested, deploys, file, settings });
   if (used !== undefined && 'needs' in used) return { needs: used.needs, instead: newest };
   const { requested: whole, fields } = withFile(requested, used?.values ?? {});
+  const move = moveAsked(record, own);
+  const moved = move ? movedTo(move) : (newest?.spec.resolved.movedDatabase ?? numbered(data));
+  const today = (): Resolved => resolve(specWith(record.spec, whole), withDriverOf(own, data, settings), contract);
   const resolved = keepDatabase(
-    isTaken
-      ? scaledBy(record.spec, rollback.of, settings).spec.resolved
-      : resolve(specWith(record.spec, whole), withDriverOf(own, data, settings), contract),
-    { ...data, ...imageOfDatabase(own), shared: sharedOfDatabase(own) },
+    withMoved(isTaken ? withDatabase(moved, scaledBy(record.spec, rollback.of, settings), today) : today(), moved),
+    { ...data, ...imageOfDatabase(own, moved), shared: sharedOfDatabase(own) },
     isTaken ? (data.storageGi ?? 0) : smallestSize(whole, newest, data),
   );
   const { podsOf: _shared, podsOfParts: _ofParts, podsOfWorkers: _ofWorkers, image: named, ...values } = resolved;
@@ -326,6 +328,8 @@ export interface DataThere {
   readonly image?: string;
   readonly storageGi?: number;
   readonly driver?: DatabaseDriver;
+  /** Its number among the databases of the record. */
+  readonly number?: number;
   /** Where the database on a shared server is. */
   readonly shared?: SharedDatabase | undefined;
 }
@@ -417,6 +421,35 @@ function smallestSize(requested: Requested, newest: AppRevision | undefined, { s
   return isOld ? (newest.spec.resolved.postgres?.storageGi ?? 0) : 0;
 }
 
+type Moved = Resolved['movedDatabase'];
+
+function movedTo({ to: { number }, backup }: DatabaseMove): Moved {
+  return { number, ...(backup !== undefined && { backup }) };
+}
+
+/** The first revision has that of what an earlier deployment of the name has left. */
+function numbered({ number = 0 }: DataThere): Moved {
+  return number === 0 ? undefined : { number };
+}
+
+/** Which database is in use stands in each revision, also in one that uses an external one. */
+function withMoved({ movedDatabase: _before, ...resolved }: Resolved, moved: Moved): Resolved {
+  return moved === undefined ? resolved : { ...resolved, movedDatabase: moved };
+}
+
+/** A rollback does not change the database: a revision of before a move has another one. `today`: by the values of today. */
+function withDatabase(moved: Moved, old: AppRevision, today: () => Resolved): Resolved {
+  const { postgres, sharedDatabase, ...others } = old.spec.resolved;
+  const isOther = databaseNumberOf(old) !== (moved?.number ?? 0);
+  if (!isOther || (postgres === undefined && sharedDatabase === undefined)) return old.spec.resolved;
+  const now = today();
+  return {
+    ...others,
+    ...(now.postgres && { postgres: now.postgres }),
+    ...(now.sharedDatabase && { sharedDatabase: now.sharedDatabase }),
+  };
+}
+
 /** A platform's new default leaves the driver of a database that there is, or was. `own`: newest first. */
 function withDriverOf(own: readonly AppRevision[], data: DataThere, settings: Settings): Settings {
   const driver = data.driver ?? driverOfRevisions(own);
@@ -435,8 +468,11 @@ function sharedOfDatabase(own: readonly AppRevision[]): SharedDatabase | undefin
   return own.find(({ spec }) => spec.resolved.sharedDatabase)?.spec.resolved.sharedDatabase;
 }
 
-function imageOfDatabase(own: readonly AppRevision[]): DataThere {
-  const image = own.find((revision) => revision.spec.resolved.postgres !== undefined)?.spec.resolved.postgres?.image;
+/** A database that is new has no image yet. */
+function imageOfDatabase(own: readonly AppRevision[], moved: Moved): DataThere {
+  const number = moved?.number ?? 0;
+  const known = own.find((one) => one.spec.resolved.postgres !== undefined && databaseNumberOf(one) === number);
+  const image = known?.spec.resolved.postgres?.image;
   return image === undefined ? {} : { image };
 }
 

@@ -470,6 +470,8 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   CloudNativePgMissing: 'test/suites/reconcile/cloudnative-pg.test.ts',
   InstancesMissing: 'test/suites/reconcile/cloudnative-pg.test.ts',
   DatabaseDriverFixed: 'test/suites/reconcile/cloudnative-pg.test.ts',
+  DatabaseMoveWaits: 'test/suites/reconcile/database-moves.test.ts',
+  DatabaseMoveRefused: 'test/suites/reconcile/database-moves.test.ts',
   SharedServerUnreachable: 'test/suites/reconcile/shared-databases.test.ts',
   SharedServerUnusable: 'test/suites/reconcile/shared-databases.test.ts',
   SharedServerFull: 'test/suites/reconcile/shared-databases.test.ts',

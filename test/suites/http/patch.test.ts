@@ -886,7 +886,7 @@ describe('the driver of the database', () => {
     const answer = await patch(id, driver({ driver: 'cloudnative-pg' }));
     expect(answer.status).toBe(422);
     expect(JSON.stringify(answer.body)).toContain(
-      `To move to cloudnative-pg, make a backup (source_config.database.backup) and create another deployment with database: {driver: cloudnative-pg, restore: {from: ${name}}}`,
+      `To move it: kubectl davit database move ${name} --driver cloudnative-pg.`,
     );
     expect((await patch(id, driver({ driver: 'pod' }))).status).toBe(200);
   });

@@ -265,7 +265,7 @@ describe('the driver of a record with data', () => {
         'False DatabaseDriverFixed',
         'True Serving',
       ]);
-      expect(conditionIn(kube, 'Ready')?.message).toContain(`database: {driver: ${to}, restore: {from: shop}}`);
+      expect(conditionIn(kube, 'Ready')?.message).toContain(`kubectl davit database move shop --driver ${to}`);
       await change(controller, { database: { driver: from } });
       await rest(controller);
       expect(says(kube, 'Ready')).toBe('True Serving');

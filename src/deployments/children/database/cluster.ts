@@ -4,8 +4,8 @@ import type { KubeObject } from '../../../lib/kube/client.ts';
 import type { Resolved } from '../../../schema/app-revision.ts';
 import { HIBERNATION_ANNOTATION, POSTGRES_IMAGE_ANNOTATION } from '../../../schema/meta.ts';
 import { accessOf } from '../../record/database-driver.ts';
+import { databaseNames } from '../../record/database-move.ts';
 import { selectorLabels } from '../../record/labels.ts';
-import { names } from '../../record/names.ts';
 import { resourcesFor } from '../containers.ts';
 import type { Inputs } from '../inputs.ts';
 import { keptMeta } from '../owner.ts';
@@ -32,7 +32,7 @@ export function makePostgresCluster(
   postgres: NonNullable<Resolved['postgres']>,
 ): PostgresCluster {
   const { resolved } = revision.spec;
-  const { postgres: name, postgresSecret } = names(record.metadata.name);
+  const { postgres: name, postgresSecret } = databaseNames(record, revision);
   const { user, database } = accessOf('cloudnative-pg');
   const { instances = 1, dataDurability = 'off', userId } = postgres;
   const { storageClassName } = settings.database;

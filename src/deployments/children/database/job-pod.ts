@@ -8,8 +8,8 @@ import { SERVER_CONTAINER } from '../../../schema/meta.ts';
 import type { BackupStore, Settings } from '../../../schema/settings.ts';
 import { literal } from '../../../schema/text.ts';
 import { accessOf, driverOf } from '../../record/database-driver.ts';
+import { databaseNames } from '../../record/database-move.ts';
 import { namespaceOf } from '../../record/metadata.ts';
-import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
@@ -229,7 +229,7 @@ function commonOf({ revision }: DatabaseJob['inputs']): Partial<IContainer> {
 function databaseEnv({ record, revision }: Pick<Inputs, 'record' | 'revision'>): NonNullable<IContainer['env']> {
   const { resolved } = revision.spec;
   const { user, database, host, port, sslMode } = databasePlace(record, resolved);
-  const { postgresSecret } = names(record.metadata.name);
+  const { postgresSecret } = databaseNames(record, revision);
   return [
     { name: 'PGHOST', value: host },
     ...(resolved.sharedDatabase

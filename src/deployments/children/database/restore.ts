@@ -10,9 +10,8 @@ import {
   RESTORE_CONTAINER,
   RESTORE_REQUEST_ANNOTATION,
 } from '../../../schema/meta.ts';
+import { databaseNames, restoreIdOf, restoreOf } from '../../record/database-move.ts';
 import { commonLabels } from '../../record/labels.ts';
-import { uidOf } from '../../record/metadata.ts';
-import { names } from '../../record/names.ts';
 import { fetchOptionsOf, restoreRequestOf } from '../../record/restore-request.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
@@ -32,7 +31,7 @@ interface Restored extends DatabaseJob {
 export function restored(inputs: Inputs): Restored | undefined {
   const { record, revision, settings } = inputs;
   const postgres = madePostgres(revision.spec.resolved);
-  const restore = record.spec.sourceConfig.database?.restore;
+  const restore = restoreOf(record, [revision]);
   const means = backupMeans(settings);
   return postgres && restore && means && { inputs, postgres, restore, means };
 }
@@ -41,10 +40,10 @@ export function restored(inputs: Inputs): Restored | undefined {
 export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
   const job = restored(inputs);
   if (!job) return undefined;
-  const { record, settings } = inputs;
+  const { record, revision, settings } = inputs;
   const labels = commonLabels(record, RESTORE);
-  const meta = ownedMeta(record, names(record.metadata.name).restore, RESTORE);
-  const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: uidOf(record) }];
+  const meta = ownedMeta(record, databaseNames(record, revision).restore, RESTORE);
+  const env = [OWN_RELATIONS, { name: 'RESTORE_ID', value: restoreIdOf(record, revision) }];
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',

@@ -2,8 +2,8 @@
 
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { Resolved } from '../../../schema/app-revision.ts';
+import { databaseNames } from '../../record/database-move.ts';
 import { commonLabels, selectorLabels } from '../../record/labels.ts';
-import { names } from '../../record/names.ts';
 import { RESTRICTED, RESTRICTED_POD, resourcesFor } from '../containers.ts';
 import { fromSecret } from '../env.ts';
 import type { Inputs } from '../inputs.ts';
@@ -23,7 +23,7 @@ export function makePostgresStatefulSet(
   { record, revision }: Inputs,
   postgres: NonNullable<Resolved['postgres']>,
 ): Manifest<IStatefulSet> {
-  const { postgres: setName, postgresService, postgresSecret, postgresClaim } = names(record.metadata.name);
+  const { postgres: setName, postgresService, postgresSecret, postgresClaim } = databaseNames(record, revision);
   return {
     apiVersion: 'apps/v1',
     kind: 'StatefulSet',

@@ -3,7 +3,7 @@
 import type { IPersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
 import type { Resolved } from '../../../schema/app-revision.ts';
 import { POSTGRES_IMAGE_ANNOTATION } from '../../../schema/meta.ts';
-import { names } from '../../record/names.ts';
+import { databaseNames } from '../../record/database-move.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
 import { keptMeta } from '../owner.ts';
@@ -16,11 +16,11 @@ export type VolumeClaim = Manifest<IPersistentVolumeClaim>;
  * apply neither.
  */
 export function makeVolumeClaim(
-  { record, settings }: Inputs,
+  { record, revision, settings }: Inputs,
   postgres: NonNullable<Resolved['postgres']>,
 ): VolumeClaim {
   const { storageClassName } = settings.database;
-  const metadata = keptMeta(record, names(record.metadata.name).postgresClaim, 'postgres');
+  const metadata = keptMeta(record, databaseNames(record, revision).postgresClaim, 'postgres');
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',

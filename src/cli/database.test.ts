@@ -1,0 +1,399 @@
+// What `database` does to a record, step by step, against a kubectl of the test and a Davit that does what it is asked for.
+
+import { describe, expect, it, vi } from 'vitest';
+import { aRecord, type CliRan, runCli, uid } from '../../test/support/cli-world.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { Failure } from './kubectl.ts';
+import { RECORDS } from './records.ts';
+
+// Nothing is waited for between two questions.
+vi.mock('node:timers/promises', () => ({ setTimeout: () => Promise.resolve() }));
+
+const BACKUP = '20260201T020000Z-0000000a';
+const MOVE = 'davit.dev/move-database';
+const MOVING = 'davit.dev/moving-database';
+
+interface Cluster {
+  record: AppDeployment;
+  revisions: { metadata: object; spec: { id: string; resolved: Record<string, unknown> } }[];
+  held: string[];
+  /** Scales and drivers that were in force, one after the other. */
+  readonly story: string[];
+  /** Reasons with which Davit refuses what is asked for. */
+  refuses?: string;
+  restores?: 'fails';
+  backup?: 'fails' | 'mute';
+  /** Called before each command. */
+  before?: (words: string) => void;
+  pods: number;
+}
+
+const condition = (type: string, status: string, reason: string, message = `${reason}.`): object => ({
+  type,
+  status,
+  reason,
+  message,
+});
+
+function revision(id: string, resolved: object): Cluster['revisions'][number] {
+  return { metadata: { name: `shop--${id}` }, spec: { id, deploymentUid: uid, resolved } as never };
+}
+
+function aCluster(spec: object = {}, status: object = {}): Cluster {
+  const record = aRecord(
+    { sourceConfig: { database: { backup: {} }, resourceSpec: { maxScale: 3 } }, ...spec },
+    {
+      observedGeneration: 1,
+      activeRevisionId: 'first',
+      databaseVolumeUid: 'volume',
+      databaseBackup: { name: 'b', lastSuccessAt: '2026-02-01T00:00:00Z', sizeBytes: 600 * 2 ** 20 },
+      conditions: [condition('Ready', 'True', 'Serving'), condition('BackupReady', 'True', 'BackedUp')],
+      ...status,
+    },
+    { generation: 1 },
+  );
+  return {
+    record,
+    revisions: [revision('first', { server: { maxScale: 3 }, postgres: { image: 'postgres:17' } })],
+    held: ['persistentvolumeclaim/shop--postgres', 'secret/shop--postgres', 'secret/shop--redis'],
+    story: [],
+    pods: 2,
+  };
+}
+
+type Json = Record<string, unknown>;
+
+function merged(before: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null) return patch;
+  const after: Json = { ...(before as Json | undefined) };
+  for (const [key, value] of Object.entries(patch))
+    if (value === null) delete after[key];
+    else after[key] = merged(after[key], value);
+  return after;
+}
+
+/** What Davit does with the record as it is. */
+function reconcile(cluster: Cluster): void {
+  const { metadata, spec } = cluster.record;
+  const { driver } = spec.sourceConfig.database ?? {};
+  const [, to = '', number = '', backup] =
+    /^\S+ to (\S+)\/(\d+)(?: with (\S+))?$/.exec(metadata.annotations?.[MOVE] ?? '') ?? [];
+  const scale = spec.sourceConfig.resourceSpec?.maxScale ?? 1;
+  if (scale === 0) cluster.pods = Math.max(0, cluster.pods - 1);
+  const isNew = to !== '' && driver === to && cluster.revisions[0]?.spec.id !== `${to}${number}`;
+  const common = { ...cluster.record.status, observedGeneration: metadata.generation };
+  const say = (reason: string, isStalled = false, rest: object = {}): void => {
+    const ready = condition('Ready', isStalled ? 'False' : 'True', reason);
+    const stalled = condition('Stalled', isStalled ? 'True' : 'False', reason);
+    const conditions = [ready, stalled, condition('BackupReady', 'True', 'BackedUp')];
+    cluster.record = { ...cluster.record, status: { ...common, ...rest, conditions } as never };
+  };
+  if (isNew && cluster.refuses !== undefined) return say(cluster.refuses, true);
+  if (isNew) {
+    if (cluster.pods > 0 || scale !== 0) return say('DatabaseMoveWaits', true);
+    const kind = to === 'shared' ? { sharedDatabase: {} } : { postgres: to === 'pod' ? {} : { driver: to } };
+    cluster.revisions.unshift(
+      revision(`${to}${number}`, { server: { maxScale: 0 }, ...kind, movedDatabase: { number: Number(number) } }),
+    );
+    cluster.story.push(`${to}/${number}${backup === undefined ? '' : ` with ${backup}`}`);
+  }
+  const now = Number((cluster.revisions[0]?.spec.resolved['movedDatabase'] as Json | undefined)?.['number'] ?? 0);
+  const known = { ...(now > 0 && { databaseNumber: now }), activeRevisionId: cluster.revisions[0]?.spec.id };
+  if (now === 0) delete (common as Json)['databaseNumber'];
+  if (now > 0 && cluster.restores === 'fails') return say('RestoreFailed', true, known);
+  if (scale > 0) cluster.pods = scale;
+  return say(scale === 0 ? 'ScaledToZero' : 'Serving', false, {
+    ...known,
+    databaseRestore: now > 0 ? { name: BACKUP, restoredAt: '2026-02-01T03:00:00Z' } : undefined,
+  });
+}
+
+function answer(cluster: Cluster, words: readonly string[]): string {
+  const [verb, kind = ''] = words;
+  cluster.before?.(words.join(' '));
+  if (verb === 'auth') return words[1] === 'can-i' ? 'yes' : '{"status": {"userInfo": {"username": "anna"}}}';
+  if (verb === 'patch') {
+    const patch = JSON.parse(words.at(-1) ?? '') as { metadata: Json; spec: Json };
+    const before = cluster.record;
+    const { resourceVersion, uid: _uid, ...metadata } = patch.metadata;
+    if (resourceVersion !== before.metadata.resourceVersion) throw new Failure('Error from server (Conflict): changed');
+    const spec = merged(before.spec, patch.spec) as AppDeployment['spec'];
+    const isChanged = JSON.stringify(spec) !== JSON.stringify(before.spec);
+    const generation = (before.metadata.generation ?? 0) + (isChanged ? 1 : 0);
+    const resourceNow = String(Number(before.metadata.resourceVersion) + 1);
+    const all = { ...(merged(before.metadata, metadata) as object), generation, resourceVersion: resourceNow };
+    cluster.record = { ...before, metadata: all as never, spec };
+    const { resourceSpec, database } = spec.sourceConfig;
+    if (isChanged) cluster.story.push(`scale ${resourceSpec?.maxScale}, driver ${database?.driver}`);
+    return JSON.stringify(cluster.record);
+  }
+  if (verb === 'create') return `job.batch/${words[2]}`;
+  if (verb === 'delete') {
+    cluster.held = cluster.held.filter((one) => !words.includes(one));
+    return '';
+  }
+  if (kind === RECORDS) {
+    const read = JSON.stringify(cluster.record);
+    reconcile(cluster);
+    return read;
+  }
+  if (kind.startsWith('apprevisions')) return JSON.stringify({ items: cluster.revisions });
+  if (kind === 'cronjobs.batch') return 'cronjob.batch/shop---backup';
+  if (kind === 'jobs.batch')
+    return JSON.stringify({
+      status: { conditions: [condition(cluster.backup === 'fails' ? 'Failed' : 'Complete', 'True', 'x')] },
+    });
+  if (kind === 'pods' && words.join(' ').includes('job-name')) {
+    const message = cluster.backup === 'mute' ? '' : JSON.stringify({ name: BACKUP });
+    const state = { terminated: { exitCode: cluster.backup === 'fails' ? 1 : 0, message } };
+    return JSON.stringify({
+      items: [{ metadata: { name: 'p' }, status: { containerStatuses: [{ name: 'davit-upload', state }] } }],
+    });
+  }
+  if (kind === 'pods') {
+    const items = Array.from({ length: cluster.pods }, (_one, at) => ({
+      metadata: { name: `shop-${at}`, labels: { 'davit.dev/component': 'server' } },
+      status: { phase: 'Running' },
+    }));
+    return JSON.stringify({ items });
+  }
+  if (kind.startsWith('clusters')) throw new Failure("error: the server doesn't have a resource type");
+  return cluster.held.filter((one) => kind.startsWith(one.split('/')[0] ?? '')).join('\n');
+}
+
+function database(args: readonly string[], cluster: Cluster, answers?: readonly string[]): Promise<CliRan> {
+  return runCli(['database', ...args], {
+    kubectl: async (words) => answer(cluster, words),
+    ...(answers && { answers }),
+  });
+}
+
+describe('database move', () => {
+  it('says for how long nothing serves, asks, and stops all before the backup', async () => {
+    const cluster = aCluster();
+    const { code, out, err, asked, questions } = await database(['move', 'shop', '--driver', 'shared'], cluster, [
+      'shop',
+    ]);
+    expect([code, questions]).toEqual([0, ['Stop shop and go on? Type its name: ']]);
+    expect(out).toMatch(/^shop is on database shared\/1\. Nothing served for \d+ s\.$/);
+    // 45 s, and 600 MiB at 14 and 25 MiB a second.
+    expect(err).toContain('nothing serves for about 112 s, by the size of the backup of 2026-02-01T00:00:00Z');
+    expect(err).toContain('kubectl davit database back shop');
+    expect(err).toContain('kubectl davit database forget-old shop');
+    expect(cluster.story).toEqual([
+      'scale 0, driver undefined',
+      'scale 0, driver shared',
+      `shared/1 with ${BACKUP}`,
+      'scale 3, driver shared',
+    ]);
+    const order = ['patch', 'create job', 'patch', 'patch'];
+    expect(
+      asked
+        .filter((one) => order.some((verb) => one.startsWith(verb)))
+        .map((one) => one.split(' ').slice(0, 2).join(' ')),
+    ).toEqual([`patch ${RECORDS}`, 'create job', `patch ${RECORDS}`, `patch ${RECORDS}`]);
+    expect(cluster.record.metadata.annotations?.[MOVE]).toBe(`pod/0 to shared/1 with ${BACKUP}`);
+    expect(cluster.record.metadata.annotations?.[MOVING]).toBeUndefined();
+    expect(cluster.record.spec.sourceConfig.resourceSpec).toEqual({ maxScale: 3 });
+    expect(cluster.record.metadata.annotations?.['davit.dev/requested-by']).toContain(' anna');
+  });
+
+  it('goes on, whatever command it was interrupted before', async () => {
+    for (let at = 1; at < 60; at += 1) {
+      const cluster = aCluster();
+      let count = 0;
+      cluster.before = () => {
+        count += 1;
+        if (count === at) throw new Failure('interrupted');
+      };
+      const first = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+      delete cluster.before;
+      const second = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+      const isOver = cluster.record.spec.sourceConfig.resourceSpec?.maxScale === 3;
+      expect([at, isOver, cluster.revisions[0]?.spec.id]).toEqual([at, true, 'shared1']);
+      // Nothing ran between the stop and the last step, and only one database was made.
+      expect(cluster.story.filter((one) => one.startsWith('scale 3'))).toHaveLength(1);
+      expect(cluster.story.filter((one) => one.startsWith('shared/'))).toHaveLength(1);
+      if (first.code === 0) return;
+      expect([0, 1]).toContain(second.code);
+    }
+    throw new Error('more commands than the test counts to');
+  });
+
+  it('starts it as it was where Davit refuses, and says why', async () => {
+    const cluster = aCluster();
+    cluster.refuses = 'DatabaseMoveRefused';
+    const { code, err } = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('Nothing was moved, and shop is being started as it was. DatabaseMoveRefused'),
+    ]);
+    expect(cluster.record.spec.sourceConfig).toEqual({ database: { backup: {} }, resourceSpec: { maxScale: 3 } });
+    expect([cluster.record.metadata.annotations?.[MOVE], cluster.record.metadata.annotations?.[MOVING]]).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('stays stopped where the backup is not loaded, and goes back by the command that it names', async () => {
+    const cluster = aCluster();
+    cluster.restores = 'fails';
+    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    expect([code, err]).toEqual([1, expect.stringContaining('has not got its data: RestoreFailed')]);
+    expect(err).toContain('kubectl davit database back shop');
+    expect(cluster.record.spec.sourceConfig.resourceSpec?.maxScale).toBe(0);
+    const back = await database(['back', 'shop', '--yes'], cluster);
+    expect([back.code, back.out]).toEqual([0, expect.stringMatching(/^shop is on database pod\/0\./)]);
+    expect(cluster.story.at(-1)).toBe('scale 3, driver pod');
+    expect(cluster.record.spec.sourceConfig.resourceSpec).toEqual({ maxScale: 3 });
+  });
+
+  it('asks for no move after somebody has changed the record, and says so', async () => {
+    const cluster = aCluster();
+    cluster.before = (words) => {
+      if (!words.startsWith('create job')) return;
+      const { metadata } = cluster.record;
+      cluster.record = { ...cluster.record, metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 } };
+    };
+    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    expect([code, err]).toEqual([1, expect.stringContaining('Somebody has changed shop since its pods were stopped')]);
+    expect(cluster.story).toEqual(['scale 0, driver undefined']);
+  });
+
+  it.each([
+    ['fails', 'the backup failed'],
+    ['mute', 'does not say which backup it made'],
+  ] as const)('changes no database where the backup %s', async (backup, words) => {
+    const cluster = aCluster();
+    cluster.backup = backup;
+    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    expect([code, err]).toEqual([1, expect.stringContaining(words)]);
+    expect(cluster.story).toEqual(['scale 0, driver undefined']);
+    const ended = await database(['back', 'shop', '--yes'], cluster);
+    expect([ended.code, ended.out, cluster.story.at(-1)]).toEqual([
+      0,
+      'The move was ended. shop goes on with database pod/0.',
+      'scale 3, driver undefined',
+    ]);
+  });
+
+  it('leaves instances to the driver that has them', async () => {
+    const cluster = aCluster({
+      sourceConfig: {
+        database: { driver: 'cloudnative-pg', instances: 2, backup: {} },
+        resourceSpec: { minScale: 1, maxScale: 2 },
+      },
+    });
+    cluster.revisions = [revision('first', { server: {}, postgres: { driver: 'cloudnative-pg', image: 'pg:17' } })];
+    expect((await database(['move', 'shop', '--driver', 'pod', '--yes'], cluster)).code).toBe(0);
+    expect(cluster.record.spec.sourceConfig).toEqual({
+      database: { driver: 'pod', backup: {} },
+      resourceSpec: { minScale: 1, maxScale: 2 },
+    });
+  });
+
+  it.each([
+    ['no driver', {}, {}, ['move', 'shop'], 2, '--driver must be the driver'],
+    ['a driver for another action', {}, {}, ['back', 'shop', '--driver', 'pod'], 2, '--driver is for move'],
+    ['nobody to ask', {}, {}, ['move', 'shop', '--driver', 'shared'], 2, 'Nobody can be asked here'],
+    ['the driver that it has', {}, {}, ['move', 'shop', '--driver', 'pod', '--yes'], 1, 'has driver pod already'],
+    ['no backups', { sourceConfig: {} }, {}, undefined, 1, 'none are asked for'],
+    [
+      'a backup that is not good',
+      {},
+      { conditions: [condition('BackupReady', 'False', 'BackupStoreMissing')] },
+      undefined,
+      1,
+      'BackupStoreMissing',
+    ],
+    [
+      'a database that is still loaded',
+      {},
+      { conditions: [condition('DatabaseRestored', 'False', 'Restoring')] },
+      undefined,
+      1,
+      'still being loaded',
+    ],
+    ['a rollout that goes on', {}, { activeRevisionId: 'earlier' }, undefined, 1, 'is not deployed'],
+    ['a change that Davit has not seen', {}, { observedGeneration: 0 }, undefined, 1, 'Run the command again'],
+    ['no data', {}, { databaseVolumeUid: undefined }, undefined, 1, 'has no data yet'],
+    [
+      'a database on the shared server of before',
+      {},
+      { sharedDatabase: { host: 'h', port: 1, name: 'davit_x' } },
+      undefined,
+      1,
+      'davit_x',
+    ],
+  ] as const)('refuses %s, and changes nothing', async (_what, spec, status, args, wanted, words) => {
+    const cluster = aCluster(spec, status);
+    const { code, err } = await database(args ?? ['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    expect([code, err, cluster.story]).toEqual([wanted, expect.stringContaining(words), []]);
+  });
+
+  it('refuses a record that is paused, in a listener, or has an external database, and who may not do it', async () => {
+    const run = (cluster: Cluster): Promise<CliRan> =>
+      database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const paused = aCluster();
+    paused.record = {
+      ...paused.record,
+      metadata: { ...paused.record.metadata, annotations: { 'davit.dev/paused': 'true' } },
+    };
+    expect((await run(paused)).err).toContain('is paused');
+    const external = aCluster();
+    external.revisions = [revision('first', { server: {} })];
+    expect((await run(external)).err).toContain('has no PostgreSQL that Davit made');
+    const powerless = aCluster();
+    powerless.before = (words) => {
+      if (words === 'auth can-i create jobs.batch') throw new Failure('no');
+    };
+    expect((await run(powerless)).err).toContain('You may not create jobs.batch here');
+    expect([paused, external, powerless].flatMap(({ story }) => story)).toEqual([]);
+  });
+});
+
+describe('database back', () => {
+  it('returns to the database of before, and again', async () => {
+    const cluster = aCluster();
+    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { code, err } = await database(['back', 'shop'], cluster, ['shop']);
+    expect([code, err]).toEqual([0, expect.stringContaining('is not in it')]);
+    expect(cluster.story.slice(-3)).toEqual(['scale 0, driver pod', 'pod/0', 'scale 3, driver pod']);
+    expect((await database(['back', 'shop', '--yes'], cluster)).code).toBe(0);
+    expect(cluster.story.slice(-3)).toEqual(['scale 0, driver shared', 'shared/1', 'scale 3, driver shared']);
+  });
+
+  it('has nowhere to go where nothing was moved', async () => {
+    const cluster = aCluster();
+    const { code, err } = await database(['back', 'shop', '--yes'], cluster);
+    expect([code, err, cluster.story]).toEqual([1, expect.stringContaining('was not moved'), []]);
+  });
+});
+
+describe('database forget-old', () => {
+  it('deletes what is not used, after asking, and nothing of what is', async () => {
+    const cluster = aCluster();
+    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    cluster.held.push('secret/shop---pg1');
+    expect((await database(['forget-old', 'shop'], cluster, ['no'])).code).toBe(1);
+    expect(cluster.held).toContain('secret/shop--postgres');
+    const { code, out } = await database(['forget-old', 'shop'], cluster, ['shop']);
+    expect([code, out]).toEqual([
+      0,
+      'Deleted: persistentvolumeclaim/shop--postgres, secret/shop--postgres. shop goes on with its present database.',
+    ]);
+    expect(cluster.held).toEqual(['secret/shop--redis', 'secret/shop---pg1']);
+    expect((await database(['forget-old', 'shop', '--yes'], cluster)).out).toBe(
+      'shop has no database that it does not use.',
+    );
+  });
+
+  it('deletes nothing while the present database does not serve', async () => {
+    const cluster = aCluster();
+    cluster.restores = 'fails';
+    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { code, err } = await database(['forget-old', 'shop', '--yes'], cluster);
+    expect([code, err]).toEqual([1, expect.stringContaining('Nothing was deleted')]);
+    expect(cluster.held).toContain('persistentvolumeclaim/shop--postgres');
+  });
+});

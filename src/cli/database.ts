@@ -1,0 +1,78 @@
+// Moves the database of a deployment to another driver, goes back, and deletes what a move has left.
+
+import { databaseNumberOfRevisions } from '../deployments/record/database-move.ts';
+import { conditionOf } from '../schema/conditions.ts';
+import type { DatabaseDriver } from '../schema/database.ts';
+import { DATABASE_DRIVERS } from '../schema/database-names.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
+import { databasesHeld } from './databases-held.ts';
+import { Failure } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import { readRecord, readRevisions } from './records.ts';
+
+export const databaseCommand: Command = {
+  name: 'database',
+  purpose: 'move its database to another driver, go back, or delete what a move has left',
+  words: [{ word: 'ACTION', names: 'action', choices: ['move', 'back', 'forget-old'] }, DEPLOYMENT],
+  flags: [
+    { name: 'driver', value: 'DRIVER', help: 'move: the driver of the next database', choices: DATABASE_DRIVERS },
+    { name: 'yes', short: 'y', help: 'do not ask; needed where nobody can be asked' },
+    timeoutFlag(3600),
+    OUTPUT,
+  ],
+  about: `move stops all pods, makes a backup, loads it into a database of the other driver, and starts the pods on it. It says for how long
+nothing will serve, and asks. The database before stays as it is. Run again after an interruption, move goes on.
+
+back returns to the database of before the last move, with the data that it had then; what was written since is not in it. It also ends a move
+that was interrupted. forget-old deletes databases that are not used any more.
+
+  PROGRAM database move shop --driver shared
+  PROGRAM database back shop
+  PROGRAM database forget-old shop`,
+  async run(context) {
+    const {
+      words: [action, name = ''],
+      flags,
+    } = context;
+    const driver = flags.text('driver') as DatabaseDriver | undefined;
+    if (action !== 'move' && driver !== undefined) throw new Misuse('--driver is for move.');
+    if (action === 'forget-old') return forgetOld(context, name);
+    const { goBack, move } = await import('./move-database.ts');
+    if (action === 'back') return goBack(context, name);
+    if (driver === undefined)
+      throw new Misuse(`--driver must be the driver of the next database: ${DATABASE_DRIVERS.join(', ')}.`);
+    return move(context, name, driver);
+  },
+};
+
+async function forgetOld(context: Context, name: string): Promise<number> {
+  const { kubectl, flags, terminal, warn } = context;
+  const record = await readRecord(kubectl, name);
+  const now = databaseNumberOfRevisions(await readRevisions(kubectl, record));
+  const old = (await databasesHeld(kubectl, record)).filter(({ number }) => number !== now).map(({ object }) => object);
+  const result = { name, deleted: old };
+  if (old.length === 0) {
+    tell(context, { says: `${name} has no database that it does not use.`, result });
+    return 0;
+  }
+  const ready = conditionOf(record.status?.conditions, 'Ready');
+  const { observedGeneration = 0 } = record.status ?? {};
+  if (
+    ready?.status !== 'True' ||
+    ready.reason === 'ScaledToZero' ||
+    observedGeneration < (record.metadata.generation ?? 0)
+  )
+    throw new Failure(
+      `Nothing was deleted: ${name} does not serve on its present database now. See: ${PROGRAM} status ${name}`,
+    );
+  for (const object of old) warn(`${object} is deleted, with all that is in it.`);
+  if (!flags.has('yes')) {
+    if (!terminal.isInteractive)
+      throw new Misuse(`Nobody can be asked here: ${PROGRAM} database forget-old ${name} --yes`);
+    const answer = await terminal.ask('Delete what the database was moved from? Type the name of the deployment: ');
+    if (answer.trim() !== name) throw new Failure('Nothing was deleted.');
+  }
+  await kubectl(['delete', ...old, '--wait=false']);
+  tell(context, { says: `Deleted: ${old.join(', ')}. ${name} goes on with its present database.`, result });
+  return 0;
+}

@@ -1,0 +1,156 @@
+// Whether a record may be moved to another database now. The database before must have no writer any more, and the next one must have
+// what it begins with. After that a revision says so, and no pod of an earlier revision is started again (assess/workloads.ts).
+
+import type { DatabaseDriver } from '../../schema/database.ts';
+import { COMPONENT_LABEL, isOfStores, MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
+import type { Settings } from '../../schema/settings.ts';
+import { quoted } from '../../schema/text.ts';
+import { driverFixedMessage } from '../record/database-driver.ts';
+import { type DatabaseMove, databaseOf, databaseText, moveAsked } from '../record/database-move.ts';
+import { majorVersion } from '../record/image.ts';
+import { runsHere } from '../record/listener-assignment.ts';
+import { names } from '../record/names.ts';
+import { runsNothing } from '../record/revisions.ts';
+import { cloudNativePgMissing, driverThere } from './database-cluster.ts';
+import { type Entry, entryOf, fail, firstOf, stalled } from './entry.ts';
+import { childOf, isOurs, type Observed, type Pod, workloadOf } from './observed.ts';
+import { isUnended } from './pod-failures.ts';
+
+interface Seen {
+  readonly observed: Observed;
+  readonly settings: Settings;
+  readonly move: DatabaseMove;
+}
+
+/** In the order in which people should hear of them. */
+const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
+  movedElsewhere,
+  nothingKept,
+  usedBefore,
+  noOperator,
+  noStoreToMove,
+  noCredentialsToMove,
+  olderServer,
+  stillScaled,
+  stillWriting,
+];
+
+/** Undefined if the record asks for no other driver than its database has, or may be moved to it now. */
+export function checkDriver(observed: Observed, settings: Settings): Entry | undefined {
+  const asked = observed.record.spec.sourceConfig.database?.driver;
+  const has = driverThere(observed);
+  if (asked === undefined || has === undefined || asked === has) return undefined;
+  const move = moveAsked(observed.record, observed.revisions);
+  return move ? firstOf(CHECKS, { observed, settings, move }) : driverStays(observed, has, asked);
+}
+
+/** Whoever asks by an annotation of his own learns what it must say. */
+function driverStays({ record, revisions }: Observed, has: DatabaseDriver, asked: DatabaseDriver): Entry {
+  const said = record.metadata.annotations?.[MOVE_DATABASE_ANNOTATION];
+  const now = revisions[0] && databaseOf(revisions[0]);
+  const isSpent = said === undefined || now === undefined || said.includes(` to ${databaseText(now)}`);
+  const clause = isSpent
+    ? ''
+    : ` The annotation ${MOVE_DATABASE_ANNOTATION} says ${quoted(said)}, which is no move from ${databaseText(now)} to ${asked}.`;
+  return stalled(
+    'DatabaseDriverFixed',
+    `source_config.database.driver: ${driverFixedMessage(record.metadata.name, has, asked)}${clause}`,
+  );
+}
+
+function moveRefused(message: string): Entry {
+  return stalled('DatabaseMoveRefused', `The database is not moved, and nothing is changed. ${message}`);
+}
+
+function movedElsewhere({ observed: { record } }: Seen): Entry | undefined {
+  return runsHere(record) ? undefined : moveRefused("That of a deployment on a listener's cluster cannot be moved.");
+}
+
+/** Back to a database that is not there would begin with nothing. */
+function nothingKept({ observed, move: { to, backup } }: Seen): Entry | undefined {
+  if (backup !== undefined) return undefined;
+  const { record } = observed;
+  const { postgresSecret, postgresClaim } = names(record.metadata.name, to.number);
+  const holder = to.driver === 'pod' ? 'PersistentVolumeClaim' : 'Cluster';
+  const wanted = [
+    { kind: 'Secret', name: postgresSecret },
+    ...(to.driver === 'shared' ? [] : [{ kind: holder, name: postgresClaim }]),
+  ];
+  const missing = wanted.find(({ kind, name }) => {
+    const found = childOf(observed, kind, name);
+    return !found || !isOurs(found, observed) || found.metadata.deletionTimestamp !== undefined;
+  });
+  if (missing)
+    return moveRefused(`${missing.kind} ${missing.name} of database ${databaseText(to)} is not there any more.`);
+  return to.driver === 'shared' && record.status?.sharedDatabase === undefined
+    ? moveRefused('The deployment has no database on the shared server.')
+    : undefined;
+}
+
+/** Its role and database have one name each, whatever the number. */
+function usedBefore({ observed: { record }, move: { to, backup } }: Seen): Entry | undefined {
+  return to.driver === 'shared' && backup !== undefined && record.status?.sharedDatabase !== undefined
+    ? moveRefused(
+        `The deployment has had a database on the shared server before, ${record.status.sharedDatabase.name}, and Davit loads nothing over it.`,
+      )
+    : undefined;
+}
+
+function noOperator({ observed, move: { to } }: Seen): Entry | undefined {
+  return to.driver === 'cloudnative-pg' && observed.cloudNativePg !== true
+    ? entryOf(cloudNativePgMissing(observed))
+    : undefined;
+}
+
+function noStoreToMove({ observed: { backupStore }, move: { backup } }: Seen): Entry | undefined {
+  return backup !== undefined && backupStore === undefined
+    ? stalled(
+        'BackupStoreMissing',
+        'This platform has no store for backups (settings.backups.store), so no backup can be loaded.',
+      )
+    : undefined;
+}
+
+function noCredentialsToMove({ observed: { backupStore, record }, move: { backup } }: Seen): Entry | undefined {
+  if (backup === undefined || backupStore === undefined || backupStore.hasCredentials) return undefined;
+  return stalled(
+    'BackupCredentialsMissing',
+    `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so no backup can be fetched.`,
+  );
+}
+
+/** A backup is loaded into the same major version or a newer one. */
+function olderServer({ observed: { revisions }, settings, move: { to, backup } }: Seen): Entry | undefined {
+  if (backup === undefined || to.driver === 'shared') return undefined;
+  const { postgres, cloudNativePg } = settings.images;
+  const [before, after] = [
+    majorVersion(revisions[0]?.spec.resolved.postgres?.image ?? ''),
+    majorVersion(to.driver === 'pod' ? postgres : cloudNativePg),
+  ];
+  return before !== undefined && after !== undefined && after < before
+    ? moveRefused(`It is PostgreSQL ${before}, and with driver ${to.driver} this platform has PostgreSQL ${after}.`)
+    : undefined;
+}
+
+/** A scale that is asked for together with the move is not in force: nothing of a record that is refused is. */
+function stillScaled({ observed }: Seen): Entry | undefined {
+  const { record, revisions } = observed;
+  const [newest] = revisions;
+  const replicas = workloadOf(observed, 'server')?.spec?.replicas ?? 0;
+  return newest && runsNothing(newest) && replicas === 0
+    ? undefined
+    : stalled(
+        'DatabaseMoveWaits',
+        `The database is moved when nothing can write to it any more. kubectl davit database move ${record.metadata.name} stops the pods, makes the backup and starts them again; by hand, set a scale of 0 (resource_spec.max_scale), then make the backup, and ask for the move after that.`,
+      );
+}
+
+function stillWriting({ observed: { pods } }: Seen): Entry | undefined {
+  const [first] = writersAmong(pods);
+  return first && fail('DatabaseMoveWaits', `The database is moved when pod ${first.metadata.name} has ended.`);
+}
+
+/** The pods that may write to the database: all that are not Davit's own work on it. */
+export function writersAmong(pods: readonly Pod[]): readonly Pod[] {
+  return pods.filter((pod) => isUnended(pod) && !isOfStores(pod.metadata.labels?.[COMPONENT_LABEL]));
+}

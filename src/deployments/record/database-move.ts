@@ -1,0 +1,103 @@
+// The databases that a record has, one after the other. A move makes another one beside, under names of its own, and lets go of the one
+// before, whose volume and password stay. Each has a number, which stands in the revision. Imports no zod at run time, because
+// kubectl-davit bundles it.
+
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { DatabaseDriver, DatabaseRestore } from '../../schema/database.ts';
+import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from '../../schema/database-names.ts';
+import { MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
+import { driverOf } from './database-driver.ts';
+import { uidOf } from './metadata.ts';
+import { type Names, names } from './names.ts';
+
+/** One of the databases of a record. */
+export interface DatabaseOfRecord {
+  readonly driver: DatabaseDriver;
+  readonly number: number;
+}
+
+export interface DatabaseMove {
+  readonly from: DatabaseOfRecord;
+  readonly to: DatabaseOfRecord;
+  /** The record's own backup with which the new one begins. Absent: back to one that is kept, with the data that it has. */
+  readonly backup?: string;
+}
+
+type Snapshot = Pick<AppRevision, 'spec'>;
+
+/** The first database has 0. */
+export function databaseNumberOf({ spec }: Snapshot): number {
+  return spec.resolved.movedDatabase?.number ?? 0;
+}
+
+/** Number of the database that the record uses, or used last. `revisions`: its own, newest first. */
+export function databaseNumberOfRevisions([newest]: readonly Snapshot[]): number {
+  return newest ? databaseNumberOf(newest) : 0;
+}
+
+/** Names of the objects of the database of a revision. */
+export function databaseNames({ metadata: { name } }: AppDeployment, revision: Snapshot): Names {
+  return names(name, databaseNumberOf(revision));
+}
+
+/** The database that Davit made for a revision. Undefined where it uses none or an external one. */
+export function databaseOf(revision: Snapshot): DatabaseOfRecord | undefined {
+  const { postgres, sharedDatabase } = revision.spec.resolved;
+  const driver = sharedDatabase ? 'shared' : postgres && driverOf(postgres);
+  return driver && { driver, number: databaseNumberOf(revision) };
+}
+
+/** For people, and in the annotation: pod/0. */
+export function databaseText({ driver, number }: DatabaseOfRecord): string {
+  return `${driver}/${number}`;
+}
+
+/** Value of the annotation: `pod/0 to shared/1 with 20260201T020000Z-0000000a`, or back: `shared/1 to pod/0`. */
+export function moveText({ from, to, backup }: DatabaseMove): string {
+  return `${databaseText(from)} to ${databaseText(to)}${backup === undefined ? '' : ` with ${backup}`}`;
+}
+
+const BACKUP_NAME = new RegExp(BACKUP_NAME_PATTERN);
+const DATABASE = `(${DATABASE_DRIVERS.join('|')})/([0-9]|[1-9][0-9]{1,3})`;
+const MOVE = new RegExp(`^${DATABASE} to ${DATABASE}(?: with (\\S{1,64}))?$`);
+
+/** Undefined if it is none. */
+export function moveIn(text: string): DatabaseMove | undefined {
+  const [, from = '', fromNumber, to = '', toNumber, backup] = MOVE.exec(text) ?? [];
+  if (fromNumber === undefined || (backup !== undefined && !BACKUP_NAME.test(backup))) return undefined;
+  return {
+    from: { driver: from as DatabaseDriver, number: Number(fromNumber) },
+    to: { driver: to as DatabaseDriver, number: Number(toNumber) },
+    ...(backup !== undefined && { backup }),
+  };
+}
+
+/**
+ * The move that a record asks for and that is not made yet: its annotation names the database that the newest revision has, and the
+ * driver that the record asks for. So it is spent when the next revision is made. `own`: the record's revisions, newest first.
+ */
+export function moveAsked({ metadata, spec }: AppDeployment, own: readonly Snapshot[]): DatabaseMove | undefined {
+  const move = moveIn(metadata.annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
+  const now = own[0] && databaseOf(own[0]);
+  if (!move || !now || databaseText(now) !== databaseText(move.from)) return undefined;
+  const isAsked = spec.sourceConfig.database?.driver === move.to.driver;
+  return isAsked && move.to.number !== move.from.number ? move : undefined;
+}
+
+/** In the mark on a database that has been loaded. What an earlier move has left under the number of this one is not taken for it. */
+export function restoreIdOf(record: AppDeployment, revision: Snapshot): string {
+  const { number = 0, backup } = revision.spec.resolved.movedDatabase ?? {};
+  return number === 0 ? uidOf(record) : `${uidOf(record)}/${number}/${backup}`;
+}
+
+/** The backup that the database of the record begins with. `own`: its revisions, newest first. */
+export function restoreOf(
+  { metadata: { name }, spec }: AppDeployment,
+  own: readonly Snapshot[],
+): Readonly<DatabaseRestore> | undefined {
+  const moved = own[0]?.spec.resolved.movedDatabase;
+  if (moved === undefined || moved.number === 0) return spec.sourceConfig.database?.restore;
+  const isOwn = own[0] && databaseOf(own[0]) !== undefined;
+  return isOwn && moved.backup !== undefined ? { from: name, backup: moved.backup } : undefined;
+}

@@ -1,0 +1,163 @@
+// What `kubectl davit database` decides of a record: whether its database can be moved, and how far a move is that was begun. Pure, and
+// imports no zod at run time.
+
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import type { DatabaseDriver } from '../../schema/database.ts';
+import { isPaused, MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION } from '../../schema/meta.ts';
+import { type DatabaseMove, databaseNumberOf, databaseOf, databaseText, moveIn, moveText } from './database-move.ts';
+import { runsHere } from './listener-assignment.ts';
+
+/** Value of the annotation, as JSON: what the record had, and is to have again. */
+export interface Moving {
+  /** Without its backup. */
+  readonly move: string;
+  /** To a database that was kept, with the data that it has. */
+  readonly isBack?: true;
+  readonly driver?: DatabaseDriver;
+  readonly instances?: number;
+  readonly minScale?: number;
+  readonly maxScale?: number;
+  /** RFC 3339: when nothing was to run any more. */
+  readonly stoppedAt: string;
+}
+
+export interface BegunMove {
+  readonly moving: Moving;
+  readonly move: DatabaseMove;
+}
+
+/** Undefined where no move was begun, or somebody has written something else. */
+export function begunIn({ metadata }: AppDeployment): BegunMove | undefined {
+  try {
+    const moving = JSON.parse(metadata.annotations?.[MOVING_ANNOTATION] ?? '') as Partial<Moving> | null;
+    const move = moveIn(moving?.move ?? '');
+    if (!move || Number.isNaN(Date.parse(moving?.stoppedAt ?? ''))) return undefined;
+    return { moving: moving as Moving, move };
+  } catch {
+    return undefined;
+  }
+}
+
+interface Beginning {
+  readonly isBack: boolean;
+  readonly now: Date;
+  /** An earlier move of the record, which is stopped for it already. */
+  readonly begun?: Moving | undefined;
+}
+
+/** What is written down of a record before it is stopped. */
+export function beginning({ spec }: AppDeployment, move: DatabaseMove, { isBack, now, begun }: Beginning): Moving {
+  const { database: { driver, instances } = {}, resourceSpec = {} } = spec.sourceConfig;
+  const { minScale, maxScale } = begun ?? resourceSpec;
+  return {
+    move: moveText({ from: move.from, to: move.to }),
+    ...(isBack && { isBack }),
+    ...(driver !== undefined && { driver }),
+    ...(instances !== undefined && { instances }),
+    ...(minScale !== undefined && { minScale }),
+    ...(maxScale !== undefined && { maxScale }),
+    stoppedAt: begun?.stoppedAt ?? now.toISOString(),
+  };
+}
+
+/**
+ * `stop`: pods may still run. `load`: what the move asks for is written, and Davit makes the next database. `there`: a revision has it.
+ */
+export type Stage = 'stop' | 'load' | 'there';
+
+/** How far the move is that was begun. `own`: the record's revisions, newest first. */
+export function stageOf(record: AppDeployment, own: readonly AppRevision[], { to }: DatabaseMove): Stage {
+  const now = own[0] && databaseOf(own[0]);
+  if (now && databaseText(now) === databaseText(to)) return 'there';
+  const asked = moveIn(record.metadata.annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
+  const isAsked = asked && databaseText(asked.to) === databaseText(to);
+  return isAsked && record.spec.sourceConfig.database?.driver === to.driver ? 'load' : 'stop';
+}
+
+export interface MoveRequest {
+  readonly driver: DatabaseDriver;
+  /** Numbers of the databases whose objects are there. */
+  readonly used: readonly number[];
+}
+
+type Decided = { readonly move: DatabaseMove } | { readonly refused: string };
+
+/** The move to another driver, of a record that goes on without trouble. `own`: its revisions, newest first. */
+export function moveTo(record: AppDeployment, own: readonly AppRevision[], { driver, used }: MoveRequest): Decided {
+  const { name } = record.metadata;
+  const trouble = whyNotNow(record, own);
+  if (trouble !== undefined) return { refused: trouble };
+  const from = own[0] && databaseOf(own[0]);
+  if (!from)
+    return {
+      refused: `${name} has no PostgreSQL that Davit made. An external database is moved with the programs of PostgreSQL.`,
+    };
+  if (from.driver === driver) return { refused: `The database of ${name} has driver ${driver} already.` };
+  const { databaseVolumeUid, sharedDatabase } = record.status ?? {};
+  if (databaseVolumeUid === undefined && sharedDatabase === undefined)
+    return { refused: `The database of ${name} has no data yet. Set source_config.database.driver to ${driver}.` };
+  if (driver === 'shared' && sharedDatabase !== undefined)
+    return {
+      refused: `${name} has had a database on the shared server before, ${sharedDatabase.name}, and nothing is loaded over it. ${goBackWords(name)}`,
+    };
+  const backups = backupTrouble(record);
+  if (backups !== undefined) return { refused: backups };
+  const number = Math.max(...used, ...own.map(databaseNumberOf)) + 1;
+  return { move: { from, to: { driver, number } } };
+}
+
+/** Back to the database of before the last move, with the data that it had then. */
+export function moveBack(record: AppDeployment, own: readonly AppRevision[]): Decided {
+  const { name, annotations, deletionTimestamp } = record.metadata;
+  if (deletionTimestamp !== undefined) return { refused: `${name} is being deleted.` };
+  const last = moveIn(annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
+  const now = own[0] && databaseOf(own[0]);
+  if (!last || !now || databaseText(last.to) !== databaseText(now))
+    return { refused: `The database of ${name} was not moved, so there is none to go back to.` };
+  return { move: { from: now, to: last.from } };
+}
+
+function goBackWords(name: string): string {
+  return `If it was moved from there last, kubectl davit database back ${name} goes back to it.`;
+}
+
+/** Why nothing of this record is changed now. */
+function whyNotNow(record: AppDeployment, [newest]: readonly AppRevision[]): string | undefined {
+  const { name, deletionTimestamp, generation = 0, annotations } = record.metadata;
+  const { status } = record;
+  if (deletionTimestamp !== undefined) return `${name} is being deleted.`;
+  if (isPaused(annotations))
+    return `${name} is paused, so Davit changes nothing of it. Take the annotation away first.`;
+  if (!runsHere(record)) return `${name} runs in the cluster of a listener, where a database cannot be moved.`;
+  if ((status?.observedGeneration ?? 0) < generation)
+    return `Davit has not observed the latest change of ${name} yet. Run the command again.`;
+  if (!newest || status?.activeRevisionId !== newest.spec.id)
+    return `The newest revision of ${name} is not deployed. Wait for it, or roll back, before its database is moved.`;
+  const restored = conditionOf(status.conditions, 'DatabaseRestored');
+  return restored === undefined || restored.status === 'True'
+    ? undefined
+    : `The database of ${name} is still being loaded: ${restored.message}`;
+}
+
+function backupTrouble({ metadata: { name }, spec, status }: AppDeployment): string | undefined {
+  const { backup } = spec.sourceConfig.database ?? {};
+  if (backup === undefined || backup.enabled === false)
+    return `A database is moved by a backup, and none are asked for. Set source_config.database.backup of ${name} to {}, and wait for the first one.`;
+  const ready = conditionOf(status?.conditions, 'BackupReady');
+  return ready?.status === 'True'
+    ? undefined
+    : `A database is moved by a backup, and ${name} has no good one: ${ready?.message ?? 'nothing is known of them.'} The first one shows that the store works: kubectl create job --from=cronjob/${name}---backup ${name}---backup-now`;
+}
+
+/** Compressed bytes in a second, on two busy cores: a dump, and its load (docs/database-backups.md). */
+const DUMPED = 14 * 2 ** 20;
+const LOADED = 25 * 2 ** 20;
+/** Seconds in which pods end, the next database starts, and pods start. */
+const OTHERWISE = { pod: 60, shared: 45, 'cloudnative-pg': 100 } as const satisfies Record<DatabaseDriver, number>;
+
+/** Seconds for which nothing will serve. `sizeBytes`: of the last backup. */
+export function downtimeOf({ to }: DatabaseMove, sizeBytes: number): number {
+  return Math.ceil(OTHERWISE[to.driver] + sizeBytes / DUMPED + sizeBytes / LOADED);
+}

@@ -1,0 +1,7 @@
+// Names that the schema and kubectl-davit have in common: nothing of zod.
+
+/** What runs a record's own PostgreSQL: one pod of Davit's, CloudNativePG, or a server that records share. */
+export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg', 'shared'] as const;
+
+/** As `archiveName` makes it. */
+export const BACKUP_NAME_PATTERN = '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$';

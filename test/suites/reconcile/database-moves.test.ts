@@ -1,0 +1,505 @@
+// A database that is moved to another driver: nothing writes meanwhile, the next one begins with the backup, the one before stays as it
+// was, and no pod ever reaches it again until a person goes back.
+
+import { describe, expect, it } from 'vitest';
+import { SHARED_DATABASES, SURVEY } from '../../../src/deployments/shared-databases.ts';
+import {
+  CRON_JOBS,
+  DEPLOYMENTS,
+  JOBS,
+  PERSISTENT_VOLUME_CLAIMS,
+  POSTGRES_CLUSTERS,
+  SECRETS,
+  SERVICES,
+  STATEFUL_SETS,
+} from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
+import type { DatabaseDriver } from '../../../src/schema/database.ts';
+import { MOVE_DATABASE_ANNOTATION } from '../../../src/schema/meta.ts';
+import { Settings } from '../../../src/schema/settings.ts';
+import { operate } from '../../kit/memory/cloudnative-pg.ts';
+import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import {
+  aServer,
+  conditionIn,
+  deleteRecord,
+  edit,
+  newestRevision,
+  putRecord,
+  putSecret,
+  record,
+  says,
+} from '../../kit/memory/record.ts';
+import {
+  endJobs,
+  makeReady,
+  makeWorkloadsReady,
+  putPod,
+  putRestorePod,
+  removePod,
+} from '../../kit/memory/workloads.ts';
+import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { type FakeSharedServer, makeFakeSharedServer } from '../../support/fake-shared-server.ts';
+import { crashed, putStoreCredentials, takeDown } from './harness.ts';
+
+const SETTINGS = Settings.parse({
+  backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+  database: { shared: { host: 'db.example', reservedConnections: 0 } },
+});
+const BACKUP = '20260201T020000Z-0000000a';
+
+interface World extends MemoryController {
+  readonly server: FakeSharedServer;
+  readonly hasShared: boolean;
+}
+
+function encoded(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+
+async function aWorld(settings = SETTINGS, kube = aServer(), server = makeFakeSharedServer()): Promise<World> {
+  const controller = await aController(kube, settings, { makeServer: (address) => server.make(address) });
+  return { ...controller, server, hasShared: settings.database.shared !== undefined };
+}
+
+/** One pass of the record, and of who speaks to the shared server. */
+async function pass({ reconcile, hasShared }: World): Promise<void> {
+  await reconcile();
+  if (!hasShared) return;
+  for (const key of [KEY, SURVEY]) await reconcile(key, SHARED_DATABASES);
+}
+
+/** Passes until nothing is written. `ready`: what happens between them. */
+async function rest(world: World, ready = makeReady): Promise<void> {
+  const { kube, writes } = world;
+  for (let round = 0; round < 40; round += 1) {
+    await pass(world);
+    const written = writes().filter((write) => !write.startsWith('try '));
+    await operate(kube);
+    await ready(kube);
+    kube.collectGarbage();
+    writes();
+    if (written.length === 0 && round > 1) return;
+  }
+  throw new Error('it does not come to rest');
+}
+
+async function rested(driver?: DatabaseDriver, settings = SETTINGS): Promise<World> {
+  const kube = aServer();
+  putSecret(
+    kube,
+    'davit-shared-database',
+    { username: encoded('davit_admin'), password: encoded('of-the-administrator') },
+    { namespace: 'davit-system' },
+  );
+  putStoreCredentials(kube);
+  putRecord(kube, { sourceConfig: { database: { backup: {}, ...(driver && { driver }) } } });
+  const world = await aWorld(settings, kube);
+  await rest(world);
+  return world;
+}
+
+const scaled = (kube: FakeKube, scale: number): Promise<void> =>
+  edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: scale, maxScale: scale } } } });
+const asked = (kube: FakeKube, driver: DatabaseDriver, move: string | null): Promise<void> =>
+  edit(kube, {
+    metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } },
+    spec: { sourceConfig: { database: { driver } } },
+  });
+
+/** Stopped, moved and started again. */
+async function moved(world: World, driver: DatabaseDriver, move: string): Promise<void> {
+  await scaled(world.kube, 0);
+  await rest(world);
+  await asked(world.kube, driver, move);
+  await rest(world);
+  await scaled(world.kube, 1);
+  await rest(world);
+}
+
+const namesOf = (kube: FakeKube, resource: Resource): string[] =>
+  kube.objects(resource).flatMap(({ metadata }) => (metadata.namespace === 'team' ? [metadata.name] : []));
+/** The Secret of the URI that the pods have. */
+function uriIn(kube: FakeKube): string | undefined {
+  const [server] = kube.objects<
+    KubeObject & { spec: { template: { spec: { containers: readonly { env: readonly Variable[] }[] } } } }
+  >(DEPLOYMENTS);
+  const found = server?.spec.template.spec.containers[0]?.env.find(({ name }) => name === 'POSTGRES_URI');
+  return found?.valueFrom?.secretKeyRef.name;
+}
+interface Variable {
+  readonly name: string;
+  readonly valueFrom?: { readonly secretKeyRef: { readonly name: string } };
+}
+/** The data of the first database: nothing of it is touched. */
+function firstData(kube: FakeKube): unknown[] {
+  return [SECRETS, PERSISTENT_VOLUME_CLAIMS, POSTGRES_CLUSTERS].flatMap((resource) =>
+    kube
+      .objects(resource)
+      .filter(({ metadata }) => metadata.name === 'shop--postgres')
+      .map(({ kind, metadata: { uid, deletionTimestamp } }) => [kind, uid, deletionTimestamp]),
+  );
+}
+
+describe('a database that is moved', () => {
+  it('to the shared server: the new one begins with the backup, and the old volume and password stay', async () => {
+    const world = await rested();
+    const { kube, server, writes } = world;
+    const before = firstData(kube);
+    expect([uriIn(kube), before.length]).toEqual(['shop--postgres', 2]);
+    await scaled(kube, 0);
+    await rest(world);
+    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    // What is loaded is not loaded yet.
+    await rest(world, (one) => makeWorkloadsReady(one));
+    const job = kube.objects<KubeObject>(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
+    expect(JSON.stringify(job)).toContain(`--backup=${BACKUP}`);
+    expect(JSON.stringify(job)).toContain('--deployment=shop');
+    expect([says(kube, 'Ready'), server.found.size]).toEqual(['False Restoring', 1]);
+    // Not even a person who scales it starts a pod meanwhile.
+    await scaled(kube, 2);
+    await rest(world, (one) => makeWorkloadsReady(one));
+    const replicas = kube
+      .objects<KubeObject & { spec: { replicas: number } }>(DEPLOYMENTS)
+      .map(({ spec }) => spec.replicas);
+    expect([replicas, uriIn(kube)]).toEqual([[0], 'shop--postgres']);
+    await scaled(kube, 1);
+    await rest(world);
+    expect([says(kube, 'Ready'), says(kube, 'DatabaseRestored'), uriIn(kube)]).toEqual([
+      'True Serving',
+      'True Restored',
+      'shop---pg1',
+    ]);
+    expect(record(kube).status).toMatchObject({ databaseNumber: 1, databaseDriver: 'shared' });
+    expect(record(kube).status?.databaseVolumeUid).toBeUndefined();
+    expect([namesOf(kube, STATEFUL_SETS), namesOf(kube, SERVICES)]).toEqual([
+      ['shop--redis'],
+      ['shop', 'shop--redis'].toSorted(),
+    ]);
+    expect(firstData(kube)).toEqual(before);
+    expect(JSON.stringify(kube.objects(CRON_JOBS))).toContain('"shop---pg1"');
+    writes();
+    await pass(world);
+    expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
+  });
+
+  it('to a Cluster and on to a pod: each has objects of its own', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    expect([says(kube, 'Ready'), namesOf(kube, POSTGRES_CLUSTERS), uriIn(kube)]).toEqual([
+      'True Serving',
+      ['shop---pg1'],
+      'shop---pg1',
+    ]);
+    const secret = kube
+      .objects<KubeObject & { type: string }>(SECRETS)
+      .find(({ metadata }) => metadata.name === 'shop---pg1');
+    expect(secret?.type).toBe('kubernetes.io/basic-auth');
+    expect(namesOf(kube, STATEFUL_SETS)).toEqual(['shop--redis']);
+    expect(newestRevision(kube).spec.resolved.postgres?.image).toBe(SETTINGS.images.cloudNativePg);
+    const lower = Settings.parse({ ...SETTINGS, images: { ...SETTINGS.images, postgres: 'postgres:18' } });
+    world.stop();
+    const next = await aWorld(lower, kube, world.server);
+    await rest(next);
+    await moved(next, 'pod', `cloudnative-pg/1 to pod/2 with ${BACKUP}`);
+    expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS), uriIn(kube)]).toEqual([
+      'True Serving',
+      ['shop---pg2', 'shop--redis'],
+      'shop---pg2',
+    ]);
+    expect(namesOf(kube, PERSISTENT_VOLUME_CLAIMS)).toEqual(expect.arrayContaining(['shop---pg2', 'shop--postgres']));
+    // A pod of the Cluster may have the same labels.
+    const service = kube
+      .objects<KubeObject & { spec: { selector: object } }>(SERVICES)
+      .find(({ metadata }) => metadata.name === 'shop---pg2');
+    expect(service?.spec.selector).toMatchObject({ 'statefulset.kubernetes.io/pod-name': 'shop---pg2-0' });
+    expect(namesOf(kube, POSTGRES_CLUSTERS)).toEqual(['shop---pg1']);
+  });
+
+  it('goes back to the database that was kept, and loads nothing', async () => {
+    const world = await rested();
+    const { kube } = world;
+    const before = firstData(kube);
+    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await moved(world, 'pod', 'shared/1 to pod/0');
+    expect([says(kube, 'Ready'), uriIn(kube), namesOf(kube, STATEFUL_SETS)]).toEqual([
+      'True Serving',
+      'shop--postgres',
+      ['shop--postgres', 'shop--redis'],
+    ]);
+    expect(firstData(kube)).toEqual(before);
+    expect(conditionIn(kube, 'DatabaseRestored')).toBeUndefined();
+    expect(record(kube).status?.databaseNumber).toBeUndefined();
+    // And again to the other one, which is kept too.
+    await moved(world, 'shared', 'pod/0 to shared/1');
+    expect([says(kube, 'Ready'), uriIn(kube), record(kube).status?.databaseNumber]).toEqual([
+      'True Serving',
+      'shop---pg1',
+      1,
+    ]);
+  });
+
+  it('keeps its database in a rollback to a revision of before the move', async () => {
+    const world = await rested();
+    const { kube } = world;
+    const old = newestRevision(kube);
+    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await edit(kube, {
+      spec: { rollbackTo: old.spec.id, revisionSerial: 1, sourceConfig: { database: { driver: null } } },
+    });
+    await rest(world);
+    const { resolved, rollbackTo } = newestRevision(kube).spec;
+    expect(rollbackTo).toBe(old.spec.id);
+    expect([resolved.postgres, resolved.sharedDatabase?.host, resolved.movedDatabase?.number]).toEqual([
+      undefined,
+      'db.example',
+      1,
+    ]);
+    expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop---pg1']);
+  });
+
+  it('survives a controller that dies at any of its writes', async () => {
+    for (let at = 1; at <= 60; at += 1) {
+      for (const when of ['failOn', 'failAfter'] as const) {
+        const world = await rested();
+        const { kube, server } = world;
+        const before = firstData(kube);
+        await scaled(kube, 0);
+        await rest(world);
+        await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+        const keys = [KEY, KEY, KEY, KEY];
+        const writes = await crashed(world, { when, at, keys });
+        const next = await aWorld(SETTINGS, kube, server);
+        await rest(next);
+        await scaled(kube, 1);
+        await rest(next);
+        expect([says(kube, 'Ready'), says(kube, 'DatabaseRestored'), uriIn(kube)]).toEqual([
+          'True Serving',
+          'True Restored',
+          'shop---pg1',
+        ]);
+        expect(firstData(kube)).toEqual(before);
+        if (writes < at && when === 'failAfter') return;
+      }
+    }
+    throw new Error('more writes than the test counts to');
+  });
+
+  it('is deleted with all that it was moved from, or kept as a whole', async () => {
+    for (const databaseDeletionPolicy of ['Delete', 'Retain'] as const) {
+      const world = await rested();
+      const { kube, server } = world;
+      await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+      await edit(kube, { spec: { databaseDeletionPolicy } });
+      await deleteRecord(kube);
+      for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
+        await pass(world);
+        kube.collectGarbage();
+      }
+      const left = [...namesOf(kube, SECRETS), ...namesOf(kube, PERSISTENT_VOLUME_CLAIMS)].filter(
+        (name) => name !== 'davit-backup-store',
+      );
+      expect([left.toSorted(), server.found.size]).toEqual(
+        databaseDeletionPolicy === 'Delete' ? [[], 0] : [['shop---pg1', 'shop--postgres', 'shop--postgres'], 1],
+      );
+    }
+  });
+
+  it('leaves to the next deployment of the name what it used last, not what it was moved from', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    await edit(kube, { spec: { databaseDeletionPolicy: 'Retain' } });
+    const uid = record(kube).metadata.uid ?? '';
+    await deleteRecord(kube);
+    for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
+      await pass(world);
+      await operate(kube);
+      kube.collectGarbage();
+    }
+    putRecord(
+      kube,
+      { sourceConfig: { database: { driver: 'cloudnative-pg' } } },
+      { annotations: { 'davit.dev/adopt-database': uid } },
+    );
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube), namesOf(kube, POSTGRES_CLUSTERS)]).toEqual([
+      'True Serving',
+      'shop---pg1',
+      ['shop---pg1'],
+    ]);
+  });
+
+  it('is not begun twice with the mark of an earlier move', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    const { uid } = record(kube).metadata;
+    const [revision] = kube
+      .objects<AppRevision>(APP_REVISIONS)
+      .filter(({ spec }) => spec.resolved.movedDatabase !== undefined);
+    expect(revision?.spec.resolved.movedDatabase).toEqual({ number: 1, backup: BACKUP });
+    await scaled(kube, 0);
+    await rest(world);
+    await asked(kube, 'pod', `shared/1 to pod/2 with ${BACKUP.replace('a', 'b')}`);
+    await rest(world, (one) => makeWorkloadsReady(one));
+    const job = kube.objects<KubeObject>(JOBS).find(({ metadata }) => metadata.name === 'shop---pg2-restore');
+    expect(JSON.stringify(job)).toContain(`"${uid}/2/${BACKUP.replace('a', 'b')}"`);
+  });
+});
+
+describe('a move that cannot be', () => {
+  it('waits until nothing can write: at a scale, and for each pod that has not ended', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await rest(world);
+    expect([says(kube, 'Ready'), says(kube, 'Available'), uriIn(kube)]).toEqual([
+      'False DatabaseMoveWaits',
+      'True Serving',
+      'shop--postgres',
+    ]);
+    expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl davit database move shop');
+    // What is asked for together with it is not in force.
+    await scaled(kube, 0);
+    await rest(world);
+    expect(says(kube, 'Ready')).toBe('False DatabaseMoveWaits');
+    await asked(kube, 'pod', null);
+    await rest(world);
+    await scaled(kube, 0);
+    await rest(world);
+    putPod(kube, 'server', newestRevision(kube).spec.id, {}, true);
+    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await pass(world);
+    expect([says(kube, 'PolicyAccepted'), says(kube, 'Stalled')]).toEqual(['False DatabaseMoveWaits', 'False Settled']);
+    expect(conditionIn(kube, 'Ready')?.message).toContain('has ended');
+    removePod(kube, 'server');
+    await rest(world);
+    expect(newestRevision(kube).spec.resolved.movedDatabase?.number).toBe(1);
+  });
+
+  it.each([
+    { why: 'names another database than the record has', move: `shared/0 to pod/1 with ${BACKUP}`, driver: 'shared' },
+    { why: 'names another driver than the record asks for', move: `pod/0 to pod/1 with ${BACKUP}`, driver: 'shared' },
+    { why: 'is no move', move: 'please', driver: 'shared' },
+    { why: 'names no backup by its name', move: 'pod/0 to shared/1 with yesterday', driver: 'shared' },
+  ] as const)('changes nothing when the annotation $why', async ({ move, driver }) => {
+    const world = await rested();
+    const { kube } = world;
+    await scaled(kube, 0);
+    await rest(world);
+    await asked(kube, driver, move);
+    await rest(world);
+    expect(says(kube, 'Ready')).toBe('False DatabaseDriverFixed');
+    expect(conditionIn(kube, 'Ready')?.message).toContain(move);
+    expect(newestRevision(kube).spec.resolved.movedDatabase).toBeUndefined();
+  });
+
+  it.each([
+    {
+      why: 'nothing is kept there',
+      driver: 'shared',
+      move: 'pod/0 to shared/1',
+      says: 'False DatabaseMoveRefused',
+      in: 'shop---pg1',
+    },
+    {
+      why: 'there is no volume',
+      driver: 'cloudnative-pg',
+      move: 'pod/0 to cloudnative-pg/7',
+      says: 'False DatabaseMoveRefused',
+      in: 'shop---pg7',
+    },
+    {
+      why: 'the platform has no shared server',
+      driver: 'shared',
+      move: `pod/0 to shared/1 with ${BACKUP}`,
+      settings: Settings.parse({ backups: SETTINGS.backups }),
+      says: 'False SharedServerUnusable',
+      in: 'shared',
+    },
+    {
+      why: 'the platform has no store',
+      driver: 'shared',
+      move: `pod/0 to shared/1 with ${BACKUP}`,
+      settings: Settings.parse({ database: SETTINGS.database }),
+      says: 'False BackupStoreMissing',
+      in: 'store',
+    },
+    {
+      why: 'its PostgreSQL is older',
+      driver: 'cloudnative-pg',
+      move: `pod/0 to cloudnative-pg/1 with ${BACKUP}`,
+      settings: Settings.parse({
+        ...SETTINGS,
+        images: { ...SETTINGS.images, postgres: 'postgres:18', cloudNativePg: 'example/pg:16-x' },
+      }),
+      says: 'False DatabaseMoveRefused',
+      in: 'PostgreSQL 16',
+    },
+  ] as const)('is refused, and what there is goes on: $why', async ({ driver, move, ...given }) => {
+    const world = await rested(undefined, 'settings' in given ? given.settings : SETTINGS);
+    const { kube } = world;
+    const before = firstData(kube);
+    await scaled(kube, 0);
+    await rest(world);
+    await asked(kube, driver, move);
+    await rest(world);
+    expect([says(kube, 'Ready'), firstData(kube)]).toEqual([given.says, before]);
+    expect(conditionIn(kube, 'Ready')?.message).toContain(given.in);
+    await asked(kube, 'pod', null);
+    await scaled(kube, 1);
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
+  });
+
+  it('says how to go back when the backup is not loaded', async () => {
+    const world = await rested();
+    const { kube } = world;
+    await scaled(kube, 0);
+    await rest(world);
+    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await rest(world, (one) => makeWorkloadsReady(one));
+    const job = kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
+    if (!job) throw new Error('no Job');
+    putRestorePod(kube, job.metadata, { exitCode: 4, message: 'it is damaged' });
+    await endJobs(kube, {
+      type: 'Failed',
+      status: 'True',
+      lastTransitionTime: '2026-02-01T03:00:00Z',
+      message: 'failed',
+    });
+    await rest(world, (one) => makeWorkloadsReady(one));
+    expect(says(kube, 'Ready')).toBe('False RestoreFailed');
+    expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl davit database back shop -n team');
+    await asked(kube, 'pod', 'shared/1 to pod/0');
+    await rest(world);
+    await scaled(kube, 1);
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
+  });
+});
+
+it('a teardown in the middle of a move leaves nothing', async () => {
+  const world = await rested();
+  const { kube, server } = world;
+  await scaled(kube, 0);
+  await rest(world);
+  await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+  await rest(world, (one) => makeWorkloadsReady(one));
+  await deleteRecord(kube);
+  for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
+    await pass(world);
+    await endJobs(kube, { type: 'Complete', status: 'True' });
+    kube.collectGarbage();
+  }
+  await takeDown(world);
+  expect([kube.objects(APP_DEPLOYMENTS), namesOf(kube, PERSISTENT_VOLUME_CLAIMS), server.found.size]).toEqual([
+    [],
+    [],
+    0,
+  ]);
+});
