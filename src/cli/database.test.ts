@@ -1,13 +1,10 @@
 // What `database` does to a record, step by step, against a kubectl of the test and a Davit that does what it is asked for.
 
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { aRecord, type CliRan, runCli, uid } from '../../test/support/cli-world.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { Failure } from './kubectl.ts';
 import { RECORDS } from './records.ts';
-
-// Nothing is waited for between two questions.
-vi.mock('node:timers/promises', () => ({ setTimeout: () => Promise.resolve() }));
 
 const BACKUP = '20260201T020000Z-0000000a';
 const MOVE = 'davit.dev/move-database';
@@ -226,7 +223,7 @@ describe('database move', () => {
     const { code, err } = await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster);
     expect([code, err]).toEqual([
       1,
-      expect.stringContaining('Nothing was moved, and shop is being started as it was. DatabaseMoveRefused'),
+      expect.stringContaining('Nothing was moved, and shop is being started as it was. Stalled: DatabaseMoveRefused'),
     ]);
     expect(cluster.record.spec.sourceConfig).toEqual({ database: { backup: {} }, resourceSpec: { maxScale: 3 } });
     expect([cluster.record.metadata.annotations?.[MOVE], cluster.record.metadata.annotations?.[MOVING]]).toEqual([
@@ -239,7 +236,7 @@ describe('database move', () => {
     const cluster = aCluster();
     cluster.restores = 'fails';
     const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
-    expect([code, err]).toEqual([1, expect.stringContaining('has not got its data: RestoreFailed')]);
+    expect([code, err]).toEqual([1, expect.stringContaining('has not got its data. Stalled: RestoreFailed')]);
     expect(err).toContain('kubectl davit database back shop');
     expect(cluster.record.spec.sourceConfig.resourceSpec?.maxScale).toBe(0);
     const back = await database(['back', 'shop', '--yes'], cluster);

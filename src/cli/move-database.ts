@@ -1,7 +1,6 @@
 // A move of a database, step by step, with the caller's rights. What is done stands in the record, so that the same command goes on after
 // an interruption. From the first step until the last one no pod of the deployment runs.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../deployments/assess/observed.ts';
 import { type DatabaseMove, databaseText, moveText } from '../deployments/record/database-move.ts';
 import {
@@ -17,7 +16,6 @@ import {
 import { names } from '../deployments/record/names.ts';
 import { claimOfChange } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseDriver, SentBackup } from '../schema/database.ts';
 import {
   COMPONENT_LABEL,
@@ -32,7 +30,7 @@ import { lastMessages, untilJob } from './jobs.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord, readRevisions } from './records.ts';
-import { waitUntilReady } from './wait.ts';
+import { makeJudge, waitUntilReady } from './wait.ts';
 import { usernameOf } from './who.ts';
 
 const EVERY_MS = 1000;
@@ -42,7 +40,7 @@ interface Work {
   readonly name: string;
   readonly move: DatabaseMove;
   readonly moving: Moving;
-  /** Milliseconds since the epoch. */
+  /** By the clock of the context. */
   readonly until: number;
 }
 
@@ -107,7 +105,7 @@ function goOn(context: Context, name: string, begun: BegunMove): Promise<number>
 }
 
 function workOf(context: Context, name: string, moved: DatabaseMove, moving: Moving): Work {
-  const until = Date.now() + (context.flags.number('timeout') ?? 3600) * 1000;
+  const until = context.clock.now() + (context.flags.number('timeout') ?? 3600) * 1000;
   return { context, name, move: moved, moving, until };
 }
 
@@ -151,7 +149,7 @@ async function carryOut(work: Work): Promise<number> {
 /** Resolves to the generation of the record of which no pod is left. */
 async function stop(work: Work): Promise<number> {
   const { context, name, moving, until } = work;
-  const { kubectl, warn } = context;
+  const { kubectl, warn, clock } = context;
   const generation = await write(work, () => ({
     annotations: { [MOVING_ANNOTATION]: JSON.stringify(moving) },
     sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } },
@@ -170,9 +168,9 @@ async function stop(work: Work): Promise<number> {
     const words = first ? `Pod ${first.metadata.name} is being stopped.` : 'Davit is stopping the pods.';
     if (words !== said) warn(words);
     said = words;
-    if (Date.now() >= until) throw tooLate(work, words);
+    if (clock.now() >= until) throw tooLate(work, words);
     // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await sleep(EVERY_MS);
+    await clock.sleep(EVERY_MS);
   }
 }
 
@@ -225,7 +223,8 @@ async function ask(work: Work, generation: number, backup: string | undefined): 
 /** Until a revision has the next database, and that has its data. */
 async function untilLoaded(work: Work): Promise<void> {
   const { context, name, move: moved, moving, until } = work;
-  const { kubectl, warn } = context;
+  const { kubectl, warn, clock } = context;
+  const judge = makeJudge(clock);
   let said = '';
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one question after the other
@@ -237,24 +236,23 @@ async function untilLoaded(work: Work): Promise<void> {
     const isOfIt = (status?.databaseNumber ?? 0) === moved.to.number;
     const hasData = moving.isBack || status?.databaseRestore?.restoredAt !== undefined;
     if (isSeen && isThere && isOfIt && hasData) return;
-    const stalled = conditionOf(status?.conditions, 'Stalled');
-    if (isSeen && stalled?.status === 'True') {
-      const { reason, message } = stalled;
+    // A failure of before a repair does not count at once.
+    const { verdict, looksAgainForMs } = judge(record);
+    if (verdict.is === 'stalled' && looksAgainForMs === 0) {
       if (isThere)
         throw new Failure(
-          `The next database has not got its data: ${reason}. ${message}\n${name} is stopped. When the cause is mended, run the command again. To go back to the database before, which is as it was: ${PROGRAM} database back ${name}`,
+          `The next database has not got its data. ${verdict.words}\n${name} is stopped. When the cause is mended, run the command again. To go back to the database before, which is as it was: ${PROGRAM} database back ${name}`,
         );
       // oxlint-disable-next-line no-await-in-loop -- ends the loop
       await endMove(work);
-      throw new Failure(`Nothing was moved, and ${name} is being started as it was. ${reason}: ${message}`);
+      throw new Failure(`Nothing was moved, and ${name} is being started as it was. ${verdict.words}`);
     }
-    const condition = conditionOf(status?.conditions, 'Ready');
-    const words = isSeen && condition ? `${condition.reason}. ${condition.message}` : '';
-    if (words !== said && words !== '') warn(words);
+    const { words } = verdict;
+    if (words !== said) warn(words);
     said = words;
-    if (Date.now() >= until) throw tooLate(work, words);
+    if (clock.now() >= until) throw tooLate(work, words);
     // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await sleep(EVERY_MS);
+    await clock.sleep(EVERY_MS);
   }
 }
 
@@ -339,8 +337,8 @@ async function needConsent({ flags, terminal }: Context, name: string, command: 
   if (answer.trim() !== name) throw new Failure('Nothing was changed.');
 }
 
-async function ready({ kubectl, warn, flags }: Context, name: string): Promise<void> {
-  await waitUntilReady(kubectl, name, { timeoutMs: (flags.number('timeout') ?? 3600) * 1000, say: warn });
+async function ready({ kubectl, warn, flags, clock }: Context, name: string): Promise<void> {
+  await waitUntilReady(kubectl, name, { timeoutMs: (flags.number('timeout') ?? 3600) * 1000, say: warn, clock });
 }
 
 function tooLate({ name }: Work, words: string): TimedOut {
