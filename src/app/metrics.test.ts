@@ -3,6 +3,7 @@ import { makeAllMetrics } from './metrics.ts';
 
 const CENSUS = {
   deployments: [{ state: 'READY', ready: 'True', stalled: 'False', reason: 'Serving', count: 3 }],
+  databases: [{ reason: 'Ready', count: 4 }],
   backups: [{ reason: 'BackedUp', count: 2 }],
   oldestBackup: 1_700_000_000,
   proofs: [{ reason: 'Proven', count: 1 }],
@@ -29,6 +30,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, ofRecords)).toEqual([
     'davit_deployments{state="READY",ready="True",stalled="False",reason="Serving"} 3',
     'davit_databases_at_risk{reason="VolumeLost"} 1',
+    'davit_databases{reason="Ready"} 4',
     'davit_database_backups{reason="BackedUp"} 2',
     'davit_database_backups_oldest_timestamp_seconds 1700000000',
     'davit_database_proofs{reason="Proven"} 1',
@@ -43,7 +45,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
   const stopNext = metrics.countRecords(() => CENSUS);
   stop();
-  expect(await values(metrics, ofRecords)).toHaveLength(11);
+  expect(await values(metrics, ofRecords)).toHaveLength(12);
   stopNext();
   expect(await values(metrics, ofRecords)).toEqual([]);
 });

@@ -104,6 +104,23 @@ it('counts the records that ask for backups, and says of when the oldest last ba
   expect(censusOf([aRecord()], []).oldestBackup).toBeUndefined();
 });
 
+it('counts records by the reason of DatabaseReady, whatever Ready says', () => {
+  const known = (status: string, reason: string): AppDeployment => {
+    const condition = { type: 'DatabaseReady', status, reason, message: '', lastTransitionTime: at(0) };
+    return aRecord({}, { status: { conditions: [condition] } as AppDeploymentStatus });
+  };
+  const records = [
+    known('True', 'InstancesMissing'),
+    known('False', 'SharedServerUnreachable'),
+    known('False', 'SharedServerUnreachable'),
+    aRecord(),
+  ];
+  expect(censusOf(records, []).databases).toEqual([
+    { reason: 'InstancesMissing', count: 1 },
+    { reason: 'SharedServerUnreachable', count: 2 },
+  ]);
+});
+
 it('does the same for proofs', () => {
   const proven = (reason: string, provenAt?: string): AppDeployment => {
     const condition = { type: 'RestoreProven', status: 'True', reason, message: '', lastTransitionTime: at(0) };
@@ -133,6 +150,7 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
   expect(censusOf([], revisions)).toEqual({
     deployments: [],
     dataAtRisk: [],
+    databases: [],
     backups: [],
     proofs: [],
     unavailableSince: [],

@@ -65,6 +65,7 @@ export function censusOf(
   return {
     deployments: [...deployments.values()],
     dataAtRisk: [...dataAtRisk].map(([reason, count]) => ({ reason, count })),
+    databases: reasonsOf(records, 'DatabaseReady').counts,
     ...backupsOf(records),
     unavailableSince: [...unavailableSince].map(([reason, at]) => ({ reason, at })),
     stalledSince: [...stalledSince].map(([reason, at]) => ({ reason, at })),
@@ -106,7 +107,7 @@ interface Reasons {
 function reasonsOf(
   records: readonly AppDeployment[],
   type: ConditionType,
-  timeOf: (status: AppDeployment['status']) => string | undefined,
+  timeOf: (status: AppDeployment['status']) => string | undefined = () => undefined,
 ): Reasons {
   const counts = new Map<string, number>();
   let oldest = Infinity;

@@ -30,6 +30,8 @@ export interface Census {
   }[];
   /** Records whose data is at risk, by the reason of DatabaseReady, whatever Ready says. */
   readonly dataAtRisk: readonly { readonly reason: string; readonly count: number }[];
+  /** Records by the reason of DatabaseReady. */
+  readonly databases: readonly { readonly reason: string; readonly count: number }[];
   /** Records that ask for backups, by the reason of BackupReady. */
   readonly backups: readonly { readonly reason: string; readonly count: number }[];
   /** Time of the last backup of the record whose last one is oldest; seconds since 1970. */
@@ -169,6 +171,12 @@ const CENSUS_GAUGES: readonly CensusGauge[] = [
     help: 'AppDeployments whose volume or password of PostgreSQL is lost or being deleted, by reason of DatabaseReady',
     labelNames: ['reason'],
     read: ({ dataAtRisk }) => dataAtRisk.map(({ reason, count }) => [{ reason }, count]),
+  },
+  {
+    name: 'databases',
+    help: 'AppDeployments by the reason of DatabaseReady',
+    labelNames: ['reason'],
+    read: ({ databases }) => databases.map(({ reason, count }) => [{ reason }, count]),
   },
   {
     name: 'database_backups',

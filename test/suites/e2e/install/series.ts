@@ -181,6 +181,8 @@ function censusAt(platform: Platform): Census {
     ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True', 'Answering', 'Failed')),
     // A pause does not hide that data is at risk.
     record('False', 'Paused', 'True', 'VolumeLost'),
+    // Nor does what serves hide that its database needs attention.
+    record('True', 'Serving', 'False', 'SharedServerUnreachable'),
   );
   const waiting = { ...aRevision(aRecord()), status: { build: { phase: 'Queued', queuedAt: START } as const } };
   return censusOf(records, [building, waiting], 5);
