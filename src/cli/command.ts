@@ -202,3 +202,14 @@ export function print({ flags, say, report }: Context, value: unknown, lines: ()
   if (flags.text('output') === 'json') report(value);
   else for (const line of lines()) say(line);
 }
+
+/** The same of a list. Without a row it prints on standard error, for people alone, what to do next. */
+export function printList<T>(
+  context: Context,
+  rows: readonly T[],
+  lines: (rows: readonly T[]) => readonly string[],
+  ifEmpty: string,
+): void {
+  print(context, rows, () => (rows.length === 0 ? [] : lines(rows)));
+  if (rows.length === 0 && context.flags.text('output') !== 'json') context.warn(withFlags(ifEmpty, context.suggested));
+}

@@ -69,7 +69,7 @@ describe('env', () => {
       'TEXT       a\\nb',
     ]);
     expect(JSON.parse((await env(['list', '-o', 'json'], list)).ran.out)).toEqual(list.sourceConfig.env);
-    expect((await env(['list'], {})).ran.out).toMatch(/^shop has no plain variables\./);
+    expect((await env(['list'], {})).ran.err).toMatch(/^shop has no plain variables\./);
   });
 
   it('set changes what it names in one write that asks for a revision', async () => {

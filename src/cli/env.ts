@@ -3,7 +3,7 @@
 import { askingForRevision, isUnseen } from '../deployments/record/revision-request.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
-import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, print, tell } from './command.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, printList, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord, requestRevision } from './records.ts';
@@ -38,10 +38,11 @@ name stay. A value may name an earlier variable as $(NAME), and $$ stands for $.
 async function list(context: Context, name: string, unexpected: readonly string[]): Promise<number> {
   if (unexpected.length > 0) throw new Misuse(`list takes no KEY. Unexpected: "${unexpected.join(' ')}".`);
   const env = (await readRecord(context.kubectl, name)).spec.sourceConfig.env ?? [];
-  print(context, env, () =>
-    env.length === 0
-      ? [`${name} has no plain variables. To set one: ${PROGRAM} env ${name} set KEY=VALUE`]
-      : tableOf([['NAME', 'VALUE'], ...env.map((one) => [one.name, JSON.stringify(one.value).slice(1, -1)])]),
+  printList(
+    context,
+    env,
+    (all) => tableOf([['NAME', 'VALUE'], ...all.map((one) => [one.name, JSON.stringify(one.value).slice(1, -1)])]),
+    `${name} has no plain variables. To set one: ${PROGRAM} env ${name} set KEY=VALUE`,
   );
   return 0;
 }

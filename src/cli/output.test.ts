@@ -226,6 +226,34 @@ const run = (args: readonly string[], world: CliWorld = {}): Promise<CliRan> =>
     { kubectl, api, ...world },
   );
 
+describe('a list without a row', () => {
+  const bare = answering({ [RECORDS]: aRecord() });
+
+  it.each([
+    [['tasks', 'shop'], /^The active revision of shop has no tasks\. To add one, /],
+    [['env', 'shop', 'list'], /To set one: kubectl davit env --namespace=staging shop set KEY=VALUE$/],
+    [['secrets', 'shop', 'list'], /To set one: kubectl davit secrets --namespace=staging shop set KEY$/],
+    [['revisions', 'shop'], /^shop has no revision yet\. See: kubectl davit status --namespace=staging shop$/],
+  ])('tells people what to do next, and programs nothing: %j', async (args, hint) => {
+    const text = await runCli([...args, '-n', 'staging'], { kubectl: bare });
+    expect(text).toMatchObject({ code: 0, out: '', err: expect.stringMatching(hint) });
+    const json = await runCli([...args, '-n', 'staging', '-o', 'json'], { kubectl: bare });
+    expect(json).toMatchObject({ code: 0, out: '[]', err: '' });
+  });
+
+  it('of deployments, which kubectl prints, does so too', async () => {
+    const none = await runCli(['status', '-n', 'staging'], { terminalLines: [] });
+    expect(none).toMatchObject({ code: 0, out: '', onTerminal: ['--namespace=staging get appdeployments.davit.dev'] });
+    expect(none.err.split('\n')).toEqual([
+      'To deploy a folder: kubectl davit deploy --namespace=staging FOLDER',
+      'To deploy an image: kubectl davit deploy --namespace=staging --image IMAGE --name NAME',
+    ]);
+    const some = await runCli(['status'], { terminalLines: ['NAME  STATE', 'shop  READY'] });
+    expect(some).toMatchObject({ code: 0, out: 'NAME  STATE\nshop  READY', err: '' });
+    expect(await runCli(['status'], { terminalCode: 1 })).toMatchObject({ code: 1, err: '' });
+  });
+});
+
 describe('one document is printed', () => {
   const all = Object.entries(SAMPLES).flatMap(([command, samples]) =>
     samples.map(([words, document, world = {}]) => ({ command, words: words.join(' '), document, world })),

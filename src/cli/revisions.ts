@@ -13,7 +13,7 @@ import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { shortened } from '../schema/text.ts';
-import { type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
+import { type Command, DEPLOYMENT, OUTPUT, print, printList } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord, readRevisions } from './records.ts';
@@ -34,7 +34,8 @@ writes both, and nobody verifies them.`,
     } = context;
     const record = await readRecord(kubectl, name);
     const revisions = listedRevisions(record, await readRevisions(kubectl, record));
-    print(context, revisions, () => revisionLines(name, revisions, Date.now()));
+    const hint = `${name} has no revision yet. See: ${PROGRAM} status ${name}`;
+    printList(context, revisions, (all) => revisionLines(all, Date.now()), hint);
     return 0;
   },
 };
@@ -146,8 +147,7 @@ export function listedRevisions({ status }: AppDeployment, revisions: readonly A
   });
 }
 
-function revisionLines(name: string, revisions: readonly ListedRevision[], now: number): string[] {
-  if (revisions.length === 0) return [`${name} has no revision yet. See: ${PROGRAM} status ${name}`];
+function revisionLines(revisions: readonly ListedRevision[], now: number): string[] {
   const saysMore = revisions.some(({ commitAuthor, commitMessage }) => (commitAuthor ?? commitMessage) !== null);
   return tableOf([
     ['', 'REVISION', 'STATUS', 'AGE', 'IMAGE OR COMMIT', 'CHANGED', ...(saysMore ? ['THE COMMIT SAYS'] : [])],

@@ -106,6 +106,6 @@ describe('secrets', () => {
       { ...secrets[0], managed: true },
     ]);
     const none = await runCli(['secrets', 'shop', 'list'], { kubectl: answering({ [RECORDS]: aRecord() }) });
-    expect(none.out).toMatch(/^shop has no secret variables\./);
+    expect(none.err).toMatch(/^shop has no secret variables\./);
   });
 });

@@ -12,7 +12,7 @@ import {
   type Done,
   Misuse,
   OUTPUT,
-  print,
+  printList,
   type Terminal,
   tell,
 } from './command.ts';
@@ -57,16 +57,18 @@ of the machine and the history of the shell would see. Another value makes a new
 async function list(context: Context, name: string, unexpected: string | undefined): Promise<number> {
   if (unexpected !== undefined) throw new Misuse(`list takes no KEY. Unexpected: "${unexpected}".`);
   const secrets = listedSecrets(await readRecord(context.kubectl, name));
-  print(context, secrets, () =>
-    secrets.length === 0
-      ? [`${name} has no secret variables. To set one: ${PROGRAM} secrets ${name} set KEY`]
-      : tableOf([
-          ['NAME', 'VALUE IS IN'],
-          ...secrets.map(({ name: own, secretName, secretKey, managed }) => [
-            own,
-            managed ? 'Davit' : `Secret ${secretName}, key ${secretKey}`,
-          ]),
+  printList(
+    context,
+    secrets,
+    (all) =>
+      tableOf([
+        ['NAME', 'VALUE IS IN'],
+        ...all.map(({ name: own, secretName, secretKey, managed }) => [
+          own,
+          managed ? 'Davit' : `Secret ${secretName}, key ${secretKey}`,
         ]),
+      ]),
+    `${name} has no secret variables. To set one: ${PROGRAM} secrets ${name} set KEY`,
   );
   return 0;
 }

@@ -9,6 +9,7 @@ import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
 import { cloningOf, originOf, unfinishedClone } from './cloning.ts';
 import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
 import { lastTime, timesOf } from './events.ts';
+import { PROGRAM } from './program.ts';
 import { RECORDS, readParts } from './records.ts';
 import { componentOf, internalUrlOf, type Parts, podState, restartsOf, treeOf } from './tree.ts';
 
@@ -22,12 +23,23 @@ it the last line names what is not shown.`,
   run: status,
 };
 
+/** Under the words of kubectl, which found nothing. */
+const NONE = `To deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`;
+
 async function status(context: Context): Promise<number> {
   const { kubectl, words, flags, onTerminal } = context;
   const [name] = words;
   if (name === undefined) {
     const output = flags.text('output');
-    return onTerminal(['get', RECORDS, ...(output === undefined ? [] : ['-o', output])]);
+    if (output !== undefined) return onTerminal(['get', RECORDS, '-o', output]);
+    let rows = 0;
+    const onLine = (line: string): void => {
+      rows += 1;
+      context.say(line);
+    };
+    const code = await onTerminal(['get', RECORDS], { onLine });
+    if (code === 0 && rows === 0) context.warn(withFlags(NONE, context.suggested));
+    return code;
   }
   const parts = await readParts(kubectl, name);
   print(context, viewOf(parts), () => treeOf(parts).map((line) => withFlags(line, context.suggested)));

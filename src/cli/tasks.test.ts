@@ -52,7 +52,11 @@ describe('tasks', () => {
   });
 
   it('says that there are none, and prints JSON', async () => {
-    expect(await ran(undefined)).toMatchObject({ code: 0, out: expect.stringContaining('has no tasks') });
+    expect(await ran(undefined)).toMatchObject({
+      code: 0,
+      out: '',
+      err: expect.stringContaining('has no tasks. To add one, '),
+    });
     const [clean, ...others] = TASKS;
     const shown = [{ ...clean, nextRunAt: '2026-07-01T13:00:00Z' }, ...others];
     expect(JSON.parse((await ran(TASKS, '-o', 'json')).out)).toEqual(shown);

@@ -2,7 +2,7 @@
 
 import { nextRunText } from '../schema/next-run.ts';
 import type { TaskRun, TaskStatus } from '../schema/tasks.ts';
-import { type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
+import { type Command, DEPLOYMENT, OUTPUT, printList } from './command.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
 import { ageOf, tableOf } from './table.ts';
@@ -21,7 +21,12 @@ export const tasksCommand: Command = {
     const { status } = await readRecord(kubectl, name);
     const now = Date.now();
     const tasks = (status?.tasks ?? []).map((task) => withNext(task, now));
-    print(context, tasks, () => taskLines(name, tasks, now));
+    printList(
+      context,
+      tasks,
+      (all) => taskLines(all, now),
+      `The active revision of ${name} has no tasks. To add one, name it in tasks of its davit.yaml or of source_config (docs/tasks.md). To run a command once: ${PROGRAM} run ${name} -- COMMAND`,
+    );
     return 0;
   },
 };
@@ -34,8 +39,7 @@ function withNext(task: TaskStatus, now: number): Shown {
 }
 
 /** `now` in milliseconds. */
-function taskLines(name: string, tasks: readonly Shown[], now: number): string[] {
-  if (tasks.length === 0) return [`The active revision of ${name} has no tasks. See: ${PROGRAM} status ${name}`];
+function taskLines(tasks: readonly Shown[], now: number): string[] {
   const rows = tasks.flatMap((task) => rowsOf(task, now));
   return [
     ...tableOf([['TASK', 'SCHEDULE', 'NEXT', 'RUN', 'STARTED', 'TOOK', 'RESULT'], ...rows]),

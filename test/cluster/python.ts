@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cacheRoot, withLock } from './images/cache.ts';
+import { cacheRoot, whileWaiting, withLock } from './images/cache.ts';
 import type { Progress } from './prepared.ts';
 import { needsPrepared, refuseWithinTests } from './prepared.ts';
 
@@ -24,7 +24,7 @@ export async function ensurePython(name: string, requirements: string, progress:
   needsPrepared(name);
   if (!existsSync(program)) refuseWithinTests(name);
   await mkdir(join(cacheRoot(), 'tools'), { recursive: true });
-  const wait = (): void => progress(`${name}: another process is installing it, waiting`);
+  const wait = whileWaiting(progress, `${name}: another process is installing it`);
   await withLock(folder, wait, async () => {
     if (existsSync(program)) return;
     progress(`${name}: installing (once per machine and version)`);

@@ -7,7 +7,7 @@ import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cacheRoot, withLock } from './images/cache.ts';
+import { cacheRoot, whileWaiting, withLock } from './images/cache.ts';
 import { compilerNeeds, ensurePackages } from './machine.ts';
 import { needsPrepared, type Progress, refuseWithinTests } from './prepared.ts';
 
@@ -191,21 +191,17 @@ async function ensureBuilt(what: GoBuild, go: string, progress: Progress): Promi
 
   refuseWithinTests(name);
   await mkdir(parent, { recursive: true });
-  await withLock(
-    folder,
-    () => progress(`${name}: another process is building it, waiting`),
-    async () => {
-      if (existsSync(folder)) return;
-      await removeHalfBuilt(parent, name);
-      const making = join(parent, `.${name}~${process.pid}`);
-      await mkdir(making);
-      if (what.needsC === true) await ensurePackages(compilerNeeds, progress);
-      await build(what, go, making, progress);
-      await Promise.all(names.map((link) => symlink(name, join(making, link))));
-      // The rename makes it whole or absent: a folder under its final name is never half built.
-      await rename(making, folder);
-    },
-  );
+  await withLock(folder, whileWaiting(progress, `${name}: another process is building it`), async () => {
+    if (existsSync(folder)) return;
+    await removeHalfBuilt(parent, name);
+    const making = join(parent, `.${name}~${process.pid}`);
+    await mkdir(making);
+    if (what.needsC === true) await ensurePackages(compilerNeeds, progress);
+    await build(what, go, making, progress);
+    await Promise.all(names.map((link) => symlink(name, join(making, link))));
+    // The rename makes it whole or absent: a folder under its final name is never half built.
+    await rename(making, folder);
+  });
   return folder;
 }
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { contents, ensureBaseImages, type Image, key } from '../cluster/images/build.ts';
-import { cacheRoot, withLock } from '../cluster/images/cache.ts';
+import { cacheRoot, whileWaiting, withLock } from '../cluster/images/cache.ts';
 import { ensureProgram } from '../cluster/machine.ts';
 import { refuseWithinTests } from '../cluster/prepared.ts';
 import { lastLines } from '../cluster/tools.ts';
@@ -56,7 +56,7 @@ export async function ensureDavitImage(progress: (line: string) => void, source 
   await mkdir(folder, { recursive: true });
   return withLock(
     `image of davit ${folder}`,
-    () => progress('Image: another process is building it, waiting'),
+    whileWaiting(progress, 'Image: another process is building it'),
     async () => {
       const known = await readImage(entry);
       if (known) return known;

@@ -11,7 +11,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
 import { makeAuthority } from '../cluster/certificates.ts';
 import { freePort } from '../cluster/control-plane.ts';
-import { cacheRoot, withLock } from '../cluster/images/cache.ts';
+import { cacheRoot, whileWaiting, withLock } from '../cluster/images/cache.ts';
 import { type Apt, makeRoot, openApt, unpack } from '../cluster/images/debian.ts';
 import { NotPreparedError, needsPrepared, type Progress, refuseWithinTests } from '../cluster/prepared.ts';
 import { type Browser, makeBrowser } from './cookie-browser.ts';
@@ -34,7 +34,7 @@ export async function ensureGlewlwyd(progress: Progress): Promise<string> {
   if (process.platform !== 'linux' || LIBRARIES[process.arch] === undefined)
     throw new Error(`Debian has no glewlwyd for ${process.platform} on ${process.arch}`);
   await mkdir(join(cacheRoot(), 'tools'), { recursive: true });
-  const wait = (): void => progress(`${GLEWLWYD}: another process is unpacking it, waiting`);
+  const wait = whileWaiting(progress, `${GLEWLWYD}: another process is unpacking it`);
   await withLock(folder, wait, async () => {
     if (existsSync(folder)) return;
     progress(`${GLEWLWYD}: unpacking Debian's packages into ${folder} (once per machine)`);

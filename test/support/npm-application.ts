@@ -6,7 +6,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile }
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { contents, type Image, key, openDebian, readImage, systemRelease } from '../cluster/images/build.ts';
-import { cacheRoot, withLock } from '../cluster/images/cache.ts';
+import { cacheRoot, whileWaiting, withLock } from '../cluster/images/cache.ts';
 import { makeRoot } from '../cluster/images/debian.ts';
 import { writeImage, writeLayer } from '../cluster/images/oci.ts';
 import { basePackages, finishBase, nodeVersion, repositoryRoot } from '../cluster/images/recipes.ts';
@@ -34,7 +34,7 @@ export async function ensureNpmApplication(application: NpmApplication, progress
   await mkdir(folder, { recursive: true });
   return withLock(
     `application ${entry}`,
-    () => progress(`${name}: another process is making its image, waiting`),
+    whileWaiting(progress, `${name}: another process is making its image`),
     async () => {
       const known = await readImage(entry);
       if (known) return known;

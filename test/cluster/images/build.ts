@@ -7,7 +7,7 @@ import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { refuseWithinTests } from '../prepared.ts';
 import { ensureTools } from '../tools.ts';
-import { cacheRoot, withLock } from './cache.ts';
+import { cacheRoot, whileWaiting, withLock } from './cache.ts';
 import { type Apt, type DebianPackage, makeRoot, openApt, unpack } from './debian.ts';
 import { productionPackages } from './npm-packages.ts';
 import { type Layer, writeImage, writeLayer } from './oci.ts';
@@ -75,18 +75,14 @@ async function ensureThese<N extends ImageName>(
 
   refuseWithinTests(imagesOf(names));
   await mkdir(folder, { recursive: true });
-  return withLock(
-    `images ${folder}`,
-    () => progress('Images: another process is making them, waiting'),
-    async () => {
-      const again = await findImages(folder, keys, names);
-      const missing = names.filter((name) => again[name] === undefined);
-      if (missing.length > 0) await makeImages(folder, keys, missing, progress);
-      const made = await findImages(folder, keys, names);
-      if (!isComplete(made)) throw new Error('images: made, but not found in the cache');
-      return made;
-    },
-  );
+  return withLock(`images ${folder}`, whileWaiting(progress, 'Images: another process is making them'), async () => {
+    const again = await findImages(folder, keys, names);
+    const missing = names.filter((name) => again[name] === undefined);
+    if (missing.length > 0) await makeImages(folder, keys, missing, progress);
+    const made = await findImages(folder, keys, names);
+    if (!isComplete(made)) throw new Error('images: made, but not found in the cache');
+    return made;
+  });
 }
 
 /** As a need of tests. */

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { ensureTools, lastLines, moduleFolder, toolPath } from '../tools.ts';
 import { contents, type Image, key, openDebian, readImage, systemRelease } from './build.ts';
-import { cacheRoot, withLock } from './cache.ts';
+import { cacheRoot, whileWaiting, withLock } from './cache.ts';
 import { makeRoot } from './debian.ts';
 import { basePackages, finishBase, repositoryRoot, trustPublicAuthorities } from './recipes.ts';
 
@@ -39,7 +39,7 @@ export async function ensureBuilderImage(progress: (line: string) => void): Prom
   await mkdir(folder, { recursive: true });
   return withLock(
     `builder image ${folder}`,
-    () => progress('Builder image: another process is making it, waiting'),
+    whileWaiting(progress, 'Builder image: another process is making it'),
     async () => {
       const known = await readImage(entry);
       if (known) return known;

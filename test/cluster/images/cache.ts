@@ -16,25 +16,40 @@ export function cacheRoot(env: NodeJS.ProcessEnv = process.env): string {
  *
  * The lock is an abstract Unix socket: the kernel frees it with its process, however that ended, so a crash leaves
  * nothing stale behind. Other systems than Linux have only sockets with a path: one that nobody answers any more is
- * removed. `onWait` is called once if another process holds it.
+ * removed. `onWait` is called if another process holds it, and again after each
+ * minute, with the minutes so far.
  */
-export async function withLock<T>(name: string, onWait: () => void, work: () => Promise<T>): Promise<T> {
+export async function withLock<T>(name: string, onWait: (minutes: number) => void, work: () => Promise<T>): Promise<T> {
   const id = `davit-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
   const address = process.platform === 'linux' ? `\0${id}` : join(tmpdir(), `${id}.sock`);
-  let waited = false;
-  let release = await tryListen(address);
-  while (release === undefined) {
-    if (!waited) onWait();
-    waited = true;
-    // oxlint-disable-next-line no-await-in-loop -- the holder must be gone before the next try
-    await holderGone(address);
-    // oxlint-disable-next-line no-await-in-loop -- one try at a time
-    release = await tryListen(address);
-  }
+  const release = (await tryListen(address)) ?? (await released(address, onWait));
   try {
     return await work();
   } finally {
     release();
+  }
+}
+
+/** An `onWait` of withLock that prints what is waited for, and for how long. */
+export function whileWaiting(progress: (line: string) => void, what: string): (minutes: number) => void {
+  return (minutes) => progress(`${what}, waiting${minutes === 0 ? '' : ` for ${minutes} min`}`);
+}
+
+/** Resolves to what frees the lock. */
+async function released(address: string, onWait: (minutes: number) => void): Promise<() => void> {
+  let minutes = 0;
+  onWait(minutes);
+  const timer = setInterval(() => onWait((minutes += 1)), 60_000);
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- the holder must be gone before the next try
+      await holderGone(address);
+      // oxlint-disable-next-line no-await-in-loop -- one try at a time
+      const release = await tryListen(address);
+      if (release !== undefined) return release;
+    }
+  } finally {
+    clearInterval(timer);
   }
 }
 

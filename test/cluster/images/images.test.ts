@@ -3,7 +3,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { withLock } from './cache.ts';
+import { whileWaiting, withLock } from './cache.ts';
 import { parseUris } from './debian.ts';
 import { closure } from './npm-packages.ts';
 import { unwantedPackages } from './recipes.ts';
@@ -101,5 +101,16 @@ describe('withLock', () => {
     await expect(first).rejects.toThrow('first failed');
     await second;
     expect(seen).toEqual(['first in', 'second waits', 'first out', 'second in']);
+  });
+
+  it('prints what is waited for, and for how long', () => {
+    const lines: string[] = [];
+    const onWait = whileWaiting((line) => lines.push(line), 'Image: another process is building it');
+    for (const minutes of [0, 1, 2]) onWait(minutes);
+    expect(lines).toEqual([
+      'Image: another process is building it, waiting',
+      'Image: another process is building it, waiting for 1 min',
+      'Image: another process is building it, waiting for 2 min',
+    ]);
   });
 });

@@ -4,7 +4,7 @@ import { chmod, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/
 import { basename, dirname, join } from 'node:path';
 import { ensureTools, type ToolModule, toolPath } from '../tools.ts';
 import { type Image, key, readImage } from './build.ts';
-import { cacheRoot, withLock } from './cache.ts';
+import { cacheRoot, whileWaiting, withLock } from './cache.ts';
 import { writeImage, writeLayer } from './oci.ts';
 
 /** Image `davit.local/MODULE:1`. `programs` has, for each path in the image, the name of the module's program. */
@@ -19,7 +19,7 @@ export async function ensureProgramImage(
   await mkdir(parent, { recursive: true });
   return withLock(
     `image of ${module} ${parent}`,
-    () => progress(`Image: another process is making that of ${module}, waiting`),
+    whileWaiting(progress, `Image: another process is making that of ${module}`),
     async () => {
       const known = await readImage(entry);
       if (known) return known;

@@ -6,7 +6,7 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, write
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { contents, type Image, key, readImage } from '../../cluster/images/build.ts';
-import { cacheRoot, withLock } from '../../cluster/images/cache.ts';
+import { cacheRoot, whileWaiting, withLock } from '../../cluster/images/cache.ts';
 import { makeRoot, parseUris, unpack } from '../../cluster/images/debian.ts';
 import { writeImage, writeLayer } from '../../cluster/images/oci.ts';
 import {
@@ -46,7 +46,7 @@ export async function ensureExampleImages(name: string, progress: Progress): Pro
   await mkdir(folder, { recursive: true });
   return withLock(
     `example images ${entry}`,
-    () => progress(`Images: another process is making those of ${name}, waiting`),
+    whileWaiting(progress, `Images: another process is making those of ${name}`),
     async () => {
       const known = await readVersions(entry);
       if (known) return known;
