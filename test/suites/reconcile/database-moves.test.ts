@@ -157,6 +157,8 @@ describe('a database that is moved', () => {
     const job = kube.objects<KubeObject>(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
     expect(JSON.stringify(job)).toContain(`--backup=${BACKUP}`);
     expect(JSON.stringify(job)).toContain('--deployment=shop');
+    // None of an earlier deployment of the name, for which the caller may have no right.
+    expect(JSON.stringify(job)).toContain(`--uid=${record(kube).metadata.uid}`);
     expect([says(kube, 'Ready'), server.found.size]).toEqual(['False Restoring', 1]);
     // Not even a person who scales it starts a pod meanwhile.
     await scaled(kube, 2);

@@ -10,8 +10,9 @@ import {
   RESTORE_CONTAINER,
   RESTORE_REQUEST_ANNOTATION,
 } from '../../../schema/meta.ts';
-import { databaseNames, restoreIdOf, restoreOf } from '../../record/database-move.ts';
+import { databaseNames, databaseNumberOf, restoreIdOf, restoreOf } from '../../record/database-move.ts';
 import { commonLabels } from '../../record/labels.ts';
+import { uidOf } from '../../record/metadata.ts';
 import { fetchOptionsOf, restoreRequestOf } from '../../record/restore-request.ts';
 import type { Inputs } from '../inputs.ts';
 import type { Manifest } from '../manifest.ts';
@@ -62,11 +63,16 @@ export function makeRestore(inputs: Inputs): Manifest<IJob> | undefined {
         spec: jobPod(job, {
           initContainers: [
             inDatabase(job, CHECK_CONTAINER, CHECK_ONCE, env),
-            inStore(job, FETCH_CONTAINER, ['fetch', ...fetchOptionsOf(job.restore)]),
+            inStore(job, FETCH_CONTAINER, ['fetch', ...fetchOptionsOf(job.restore), ...ofThisLife(inputs)]),
           ],
           containers: [inDatabase(job, RESTORE_CONTAINER, LOAD_ONCE, env)],
         }),
       },
     },
   };
+}
+
+/** A move needs no right to the data of an earlier deployment of the name, so it gets none of it. */
+function ofThisLife({ record, revision }: Inputs): string[] {
+  return databaseNumberOf(revision) === 0 ? [] : [`--uid=${uidOf(record)}`];
 }

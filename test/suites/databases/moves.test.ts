@@ -1,0 +1,133 @@
+// A database that is moved to a real shared server and back, by kubectl-davit with a tenant's rights, against a real API server with the
+// chart's policies. Pods are those of a stand-in, so the backup has no rows: what is tried is who may do what, and in which order.
+
+import { execFile } from 'node:child_process';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureTools, toolPath } from '../../cluster/tools.ts';
+import { type Davit, startDavit } from '../../kit/davit.ts';
+import { DAVIT_NAMESPACE, type Tenant } from '../../support/platform.ts';
+import { ADMIN, ADMIN_PASSWORD, makeServerWorld, type ServerWorld } from './world.ts';
+
+const run = promisify(execFile);
+const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');
+const found = await makeServerWorld(['max_connections=50']);
+const skipped = found ? '' : ' (skipped: PostgreSQL is not installed)';
+
+describe.skipIf(!found)(`a move to a shared server${skipped}`, () => {
+  let world: ServerWorld;
+  let platform: Davit;
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    if (!found) return;
+    world = found;
+    const shared = { host: '127.0.0.1', port: world.address.port, sslMode: 'disable', reservedConnections: 5 };
+    const store = { endpoint: 'https://s3.example', bucket: 'backups' };
+    platform = await startDavit('apiserver', {
+      values: { settings: { database: { shared }, backups: { store, image: 'registry.example/davit:1' } } },
+    });
+    const create = (namespace: string, name: string, ...literals: string[]): Promise<string> =>
+      platform.cluster.kubectl([
+        ...['create', 'secret', 'generic', name, '-n', namespace],
+        ...literals.map((literal) => `--from-literal=${literal}`),
+      ]);
+    await create(DAVIT_NAMESPACE, 'davit-shared-database', `username=${ADMIN}`, `password=${ADMIN_PASSWORD}`);
+    tenant = await platform.knownTenant('moves');
+    await create(tenant.namespace, 'davit-backup-store', 'accessKeyId=a', 'secretAccessKey=b');
+    for (const role of ['edit', 'davit-editor'])
+      await kubectl('create', 'rolebinding', `anna-${role}`, `--clusterrole=${role}`, '--user=anna');
+    await kubectl('create', 'rolebinding', 'bert', '--clusterrole=davit-editor', '--user=bert');
+  }, 300_000);
+  afterAll(async () => {
+    await platform?.stop();
+    await world?.stop();
+  });
+
+  const kubectl = (...args: string[]): Promise<string> => platform.cluster.kubectl(['-n', tenant.namespace, ...args]);
+
+  async function davit(user: string, ...args: string[]): Promise<{ readonly stdout: string; readonly stderr: string }> {
+    const tools = await ensureTools(['kubernetes'], () => undefined);
+    const PATH = [dirname(toolPath(tools, 'kubernetes', 'kubectl')), process.env['PATH']].join(delimiter);
+    const env = { PATH, KUBECONFIG: platform.cluster.kubeconfig, HOME: platform.cluster.runDir };
+    return run(process.execPath, [CLI, ...args, `--namespace=${tenant.namespace}`, `--as=${user}`], { env });
+  }
+
+  const uriOf = (): Promise<string> =>
+    kubectl(
+      'get',
+      'deployment',
+      'shop',
+      '-o',
+      `jsonpath={.spec.template.spec.containers[0].env[?(@.name=="POSTGRES_URI")].valueFrom.secretKeyRef.name}`,
+    );
+  const heldOf = async (): Promise<string[]> =>
+    (await kubectl('get', 'secrets,pvc', '-l', 'davit.dev/component=postgres', '-o', 'name'))
+      .split('\n')
+      .filter((line) => line !== '')
+      .toSorted();
+
+  it('is made by who may, keeps what it was moved from until a person says so, and goes back', async () => {
+    const input = JSON.stringify({
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppDeployment',
+      metadata: { name: 'shop', namespace: tenant.namespace },
+      spec: {
+        source: 'external_docker',
+        sourceConfig: { database: { backup: { schedule: '0 0 1 1 *' } } },
+        sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
+        secrets: [],
+      },
+    });
+    await platform.cluster.kubectl(['apply', '-f', '-'], { input });
+    await kubectl('wait', '--for=condition=Ready', 'appd/shop', '--timeout=120s');
+    await kubectl('wait', '--for=create', 'cronjob/shop---backup', '--timeout=120s');
+    const report = {
+      name: '20260202T020000Z-0000000a',
+      takenAt: new Date(Date.now() - 1000).toISOString().replace(/\.\d+Z$/, 'Z'),
+      sizeBytes: 1024,
+    };
+    const annotations = { 'stand-in/says': JSON.stringify(report) };
+    const template = { spec: { jobTemplate: { spec: { template: { metadata: { annotations } } } } } };
+    await kubectl('patch', 'cronjob', 'shop---backup', '--type=merge', '-p', JSON.stringify(template));
+    // Nothing is stopped without a backup that works.
+    await expect(davit('anna', 'database', 'move', 'shop', '--driver', 'shared', '--yes')).rejects.toThrow(
+      /A database is moved by a backup/,
+    );
+    await kubectl('create', 'job', '--from=cronjob/shop---backup', 'first');
+    await kubectl('wait', '--for=condition=BackupReady', 'appd/shop', '--timeout=120s');
+    // Who may only edit deployments may not.
+    await expect(davit('bert', 'database', 'move', 'shop', '--driver', 'shared', '--yes')).rejects.toThrow(/orbidden/);
+    const first = await heldOf();
+    expect([await uriOf(), first]).toEqual([
+      'shop--postgres',
+      ['persistentvolumeclaim/shop--postgres', 'secret/shop--postgres'],
+    ]);
+
+    const moved = await davit('anna', 'database', 'move', 'shop', '--driver', 'shared', '--yes');
+    expect(moved.stdout).toMatch(/^shop is on database shared\/1\. Nothing served for \d+ s\.$/m);
+    expect(await uriOf()).toBe('shop---pg1');
+    expect(await heldOf()).toEqual([...first, 'secret/shop---pg1'].toSorted());
+    const database = await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.status.sharedDatabase.name}');
+    expect(world.sql(`select datname from pg_database where datname = '${database}'`)).toEqual([database]);
+    expect(await kubectl('get', 'statefulsets', '-o', 'name')).not.toContain('shop--postgres');
+    expect(await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.status.changedBy}')).toBe('anna');
+
+    const back = await davit('anna', 'database', 'back', 'shop', '--yes');
+    expect(back.stdout).toMatch(/^shop is on database pod\/0\./m);
+    expect([await uriOf(), await heldOf()]).toEqual(['shop--postgres', [...first, 'secret/shop---pg1'].toSorted()]);
+    await davit('anna', 'database', 'back', 'shop', '--yes');
+    expect(await uriOf()).toBe('shop---pg1');
+
+    const forgotten = await davit('anna', 'database', 'forget-old', 'shop', '--yes');
+    expect(forgotten.stdout).toContain('secret/shop--postgres');
+    await kubectl('wait', '--for=delete', 'pvc/shop--postgres', '--timeout=60s');
+    expect(await heldOf()).toEqual(['secret/shop---pg1']);
+    await kubectl('wait', '--for=condition=Ready', 'appd/shop', '--timeout=60s');
+    // What was deleted is no place to go back to: the deployment goes on as it is.
+    await expect(davit('anna', 'database', 'back', 'shop', '--yes')).rejects.toThrow(/is not there any more/);
+    await kubectl('wait', '--for=condition=Ready', 'appd/shop', '--timeout=120s');
+    expect(await uriOf()).toBe('shop---pg1');
+  }, 600_000);
+});
