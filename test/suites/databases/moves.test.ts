@@ -30,7 +30,11 @@ describe.skipIf(!found)(`a move to a shared server${skipped}`, () => {
     });
     const create = (namespace: string, name: string, ...literals: string[]): Promise<string> =>
       platform.cluster.kubectl([
-        ...['create', 'secret', 'generic', name, '-n', namespace],
+        'create',
+        'secret',
+        'generic',
+        name,
+        `--namespace=${namespace}`,
         ...literals.map((literal) => `--from-literal=${literal}`),
       ]);
     await create(DAVIT_NAMESPACE, 'davit-shared-database', `username=${ADMIN}`, `password=${ADMIN_PASSWORD}`);
