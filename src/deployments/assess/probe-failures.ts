@@ -13,7 +13,12 @@ interface Answer {
   readonly words: RegExp;
   readonly says: (asked: Health, match: readonly string[]) => string;
   readonly todo: string;
+  /** Whether it is a fault also of a program that has just started. */
+  readonly isCertain?: (match: readonly string[]) => boolean;
 }
+
+/** Those of a server that may answer otherwise a moment later. */
+const PASSING: readonly string[] = ['408', '425', '429'];
 
 const HTTP_ANSWERS: readonly Answer[] = [
   {
@@ -25,6 +30,8 @@ const HTTP_ANSWERS: readonly Answer[] = [
     words: /statuscode: (\d{3})/,
     says: ({ path }, [, code = '']) => `${path} answered with status ${code}`,
     todo: 'A status from 200 to 399 is needed: correct health_path, or the program',
+    // The server serves, and does not have the path, or does not give it to the kubelet.
+    isCertain: ([, code = '']) => code.startsWith('4') && !PASSING.includes(code),
   },
   {
     words: /deadline exceeded|Client\.Timeout|i\/o timeout|timed out/,
@@ -61,19 +68,21 @@ export function healthWords({ port, path, command, heartbeat, none }: Health): s
 
 /**
  * `; the last check failed: …`, with advice. Empty if the kubelet has reported none for these pods. A container that has just
- * started has no fault yet, and gets no advice.
+ * started has no fault yet, and gets no advice, unless its server answers that it does not have the path.
  */
 export function probeWords(pods: readonly Pod[], asked: Health): string {
   const pod = living(pods).find(({ failedProbe }) => failedProbe !== undefined);
   if (pod?.failedProbe === undefined) return '';
   const words = pod.failedProbe;
-  const begin = pod.justStarted
-    ? '; its program has just started, and no check has passed yet'
-    : '; the last check failed';
-  for (const { words: pattern, says, todo } of asked.command || asked.heartbeat ? COMMAND_ANSWERS : HTTP_ANSWERS) {
+  const begin = (isFault: boolean): string =>
+    isFault ? '; the last check failed' : '; its program has just started, and no check has passed yet';
+  for (const { words: pattern, says, todo, isCertain } of asked.command || asked.heartbeat
+    ? COMMAND_ANSWERS
+    : HTTP_ANSWERS) {
     const match = pattern.exec(words);
-    if (match) return `${begin}: ${says(asked, match)}${pod.justStarted ? '' : `. ${todo}`}`;
+    const isFault = pod.justStarted !== true || (match !== null && isCertain?.(match) === true);
+    if (match) return `${begin(isFault)}: ${says(asked, match)}${isFault ? `. ${todo}` : ''}`;
   }
   const own = quoted(words, LONGEST_WORDS).replace(/^\w+ probe (failed|errored): /, '');
-  return `${begin}: ${own || 'it printed nothing'}`;
+  return `${begin(pod.justStarted !== true)}: ${own || 'it printed nothing'}`;
 }

@@ -160,6 +160,24 @@ describe('checkWorkloads', () => {
       says: '/ok answered with status 404. A status from 200 to 399 is needed: correct health_path',
     },
     {
+      name: 'another path, of a program that has just started',
+      words: 'Startup probe failed: HTTP probe failed with statuscode: 404',
+      justStarted: true,
+      says: '; the last check failed: /ok answered with status 404. A status from 200 to 399 is needed: correct health_path',
+    },
+    {
+      name: 'not yet, of a program that has just started',
+      words: 'Startup probe failed: HTTP probe failed with statuscode: 503',
+      justStarted: true,
+      says: '; its program has just started, and no check has passed yet: /ok answered with status 503. See the log',
+    },
+    {
+      name: 'too many requests, of a program that has just started',
+      words: 'Startup probe failed: HTTP probe failed with statuscode: 429',
+      justStarted: true,
+      says: 'has just started, and no check has passed yet: /ok answered with status 429. See the log',
+    },
+    {
       name: 'too slow',
       words:
         'Readiness probe failed: Get "http://10.0.0.7:8000/ok": context deadline exceeded (Client.Timeout exceeded while awaiting headers)',

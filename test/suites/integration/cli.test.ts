@@ -169,7 +169,7 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
 
 it.each([
   ['a flag is of another command', ['scale', 'shop', '--tail', '3'], 2, /scale has no flag --tail\./],
-  ['a part is unknown', ['scale', 'shop', 'web=3'], 2, /"web" is no part with a scale/],
+  ['a part is unknown', ['scale', 'shop', 'web=3'], 2, /"web" is no part of shop with a scale/],
   ['a number is too large', ['scale', 'shop', 'server=1000'], 1, /maxScale/],
   ['there is no such deployment', ['status', 'nope'], 1, /NotFound.*"nope"/],
   ['there is no such command', ['fly', 'shop'], 2, /Unknown command "fly"\./],

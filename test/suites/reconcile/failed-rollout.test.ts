@@ -248,12 +248,13 @@ it('a health check that fails is said within seconds, from the events of its pod
   expect(delays).toEqual([2000, 2000, 4000, 8000, 16_000]);
   expect(conditionIn(kube, 'Ready')).toMatchObject({
     reason: 'Progressing',
-    message: expect.stringContaining('no check has passed yet: /ok answered with status 404. See the log') as string,
+    message: expect.stringContaining('the last check failed: /ok answered with status 404. A status') as string,
   });
+  said('Readiness probe failed: HTTP probe failed with statuscode: 503', 3);
   clock.ms = Date.parse(startedAt) + 32_000;
   await controller.reconcile();
   expect(conditionIn(kube, 'Ready')?.message).toContain(
-    'the last check failed: /ok answered with status 404. A status',
+    'the last check failed: /ok answered with status 503. A status',
   );
 });
 
