@@ -4,15 +4,22 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
+import { isAdvice } from '../schema/app-deployment-conditions.ts';
 
 const source = join(import.meta.dirname, '../page');
 
-/** The page says what to do about a reason. What the reason means, it has from the message: those texts are a tenth of the script. */
-const withoutMeanings: Plugin = {
-  name: 'without-meanings',
+const TEXT = String.raw`(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`;
+const MEANINGS = new RegExp(String.raw`\bmeaning:\s*${TEXT},\s*`, 'g');
+const TODOS = new RegExp(String.raw`\btodo:\s*(${TEXT}),?\s*`, 'g');
+
+/** The page shows what to do about a reason where that is advice. The other texts it has from messages. */
+const withoutUnshownTexts: Plugin = {
+  name: 'without-unshown-texts',
   transform: (code, id) =>
     id.endsWith('/app-deployment-conditions.ts')
-      ? code.replaceAll(/\bmeaning:\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"),\s*/g, '')
+      ? code
+          .replaceAll(MEANINGS, '')
+          .replaceAll(TODOS, (todo, text: string) => (isAdvice(text.slice(1, -1)) ? todo : ''))
       : undefined,
 };
 
@@ -30,7 +37,7 @@ async function bundled(entry: string): Promise<string> {
     platform: 'browser',
     tsconfig: join(source, 'tsconfig.json'),
     logLevel: 'silent',
-    plugins: [withoutMeanings],
+    plugins: [withoutUnshownTexts],
   });
   const { output } = await bundle.generate({
     format: 'esm',

@@ -233,6 +233,11 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
   );
 }
 
+/** A number of bytes in words: a small backup is not 0.0 MB. */
+function bytes(count: number): string {
+  return count < 1e5 ? `${(count / 1e3).toFixed(1)} kB` : `${(count / 1e6).toFixed(1)} MB`;
+}
+
 /** What is known of the backups of the database. */
 function LastBackup({ report }: { readonly report: NonNullable<Deployment['database_backup']> }): VNode {
   const { name, last_success_at: at, size_bytes: size, last_failure_at: failedAt, last_failure: words } = report;
@@ -240,7 +245,7 @@ function LastBackup({ report }: { readonly report: NonNullable<Deployment['datab
   return (
     <>
       {at === null ? 'none yet' : <Age then={at} after=" ago" />}
-      {size !== null && `, ${(size / 1e6).toFixed(1)} MB`}
+      {size !== null && `, ${bytes(size)}`}
       {name !== null && (
         <>
           {', '}

@@ -19,6 +19,7 @@ import {
   scaleOf,
   type Tone,
   toneOf,
+  toneOfCondition,
   wordOf,
 } from './health.ts';
 
@@ -150,4 +151,9 @@ it.each([
   { reason: 'OfANewerController', says: undefined },
 ])('what to do about $reason', ({ reason, says }) => {
   expect(advice(reason)).toEqual(says);
+});
+
+it('backups that wait for their schedule are not in progress', () => {
+  const condition = { type: 'BackupReady', status: 'Unknown', reason: 'BackupPending', message: 'None yet.' } as const;
+  expect(toneOfCondition({ ...condition, last_transition_time: '2026-02-02T00:00:00Z' })).toBe('off');
 });

@@ -2,7 +2,7 @@
 
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
-import { isFailure, REASONS } from '../schema/app-deployment-conditions.ts';
+import { isAdvice, isFailure, REASONS } from '../schema/app-deployment-conditions.ts';
 import { short } from './text.ts';
 
 export type Condition = Deployment['conditions'][number];
@@ -55,10 +55,13 @@ export function wordOf(deployment: Deployment): string {
   return conditionOf(deployment, 'Ready')?.reason === 'Paused' ? 'paused' : TONE_WORDS[toneOf(deployment)];
 }
 
+/** Nothing is under way: it is not needed, or waits for its time. */
+const IDLE = ['NotNeeded', 'ScaledToZero', 'BackupPending'];
+
 export function toneOfCondition({ status, reason }: Condition): Tone {
   if (status === 'True') return 'good';
   if (isFailure(reason)) return 'bad';
-  return reason === 'NotNeeded' || reason === 'ScaledToZero' ? 'off' : 'busy';
+  return IDLE.includes(reason) ? 'off' : 'busy';
 }
 
 const FAILED_STATES: readonly Revision['status'][] = ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'];
@@ -73,7 +76,7 @@ export function toneOfRevision({ status }: Revision): Tone {
 /** What to do about a reason, as docs/reference.md says it; undefined where that is nothing, or stands in the message. */
 export function advice(reason: string): string | undefined {
   const { todo } = (REASONS as Readonly<Record<string, { readonly todo: string }>>)[reason] ?? {};
-  return todo === undefined || todo === 'Nothing.' || /\bthe message\b/i.test(todo) ? undefined : todo;
+  return todo === undefined || !isAdvice(todo) ? undefined : todo;
 }
 
 /** `2`, `1–3`, or `0`. */

@@ -437,6 +437,11 @@ export const REASONS = {
 } as const satisfies Record<string, ReasonMeaning>;
 export type Reason = keyof typeof REASONS;
 
+/** Whether a `todo` says more than the message of the condition does. */
+export function isAdvice(todo: string): boolean {
+  return todo !== 'Nothing.' && !/\bthe message\b/i.test(todo);
+}
+
 /** Reasons of what is well, in progress, or as a person wanted it. */
 const CALM: ReadonlySet<string> = new Set<Reason>([
   'Serving',
