@@ -48,13 +48,26 @@ function useClock(): void {
   }, []);
 }
 
+/** A sentence that stays until it is dismissed, or another view is shown than the one that it was said in. */
+function useNotice({ shown }: Shown, session: Session | undefined): [string, (sentence: string) => void] {
+  const [notice, setNotice] = useState('');
+  const place = shown.view === 'deployment' ? shown.id : shown.view;
+  const said = useRef({ notice, place });
+  useEffect(() => setNotice(''), [session]);
+  useEffect(() => {
+    if (said.current.notice !== notice) said.current = { notice, place };
+    else if (said.current.place !== place) setNotice('');
+  }, [notice, place]);
+  return [notice, setNotice];
+}
+
 export function App({ root }: { readonly root: HTMLElement }): VNode {
   const using = useSession(root);
   const { begun, issuer, session, refused, tenant, api, leave } = using;
-  const [notice, setNotice] = useState('');
-  const { shown, go } = useShown();
+  const views = useShown();
+  const { shown, go } = views;
+  const [notice, setNotice] = useNotice(views, session);
   useClock();
-  useEffect(() => setNotice(''), [session]);
 
   return (
     <>

@@ -369,6 +369,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
         sourceConfig: {},
         sourceRevisionConfig: { imageUri: 'images.example.com/team/shop:1' },
       });
+      // What was said of one view is not said of the next.
+      await page.goBack();
+      await page.getByText('shop is created.').waitFor({ state: 'detached' });
     });
 
     it('that the API refuses says why at each field', async ({ world, enter }) => {
