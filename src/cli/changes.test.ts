@@ -249,6 +249,12 @@ describe('delete', () => {
     expect(ran.asked.at(-1)).toBe('delete --raw /apis/davit.dev/v1alpha1/namespaces/team/appdeployments/shop -f -');
   });
 
+  it('names the volume of the database that it was moved to', async () => {
+    const kubectl = answering({ [RECORDS]: aRecord({}, { ...mine, databaseNumber: 2 }) });
+    const ran = await runCli(['delete', 'shop'], { kubectl, answers: ['shop'] });
+    expect(ran.err).toMatch(/^Its PostgreSQL volume shop---pg2 is deleted with all data/);
+  });
+
   describe('with the name of who asks', () => {
     const KEY = 'davit.dev/deleted-by';
     function deleting(refused: { readonly patch?: string; readonly delete?: string } = {}) {

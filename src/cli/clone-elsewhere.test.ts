@@ -230,6 +230,25 @@ describe('a clone in another namespace', () => {
     ]);
   });
 
+  it('of a deployment that is stopped stays stopped, and its last write claims no change', async () => {
+    const stopped = { minScale: 0, maxScale: 0 };
+    const annotations = {
+      'davit.dev/requested-by': 'new 1 anna',
+      [CLONING_ANNOTATION]: JSON.stringify({ uid: origin.metadata.uid, ...stopped }),
+    };
+    const begun = {
+      ...origin,
+      spec: { ...origin.spec, sourceConfig: { resourceSpec: stopped } },
+      metadata: { name: 'shop', namespace: 'staging', uid: 'there', generation: 1, annotations },
+      status: { conditions: [{ type: 'DatabaseReady', status: 'True' }] },
+    };
+    const played = await clone(into, { there: new Map([[`${RECORDS}/shop`, begun]]) });
+    expect(played.patches).toMatchObject([
+      { metadata: { annotations: { [CLONING_ANNOTATION]: null } }, spec: { sourceConfig: { resourceSpec: stopped } } },
+    ]);
+    expect(JSON.stringify(played.patches)).not.toContain('requested-by');
+  });
+
   it('is judged by a look of the controller after the repair', async () => {
     const cloning = JSON.stringify({ uid: origin.metadata.uid, minScale: 2 });
     const metadata = {

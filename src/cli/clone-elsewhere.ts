@@ -338,8 +338,11 @@ async function start(there: Place, { to, username }: Data): Promise<void> {
     // Whose username is not known has no claim to compare.
     if (username !== undefined) needOwn(record, { username, to, there });
     const { minScale = null, maxScale = null } = cloningOf(record) ?? {};
+    const now = record.spec.sourceConfig.resourceSpec ?? {};
+    // The clone of a stopped origin has its scale already: what changes no spec claims nothing.
+    const isChange = (now.minScale ?? null) !== minScale || (now.maxScale ?? null) !== maxScale;
     const annotations = {
-      ...(username !== undefined && claimOfChange(record, username)),
+      ...(isChange && username !== undefined && claimOfChange(record, username)),
       [CLONING_ANNOTATION]: null,
     };
     const metadata = { resourceVersion: record.metadata.resourceVersion, annotations };

@@ -113,7 +113,7 @@ async function deleteRecord(kubectl: Kubectl, { metadata: { name, namespace, uid
 /** What happens to the data of a record when it is deleted, as sentences. */
 export function consequencesOf({ metadata: { name }, spec, status }: AppDeployment): string[] {
   const { databaseDeletionPolicy: ofDatabase, tracingProjectDeletionPolicy: ofTracing } = spec;
-  const { postgresClaim } = names(name);
+  const { postgresClaim } = names(name, status?.databaseNumber);
   const hasRedis = spec.sourceConfig.runtime?.redis !== 'none';
   const database =
     ofDatabase === 'Retain'

@@ -125,11 +125,17 @@ export function onTerminal(
     if (onThisTerminal === 0) process.on('SIGINT', stay);
     onThisTerminal += 1;
     const child = spawn(program, [...flags, ...args], { stdio: ['inherit', onLine ? 'pipe' : 'inherit', 'inherit'] });
-    if (onLine && child.stdout) eachLine(child.stdout, onLine);
+    // When nobody reads any more, this process ends at once. kubectl would say on the terminal that its own reader has gone.
+    const endToo = (): void => void child.kill('SIGPIPE');
+    if (onLine && child.stdout) {
+      process.on('exit', endToo);
+      eachLine(child.stdout, onLine);
+    }
     child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
     child.on('close', (code, signal) => {
       onThisTerminal -= 1;
       if (onThisTerminal === 0) process.off('SIGINT', stay);
+      process.off('exit', endToo);
       resolve(code ?? (signal === 'SIGPIPE' ? NOBODY_READS : INTERRUPTED));
     });
   });

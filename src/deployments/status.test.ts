@@ -644,15 +644,18 @@ describe('statusOf', () => {
 });
 
 describe('messages', () => {
-  it('quote the container, the exit code and its own last words', () => {
+  it.each([
+    {
+      ended: { exitCode: 3, reason: 'Error', message: 'cannot read\n  config.json.' },
+      says: '(Error, exit code 3): cannot read config.json. Read its log, and deploy a corrected revision.',
+    },
+    {
+      ended: { exitCode: 137, reason: 'OOMKilled' },
+      says: '(OOMKilled, exit code 137). It reached the limit of its memory: raise that of its part in source_config.resource_spec, or have it use less.',
+    },
+  ])('quote the container, the exit code and its own last words, or what helps: $ended.reason', ({ ended, says }) => {
     const crashed = aPod('server', latest, {
-      main: [
-        {
-          name: 'server',
-          state: waiting('CrashLoopBackOff'),
-          lastState: { terminated: { exitCode: 3, reason: 'Error', message: 'cannot read\n  config.json.' } },
-        },
-      ],
+      main: [{ name: 'server', state: waiting('CrashLoopBackOff'), lastState: { terminated: ended } }],
     });
     const { workloads } = inputsOf(
       anObserved(record, {
@@ -662,9 +665,7 @@ describe('messages', () => {
       }),
       latest,
     ).assessment;
-    expect(workloads.message).toBe(
-      'Container server exited (Error, exit code 3): cannot read config.json. Read its log, and deploy a corrected revision.',
-    );
+    expect(workloads.message).toBe(`Container server exited ${says}`);
   });
 
   it('an external database answers as soon as one pod has passed its wait', () => {

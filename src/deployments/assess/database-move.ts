@@ -35,13 +35,14 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   stillWriting,
 ];
 
-/** Undefined if the record asks for no other driver than its database has, or may be moved to it now. */
+/** Undefined if the record asks for no other database than it has, or may be moved to it now. */
 export function checkDriver(observed: Observed, settings: Settings): Entry | undefined {
+  // Also to another database of the same driver.
+  const move = moveAsked(observed.record, observed.revisions);
+  if (move) return firstOf(CHECKS, { observed, settings, move });
   const asked = observed.record.spec.sourceConfig.database?.driver;
   const has = driverThere(observed);
-  if (asked === undefined || has === undefined || asked === has) return undefined;
-  const move = moveAsked(observed.record, observed.revisions);
-  return move ? firstOf(CHECKS, { observed, settings, move }) : driverStays(observed, has, asked);
+  return asked === undefined || has === undefined || asked === has ? undefined : driverStays(observed, has, asked);
 }
 
 /** Whoever asks by an annotation of his own learns what it must say. */

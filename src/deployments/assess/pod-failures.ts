@@ -120,7 +120,12 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
   const words = quote(container.name === DATABASE ? messagesOnly(ended.message ?? '') : ended.message);
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
   // A container that has started wrote them itself.
-  const advice = ended.reason === 'StartError' ? adviceOnProgram(words) : adviceOnProcessor(words);
+  const advice =
+    ended.reason === 'OOMKilled'
+      ? 'It reached the limit of its memory: raise that of its part in source_config.resource_spec, or have it use less.'
+      : ended.reason === 'StartError'
+        ? adviceOnProgram(words)
+        : adviceOnProcessor(words);
   return {
     reason: 'ContainerCrashed',
     message: `Container ${container.name} exited (${how})${words ? `: ${words}` : ''}. ${advice ?? 'Read its log, and deploy a corrected revision.'}`,

@@ -906,7 +906,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
       await page
         .getByRole('dialog')
-        .getByText(/resource_spec/)
+        .getByText(/max_scale/)
         .waitFor();
     });
 

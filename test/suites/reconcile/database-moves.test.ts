@@ -416,6 +416,13 @@ describe('a move that cannot be', () => {
       in: 'shop---pg7',
     },
     {
+      why: 'nothing is kept there, of the driver that it has',
+      driver: 'pod',
+      move: 'pod/0 to pod/5',
+      says: 'False DatabaseMoveRefused',
+      in: 'shop---pg5',
+    },
+    {
       why: 'the platform has no shared server',
       driver: 'shared',
       move: `pod/0 to shared/1 with ${BACKUP}`,

@@ -49,9 +49,12 @@ const TABLES = `select format('select json_build_object(''table'', %L, ''rows'',
 \\gexec
 `;
 
-/** Zeros that were never written are written by a restore. */
-const LARGE_OBJECTS = `select json_build_object('largeObjects', (select count(*) from pg_largeobject_metadata)::text, 'sum', coalesce(sum(('x' || left(encode(sha256(convert_to(loid || ':' || pageno || ':' || encode(btrim(data, '\\x00'), 'hex'), 'UTF8')), 'hex'), 16))::bit(64)::bigint), 0)::text)
-from pg_largeobject where length(btrim(data, '\\x00')) > 0;
+/** Zeros that were never written are written by a restore. Only a superuser may read pg_largeobject, so it is left alone where it is empty. */
+const LARGE_OBJECTS = `select case when exists (select from pg_largeobject_metadata) then $of$
+select json_build_object('largeObjects', (select count(*) from pg_largeobject_metadata)::text, 'sum', coalesce(sum(('x' || left(encode(sha256(convert_to(loid || ':' || pageno || ':' || encode(btrim(data, '\\x00'), 'hex'), 'UTF8')), 'hex'), 16))::bit(64)::bigint), 0)::text)
+from pg_largeobject where length(btrim(data, '\\x00')) > 0
+$of$ else $of$ select json_build_object('largeObjects', '0', 'sum', '0') $of$ end
+\\gexec
 `;
 
 const OBJECTS = `select json_build_object('objects', kind, 'count', count(*)::text) from (

@@ -1,0 +1,137 @@
+// Backups of a PostgreSQL that is a Cluster: made as its user, proven, and loaded into databases of both drivers.
+
+import { execFile } from 'node:child_process';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { realPods } from '../../cluster/machine.ts';
+import { ensureTools, toolPath } from '../../cluster/tools.ts';
+import { ensureDavitImage } from '../../image/davit-image.ts';
+import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
+import { eventually } from '../../support/running-davit.ts';
+import { LONG_MS, type Stage, say, startStage } from './platform.ts';
+
+const run = promisify(execFile);
+const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');
+const machine = await realPods(say);
+
+describe.skipIf(!machine.ok)('backups of a Cluster', () => {
+  let stage: Stage;
+  let store: Store;
+
+  beforeAll(async () => {
+    const image = await ensureDavitImage(say);
+    stage = await startStage({
+      images: [image],
+      async valuesFor(cluster) {
+        store = await startStore(cluster, say);
+        return {
+          'settings.backups.image': image.name,
+          'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
+        };
+      },
+    });
+    await stage.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'davit-backup-store', namespace: 'team' },
+      stringData: store.credentials,
+    });
+  }, 900_000);
+  afterAll(async () => {
+    await stage?.stop();
+  });
+
+  const plugin = async (...args: readonly string[]): Promise<string> => {
+    const tools = await ensureTools(['kubernetes'], say);
+    const PATH = `${dirname(toolPath(tools, 'kubernetes', 'kubectl'))}${delimiter}${process.env['PATH']}`;
+    const env = { PATH, KUBECONFIG: stage.cluster.kubeconfig, HOME: stage.cluster.runDir };
+    return (await run(process.execPath, [CLI, ...args, '--namespace=team'], { env })).stdout;
+  };
+  const SUM = 'select count(*), sum(n), md5(string_agg(word, $$,$$ order by n)) from kept';
+  /** Of a database of driver pod. */
+  const inPod = (name: string, statement: string): Promise<string> =>
+    stage
+      .kubectl('exec', `${name}--postgres-0`, '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', statement)
+      .then((text) => text.trim());
+
+  it('are made and proven by the Jobs that there are', async () => {
+    await stage.apply(stage.record('shop', { backup: { prove: true } }));
+    await stage.says('shop', 'Ready', 'True', 'Serving');
+    // As the application does: its owner is not the superuser.
+    await stage.sql(
+      'shop',
+      'set role app; create table kept as select n, md5(n::text) as word from generate_series(1, 5000) n; alter table kept add primary key (n)',
+    );
+    await eventually(() => stage.kubectl('get', 'cronjob', 'shop---backup'), LONG_MS);
+    await stage.kubectl('create', 'job', '--from=cronjob/shop---backup', 'first');
+    await stage.says('shop', 'BackupReady', 'True', 'BackedUp');
+    await stage.kubectl('create', 'job', '--from=cronjob/shop---prove', 'proof');
+    expect(await stage.says('shop', 'RestoreProven', 'True', 'Proven')).toMatch(/had all of its \d+ rows/);
+    expect((await store.keys()).filter((key) => key.endsWith('/dump'))).toHaveLength(1);
+  });
+
+  it('begin a clone, which has all rows before its first pod, and belongs to its user', async () => {
+    const began = Date.now();
+    await plugin('clone', 'shop', '--to', 'copy');
+    await stage.says('copy', 'DatabaseRestored', 'True', 'Restored');
+    await stage.says('copy', 'Ready', 'True', 'Serving');
+    say(`the clone is READY after ${((Date.now() - began) / 1000).toFixed(1)} s`);
+    expect(await stage.sql('copy', SUM)).toBe(await stage.sql('shop', SUM));
+    expect(await stage.sql('copy', "select tableowner from pg_tables where tablename = 'kept'")).toBe('app');
+    await stage.kubectl('delete', 'appd', 'copy', '--timeout=400s');
+  });
+
+  it('are the way from one driver to the other, and back', async () => {
+    const begins = (name: string, from: string, driver: object): object =>
+      stage.record(name, { ...driver, restore: { from }, backup: {} });
+    await stage.apply(begins('plain', 'shop', { driver: 'pod', instances: 1 }));
+    await stage.says('plain', 'Ready', 'True', 'Serving');
+    expect(await inPod('plain', SUM)).toBe(await stage.sql('shop', SUM));
+    await inPod('plain', "insert into kept values (5001, 'more')");
+    await eventually(() => stage.kubectl('get', 'cronjob', 'plain---backup'), LONG_MS);
+    await stage.kubectl('create', 'job', '--from=cronjob/plain---backup', 'of-plain');
+    await stage.says('plain', 'BackupReady', 'True', 'BackedUp');
+    await stage.apply(begins('moved', 'plain', {}));
+    await stage.says('moved', 'Ready', 'True', 'Serving');
+    expect(await stage.sql('moved', SUM)).toBe(await inPod('plain', SUM));
+    expect(await stage.sql('moved', 'select max(n) from kept')).toBe('5001');
+  });
+
+  it('move a database to a Cluster and back again, with all rows, and tell for how long nothing served', async () => {
+    await stage.apply(stage.record('mover', { driver: 'pod', instances: 1, backup: {} }));
+    await stage.says('mover', 'Ready', 'True', 'Serving');
+    await inPod(
+      'mover',
+      'create table kept as select n, md5(n::text) as word from generate_series(1, 5000) n; alter table kept add primary key (n)',
+    );
+    await eventually(() => stage.kubectl('get', 'cronjob', 'mover---backup'), LONG_MS);
+    await stage.kubectl('create', 'job', '--from=cronjob/mover---backup', 'of-mover');
+    await stage.says('mover', 'BackupReady', 'True', 'BackedUp');
+    await inPod('mover', "insert into kept values (5001, 'after the last backup')");
+    const before = await inPod('mover', SUM);
+
+    say((await plugin('database', 'move', 'mover', '--driver', 'cloudnative-pg', '--yes')).trim());
+    await stage.says('mover', 'Ready', 'True', 'Serving');
+    const inCluster = async (statement: string): Promise<string> => {
+      const labels = 'cnpg.io/cluster=mover---pg1,cnpg.io/instanceRole=primary';
+      const primary = (await stage.kubectl('get', 'pods', '-l', labels, '-o', 'name')).trim();
+      return (
+        await stage.kubectl('exec', primary, '-c', 'postgres', '--', 'psql', '-d', 'app', '-Atc', statement)
+      ).trim();
+    };
+    expect(await inCluster(SUM)).toBe(before);
+    await inCluster("insert into kept values (5002, 'in the Cluster')");
+    expect(await stage.kubectl('get', 'pvc', 'mover--postgres', '-o', 'name')).toContain('mover--postgres');
+
+    say((await plugin('database', 'back', 'mover', '--yes')).trim());
+    await stage.says('mover', 'Ready', 'True', 'Serving');
+    expect(await inPod('mover', SUM)).toBe(before);
+    expect(await inCluster('select max(n) from kept')).toBe('5002');
+
+    say((await plugin('database', 'forget-old', 'mover', '--yes')).trim());
+    await stage.kubectl('wait', '--for=delete', 'clusters.postgresql.cnpg.io/mover---pg1', '--timeout=180s');
+    expect(await inPod('mover', SUM)).toBe(before);
+    await stage.kubectl('delete', 'appd', 'mover', '--timeout=400s');
+  });
+});
