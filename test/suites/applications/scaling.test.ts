@@ -75,6 +75,12 @@ function changesOf(samples: readonly Omit<Sample, 'jobs'>[]): string {
   return changes.map(({ at, pods }) => `${at} s: ${pods}`).join(', ');
 }
 
+interface PodUsage {
+  readonly part: string;
+  readonly usage: { readonly cpu: number | null; readonly memory_mb: number | null } | null;
+  readonly limits: { readonly cpu: number | null; readonly memory_mb: number | null };
+}
+
 interface Answer {
   readonly status: number;
   // oxlint-disable-next-line no-explicit-any -- a test looks wherever it likes into an answer
@@ -88,6 +94,7 @@ describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
   let tenant: Tenant;
   let sample = '';
   let id = '';
+  let busy = '';
   const samples: Sample[] = [];
 
   const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl(['-n', tenant.namespace, ...args]);
@@ -110,6 +117,11 @@ describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
     const selector = `davit.dev/deployment=${name},davit.dev/component=${component}`;
     const names = await kubectl('get', 'pods', '-l', selector, '-o', 'name');
     return names.split('\n').filter((line) => line !== '').length;
+  }
+  /** What the page shows of a deployment's pods. */
+  async function usagesOf(deployment: string): Promise<readonly PodUsage[]> {
+    const { body } = await call('GET', `/v2/deployments/${deployment}/events`);
+    return body.pods.map(({ part, usage, limits }: PodUsage) => ({ part, usage, limits }));
   }
   async function autoscaling(): Promise<{ readonly reason: string; readonly message: string }> {
     const { body } = await call('GET', `/v2/deployments/${id}`);
@@ -245,9 +257,9 @@ describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
     expect(await generations()).toBe(settled);
   });
 
-  it('CPU load scales a server up and down again', async () => {
+  it('CPU load scales a server up and down again, and the API shows what its pods use', async () => {
     await installMetricsServer(cluster, images);
-    await create('busy', { min_scale: 1, max_scale: 3 }, { server: { command: script(SERVER) } });
+    busy = await create('busy', { min_scale: 1, max_scale: 3 }, { server: { command: script(SERVER) } });
     await eventually(async () => expect(await kubectl('top', 'pods')).toContain('busy-'), 180_000);
     const from = performance.now();
     const seen: { at: number; pods: number }[] = [];
@@ -257,6 +269,14 @@ describe.skipIf(!machine.ok)('autoscaling by real metrics', () => {
       expect(pods).toBe(wanted);
     };
     await ask('busy', '/burn/90');
+    await eventually(async () => {
+      const usages = (await usagesOf(busy)).filter(({ part }) => part === 'server');
+      expect(usages.map(({ limits }) => limits)).toContainEqual({ cpu: 1, memory_mb: 1024 });
+      const burning = usages.find(({ usage }) => (usage?.cpu ?? 0) > 0.05);
+      expect(burning?.usage?.memory_mb).toBeGreaterThan(10);
+      expect(burning?.usage?.memory_mb).toBeLessThan(1024);
+      say(`what the pods use: ${JSON.stringify(usages)}`);
+    }, 180_000);
     await eventually(() => look(3), 180_000);
     await eventually(() => look(1), 240_000);
     say(`servers with a load of 90 s: ${changesOf(seen)}`);

@@ -904,10 +904,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByLabel('Fewest pods').fill('5');
       await page.getByLabel('Most pods').fill('2');
       await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click();
-      await page
-        .getByRole('dialog')
-        .getByText(/max_scale/)
-        .waitFor();
+      await page.getByRole('dialog').getByText('Fewest pods must not be more than most pods.').waitFor();
     });
 
     it('of what somebody else has changed meanwhile is refused', async ({ world, enter }) => {
