@@ -2,6 +2,7 @@
 
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CLONING_ANNOTATION } from '../schema/meta.ts';
+import { jsonIn } from './json.ts';
 import { PROGRAM } from './program.ts';
 
 /** What the annotation of such a clone says. Anybody in its namespace may write it. */
@@ -16,11 +17,7 @@ export interface Cloning {
 
 /** Undefined for a deployment that is no such clone, or is finished. */
 export function cloningOf({ metadata }: AppDeployment): Cloning | undefined {
-  try {
-    return JSON.parse(metadata.annotations?.[CLONING_ANNOTATION] ?? '') as Cloning;
-  } catch {
-    return undefined;
-  }
+  return jsonIn<Cloning>(metadata.annotations?.[CLONING_ANNOTATION]);
 }
 
 /** As Kubernetes has names of namespaces; those of deployments are narrower. */

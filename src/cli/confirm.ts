@@ -17,13 +17,35 @@ interface Question {
 }
 
 /** Asks for the name of the deployment. Throws Misuse where nobody can be asked and --yes is not given, and Failure for another answer. */
-export async function confirm(
-  { words: [name = ''], flags, terminal }: Pick<Context, 'words' | 'flags' | 'terminal'>,
+export function confirm(
+  context: Pick<Context, 'words' | 'flags' | 'terminal'>,
   { question, verb, refusal, command }: Question,
 ): Promise<void> {
+  const [name = ''] = context.words;
+  return askForName(context, {
+    name,
+    asks: `${question} Type ${name} to ${verb} it: `,
+    refusal,
+    nobody: `Nobody can be asked here. ${refusal} To ${verb} it: ${[PROGRAM, ...command].join(' ')} --yes`,
+  });
+}
+
+interface NameQuestion {
+  readonly name: string;
+  /** All of it. */
+  readonly asks: string;
+  readonly refusal: string;
+  /** What is said where nobody can be asked. */
+  readonly nobody: string;
+}
+
+/** The same in words of one's own. */
+export async function askForName(
+  { flags, terminal }: Pick<Context, 'flags' | 'terminal'>,
+  { name, asks, refusal, nobody }: NameQuestion,
+): Promise<void> {
   if (flags.has(YES.name)) return;
-  if (!terminal.isInteractive)
-    throw new Misuse(`Nobody can be asked here. ${refusal} To ${verb} it: ${[PROGRAM, ...command].join(' ')} --yes`);
-  const answer = await terminal.ask(`${question} Type ${name} to ${verb} it: `);
+  if (!terminal.isInteractive) throw new Misuse(nobody);
+  const answer = await terminal.ask(asks);
   if (answer.trim() !== name) throw new Failure(refusal);
 }

@@ -5,6 +5,7 @@ import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseDriver } from '../schema/database.ts';
 import { DATABASE_DRIVERS } from '../schema/database-names.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
+import { askForName, YES } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -16,7 +17,7 @@ export const databaseCommand: Command = {
   words: [{ word: 'ACTION', names: 'action', choices: ['move', 'back', 'forget-old'] }, DEPLOYMENT],
   flags: [
     { name: 'driver', value: 'DRIVER', help: 'move: the driver of the next database', choices: DATABASE_DRIVERS },
-    { name: 'yes', short: 'y', help: 'do not ask; needed where nobody can be asked' },
+    YES,
     timeoutFlag(3600),
     OUTPUT,
   ],
@@ -46,7 +47,7 @@ that was interrupted. forget-old deletes databases that are not used any more.
 };
 
 async function forgetOld(context: Context, name: string): Promise<number> {
-  const { kubectl, flags, terminal, warn } = context;
+  const { kubectl, warn } = context;
   const record = await readRecord(kubectl, name);
   const now = databaseNumberOfRevisions(await readRevisions(kubectl, record));
   const old = (await databasesHeld(kubectl, record)).filter(({ number }) => number !== now).map(({ object }) => object);
@@ -66,12 +67,12 @@ async function forgetOld(context: Context, name: string): Promise<number> {
       `Nothing was deleted: ${name} does not serve on its present database now. See: ${PROGRAM} status ${name}`,
     );
   for (const object of old) warn(`${object} is deleted, with all that is in it.`);
-  if (!flags.has('yes')) {
-    if (!terminal.isInteractive)
-      throw new Misuse(`Nobody can be asked here: ${PROGRAM} database forget-old ${name} --yes`);
-    const answer = await terminal.ask('Delete what the database was moved from? Type the name of the deployment: ');
-    if (answer.trim() !== name) throw new Failure('Nothing was deleted.');
-  }
+  await askForName(context, {
+    name,
+    asks: 'Delete what the database was moved from? Type the name of the deployment: ',
+    refusal: 'Nothing was deleted.',
+    nobody: `Nobody can be asked here: ${PROGRAM} database forget-old ${name} --yes`,
+  });
   await kubectl(['delete', ...old, '--wait=false']);
   tell(context, { says: `Deleted: ${old.join(', ')}. ${name} goes on with its present database.`, result });
   return 0;

@@ -2,6 +2,7 @@
 // an interruption. From the first step until the last one no pod of the deployment runs.
 
 import type { Pod } from '../deployments/assess/observed.ts';
+import { writersAmong } from '../deployments/assess/pod-failures.ts';
 import { type DatabaseMove, databaseText, moveText } from '../deployments/record/database-move.ts';
 import {
   type BegunMove,
@@ -17,16 +18,12 @@ import { names } from '../deployments/record/names.ts';
 import { claimOfChange } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { DatabaseDriver, SentBackup } from '../schema/database.ts';
-import {
-  COMPONENT_LABEL,
-  isOfStores,
-  MOVE_DATABASE_ANNOTATION,
-  MOVING_ANNOTATION,
-  UPLOAD_CONTAINER,
-} from '../schema/meta.ts';
-import { type Context, Misuse, tell } from './command.ts';
+import { MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION, UPLOAD_CONTAINER } from '../schema/meta.ts';
+import { type Context, tell } from './command.ts';
+import { askForName } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
 import { lastMessages, untilJob } from './jobs.ts';
+import { jsonIn } from './json.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord, readRevisions } from './records.ts';
@@ -123,8 +120,7 @@ async function carryOut(work: Work): Promise<number> {
     const backup = moving.isBack ? undefined : await makeBackup(work);
     await ask(work, generation, backup);
   }
-  await untilLoaded(work);
-  const loaded = await readRecord(kubectl, name);
+  const loaded = await untilLoaded(work);
   await write(work, () => ({
     annotations: { [MOVING_ANNOTATION]: null },
     sourceConfig: { resourceSpec: scaleToHave(moving) },
@@ -158,10 +154,7 @@ async function stop(work: Work): Promise<number> {
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked until they have ended
     const [record, pods] = await Promise.all([readRecord(kubectl, name), listOf<Pod>(kubectl, 'pods', name)]);
-    const running = pods.filter(({ metadata, status }) => {
-      const isEnded = status?.phase === 'Succeeded' || status?.phase === 'Failed';
-      return !isEnded && !isOfStores(metadata.labels?.[COMPONENT_LABEL]);
-    });
+    const running = writersAmong(pods);
     const isSeen = (record.status?.observedGeneration ?? 0) >= generation;
     if (isSeen && running.length === 0) return generation;
     const [first] = running;
@@ -188,13 +181,12 @@ async function makeBackup({ context, name }: Work): Promise<string> {
       `The database was not moved, and nothing of it was changed: the backup failed. ${words}\n${name} is stopped. To start it as it was: ${PROGRAM} database back ${name}`,
   });
   const [report = ''] = pods.flatMap((pod) => lastMessages(pod, (ended) => ended.name === UPLOAD_CONTAINER));
-  try {
-    return (JSON.parse(report) as SentBackup).name;
-  } catch {
+  const backup = jsonIn<Partial<SentBackup> | null>(report)?.name;
+  if (backup === undefined)
     throw new Failure(
       `Job ${job} has ended, and its pod does not say which backup it made. Run the command again, or start ${name} as it was: ${PROGRAM} database back ${name}`,
     );
-  }
+  return backup;
 }
 
 /** The one write by which the move is asked for. Throws Failure if somebody has changed the record since its pods were stopped. */
@@ -220,8 +212,8 @@ async function ask(work: Work, generation: number, backup: string | undefined): 
   });
 }
 
-/** Until a revision has the next database, and that has its data. */
-async function untilLoaded(work: Work): Promise<void> {
+/** Until a revision has the next database, and that has its data. Resolves to the record then. */
+async function untilLoaded(work: Work): Promise<AppDeployment> {
   const { context, name, move: moved, moving, until } = work;
   const { kubectl, warn, clock } = context;
   const judge = makeJudge(clock);
@@ -235,7 +227,7 @@ async function untilLoaded(work: Work): Promise<void> {
     const isThere = stageOf(record, await readRevisions(kubectl, record), moved) === 'there';
     const isOfIt = (status?.databaseNumber ?? 0) === moved.to.number;
     const hasData = moving.isBack || status?.databaseRestore?.restoredAt !== undefined;
-    if (isSeen && isThere && isOfIt && hasData) return;
+    if (isSeen && isThere && isOfIt && hasData) return record;
     // A failure of before a repair does not count at once.
     const { verdict, looksAgainForMs } = judge(record);
     if (verdict.is === 'stalled' && looksAgainForMs === 0) {
@@ -330,11 +322,13 @@ async function needBackups({ kubectl }: Context, name: string): Promise<void> {
   }
 }
 
-async function needConsent({ flags, terminal }: Context, name: string, command: string): Promise<void> {
-  if (flags.has('yes')) return;
-  if (!terminal.isInteractive) throw new Misuse(`Nobody can be asked here: ${command}`);
-  const answer = await terminal.ask(`Stop ${name} and go on? Type its name: `);
-  if (answer.trim() !== name) throw new Failure('Nothing was changed.');
+function needConsent(context: Context, name: string, command: string): Promise<void> {
+  return askForName(context, {
+    name,
+    asks: `Stop ${name} and go on? Type its name: `,
+    refusal: 'Nothing was changed.',
+    nobody: `Nobody can be asked here: ${command}`,
+  });
 }
 
 async function ready({ kubectl, warn, flags, clock }: Context, name: string): Promise<void> {

@@ -4,7 +4,7 @@
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import { names } from '../deployments/record/names.ts';
-import type { DatabaseRestore } from '../schema/database.ts';
+import type { DatabaseRestore, LoadedBackup } from '../schema/database.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
 import {
   type Command,
@@ -18,6 +18,7 @@ import {
 } from './command.ts';
 import { confirm, YES } from './confirm.ts';
 import { createJob, lastMessages, untilJob } from './jobs.ts';
+import { jsonIn } from './json.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
@@ -127,25 +128,11 @@ async function follow(context: Context, job: string): Promise<number> {
     failed: (words) => `Nothing was loaded. ${words}`,
   });
   const loaded = pods.flatMap((pod) => lastMessages(pod, (ended) => ended.name === FETCH_CONTAINER))[0];
-  const backup = loadedIn(loaded);
+  // What the container that fetched the backup said of it.
+  const backup = jsonIn<LoadedBackup>(loaded);
   const says = backup
     ? `Loaded backup ${backup.name} of ${backup.takenAt}, ${sizeOf(backup.sizeBytes)}, into ${name}.`
     : `Loaded the backup into ${name}.`;
   tell(context, { says, result: { name, job, loaded: backup ?? null } });
   return 0;
-}
-
-/** What the container that fetched the backup said of it. */
-interface LoadedBackup {
-  readonly name: string;
-  readonly takenAt: string;
-  readonly sizeBytes: number;
-}
-
-function loadedIn(message: string | undefined): LoadedBackup | undefined {
-  try {
-    return message === undefined ? undefined : (JSON.parse(message) as LoadedBackup);
-  } catch {
-    return undefined;
-  }
 }

@@ -28,7 +28,6 @@ export function censusOf(
 ): Census {
   const deployments = new Map<string, Census['deployments'][number]>();
   const stalledSince = new Map<string, number>();
-  const dataAtRisk = new Map<string, number>();
   const unavailableSince = new Map<string, number>();
   const tasks = new Map<string, number>();
   for (const { status } of records) {
@@ -42,8 +41,6 @@ export function censusOf(
     };
     const key = `${group.state} ${group.ready} ${group.stalled} ${group.reason}`;
     deployments.set(key, { ...group, count: (deployments.get(key)?.count ?? 0) + 1 });
-    const database = conditionOf(status?.conditions, 'DatabaseReady')?.reason ?? '';
-    if (DATA_AT_RISK.includes(database)) dataAtRisk.set(database, (dataAtRisk.get(database) ?? 0) + 1);
     for (const task of status?.tasks ?? []) tasks.set(lastRunOf(task), (tasks.get(lastRunOf(task)) ?? 0) + 1);
     const down = unavailable(status);
     if (down) unavailableSince.set(down.reason, Math.min(down.at, unavailableSince.get(down.reason) ?? down.at));
@@ -62,10 +59,11 @@ export function censusOf(
     if (build.phase === 'Queued' && build.queuedAt !== undefined)
       queuedSince = Math.min(queuedSince, Date.parse(build.queuedAt) / 1000);
   }
+  const databases = reasonsOf(records, 'DatabaseReady').counts;
   return {
     deployments: [...deployments.values()],
-    dataAtRisk: [...dataAtRisk].map(([reason, count]) => ({ reason, count })),
-    databases: reasonsOf(records, 'DatabaseReady').counts,
+    dataAtRisk: databases.filter(({ reason }) => DATA_AT_RISK.includes(reason)),
+    databases,
     ...backupsOf(records),
     unavailableSince: [...unavailableSince].map(([reason, at]) => ({ reason, at })),
     stalledSince: [...stalledSince].map(([reason, at]) => ({ reason, at })),

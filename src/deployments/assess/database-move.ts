@@ -2,7 +2,7 @@
 // what it begins with. After that a revision says so, and no pod of an earlier revision is started again (assess/workloads.ts).
 
 import type { DatabaseDriver } from '../../schema/database.ts';
-import { COMPONENT_LABEL, isOfStores, MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
+import { MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { quoted } from '../../schema/text.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
@@ -13,8 +13,8 @@ import { names } from '../record/names.ts';
 import { runsNothing } from '../record/revisions.ts';
 import { cloudNativePgMissing, driverThere } from './database-cluster.ts';
 import { type Entry, entryOf, fail, firstOf, stalled } from './entry.ts';
-import { childOf, isOurs, type Observed, type Pod, workloadOf } from './observed.ts';
-import { isUnended } from './pod-failures.ts';
+import { childOf, isOurs, type Observed, workloadOf } from './observed.ts';
+import { writersAmong } from './pod-failures.ts';
 
 interface Seen {
   readonly observed: Observed;
@@ -36,7 +36,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
 ];
 
 /** Undefined if the record asks for no other database than it has, or may be moved to it now. */
-export function checkDriver(observed: Observed, settings: Settings): Entry | undefined {
+export function checkDriver({ observed, settings }: Omit<Seen, 'move'>): Entry | undefined {
   // Also to another database of the same driver.
   const move = moveAsked(observed.record, observed.revisions);
   if (move) return firstOf(CHECKS, { observed, settings, move });
@@ -149,9 +149,4 @@ function stillScaled({ observed }: Seen): Entry | undefined {
 function stillWriting({ observed: { pods } }: Seen): Entry | undefined {
   const [first] = writersAmong(pods);
   return first && fail('DatabaseMoveWaits', `The database is moved when pod ${first.metadata.name} has ended.`);
-}
-
-/** The pods that may write to the database: all that are not Davit's own work on it. */
-export function writersAmong(pods: readonly Pod[]): readonly Pod[] {
-  return pods.filter((pod) => isUnended(pod) && !isOfStores(pod.metadata.labels?.[COMPONENT_LABEL]));
 }

@@ -1,7 +1,7 @@
 // What is wrong with pods, in words that stay the same from one look to the next: no counters, no times.
 
 import type { Reason } from '../../schema/app-deployment-conditions.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../schema/meta.ts';
+import { COMPONENT_LABEL, isOfStores, REVISION_LABEL, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../schema/meta.ts';
 import { quoted, shortened } from '../../schema/text.ts';
 import { isPart } from '../../schema/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
@@ -48,6 +48,11 @@ export function isReadyPod({ status }: Pod): boolean {
 /** Whether it may still run: a run of a task is kept when it has ended. */
 export function isUnended({ status }: Pod): boolean {
   return status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+}
+
+/** The pods that may write to a database: all that are not Davit's own work on it. */
+export function writersAmong(pods: readonly Pod[]): readonly Pod[] {
+  return pods.filter((pod) => isUnended(pod) && !isOfStores(pod.metadata.labels?.[COMPONENT_LABEL]));
 }
 
 /** The gravest trouble among these pods; of equals, that of the first pod by name. Undefined where there is none. */

@@ -43,7 +43,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   specInvalid,
   ownDatabaseForbidden,
   sharedServerMissing,
-  driverFixed,
+  checkDriver,
   instancesIgnored,
   apiTokenNotOffered,
   limitExceeded,
@@ -128,10 +128,6 @@ function ownDatabaseForbidden({ observed: { record }, settings }: Seen): Entry |
     'OwnDatabaseForbidden',
     `This platform provides no databases: set ${listed(missing.map((part) => EXTERNAL_VARIABLES[part]))}, or set ${listed(missing.map((part) => STORE_FIELDS[part]))} of runtime to none.`,
   );
-}
-
-function driverFixed({ observed, settings }: Seen): Entry | undefined {
-  return checkDriver(observed, settings);
 }
 
 function sharedServerMissing({ observed: { record, revisions }, settings, isNew }: Seen): Entry | undefined {

@@ -1,23 +1,18 @@
 // Backups of a PostgreSQL that really runs, in a store that really keeps them.
 
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHECK_ONCE, LOAD_ONCE, OWN_RELATIONS } from '../../../src/deployments/children/database/load-scripts.ts';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { ensureImages } from '../../cluster/images/build.ts';
 import { realPods } from '../../cluster/machine.ts';
-import { ensureTools, toolPath } from '../../cluster/tools.ts';
 import { ensureDavitImage } from '../../image/davit-image.ts';
 import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
 import { type Platform, startPlatform } from '../../support/platform.ts';
+import { runPlugin } from '../../support/run-plugin.ts';
 import { eventually } from '../../support/running-davit.ts';
 
-const run = promisify(execFile);
-const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; the backups are left out`);
@@ -225,11 +220,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
 
   /** What `kubectl davit` prints. Throws with its words. */
   const plugin = async (...args: readonly string[]): Promise<string> => {
-    const tools = await ensureTools(['kubernetes'], say);
-    const PATH = `${dirname(toolPath(tools, 'kubernetes', 'kubectl'))}${delimiter}${process.env['PATH']}`;
-    const env = { PATH, KUBECONFIG: cluster.kubeconfig, HOME: cluster.runDir };
-    const { stdout } = await run(process.execPath, [CLI, ...args, '--namespace=team'], { env });
-    return stdout;
+    return (await runPlugin(cluster, [...args, '--namespace=team'])).stdout;
   };
 
   describe('a restore', () => {

@@ -1,18 +1,13 @@
 // Backups of a PostgreSQL that is a Cluster: made as its user, proven, and loaded into databases of both drivers.
 
-import { execFile } from 'node:child_process';
-import { delimiter, dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
-import { ensureTools, toolPath } from '../../cluster/tools.ts';
 import { ensureDavitImage } from '../../image/davit-image.ts';
 import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
+import { runPlugin } from '../../support/run-plugin.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { LONG_MS, type Stage, say, startStage } from './platform.ts';
 
-const run = promisify(execFile);
-const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');
 const machine = await realPods(say);
 
 describe.skipIf(!machine.ok)('backups of a Cluster', () => {
@@ -42,12 +37,8 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
     await stage?.stop();
   });
 
-  const plugin = async (...args: readonly string[]): Promise<string> => {
-    const tools = await ensureTools(['kubernetes'], say);
-    const PATH = `${dirname(toolPath(tools, 'kubernetes', 'kubectl'))}${delimiter}${process.env['PATH']}`;
-    const env = { PATH, KUBECONFIG: stage.cluster.kubeconfig, HOME: stage.cluster.runDir };
-    return (await run(process.execPath, [CLI, ...args, '--namespace=team'], { env })).stdout;
-  };
+  const plugin = async (...args: readonly string[]): Promise<string> =>
+    (await runPlugin(stage.cluster, [...args, '--namespace=team'])).stdout;
   const SUM = 'select count(*), sum(n), md5(string_agg(word, $$,$$ order by n)) from kept';
   /** Of a database of driver pod. */
   const inPod = (name: string, statement: string): Promise<string> =>

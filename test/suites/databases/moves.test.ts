@@ -1,17 +1,12 @@
 // A database that is moved to a real shared server and back, by kubectl-davit with a tenant's rights, against a real API server with the
 // chart's policies. Pods are those of a stand-in, so the backup has no rows: what is tried is who may do what, and in which order.
 
-import { execFile } from 'node:child_process';
-import { delimiter, dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureTools, toolPath } from '../../cluster/tools.ts';
 import { type Davit, startDavit } from '../../kit/davit.ts';
 import { DAVIT_NAMESPACE, type Tenant } from '../../support/platform.ts';
+import { runPlugin } from '../../support/run-plugin.ts';
 import { ADMIN, ADMIN_PASSWORD, makeServerWorld, type ServerWorld } from './world.ts';
 
-const run = promisify(execFile);
-const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');
 const found = await makeServerWorld(['max_connections=50']);
 const skipped = found ? '' : ' (skipped: PostgreSQL is not installed)';
 
@@ -51,12 +46,8 @@ describe.skipIf(!found)(`a move to a shared server${skipped}`, () => {
 
   const kubectl = (...args: string[]): Promise<string> => platform.cluster.kubectl(['-n', tenant.namespace, ...args]);
 
-  async function davit(user: string, ...args: string[]): Promise<{ readonly stdout: string; readonly stderr: string }> {
-    const tools = await ensureTools(['kubernetes'], () => undefined);
-    const PATH = [dirname(toolPath(tools, 'kubernetes', 'kubectl')), process.env['PATH']].join(delimiter);
-    const env = { PATH, KUBECONFIG: platform.cluster.kubeconfig, HOME: platform.cluster.runDir };
-    return run(process.execPath, [CLI, ...args, `--namespace=${tenant.namespace}`, `--as=${user}`], { env });
-  }
+  const davit = (user: string, ...args: string[]): ReturnType<typeof runPlugin> =>
+    runPlugin(platform.cluster, [...args, `--namespace=${tenant.namespace}`, `--as=${user}`]);
 
   const uriOf = (): Promise<string> =>
     kubectl(
