@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from './database-names.ts';
 import { celRules, NAME_PATTERN, Time } from './primitives.ts';
-import { Schedule, scheduleRules, TimeZone } from './tasks.ts';
+import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone } from './tasks.ts';
 
 export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];
 
@@ -30,7 +30,7 @@ const PROOF_STALE_AFTER_HOURS = 240;
 export const DatabaseBackup = z.object({
   enabled: z.boolean().describe('Whether backups are made. Default: true.').optional(),
   schedule: Schedule.describe(
-    'When a backup is made, as in a CronJob: five fields, or @daily. Default: once a day between 00:00 and 06:00, at a minute that follows from the name.',
+    'When a backup is made, as in a CronJob: five fields, or @daily; at most every 5 minutes. Default: once a day between 00:00 and 06:00, at a minute that follows from the name.',
   ).optional(),
   timeZone: TimeZone.optional(),
   keep: z
@@ -52,7 +52,7 @@ export const DatabaseBackup = z.object({
     )
     .optional(),
   proveSchedule: Schedule.describe(
-    'When the newest backup is proven, as in a CronJob. Default: once a week between 06:00 and 12:00, at a day and minute that follow from the name.',
+    'When the newest backup is proven, as in a CronJob; at most every 5 minutes. Default: once a week between 06:00 and 12:00, at a day and minute that follow from the name.',
   ).optional(),
   proveStaleAfterHours: z
     .int()
@@ -105,7 +105,7 @@ export const Database = z.object({
   instances: Instances.describe(
     'Number of instances of driver cloudnative-pg: a primary, and replicas that can take its place. Default: settings.database.instances. A change creates a revision.',
   ).optional(),
-  backup: DatabaseBackup.meta({ 'x-kubernetes-validations': scheduleRules('schedule', 'proveSchedule') })
+  backup: DatabaseBackup.meta({ 'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, 'schedule', 'proveSchedule') })
     .describe('Scheduled backups to the store of the platform.')
     .optional(),
   restore: DatabaseRestore.describe(

@@ -49,7 +49,7 @@ import {
   PRE_STOP_MESSAGE,
   RESTART_MESSAGE,
 } from './runtime-part.ts';
-import { scheduleBreaches } from './tasks.ts';
+import { PACE_OF_BACKUPS, scheduleBreaches } from './tasks.ts';
 import {
   asWorkers,
   SINGLETON_MESSAGE,
@@ -117,7 +117,7 @@ export function* duplicates(list: readonly unknown[], at: Path, key = 'name'): G
 export function* taskBreaches(tasks: readonly unknown[], timeZone = 'timeZone'): Generator<SpecBreach> {
   yield* duplicates(tasks, []);
   for (const [index, task] of tasks.map(asObject).entries())
-    for (const { at, message } of scheduleBreaches(task, timeZone)) yield { at: [index, at], message };
+    for (const { at, message } of scheduleBreaches(task, { timeZone })) yield { at: [index, at], message };
 }
 
 /** The last two: the names of these fields. */
@@ -126,7 +126,8 @@ export function* backupBreaches(
   timeZone = 'timeZone',
   proveSchedule = 'proveSchedule',
 ): Generator<SpecBreach> {
-  for (const { at, message } of scheduleBreaches(asObject(database['backup']), timeZone, ['schedule', proveSchedule]))
+  const fields = { timeZone, schedules: ['schedule', proveSchedule], pace: PACE_OF_BACKUPS };
+  for (const { at, message } of scheduleBreaches(asObject(database['backup']), fields))
     yield { at: ['backup', at], message };
 }
 

@@ -1,7 +1,7 @@
 // Which schedules and time zones a task takes.
 
 import { describe, expect, it } from 'vitest';
-import { scheduleBreaches, Task } from './tasks.ts';
+import { PACE_OF_BACKUPS, scheduleBreaches, Task } from './tasks.ts';
 
 const takes = (more: object): boolean => Task.safeParse({ name: 'clean', command: ['clean'], ...more }).success;
 
@@ -137,6 +137,52 @@ describe('ranges that end before they begin, which a CronJob does not take', () 
     ['@every 5m1s', false],
   ])('%s: %s', (schedule, is) => {
     expect([takes({ schedule }), isReversed(schedule)]).toEqual([true, is]);
+  });
+});
+
+describe('how often it runs', () => {
+  const PACED = 'would run more often than';
+  const isTooOften = (schedule: string, pace?: typeof PACE_OF_BACKUPS): boolean =>
+    [...scheduleBreaches({ schedule }, pace ? { pace } : {})].some(({ message }) => message.startsWith(PACED));
+
+  it.each([
+    ['@every 1s', true],
+    ['@every 59s', true],
+    ['@every 20s20s19s', true],
+    ['@every 60s', false],
+    ['@every 1m', false],
+    ['@every 1h1s', false],
+    ['* * * * *', false],
+    ['*,* * * * *', false],
+  ])('a task by %s is too often: %s', (schedule, is) => {
+    expect([takes({ schedule }), isTooOften(schedule)]).toEqual([true, is]);
+  });
+
+  it.each([
+    ['@every 1s', true],
+    ['@every 4m59s', true],
+    ['@every 5m', false],
+    ['@every 99999h', false],
+    ['* * * * *', true],
+    ['? 3 * * *', true],
+    ['*/1 0 1 1 *', true],
+    ['*/4 * * * *', true],
+    ['*/5 * * * *', false],
+    ['*/59 * * * *', false],
+    ['3/4 * * * *', true],
+    ['3/5 * * * *', false],
+    ['0-11 0 * * *', false],
+    ['0-12 0 * * *', true],
+    ['0-59/5  *  * * *', false],
+    ['*/5,1-56/5 * * * *', true],
+    ['0,1,2,3,4,5,6,7,8,9,10,11 * * * *', false],
+    ['0,1,2,3,4,5,6,7,8,9,10,11,12 * * * *', true],
+    ['30 3 * * *', false],
+    ['@hourly', false],
+    // It is refused for the range.
+    ['50-10 * * * *', false],
+  ])('a backup by %s is too often: %s', (schedule, is) => {
+    expect([takes({ schedule }), isTooOften(schedule, PACE_OF_BACKUPS)]).toEqual([true, is]);
   });
 });
 

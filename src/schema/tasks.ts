@@ -64,25 +64,103 @@ export const LOCAL_PATTERN = '^[Ll][Oo][Cc][Aa][Ll]$';
 export const LOCAL_MESSAGE =
   "must be the name of a time zone such as Europe/Berlin: Local is none. Leave it out for that of the cluster's control plane";
 
+
+const EVERY = '@every ';
+const EVERY_PATTERN = `^${EVERY}([1-9][0-9]{0,4}[smh]){1,3}$`;
+const MINUTE_ITEM = '([*]|[?]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?';
+/** The first of five fields. CEL would take a backslash for its own. */
+const MINUTES_PATTERN = `^${MINUTE_ITEM}(,${MINUTE_ITEM})* `;
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
+
+/** How often something may run at most. */
+export interface Pace {
+  /** Seconds of `@every`. */
+  readonly seconds: number;
+  /** Of an hour, as the first of five fields chooses them. */
+  readonly minutes: number;
+  readonly message: string;
+}
+
+/** Five fields begin once a minute at most. */
+export const PACE_OF_TASKS: Pace = {
+  seconds: 60,
+  minutes: Number.POSITIVE_INFINITY,
+  message: 'would run more often than once a minute: after @every write 1m or more',
+};
+
+/** Each run reads the whole database. */
+export const PACE_OF_BACKUPS: Pace = {
+  seconds: 300,
+  minutes: 12,
+  message:
+    'would run more often than every 5 minutes: choose at most 12 minutes of an hour, such as */5 * * * *, or @every 5m',
+};
+
+function isTooOften(schedule: string, pace: Pace): boolean {
+  if (new RegExp(EVERY_PATTERN).test(schedule)) return secondsOf(schedule) < pace.seconds;
+  return new RegExp(MINUTES_PATTERN).test(schedule) && minutesOf(schedule) > pace.minutes;
+}
+
+/** `schedule`: such as @every 1h30m. */
+function secondsOf(schedule: string): number {
+  return [...schedule.matchAll(/([0-9]+)([smh])/g)]
+    .map(([, count = '', unit = '']) => Number(count) * (UNIT_SECONDS[unit] ?? 0))
+    .reduce((sum, seconds) => sum + seconds, 0);
+}
+
+/** Minutes of an hour; those that two items of the list choose count twice. */
+function minutesOf(schedule: string): number {
+  const [minutes = ''] = schedule.split(' ');
+  return minutes
+    .split(',')
+    .map((item) => {
+      if (/^[0-9]+$/.test(item)) return 1;
+      const [range = '', step = '1'] = item.split('/');
+      const isAny = range === '*' || range === '?';
+      const [from = '', to = '59'] = isAny ? ['0'] : range.split('-');
+      return Math.floor((Number(to) - Number(from)) / Number(step)) + 1;
+    })
+    .reduce((sum, count) => sum + count, 0);
+}
+
+/** The same, as CEL of a field that is there. */
+function celTooOften(field: string, { seconds, minutes }: Pace): string {
+  const every = `duration(${field}.substring(${EVERY.length})) < duration('${seconds}s')`;
+  const range = "i.split('/')[0]";
+  const from = `(${range} in ['*', '?'] ? 0 : int(${range}.split('-')[0]))`;
+  const to = `(${range}.contains('-') ? int(${range}.split('-')[1]) : 59)`;
+  const step = "(i.contains('/') ? int(i.split('/')[1]) : 1)";
+  const count = `i.matches('^[0-9]+$') ? 1 : (${to} - ${from}) / ${step} + 1`;
+  const fields = `${field}.matches('${MINUTES_PATTERN}') && ${field}.split(' ')[0].split(',').map(i, ${count}).sum() > ${minutes}`;
+  return `${field}.matches('${EVERY_PATTERN}') ? ${every} : ${Number.isFinite(minutes) ? fields : 'false'}`;
+}
+
 export interface ScheduleBreach {
   readonly at: string;
   readonly message: string;
 }
 
+/** Names of the fields, and how often they may run. */
+export interface ScheduleFields {
+  readonly timeZone?: string;
+  readonly schedules?: readonly string[];
+  readonly pace?: Pace;
+}
+
 /**
- * What a CronJob would not do with schedules and a time zone that have the right form. The CRD has the same as CEL. `timeZone` and
- * `schedules`: the names of these fields.
+ * What a CronJob would not do with schedules and a time zone that have the right form, and what would run too often. The CRD has the
+ * same as CEL.
  */
 export function* scheduleBreaches(
   parts: Readonly<Record<string, unknown>>,
-  timeZone = 'timeZone',
-  schedules: readonly string[] = ['schedule'],
+  { timeZone = 'timeZone', schedules = ['schedule'], pace = PACE_OF_TASKS }: ScheduleFields = {},
 ): Generator<ScheduleBreach> {
   for (const at of schedules) {
     const schedule = parts[at];
-    if (typeof schedule === 'string' && new RegExp(NEVER_PATTERN).test(schedule)) yield { at, message: NEVER_MESSAGE };
-    if (typeof schedule === 'string' && new RegExp(REVERSED_PATTERN).test(schedule))
-      yield { at, message: REVERSED_MESSAGE };
+    if (typeof schedule !== 'string') continue;
+    if (new RegExp(NEVER_PATTERN).test(schedule)) yield { at, message: NEVER_MESSAGE };
+    if (new RegExp(REVERSED_PATTERN).test(schedule)) yield { at, message: REVERSED_MESSAGE };
+    else if (isTooOften(schedule, pace)) yield { at, message: pace.message };
   }
   const zone = parts[timeZone];
   if (typeof zone === 'string' && new RegExp(LOCAL_PATTERN).test(zone)) yield { at: timeZone, message: LOCAL_MESSAGE };
@@ -95,9 +173,15 @@ interface CelRule {
 }
 
 /** CEL rules of an object that has schedules in these fields, and a time zone. */
-export function scheduleRules(...fields: readonly string[]): CelRule[] {
+export function scheduleRules(pace: Pace, ...fields: readonly string[]): CelRule[] {
   return [
     ...fields.flatMap((field) => [
+      {
+        // A range that ends before it begins has a rule of its own, and would count for less than nothing.
+        rule: `!has(self.${field}) || self.${field}.matches('${REVERSED_PATTERN}') || !(${celTooOften(`self.${field}`, pace)})`,
+        message: pace.message,
+        fieldPath: `.${field}`,
+      },
       {
         rule: `!has(self.${field}) || !self.${field}.matches('${NEVER_PATTERN}')`,
         message: NEVER_MESSAGE,
@@ -157,7 +241,7 @@ export type Task = z.infer<typeof Task>;
 export const TaskList = z.array(Task).max(20);
 
 export const Tasks = z
-  .array(Task.meta({ 'x-kubernetes-validations': scheduleRules('schedule') }))
+  .array(Task.meta({ 'x-kubernetes-validations': scheduleRules(PACE_OF_TASKS, 'schedule') }))
   .max(20)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 

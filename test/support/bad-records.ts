@@ -811,6 +811,9 @@ const REVERSED =
   'has a range that ends before it begins, which Kubernetes refuses: list its two parts, such as 5-6,0-1 for Friday to Monday';
 const LOCAL =
   "must be the name of a time zone such as Europe/Berlin: Local is none. Leave it out for that of the cluster's control plane";
+const TOO_OFTEN =
+  'would run more often than every 5 minutes: choose at most 12 minutes of an hour, such as */5 * * * *, or @every 5m';
+const EVERY_MOMENT = 'would run more often than once a minute: after @every write 1m or more';
 const clean = (more: Parts = {}): Parts => ({ name: 'clean', command: ['clean'], ...more });
 const NOT_A_SCHEDULE =
   'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own';
@@ -850,6 +853,12 @@ export const refusedTasks: readonly RefusedTasks[] = [
       http: [['0.schedule', REVERSED]],
     }),
   ),
+  {
+    name: 'a run each second',
+    tasks: [clean({ schedule: '@every 1s' })],
+    kubectl: EVERY_MOMENT,
+    http: [['0.schedule', EVERY_MOMENT]],
+  },
   {
     name: 'the local time zone, which Kubernetes refuses',
     tasks: [clean({ schedule: '@hourly', timeZone: 'Local' })],
@@ -927,6 +936,20 @@ export const refusedBackups: readonly RefusedPart[] = [
     part: { schedule: '0 3 * * sat-SUN' },
     kubectl: REVERSED,
     http: [['schedule', REVERSED]],
+  },
+  ...['@every 1s', '@every 4m59s', '* 3 * * *', '*/4 * * * *', '*/5,1-56/5 * * * *'].map(
+    (schedule): RefusedPart => ({
+      name: `too often: ${schedule}`,
+      part: { schedule },
+      kubectl: TOO_OFTEN,
+      http: [['schedule', TOO_OFTEN]],
+    }),
+  ),
+  {
+    name: 'proofs each minute',
+    part: { prove: true, proveSchedule: '* * * * *' },
+    kubectl: TOO_OFTEN,
+    http: [['prove_schedule', TOO_OFTEN]],
   },
   {
     name: 'the local time zone, which Kubernetes refuses',
