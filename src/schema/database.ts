@@ -105,7 +105,9 @@ export const Database = z.object({
   instances: Instances.describe(
     'Number of instances of driver cloudnative-pg: a primary, and replicas that can take its place. Default: settings.database.instances. A change creates a revision.',
   ).optional(),
-  backup: DatabaseBackup.meta({ 'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, 'schedule', 'proveSchedule') })
+  backup: DatabaseBackup.meta({
+    'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, 'schedule', 'proveSchedule'),
+  })
     .describe('Scheduled backups to the store of the platform.')
     .optional(),
   restore: DatabaseRestore.describe(

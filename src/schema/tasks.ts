@@ -64,7 +64,6 @@ export const LOCAL_PATTERN = '^[Ll][Oo][Cc][Aa][Ll]$';
 export const LOCAL_MESSAGE =
   "must be the name of a time zone such as Europe/Berlin: Local is none. Leave it out for that of the cluster's control plane";
 
-
 const EVERY = '@every ';
 const EVERY_PATTERN = `^${EVERY}([1-9][0-9]{0,4}[smh]){1,3}$`;
 const MINUTE_ITEM = '([*]|[?]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?';
