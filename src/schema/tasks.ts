@@ -75,7 +75,7 @@ const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
 export interface Pace {
   /** Seconds of `@every`. */
   readonly seconds: number;
-  /** Of an hour, as the first of five fields chooses them. */
+  /** Minutes of an hour, as the first of five fields chooses them. */
   readonly minutes: number;
   readonly message: string;
 }
