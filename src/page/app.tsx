@@ -150,7 +150,10 @@ function Views({ api, tenant, shown, go, say }: ViewsProps): VNode {
         />
       );
     case 'new':
-      return <New api={api} say={say} go={go} list={list.current} />;
+    case 'push': {
+      const pushedTo = shown.view === 'push' ? shown.id : undefined;
+      return <New key={pushedTo} api={api} say={say} go={go} list={list.current} pushedTo={pushedTo} />;
+    }
     case 'deployment':
       return (
         <Detail

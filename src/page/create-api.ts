@@ -1,4 +1,4 @@
-// What the form for a new deployment asks the HTTP API for.
+// What the forms for a new deployment and for a pushed image ask the HTTP API for.
 
 import type { CreateDeployment, Deployment } from '../deployments/http/payloads.ts';
 import type { Platform } from '../deployments/http/platform/payloads.ts';
@@ -41,4 +41,26 @@ export async function deployArchive({ ask, upload }: Ask, id: string, file: File
     revision_source: 'internal_source',
     source_revision_config: { source_tarball_path: target.object_path, workflow_config_path: config },
   });
+}
+
+export interface PushToken {
+  readonly token: string;
+  readonly username: string;
+  /** Without a tag. */
+  readonly repository_url: string;
+  readonly expires_at: string;
+}
+
+export function deployment({ ask }: Ask, id: string): Promise<Deployment> {
+  return ask('GET', `v2/deployments/${id}?secrets=names`);
+}
+
+/** A password of the registry for the deployment's own repository. Rejects with the API's words. */
+export function pushToken({ ask }: Ask, id: string): Promise<PushToken> {
+  return ask('POST', `v2/deployments/${id}/push-token`, {});
+}
+
+/** Deploys what was pushed. `image`: with its digest. */
+export function deployImage({ ask }: Ask, id: string, image: string): Promise<Deployment> {
+  return ask('PATCH', `v2/deployments/${id}?secrets=names`, { source_revision_config: { image_uri: image } });
 }

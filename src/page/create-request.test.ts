@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Platform } from '../deployments/http/platform/payloads.ts';
 import { ApiError, type Finding } from './api.ts';
-import { choicesOf, failuresOf, type Given, requestOf, unfit } from './create-request.ts';
+import { choicesOf, digestIn, failuresOf, type Given, requestOf, unfit } from './create-request.ts';
 
 const TEMPLATES: Platform['templates'] = [
   { name: 'chat', image_uri: 'templates/chat:2', repo_url: null, repo_ref: null, workflow_config_path: null },
@@ -22,7 +22,7 @@ function platform(
 ): Platform {
   return {
     sources: ['codehost', 'external_docker', 'internal_docker', 'internal_source', 'internal_template'],
-    builds: { available: builds },
+    builds: { available: builds, registry: builds ? 'registry.example' : null },
     integrations: [{ id: 'i', name: 'git', kind: 'gitea', host: 'git.example' }],
     templates: TEMPLATES,
     ...more,
@@ -38,6 +38,7 @@ describe('what can be chosen', () => {
       ['codehost', undefined],
       ['internal_template', undefined],
       ['internal_source', undefined],
+      ['internal_docker', undefined],
     ]);
     expect(blocked(platform({ sources: ['external_docker'] }))).toEqual([['external_docker', undefined]]);
   });
@@ -48,12 +49,14 @@ describe('what can be chosen', () => {
       ['codehost', expect.stringContaining('no integration')],
       ['internal_template', expect.stringContaining('no template')],
       ['internal_source', undefined],
+      ['internal_docker', undefined],
     ]);
     expect(blocked(platform({}, false))).toEqual([
       ['external_docker', undefined],
       ['codehost', expect.stringContaining('builds nothing')],
       ['internal_template', undefined],
       ['internal_source', expect.stringContaining('builds nothing')],
+      ['internal_docker', expect.stringContaining('no registry')],
     ]);
   });
 });
@@ -84,6 +87,7 @@ describe('the request', () => {
       { repo_ref: 'main', workflow_config_path: 'Dockerfile' },
     ],
     ['internal_source', {}, {}, {}],
+    ['internal_docker', {}, {}, {}],
     ['internal_template', { 'new-template': 'chat' }, {}, { image_uri: 'templates/chat:2' }],
     [
       'internal_template',
@@ -132,6 +136,19 @@ describe('a refusal', () => {
     expect(failuresOf(new Error('broken'), [])).toEqual({ '': 'broken' });
     expect(failuresOf('odd', [])).toEqual({ '': 'odd' });
   });
+});
+
+describe('a digest', () => {
+  const digest = `sha256:${'0a'.repeat(32)}`;
+
+  it.each([digest, ` 1: digest: ${digest} size: 528\n`, `registry.example/team/shop@${digest}`])(
+    'is found in %j',
+    (text) => expect(digestIn(text)).toBe(digest),
+  );
+
+  it.each(['', 'shop:1', digest.slice(0, -1), `${digest}0`, digest.toUpperCase()])('is not in %j', (text) =>
+    expect(digestIn(text)).toBeUndefined(),
+  );
 });
 
 describe('a file', () => {

@@ -1,4 +1,4 @@
-// What a new deployment can be made of, and the request that makes it. Pure.
+// What a new deployment can be made of, the request that makes it, and the image that was pushed to one. Pure.
 
 import type { CreateDeployment } from '../deployments/http/payloads.ts';
 import type { Platform } from '../deployments/http/platform/payloads.ts';
@@ -52,6 +52,11 @@ export const FIELDS = {
     help: `Its path in the source, such as Dockerfile or ${DEFAULT_CONFIGURATION}.`,
     locs: ['source_revision_config.workflow_config_path'],
   },
+  'new-digest': {
+    label: 'Digest of the image',
+    help: 'The last line of docker push has it: sha256: and 64 characters. The whole line may stand here.',
+    locs: ['source_revision_config.image_uri'],
+  },
   'new-push': {
     label: 'Build on every push to the branch',
     help: 'The code host must report pushes, by a webhook.',
@@ -60,10 +65,8 @@ export const FIELDS = {
 } as const satisfies Readonly<Record<string, Field>>;
 export type FieldId = keyof typeof FIELDS;
 
-export type CreateSource = Exclude<Source, 'internal_docker'>;
-
 export interface Choice {
-  readonly source: CreateSource;
+  readonly source: Source;
   readonly label: string;
   /** Why it cannot be chosen on this platform, and what to do. */
   readonly blocked?: string;
@@ -75,6 +78,8 @@ export const IMAGE: Choice = { source: 'external_docker', label: 'An image of a 
 const NO_BUILDS = 'This platform builds nothing. Deploy an image, or have the platform team configure builds.';
 const NO_INTEGRATION =
   'This tenant may use no integration with a code host. The platform team creates one (CodeHostIntegration).';
+const NO_REGISTRY =
+  'This platform has no registry to push to. Deploy an image of another one, or have the platform team configure a registry.';
 const NO_TEMPLATE = 'The catalogue has no template. The platform team adds one (AppTemplate).';
 
 /** The sources of the platform that this form can make a deployment of, in the order of the form. */
@@ -89,6 +94,11 @@ export function choicesOf({ sources, builds, integrations, templates }: Platform
     },
     { source: 'internal_template', label: 'A template', blocked: templates.length === 0 ? NO_TEMPLATE : undefined },
     { source: 'internal_source', label: 'An upload of source code', blocked: withoutBuilds },
+    {
+      source: 'internal_docker',
+      label: 'An image that you push',
+      blocked: builds.registry === null ? NO_REGISTRY : undefined,
+    },
   ];
   return choices
     .filter(({ source }) => sources.includes(source))
@@ -99,7 +109,7 @@ export function choicesOf({ sources, builds, integrations, templates }: Platform
 export type Given = Readonly<Partial<Record<FieldId, string>>>;
 
 /** Throws an Error with a sentence for a template that is not there. */
-export function requestOf(source: CreateSource, given: Given, templates: Platform['templates']): CreateDeployment {
+export function requestOf(source: Source, given: Given, templates: Platform['templates']): CreateDeployment {
   const name = given['new-name'] ?? '';
   const made = { name, source, source_config: {}, source_revision_config: {}, secrets: [] };
   const config = { workflow_config_path: given['new-config'] ?? '' };
@@ -117,7 +127,8 @@ export function requestOf(source: CreateSource, given: Given, templates: Platfor
         source_revision_config: { repo_ref: given['new-ref'] ?? '', ...config },
       };
     case 'internal_source':
-      // The file is named with the upload: until then there is nothing that it could be in.
+    case 'internal_docker':
+      // The file or the image is named afterwards: until then there is nothing that it could be in.
       return made;
     case 'internal_template': {
       const template = templates.find((one) => one.name === given['new-template']);
@@ -131,6 +142,11 @@ export function requestOf(source: CreateSource, given: Given, templates: Platfor
       };
     }
   }
+}
+
+/** The digest in what a person has copied from the output of a push; undefined if there is none. */
+export function digestIn(text: string): string | undefined {
+  return /\bsha256:[0-9a-f]{64}(?![0-9a-f])/.exec(text)?.[0];
 }
 
 /** Sentences by the id of their field; under '' what belongs to none that is shown. */

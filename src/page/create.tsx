@@ -1,15 +1,15 @@
-// The form for a new deployment: of an image, a repository, a template or an upload. What the API refuses stands at its field, in the
-// API's words. A script of its own.
+// The form for a new deployment: of an image, a repository, a template, an upload or a push. What the API refuses stands at its field, in
+// the API's words. A script of its own.
 
 import { type RefObject, render, type TargetedSubmitEvent, type VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Platform } from '../deployments/http/platform/payloads.ts';
+import type { Source } from '../schema/source-rules.ts';
 import * as requests from './create-api.ts';
 import { Asked, ConfigField } from './create-fields.tsx';
 import { RepositoryFields } from './create-repository.tsx';
 import {
   type Choice,
-  type CreateSource,
   choicesOf,
   type Failures,
   FIELDS,
@@ -22,11 +22,13 @@ import {
 } from './create-request.ts';
 import type { NewProps } from './new.tsx';
 import { Failure, Word } from './parts.tsx';
-import { linkOf } from './route.ts';
+import { Push } from './push.tsx';
+import { linkOf, linkOfPush } from './route.ts';
 
 /** See CreateScript in new.tsx. */
 export function mount(place: HTMLElement, props: NewProps): () => void {
-  render(<Create {...props} />, place);
+  const { pushedTo } = props;
+  render(pushedTo === undefined ? <Create {...props} /> : <Push {...props} id={pushedTo} />, place);
   return () => render(null, place);
 }
 
@@ -64,7 +66,7 @@ interface Creation {
 function useCreation(
   { api, say, go }: NewProps,
   form: RefObject<HTMLFormElement | null>,
-  source: CreateSource,
+  source: Source,
   platform: Platform | undefined,
 ): Creation {
   const [isAsking, setIsAsking] = useState(false);
@@ -95,7 +97,7 @@ function useCreation(
       // The person has perhaps gone elsewhere meanwhile.
       if (form.current === null) return;
       say(`${given['new-name']} is created.`);
-      go(linkOf(id));
+      go(source === 'internal_docker' ? linkOfPush(id) : linkOf(id));
     } catch (error) {
       setIsAsking(false);
       const shown = shownFields(form.current);
@@ -111,7 +113,7 @@ function useCreation(
 function Create(props: NewProps): VNode {
   const { api, list } = props;
   const { platform, failure } = useOffer(api);
-  const [wanted, setWanted] = useState<CreateSource>();
+  const [wanted, setWanted] = useState<Source>();
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => document.getElementById('new-name')?.focus(), []);
   const choices = platform ? choicesOf(platform) : [IMAGE];
@@ -132,7 +134,7 @@ function Create(props: NewProps): VNode {
                 {...more}
                 value={source}
                 disabled={made !== undefined}
-                onChange={(event) => setWanted(event.currentTarget.value as CreateSource)}
+                onChange={(event) => setWanted(event.currentTarget.value as Source)}
               >
                 {choices.map((choice) => (
                   <option key={choice.source} value={choice.source}>
@@ -173,7 +175,7 @@ function Create(props: NewProps): VNode {
 class UnfitArchive extends Error {}
 
 /** What the person has chosen, or the first that can be. */
-function chosen(choices: readonly Choice[], wanted: CreateSource | undefined): Choice {
+function chosen(choices: readonly Choice[], wanted: Source | undefined): Choice {
   const first = choices.find(({ blocked }) => blocked === undefined) ?? choices[0] ?? IMAGE;
   return choices.find(({ source }) => source === wanted) ?? first;
 }
@@ -192,7 +194,7 @@ function givenIn(form: HTMLFormElement): { readonly given: Given; readonly archi
 
 interface SourceFieldsProps {
   readonly api: requests.Ask;
-  readonly source: CreateSource;
+  readonly source: Source;
   readonly platform: Platform | undefined;
   readonly failures: Failures;
 }
@@ -218,6 +220,8 @@ function SourceFields({ api, source, platform, failures }: SourceFieldsProps): V
           <ConfigField failures={failures} />
         </>
       );
+    case 'internal_docker':
+      return <p class="help">The next page shows where to push it, and makes a password for that.</p>;
   }
 }
 

@@ -31,7 +31,7 @@ import {
 import { Logs } from './logs.tsx';
 import { Address, Age, Asking, Breakable, Mark, Status } from './parts.tsx';
 import { Reported } from './reported.tsx';
-import { isId, type LogState } from './route.ts';
+import { isId, type LogState, linkOfPush } from './route.ts';
 import { Tasks } from './tasks.tsx';
 import { plain, short } from './text.ts';
 import type { Variable } from './variables.tsx';
@@ -111,6 +111,11 @@ export function Detail({ api, tenant, id, say, onGone, list, log, onLog }: Detai
         <Status status={found.status} phase={phaseOf(found)} tone={tone} />
         {!isLeaving && (
           <span class="actions">
+            {found.source === 'internal_docker' && (
+              <a class="button" href={linkOfPush(id)}>
+                Push an image
+              </a>
+            )}
             <button type="button" onClick={() => setAsked({ action: 'deploy' })}>
               Deploy
             </button>

@@ -1,4 +1,5 @@
-// The view for a new deployment. Its form is in create.js, which is loaded when it is wanted: most visits make no deployment.
+// The views for a new deployment and for an image that is pushed to one. They are in create.js, which is loaded when it is wanted: most
+// visits make no deployment.
 
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -12,6 +13,8 @@ export interface NewProps {
   readonly go: (link: string) => void;
   /** The list as it was left. */
   readonly list: string;
+  /** Id of the deployment that an image is pushed to; undefined for the form of a new one. */
+  readonly pushedTo?: string | undefined;
 }
 
 /** What create.js (src/page/create.tsx) has. It shares no module with this script: what passes between both are values and functions. */
@@ -21,10 +24,11 @@ export interface CreateScript {
 }
 
 export function New(props: NewProps): VNode {
+  const title = props.pushedTo === undefined ? 'New deployment' : 'Push an image';
   const place = useRef<HTMLDivElement>(null);
   const [failure, setFailure] = useState<string>();
   useEffect(() => {
-    document.title = 'New deployment – Davit';
+    document.title = `${title} – Davit`;
     let isLeft = false;
     let leave: (() => void) | undefined;
     const url = document.getElementById('page')?.dataset['create'] ?? '';
@@ -44,7 +48,7 @@ export function New(props: NewProps): VNode {
       <nav aria-label="Back">
         <a href={props.list}>← All deployments</a>
       </nav>
-      <h1 id="new">New deployment</h1>
+      <h1 id="new">{title}</h1>
       <Failure sentence={failure} />
       <div ref={place} />
     </section>

@@ -1,7 +1,7 @@
 // What the fragment of the page's URL says, and that a link leads back to the same.
 
 import { describe, expect, it } from 'vitest';
-import { FIRST_PAGE, LIST, type LogState, linkOf, linkOfList, NEW, viewIn } from './route.ts';
+import { FIRST_PAGE, LIST, type LogState, linkOf, linkOfList, linkOfPush, NEW, viewIn } from './route.ts';
 
 const id = '99999999-0000-4000-8000-000000000009';
 const revisionId = '88888888-0000-4000-8000-000000000008';
@@ -19,6 +19,9 @@ describe('a fragment', () => {
     ['#/deployments/../../v1/projects', FIRST_PAGE],
     ['#/deployments/', FIRST_PAGE],
     ['#/new/', FIRST_PAGE],
+    [`#/deployments/${id}/pull`, FIRST_PAGE],
+    [`#/deployments/${id}/push?x`, FIRST_PAGE],
+    ['#/deployments/shop/push', FIRST_PAGE],
     ['#elsewhere', FIRST_PAGE],
   ])('%j names the list', (fragment, state) => {
     expect(viewIn(fragment)).toEqual({ view: 'list', state });
@@ -28,6 +31,7 @@ describe('a fragment', () => {
     expect(linkOf(id)).toBe(`#/deployments/${id}`);
     expect(viewIn(linkOf(id))).toEqual({ view: 'deployment', id, log: LOG });
     expect(viewIn(NEW)).toEqual({ view: 'new' });
+    expect(viewIn(linkOfPush(id))).toEqual({ view: 'push', id });
   });
 
   it.each<LogState>([

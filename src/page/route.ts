@@ -1,5 +1,5 @@
 // The state that a URL holds, in its fragment: the list with its filters, `#/?status=READY`, one deployment with what its log shows,
-// `#/deployments/ID?log=build&level=ERROR`, or the form for a new one, `#/new`. Pure.
+// `#/deployments/ID?log=build&level=ERROR`, the form for a new one, `#/new`, or how an image is pushed to one, `#/deployments/ID/push`. Pure.
 
 import { STATUSES } from './health.ts';
 
@@ -34,11 +34,16 @@ export interface LogState {
 export type View =
   | { readonly view: 'list'; readonly state: ListState }
   | { readonly view: 'deployment'; readonly id: string; readonly log: LogState }
+  | { readonly view: 'push'; readonly id: string }
   | { readonly view: 'new' };
 
 export const FIRST_PAGE: ListState = { nameContains: '', status: '', offset: 0 };
 export const LIST = '#/';
 export const NEW = '#/new';
+
+export function linkOfPush(id: string): string {
+  return `#/deployments/${id}/push`;
+}
 
 export function linkOf(id: string, log?: LogState): string {
   const query = new URLSearchParams({
@@ -63,7 +68,8 @@ export function linkOfList({ nameContains, status, offset }: ListState): string 
 /** What a URL's fragment names. The list, if it names nothing that there is. */
 export function viewIn(fragment: string): View {
   if (fragment === NEW) return { view: 'new' };
-  const [, id = '', wanted] = /^#\/deployments\/([^?]+)(?:\?(.*))?$/s.exec(fragment) ?? [];
+  const [, id = '', push, wanted] = /^#\/deployments\/([^/?]+)(?:(\/push)|\?(.*))?$/s.exec(fragment) ?? [];
+  if (UUID.test(id) && push !== undefined) return { view: 'push', id };
   if (UUID.test(id)) return { view: 'deployment', id, log: logIn(new URLSearchParams(wanted)) };
   const query = new URLSearchParams(/^#\/\?(.*)$/s.exec(fragment)?.[1]);
   const status = query.get('status') ?? '';

@@ -1,6 +1,7 @@
 // The page in a headless Chromium, over the facade and the in-memory API server. No test may make the page break its policy,
 // ask another host, or run what it is given.
 
+import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -81,6 +82,9 @@ const LONG = { timeout: 60_000 };
 const rows = (page: Page): Promise<string[]> => page.locator('.list tbody th').allInnerTexts();
 const focused = (page: Page): Promise<string> =>
   page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent');
+
+const heading = (page: Page, name: string): Promise<void> =>
+  page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 
 /** Presses Tab until the focus, which has to be visible, is on what is called so. */
 async function tabTo(page: Page, name: string): Promise<void> {
@@ -282,9 +286,6 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
   });
 
   describe('the URL', () => {
-    const heading = (page: Page, name: string): Promise<void> =>
-      page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
-
     it('holds each view: Back leads to the view before, and a reload keeps it', async ({ world, enter }) => {
       deployTeam(world);
       const page = await enter();
@@ -513,6 +514,87 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
           workflowConfigPath: 'Dockerfile',
         },
       });
+    });
+
+    it('is made of an image that is pushed, with a password that is made when it is asked for', async ({ visits }) => {
+      const world = await makeWorld({}, { hasRegistry: true });
+      onTestFinished(() => world.close());
+      const visited = await visit(browser, world.url);
+      visits.push(visited);
+      const { page } = visited;
+      await signIn(page);
+      await begin(page, 'An image that you push');
+      await page.getByRole('button', { name: 'Create' }).click();
+      await heading(page, 'Push an image');
+      const record = world.facade.records.list()[0];
+      expect(record?.spec).toMatchObject({ source: 'internal_docker', sourceRevisionConfig: {} });
+      await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
+      expect(visited.requests.filter((request) => request.includes('push-token'))).toEqual([]);
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await page.reload();
+      await signIn(page);
+      await heading(page, 'Push an image');
+
+      await page.getByRole('button', { name: 'Make a password' }).click();
+      const password = page.getByLabel('Password', { exact: true });
+      await password.waitFor();
+      expect(await password.getAttribute('type')).toBe('password');
+      await page.getByRole('button', { name: 'Show the password' }).click();
+      expect(await password.getAttribute('type')).toBe('text');
+      expect(await accessibilityFindings(page)).toEqual([]);
+      await page.setViewportSize({ width: 320, height: 800 });
+      expect(await overflow(page)).toBe(0);
+      if (process.env['DAVIT_SCREENSHOTS'])
+        await page.screenshot({ fullPage: true, path: join(process.env['DAVIT_SCREENSHOTS'], 'push-320.png') });
+      await page.setViewportSize({ width: 1280, height: 800 });
+      if (process.env['DAVIT_SCREENSHOTS'])
+        await page.screenshot({ fullPage: true, path: join(process.env['DAVIT_SCREENSHOTS'], 'push-1280.png') });
+      const commands = await page.locator('pre').innerText();
+      const [, host = '', user = ''] = /^docker login (\S+) --username (\S+)$/m.exec(commands) ?? [];
+      const [, repository = '', tag = ''] = /^docker push ([^\s:]+(?::\d+[^\s:]+)?):(\S+)$/m.exec(commands) ?? [];
+      expect(commands).toContain(`docker tag IMAGE ${repository}:${tag}`);
+      const path = repository.slice(host.length + 1);
+      const basic = `Basic ${Buffer.from(`${user}:${await password.inputValue()}`).toString('base64')}`;
+      const scope = `service=davit-registry&scope=repository:${path}:pull,push`;
+      const login = await fetch(`${world.url}/v1/registry/token?${scope}`, { headers: { authorization: basic } });
+      const { token } = (await login.json()) as { token: string };
+      const manifest = JSON.stringify({ schemaVersion: 2, layers: [] });
+      const pushed = await fetch(`http://${host}/v2/${path}/manifests/${tag}`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/vnd.oci.image.manifest.v1+json' },
+        body: manifest,
+      });
+      expect(pushed.status).toBe(201);
+      const digest = `sha256:${createHash('sha256').update(manifest).digest('hex')}`;
+
+      const field = page.getByLabel('Digest of the image');
+      await field.fill('pushed');
+      await page.getByRole('button', { name: 'Deploy' }).click();
+      await page.locator('#new-digest-failure').getByText('This has no digest.').waitFor();
+      expect(await page.evaluate('document.activeElement.id')).toBe('new-digest');
+      await field.fill(`sha256:${'0'.repeat(64)}`);
+      await page.getByRole('button', { name: 'Deploy' }).click();
+      await page.locator('#new-digest-failure').getByText('is not in the registry').waitFor();
+      await field.fill(`${tag}: digest: ${digest} size: 2`);
+      await page.getByRole('button', { name: 'Deploy' }).click();
+      await heading(page, 'shop');
+      expect(world.facade.records.list()[0]?.spec.sourceRevisionConfig).toMatchObject({
+        imageUri: `${repository}@${digest}`,
+      });
+      // The next image is pushed the same way.
+      await page.getByRole('link', { name: 'Push an image' }).click();
+      await heading(page, 'Push an image');
+      await page.goBack();
+      await heading(page, 'shop');
+    });
+
+    it('is not pushed to where it comes from elsewhere', async ({ world, enter }) => {
+      const record = world.deploy('shop');
+      const page = await enter();
+      await page.goto(`${world.url}/#/deployments/${record.metadata.uid}/push`);
+      await heading(page, 'Push an image');
+      await page.getByRole('button', { name: 'Make a password' }).click();
+      await page.getByRole('alert').getByText('internal_docker').waitFor();
     });
 
     it('says why a platform has none of it', async ({ world, enter }) => {
