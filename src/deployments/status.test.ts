@@ -363,6 +363,26 @@ describe('statusOf', () => {
     });
   });
 
+  it('scaled to zero, a database that is to begin with a backup and does not answer is Stalled: nothing would say so', () => {
+    const database = { driver: 'pod', restore: { from: 'other' } } as const;
+    const zero = aRecord({ sourceConfig: { resourceSpec: { maxScale: 0 }, database } });
+    const revision = aRevision(zero);
+    const children = [aStore('postgres', 0), aStore('redis'), aWorkload('server', revision, { wanted: 0 })];
+    const backupStore = { secret: 'store', hasCredentials: true, isProven: false };
+    const there = { revisions: [revision], children, backupStore };
+    const patience = {
+      maxCrashes: 5,
+      unavailableSeconds: 600,
+      progressDeadlineSeconds: 300,
+      exhausted: new Set<never>(),
+      overdue: new Set(['DatabaseReady'] as const),
+    };
+    const seen = (late: boolean): Record<string, string> =>
+      summary(judge(anObserved(zero, { ...there, ...(late && { patience }) }), revision));
+    expect(seen(false)).toMatchObject({ Ready: 'False Restoring', Stalled: 'False Settled' });
+    expect(seen(true)).toMatchObject({ Ready: 'False NotAnswering', Stalled: 'True NotAnswering' });
+  });
+
   it('a failed rollout with old pods serving is READY and Available, not Ready', () => {
     const newer = {
       ...aRevision(record, undefined, 2),

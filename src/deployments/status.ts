@@ -252,10 +252,12 @@ function isOfNoStore({ is, reason }: Entry): boolean {
 export function readyEntry(inputs: StatusInputs): Entry {
   const { observed, latest, assessment, refusals } = inputs;
   const { record } = observed;
-  const { paused, policy, references, database, redis, workloads, address } = assessment;
+  const { paused, policy, references, database, redis, workloads, address, restore } = assessment;
   // What only a person can mend comes before what is tried again.
   const failure = refusals.find(({ reason }) => reason !== 'RequestFailed') ?? refusals[0];
   const runsNothing = latest?.spec.resolved.server.maxScale === 0;
+  // What is to be loaded needs its database all the same.
+  const needsNothing = runsNothing && (restore === undefined || restore.is === 'pass');
   if (observed.namespaceTerminating)
     return fail('Deleting', `Namespace ${record.metadata.namespace} is being deleted, and the deployment with it.`);
   return (
@@ -268,7 +270,7 @@ export function readyEntry(inputs: StatusInputs): Entry {
         failure && entryOf(failure),
         latest ? undefined : stalled('WaitingForImage', WAITING_FOR_IMAGE),
         references,
-        ...(runsNothing ? [] : [onlyStalled(database), onlyStalled(redis)]),
+        ...(needsNothing ? [] : [onlyStalled(database), onlyStalled(redis)]),
         onlyStalled(workloads),
         ...(runsNothing ? [workloads] : [...inTheWay(inputs), unfinished(database), unfinished(redis)]),
         onlyStalled(address),

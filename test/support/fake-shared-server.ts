@@ -95,7 +95,7 @@ const NEW_ROLE: RoleThere = { mark: undefined, canLogin: true, connections: 0, e
 const CLOSED = { owner: '', publicConnects: true, isOpen: false };
 
 /** What a step leaves of what was there. */
-function afterStep({ role = NEW_ROLE, database = CLOSED, ...found }: Found, step: Step): Found {
+export function afterStep({ role = NEW_ROLE, database = CLOSED, ...found }: Found, step: Step): Found {
   const both = { role, database };
   switch (step.do) {
     case 'create role':

@@ -13,11 +13,13 @@ import { BACKUP_EVENTS, putStoreCredentials } from './backup-events.ts';
 import type { Bound } from './bound.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
 import { CLUSTER_EVENTS, claimGrows, type WithTemplate } from './cluster-events.ts';
+import { MOVE_EVENTS, moveTo } from './database-moves.ts';
 import { EXTERNAL_STORE_EVENTS } from './external-stores.ts';
 import { listenerBounds } from './listener-bounds.ts';
 import * as people from './people-events.ts';
 import { POSTGRES_CLUSTER_EVENTS } from './postgres-cluster.ts';
 import type { Admission, Scene } from './scene.ts';
+import { putSharedServer, SHARED_SERVER_EVENTS } from './shared-server.ts';
 import { TASK_EVENTS } from './task-events.ts';
 import { UPKEEP_BOUND } from './upkeep-bound.ts';
 
@@ -28,6 +30,11 @@ const WITH_BACKUPS = Settings.parse({
   keda: { enabled: false },
   checkNodes: false,
   backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' }, image: 'registry.example/davit:1' },
+});
+const WITH_SHARED = Settings.parse({
+  keda: { enabled: false },
+  checkNodes: false,
+  database: { shared: { host: 'db.example', reservedConnections: 0 } },
 });
 const PROVEN = { backup: { prove: true } };
 const WITH_ADDRESSES = Settings.parse({
@@ -116,7 +123,7 @@ const ADMISSION: Admission = {
     if (resource.kind === 'PersistentVolumeClaim' && before === undefined)
       metadata['finalizers'] = ['kubernetes.io/pvc-protection'] as string & string[];
     const name = String(metadata['name']);
-    if (resource.kind === 'Secret' && /--(postgres|redis)$/.test(name)) {
+    if (resource.kind === 'Secret' && /--(postgres|redis|-pg\d+)$/.test(name)) {
       const data = object['data'] as Record<string, string>;
       for (const key of Object.keys(data ?? {})) data[key] = Buffer.from(`password of ${name}`).toString('base64');
     }
@@ -183,6 +190,16 @@ const FIXED = { minScale: 1, maxScale: 1 };
 const IN_CLUSTER: Spec = {
   sourceConfig: { resourceSpec: FIXED, database: { driver: 'cloudnative-pg', instances: 1 } },
   databaseDeletionPolicy: 'Retain',
+};
+const MOVED: Spec = {
+  sourceConfig: { resourceSpec: FIXED, runtime: { redis: 'none' }, database: { driver: 'pod', backup: {} } },
+};
+const ON_SHARED: Spec = {
+  sourceConfig: {
+    resourceSpec: { ...FIXED, dbMaxConnections: 10 },
+    runtime: { redis: 'none' },
+    database: { driver: 'shared' },
+  },
 };
 const CLEAN = { name: 'clean', schedule: '0 3 * * *', command: ['clean'] };
 const OUTSIDE = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
@@ -343,6 +360,71 @@ export const BOUNDS: readonly Bound[] = [
     ],
     people: 4,
     troubles: 0,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'moves',
+    about:
+      'A database that is moved between two drivers, back, and forgotten: loads fail, data is lost, the operator goes, the record changes and goes.',
+    history: ['somebody sets scale 0 of shop in team'],
+    settings: WITH_BACKUPS,
+    namespaces: ['team'],
+    begin(scene) {
+      begin(MOVED)(scene);
+      putStoreCredentials(scene, 'team');
+    },
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      ...POSTGRES_CLUSTER_EVENTS,
+      moveTo('cloudnative-pg'),
+      moveTo('pod'),
+      ...MOVE_EVENTS,
+      people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
+      people.sizes('scale 1', { minScale: 1, maxScale: 1 }),
+      people.image('2'),
+      people.runtime('a migration', MIGRATE),
+      people.rollback,
+      people.specChange('Retain', ({ databaseDeletionPolicy }) =>
+        databaseDeletionPolicy === 'Retain' ? undefined : { databaseDeletionPolicy: 'Retain' },
+      ),
+      people.deleteRecord,
+      people.remake('shop', (namespace) => aRecord(namespace, MOVED)),
+      DELETIONS.claim,
+      DELETIONS.postgresCluster,
+      DELETIONS.password,
+    ],
+    people: 5,
+    troubles: 2,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'shared',
+    open: 'a database that was dropped is made again, empty',
+    about:
+      'A database on the shared server, beside that of a neighbour: made, dropped or retained, made again; the server goes, and its administrator acts.',
+    settings: WITH_SHARED,
+    namespaces: ['team'],
+    begin(scene) {
+      begin(ON_SHARED)(scene);
+      putSharedServer(scene, 'team');
+    },
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      ...SHARED_SERVER_EVENTS,
+      people.image('2'),
+      people.sizes('scale 0', { minScale: 0, maxScale: 0 }),
+      people.sizes('more connections', { dbMaxConnections: 20 }),
+      people.specChange('Retain', ({ databaseDeletionPolicy }) =>
+        databaseDeletionPolicy === 'Retain' ? undefined : { databaseDeletionPolicy: 'Retain' },
+      ),
+      people.deleteRecord,
+      people.remake('shop', (namespace) => aRecord(namespace, ON_SHARED)),
+      DELETIONS.password,
+    ],
+    people: 4,
+    troubles: 2,
     refuse,
     admission: ADMISSION,
   },

@@ -3,10 +3,12 @@
 import { type ControllerCaches, makeControllerCaches } from '../../../src/app/caches.ts';
 import type { RuntimeMetrics } from '../../../src/lib/controller/metrics.ts';
 import type { Reflector } from '../../../src/lib/controller/reflector.ts';
+import { POSTGRES_CLUSTERS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { Logger } from '../../../src/lib/logger.ts';
 import { BUILD_LABEL, DEPLOYMENT_LABEL } from '../../../src/schema/meta.ts';
 import type { Settings } from '../../../src/schema/settings.ts';
+import { CNPG_MARK } from './postgres-cluster.ts';
 import type { Scene } from './scene.ts';
 
 export const SILENT = {
@@ -63,13 +65,14 @@ export function openCaches(scene: Scene, settings: Settings, namespaces: readonl
             : [''];
     const label = isBuilds ? BUILD_LABEL : DEPLOYMENT_LABEL;
     const isWhole = WHOLE.has(real.resource.kind);
+    const isOfCluster = real.resource === POSTGRES_CLUSTERS;
     const made = lazily(real, own, (namespace) =>
       scene
         .cached(real.resource, namespace)
         .filter(({ metadata }) => isWhole || metadata.labels?.[label] !== undefined),
     );
-    wrapped.set(real, made);
-    return made as Cache;
+    wrapped.set(real, isOfCluster ? withOperator(made, scene, namespaces) : made);
+    return wrapped.get(real) as Cache;
   };
   return {
     ...caches,
@@ -92,6 +95,10 @@ export function openCaches(scene: Scene, settings: Settings, namespaces: readonl
     listening: caches.listening && { works: of(caches.listening.works), leases: of(caches.listening.leases) },
     all: caches.all.map(of),
   };
+}
+
+function withOperator(cache: Reflector, scene: Scene, namespaces: readonly string[]): Reflector {
+  return { ...cache, isInstalled: () => namespaces.every((one) => scene.mark(one, CNPG_MARK) !== 'absent') };
 }
 
 /** `contentOf`: what a namespace has, of the `namespaces` that are watched. */

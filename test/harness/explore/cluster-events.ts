@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { ContainerStatus, ObservedCondition, Pod, Workload } from '../../../src/deployments/assess/observed.ts';
+import { databaseNumberIn } from '../../../src/deployments/record/names.ts';
 import {
   DEPLOYMENTS,
   HORIZONTAL_POD_AUTOSCALERS,
@@ -15,14 +16,15 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
-  DEPLOYMENT_UID_LABEL,
   MIGRATION,
   WAIT_FOR_DATABASE,
   WAIT_FOR_REDIS,
 } from '../../../src/schema/meta.ts';
+import { noteData } from './databases.ts';
 import type { Event } from './event.ts';
 import { clusterServes } from './postgres-cluster.ts';
 import { LATER, type Scene } from './scene.ts';
+import { sharedServes } from './shared-server.ts';
 
 interface Container {
   readonly name: string;
@@ -158,11 +160,14 @@ export function awaitedBy(
   return initContainers.find(({ name, env = [] }) => {
     const part = STORES[name as keyof typeof STORES];
     if (part === undefined) return false;
-    const own = `${labels[DEPLOYMENT_LABEL]}--${part}`;
-    const isOwn = env.some(({ valueFrom }) => valueFrom?.secretKeyRef?.name === own);
-    if (!isOwn) return scene.mark(namespace, `external ${part}`) === SILENT;
+    const record = labels[DEPLOYMENT_LABEL] ?? '';
+    const own = env
+      .flatMap(({ valueFrom }) => valueFrom?.secretKeyRef?.name ?? [])
+      .find((secret) => secret === `${record}--${part}` || databaseNumberIn(record, secret) !== undefined);
+    if (own === undefined) return scene.mark(namespace, `external ${part}`) === SILENT;
     const set = scene.all<WithTemplate>(STATEFUL_SETS, namespace).find(({ metadata }) => metadata.name === own);
-    if (set === undefined) return !(part === 'postgres' && clusterServes(scene, namespace, own));
+    if (set === undefined)
+      return part === 'redis' || !(clusterServes(scene, namespace, own) || sharedServes(scene, namespace, own));
     return !podsOf(scene, set).some(isReady);
   })?.name;
 }
@@ -274,8 +279,9 @@ export const CLUSTER_EVENTS: readonly Event[] = [
         scene.change(PERSISTENT_VOLUME_CLAIMS, claim, {
           status: { phase: 'Bound', capacity: claim.spec.resources.requests },
         });
-        const { labels = {}, uid } = claim.metadata;
-        scene.setMark(namespace, `data ${labels[DEPLOYMENT_LABEL]}`, `${uid} ${labels[DEPLOYMENT_UID_LABEL]}`);
+        // Those of later numbers begin with a backup.
+        if (databaseNumberIn(claim.metadata.labels?.[DEPLOYMENT_LABEL] ?? '', claim.metadata.name) === 0)
+          noteData(scene, claim);
       }
     },
   }),

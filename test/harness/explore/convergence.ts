@@ -26,19 +26,21 @@ export type Converges = (
 /** `start` gives the state in which nothing has happened. */
 export function makeConvergence({ bound, machine }: Ground, rests: Rests, start: () => Promise<State>): Converges {
   const pictures = new Map<string, string>();
-  const pictureAt = (namespace: string, state: State): string =>
-    machine.ask(`picture ${namespace}`, state, (scene) => pictureOf(scene, namespace, heldParts(scene, namespace)));
+  const pictureAt = (namespace: string, state: State, isMoved: boolean): string =>
+    machine.ask(`picture ${isMoved} ${namespace}`, state, (scene) =>
+      pictureOf(scene, namespace, new Set([...heldParts(scene, namespace), ...(isMoved ? ['postgres'] : [])])),
+    );
 
   /** What a new record of the same spec comes to. */
-  async function freshPicture(record: AppDeployment): Promise<string> {
+  async function freshPicture(record: AppDeployment, isMoved: boolean): Promise<string> {
     const { namespace = '', name } = record.metadata;
-    const spec = `${namespace} ${JSON.stringify(record.spec)}`;
+    const spec = `${namespace} ${isMoved} ${JSON.stringify(record.spec)}`;
     const found = pictures.get(spec);
     if (found !== undefined) return found;
     const begun = await machine.act(`fresh ${namespace}/${name} ${spec}`, await start(), (scene) =>
       makeAnew(scene, record),
     );
-    const picture = pictureAt(namespace, (await rests.settle(begun)).state);
+    const picture = pictureAt(namespace, (await rests.settle(begun)).state, isMoved);
     pictures.set(spec, picture);
     return picture;
   }
@@ -52,9 +54,11 @@ export function makeConvergence({ bound, machine }: Ground, rests: Rests, start:
       );
       if (!record || more.length > 0 || record.metadata.deletionTimestamp !== undefined) continue;
       if (hasLostData(record) || tasksAreOfEarlier(record)) continue;
-      const picture = pictureAt(namespace, state);
+      // The database of a new record has other names.
+      const isMoved = (record.status?.databaseNumber ?? 0) > 0;
+      const picture = pictureAt(namespace, state, isMoved);
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const fresh = await freshPicture(record);
+      const fresh = await freshPicture(record, isMoved);
       const stalled = conditionOf(record.status?.conditions, 'Stalled');
       const why = stalled?.status === 'True' ? stalled.message : undefined;
       if (picture !== fresh) broken.push({ property, message: differenceOf(picture, fresh, why) });

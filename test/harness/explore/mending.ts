@@ -5,14 +5,19 @@ import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-dep
 import { CODE_HOST_INTEGRATIONS } from '../../../src/schema/code-host-integration.ts';
 import { EMPTY_DATABASE_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/schema/meta.ts';
 import { ORGANIZATION } from './build-events.ts';
+import { mendMove } from './database-moves.ts';
 import { answerAgain } from './external-stores.ts';
 import { putSecret } from './people-events.ts';
+import { CNPG_MARK } from './postgres-cluster.ts';
 import type { Scene } from './scene.ts';
+import { mendSharedServer } from './shared-server.ts';
 
 export async function mend(scene: Scene, namespace: string): Promise<void> {
-  for (const mark of ['quota', 'webhook', 'rights', 'stores', 'behind']) scene.setMark(namespace, mark, undefined);
+  for (const mark of ['quota', 'webhook', 'rights', 'stores', 'behind', CNPG_MARK])
+    scene.setMark(namespace, mark, undefined);
   scene.setMark('', 'code host', undefined);
   answerAgain(scene, namespace);
+  mendSharedServer(scene, namespace);
   if (scene.get(CODE_HOST_INTEGRATIONS, ORGANIZATION, 'git') && !scene.get(SECRETS, ORGANIZATION, 'git'))
     putSecret(scene, ORGANIZATION, 'git', 'token');
   const tenant = scene.get(NAMESPACES, '', namespace);
@@ -26,7 +31,7 @@ export async function mend(scene: Scene, namespace: string): Promise<void> {
     const annotations = {
       [PAUSED_ANNOTATION]: null,
       ...(stalled?.reason === 'VolumeMissing' && {
-        [EMPTY_DATABASE_ANNOTATION]: record.status?.databaseVolumeUid ?? record.metadata.uid ?? '',
+        [EMPTY_DATABASE_ANNOTATION]: givenUp(record),
       }),
     };
     const again = stalled?.reason === 'MigrationFailed' && {
@@ -39,5 +44,13 @@ export async function mend(scene: Scene, namespace: string): Promise<void> {
       { metadata: { annotations }, ...again },
       { fieldManager: 'person' },
     );
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await mendMove(scene, record);
   }
+}
+
+/** As the message says it (assess/database-volume.ts). */
+function givenUp({ metadata: { uid = '' }, status }: AppDeployment): string {
+  const number = status?.databaseNumber === undefined ? '' : `-${status.databaseNumber}`;
+  return status?.databaseVolumeUid ?? `${uid}${number}`;
 }

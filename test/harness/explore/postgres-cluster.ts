@@ -1,6 +1,7 @@
 // CloudNativePG in the explorer: what its operator does with the Cluster of a record, and what must hold of data in one.
 
-import { names } from '../../../src/deployments/record/names.ts';
+import { databaseNumberOf } from '../../../src/deployments/record/database-move.ts';
+import { databaseNumberIn } from '../../../src/deployments/record/names.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, POSTGRES_CLUSTERS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
@@ -13,11 +14,18 @@ import {
   DEPLOYMENT_UID_LABEL,
   HIBERNATION_ANNOTATION,
 } from '../../../src/schema/meta.ts';
+import { databaseObjects, hasData, holderOf, isOfDatabase, NUMBERS, noteData } from './databases.ts';
 import type { Event } from './event.ts';
 import type { PassSeen } from './pass-seen.ts';
+import { revisionsOf } from './people-events.ts';
 import { retainedMark, type Scene } from './scene.ts';
 
-const clustersIn = (scene: Scene, namespace: string): readonly KubeObject[] => scene.all(POSTGRES_CLUSTERS, namespace);
+/** The mark of an operator that is not there: `absent`, without its kind, or `away`. */
+export const CNPG_MARK = 'CloudNativePG';
+
+/** The Clusters that somebody takes care of. */
+const clustersIn = (scene: Scene, namespace: string): readonly KubeObject[] =>
+  scene.mark(namespace, CNPG_MARK) === undefined ? scene.all(POSTGRES_CLUSTERS, namespace) : [];
 const isAsleep = ({ metadata }: KubeObject): boolean => metadata.annotations?.[HIBERNATION_ANNOTATION] === 'on';
 const instanceOf = (scene: Scene, namespace: string, cluster: string): KubeObject | undefined =>
   scene.all(PODS, namespace).find(({ metadata }) => metadata.labels?.[CNPG_CLUSTER_LABEL] === cluster);
@@ -75,12 +83,13 @@ export const POSTGRES_CLUSTER_EVENTS: readonly Event[] = [
     by: 'cluster',
     calm: true,
     subjects: (scene, namespace) =>
-      clustersIn(scene, namespace)
+      scene
+        .all(POSTGRES_CLUSTERS, namespace)
         .filter((cluster) => isSeenInUse(scene, namespace, cluster))
         .map(({ metadata }) => metadata.name),
     happen(scene, namespace, name) {
       const cluster = scene.get(POSTGRES_CLUSTERS, namespace, name);
-      if (cluster) scene.setMark(namespace, ...dataIn(cluster));
+      if (cluster) noteData(scene, cluster);
     },
   },
   {
@@ -104,14 +113,13 @@ export const POSTGRES_CLUSTER_EVENTS: readonly Event[] = [
   },
 ];
 
-/** uid of the record whose Cluster has this record's name. */
-function originOf(scene: Scene, { metadata: { namespace = '', name } }: AppDeployment): string | undefined {
-  return scene.get(POSTGRES_CLUSTERS, namespace, names(name).postgres)?.metadata.labels?.[DEPLOYMENT_UID_LABEL];
-}
-
-/** The mark of the data in a Cluster: which one has it, and of which record it is. */
-function dataIn({ metadata: { labels = {}, uid } }: KubeObject): [mark: string, value: string] {
-  return [`data ${labels[DEPLOYMENT_LABEL]}`, `${uid} ${labels[DEPLOYMENT_UID_LABEL]}`];
+/** uid of the record whose database has this record's name. */
+function originOf(scene: Scene, record: AppDeployment): string | undefined {
+  const [newest] = revisionsOf(scene, record);
+  const { namespace = '', name } = record.metadata;
+  return holderOf(scene, namespace, name, newest ? databaseNumberOf(newest) : 0)?.metadata.labels?.[
+    DEPLOYMENT_UID_LABEL
+  ];
 }
 
 /** Whether the application can write to it, and has not yet. */
@@ -121,16 +129,16 @@ function isSeenInUse(scene: Scene, namespace: string, cluster: KubeObject): bool
   if (!record || record.metadata.uid !== labels[DEPLOYMENT_UID_LABEL] || !clusterServes(scene, namespace, name))
     return false;
   const { activeRevisionId, databaseVolumeUid } = record.status ?? {};
-  const [mark, value] = dataIn(cluster);
+  // Those of later numbers begin with a backup.
+  const isFirst = databaseNumberIn(record.metadata.name, name) === 0;
   const isSeen = activeRevisionId !== undefined || databaseVolumeUid !== undefined;
-  return isSeen && scene.mark(namespace, mark) !== value;
+  return isFirst && isSeen && !hasData(scene, cluster);
 }
 
-/** Whether an object without a record is kept for the next one of its name: a Cluster that sleeps, and its password. */
-export function isRetained(scene: Scene, namespace: string, { kind, metadata }: KubeObject): boolean {
-  const record = metadata.labels?.[DEPLOYMENT_LABEL] ?? '';
-  if (scene.mark(namespace, retainedMark(record)) === undefined) return false;
-  return kind === 'Cluster' || (kind === 'Secret' && metadata.name === names(record).postgresSecret);
+/** Whether an object without a record is kept for the next one of its name: what has data, such as a Cluster that sleeps, and its password. */
+export function isRetained(scene: Scene, namespace: string, object: KubeObject): boolean {
+  const record = object.metadata.labels?.[DEPLOYMENT_LABEL] ?? '';
+  return scene.mark(namespace, retainedMark(record)) !== undefined && isOfDatabase(object);
 }
 
 /** Whether the own PostgreSQL of this name is a Cluster that answers. */
@@ -141,17 +149,21 @@ export function clusterServes(scene: Scene, namespace: string, name: string): bo
 /** What a pass has done to retained data, or to that of another record. */
 export function clusterIsTaken({ before, after, writes }: PassSeen, record: AppDeployment): string | undefined {
   const { namespace = '', name, uid = '', annotations = {}, deletionTimestamp } = record.metadata;
-  const cluster = names(name).postgres;
-  const deleted = writes.find(
-    ({ verb, kind, error }) =>
-      verb === 'delete' && (kind === 'Cluster' || kind === 'PersistentVolumeClaim') && error === undefined,
+  const kept = databaseObjects(before, namespace, name).map(({ object }) => object);
+  const deleted = kept.find(({ kind, metadata }) =>
+    writes.some(
+      (write) =>
+        write.verb === 'delete' && write.kind === kind && write.ref.name === metadata.name && write.error === undefined,
+    ),
   );
   if (deleted && deletionTimestamp !== undefined && record.spec.databaseDeletionPolicy === 'Retain')
-    return `The pass deletes ${deleted.kind} ${deleted.ref.name}, which is retained.`;
-  const was = before.get(POSTGRES_CLUSTERS, namespace, cluster)?.metadata.labels?.[DEPLOYMENT_UID_LABEL];
-  const is = after.get(POSTGRES_CLUSTERS, namespace, cluster)?.metadata.labels?.[DEPLOYMENT_UID_LABEL];
-  const isTaken = was !== undefined && was !== uid && is === uid;
-  return isTaken && annotations[ADOPT_DATABASE_ANNOTATION] !== was
-    ? `The pass takes Cluster ${cluster}, which is of another record.`
-    : undefined;
+    return `The pass deletes ${deleted.kind} ${deleted.metadata.name}, which is retained.`;
+  for (const number of NUMBERS) {
+    const holder = holderOf(after, namespace, name, number);
+    const was = holderOf(before, namespace, name, number)?.metadata.labels?.[DEPLOYMENT_UID_LABEL];
+    const isTaken = was !== undefined && was !== uid && holder?.metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid;
+    if (isTaken && annotations[ADOPT_DATABASE_ANNOTATION] !== was)
+      return `The pass takes ${holder.kind} ${holder.metadata.name}, which is of another record.`;
+  }
+  return undefined;
 }

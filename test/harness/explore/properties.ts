@@ -26,7 +26,7 @@ import {
   SERVICES,
   STATEFUL_SETS,
 } from '../../../src/lib/kube/api-resources.ts';
-import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import type { AppRevision, Resolved } from '../../../src/schema/app-revision.ts';
 import { APP_REVISIONS } from '../../../src/schema/app-revision.ts';
@@ -48,16 +48,17 @@ import { isWorker } from '../../../src/schema/worker-parts.ts';
 import { backupsAreWrong } from './backup-events.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
+import { isMovedFrom, moveIsMisreported, moveIsRefused, moveIsWrong } from './database-moves.ts';
+import { dataMark, holderOf, isOfDatabase, NUMBERS } from './databases.ts';
 import { externalStoresAreWrong } from './external-stores.ts';
 import type { Broken, PassSeen } from './pass-seen.ts';
 import { headOf } from './passes.ts';
 import { records, revisionsOf } from './people-events.ts';
 import { clusterIsTaken, isRetained } from './postgres-cluster.ts';
 import { LATER, type Scene } from './scene.ts';
+import { isServerDown, sharedDatabaseIsWrong, sharedIsWrong, sharedServerIsWrong } from './shared-server.ts';
 import { takenFromRuns, tasksAreWrong } from './task-events.ts';
 import { sortedText } from './world.ts';
-
-const HOLDS_DATA: ReadonlySet<string> = new Set(['PersistentVolumeClaim', 'Cluster']);
 
 interface PassProperty {
   readonly name: string;
@@ -68,6 +69,11 @@ interface RestProperty {
   readonly broken: (scene: Scene, record: AppDeployment, settings: Settings) => string | undefined;
 }
 
+const DATA_RESOURCES: Readonly<Record<string, Resource>> = {
+  PersistentVolumeClaim: PERSISTENT_VOLUME_CLAIMS,
+  Cluster: POSTGRES_CLUSTERS,
+  Secret: SECRETS,
+};
 const RESOURCES = { Deployment: DEPLOYMENTS, StatefulSet: STATEFUL_SETS, Service: SERVICES, Pod: PODS } as const;
 
 /** The parts that a record asks for. */
@@ -112,7 +118,7 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
         if (verb !== 'delete' || error !== undefined || resource === undefined || kind === 'Pod') continue;
         const object = seen.before.get(resource, ref.namespace ?? '', ref.name);
         const part = object?.metadata.labels?.[COMPONENT_LABEL] ?? '';
-        if (asked.has(part) && !changesKind(seen.before, record, part))
+        if (asked.has(part) && !changesKind(seen.before, record, part) && !isMovedFrom(seen.after, record, ref.name))
           return `The pass deletes ${kind} ${ref.name}, and the record asks for its ${part}.`;
       }
       return undefined;
@@ -155,23 +161,25 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
       const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
       if (!record || record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] !== undefined) return undefined;
       const { namespace = '', name, uid = '' } = record.metadata;
-      const claim = names(name).postgresClaim;
-      const data = seen.before.mark(namespace, `data ${name}`);
-      const holderIn = (scene: Scene): KubeObject | undefined =>
-        scene.get(PERSISTENT_VOLUME_CLAIMS, namespace, claim) ?? scene.get(POSTGRES_CLUSTERS, namespace, claim);
-      const there = holderIn(seen.before);
-      const made = there === undefined ? holderIn(seen.after) : undefined;
-      if (made && data?.endsWith(` ${uid}`) === true)
-        return `The pass makes an empty ${made.kind} ${claim}; the data was in another.`;
-      const secret = names(name).postgresSecret;
-      const passwordIn = (scene: Scene): string | undefined => {
-        const found = scene.get<KubeObject & { data?: object }>(SECRETS, namespace, secret);
-        return found && sortedText(found.data ?? {});
-      };
-      const is = passwordIn(seen.after);
-      const isOther = is !== undefined && is !== passwordIn(seen.before);
-      if (isOther && there && data?.startsWith(`${there.metadata.uid} `) === true)
-        return `The pass makes another Secret ${secret}; the data has another password.`;
+      const shared = sharedIsWrong(seen, record);
+      if (shared !== undefined) return shared;
+      for (const number of NUMBERS) {
+        const { postgresClaim: claim, postgresSecret: secret } = names(name, number);
+        const data = seen.before.mark(namespace, dataMark(claim));
+        if (data === undefined) continue;
+        const there = holderOf(seen.before, namespace, name, number);
+        const made = there === undefined ? holderOf(seen.after, namespace, name, number) : undefined;
+        if (made && data.endsWith(` ${uid}`))
+          return `The pass makes an empty ${made.kind} ${claim}; the data was in another.`;
+        const passwordIn = (scene: Scene): string | undefined => {
+          const found = scene.get<KubeObject & { data?: object }>(SECRETS, namespace, secret);
+          return found && sortedText(found.data ?? {});
+        };
+        const is = passwordIn(seen.after);
+        const isOther = is !== undefined && is !== passwordIn(seen.before);
+        if (isOther && there && data.startsWith(`${there.metadata.uid} `))
+          return `The pass makes another Secret ${secret}; the data has another password.`;
+      }
       return undefined;
     },
   },
@@ -180,10 +188,20 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
     broken(seen) {
       const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
       if (!record || record.metadata.deletionTimestamp !== undefined) return undefined;
-      const lost = seen.writes.find(
-        ({ verb, kind, error }) => verb === 'delete' && HOLDS_DATA.has(kind) && error === undefined,
-      );
+      const { namespace = '' } = record.metadata;
+      const lost = seen.writes.find(({ verb, kind, ref, error }) => {
+        const resource = verb === 'delete' && error === undefined ? DATA_RESOURCES[kind] : undefined;
+        const object = resource && seen.before.get(resource, namespace, ref.name);
+        return object !== undefined && isOfDatabase(object);
+      });
       return lost && `The pass deletes ${lost.kind} ${lost.ref.name}.`;
+    },
+  },
+  {
+    name: 'what was moved is on one database, which begins with its backup',
+    broken(seen) {
+      const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
+      return record && record.metadata.deletionTimestamp === undefined ? moveIsWrong(seen, record) : undefined;
     },
   },
   {
@@ -361,6 +379,8 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       for (const part of runPartsOf(resolved)) {
         const most = mostOf(resolved, part);
         const there = deployment(scene, record, part)?.spec.replicas;
+        // A scale that is refused together with a move is not in force.
+        if (moveIsRefused(record)) continue;
         if (most !== undefined && there !== undefined && there > most)
           return `The ${part} of ${record.metadata.name} keeps ${there} pods, and its record allows ${most}.`;
       }
@@ -385,6 +405,15 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       isLeft(record, scene) || hasLostData(record) ? undefined : backupsAreWrong(scene, record),
   },
   {
+    name: 'a database on the shared server is as it should be',
+    broken: (scene, record) => (isLeft(record, scene) ? undefined : sharedDatabaseIsWrong(scene, record)),
+  },
+  {
+    name: 'what is said of its database is true',
+    broken: (scene, record) =>
+      isLeft(record, scene) || hasLostData(record) ? undefined : moveIsMisreported(scene, record),
+  },
+  {
     name: 'what is said of external stores is true',
     broken: (scene, record) =>
       isLeft(record, scene) || record.metadata.deletionTimestamp !== undefined
@@ -399,7 +428,8 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       const ready = server !== undefined && podsOf(scene, server as WithTemplate).some(isReady);
       const state = record.status?.state;
       if (state === 'READY' && !ready) return 'The state is READY, and no pod of the server is ready.';
-      if (state === 'UNUSED' && partsOf(record, settings).has('server') && !isLeft(record, scene))
+      const isRefused = moveIsRefused(record) && record.status?.resourceSpec?.['maxScale'] === 0;
+      if (state === 'UNUSED' && partsOf(record, settings).has('server') && !isLeft(record, scene) && !isRefused)
         return 'The state is UNUSED, and the record asks for a server.';
       return undefined;
     },
@@ -438,7 +468,8 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
       const ready = conditionOf(record.status?.conditions, 'Ready');
       // It is asked again until it answers.
       const isAsked =
-        ['BuildQueued', 'FileUnread'].includes(ready?.reason ?? '') && scene.mark('', 'code host') === 'down';
+        (['BuildQueued', 'FileUnread'].includes(ready?.reason ?? '') && scene.mark('', 'code host') === 'down') ||
+        (ready?.reason === 'SharedServerUnreachable' && isServerDown(scene, record.metadata.namespace ?? ''));
       return isSaid || isAsked
         ? undefined
         : `Nothing goes on, and it is not Stalled: ${ready?.reason}: ${ready?.message}`;
@@ -585,6 +616,10 @@ const PLACE_PROPERTIES: readonly PlaceProperty[] = [
     },
   },
   {
+    name: 'nothing of another is touched on the shared server, and nothing is left there',
+    broken: (scene, namespace) => sharedServerIsWrong(scene, namespace),
+  },
+  {
     name: 'a build that has ended keeps no credentials',
     broken(scene, namespace, settings) {
       // A pause holds every deletion.
@@ -675,6 +710,7 @@ export function pictureOf(scene: Scene, namespace: string, without: ReadonlySet<
       .join('\n')
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'uid')
       .replaceAll(/"davit\.dev\/[a-z-]+":"[0-9a-f]{8,}"/g, 'digest')
+      .replaceAll(/---pg\d+/g, '--postgres')
       // Pods that were made while their Secret was missing start with its values, and no digest says so.
       .replaceAll(/"annotations":\{"davit\.dev\/secrets":"[^"]*"\},/g, '')
   );
