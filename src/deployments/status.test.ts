@@ -369,7 +369,6 @@ describe('statusOf', () => {
     const revision = aRevision(zero);
     const children = [aStore('postgres', 0), aStore('redis'), aWorkload('server', revision, { wanted: 0 })];
     const backupStore = { secret: 'store', hasCredentials: true, isProven: false };
-    const there = { revisions: [revision], children, backupStore };
     const patience = {
       maxCrashes: 5,
       unavailableSeconds: 600,
@@ -378,7 +377,12 @@ describe('statusOf', () => {
       overdue: new Set(['DatabaseReady'] as const),
     };
     const seen = (late: boolean): Record<string, string> =>
-      summary(judge(anObserved(zero, { ...there, ...(late && { patience }) }), revision));
+      summary(
+        judge(
+          { ...anObserved(zero, { revisions: [revision], children }), backupStore, ...(late && { patience }) },
+          revision,
+        ),
+      );
     expect(seen(false)).toMatchObject({ Ready: 'False Restoring', Stalled: 'False Settled' });
     expect(seen(true)).toMatchObject({ Ready: 'False NotAnswering', Stalled: 'True NotAnswering' });
   });

@@ -194,7 +194,7 @@ const looks: Event = {
 };
 /** What it knew and was asked for is in no store. */
 const forgets: Event = {
-  name: 'the controller of the shared server starts anew',
+  name: 'the controller of the shared server forgets what it knew',
   by: 'cluster',
   subjects: () => [''],
   happen(scene, namespace) {
