@@ -7,6 +7,7 @@ import type { PlainVariable } from '../schema/plain-variables.ts';
 import { REVISION_STATES } from '../schema/revision-states.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
 
 interface ShownCondition {
   readonly type: string;
@@ -131,11 +132,14 @@ export interface BuildLogOptions {
   readonly everyMs?: number;
 }
 
-/** Prints the log of a build and, if it is followed, goes on until the build has ended. */
+/** There is nothing to print: no build, or one that has written nothing. */
+export class NoBuildLog extends Failure {}
+
+/** Prints the log of a build and, if it is followed, goes on until the build has ended. Throws NoBuildLog. */
 export async function printBuildLog(api: HttpApi, name: string, options: BuildLogOptions): Promise<void> {
   const { follow, tail, say, everyMs = 1000 } = options;
   const deployment = await needDeployment(api, name);
-  const { id } = await revisionOf(api, deployment, options.revision);
+  const { id, called } = await revisionOf(api, deployment, options.revision);
   const more = openBuildLog(api, deployment.id, id);
   let printed = 0;
   for (;;) {
@@ -148,8 +152,7 @@ export async function printBuildLog(api: HttpApi, name: string, options: BuildLo
       say(line);
     printed += lines.length;
     if (!follow || !isBuilding(revision)) {
-      if (printed === 0)
-        say(`No log of a build: the revision is ${revision.status}. ${revision.status_message ?? ''}`.trim());
+      if (printed === 0) throw new NoBuildLog(noLogOf(deployment, called, revision));
       return;
     }
     // oxlint-disable-next-line no-await-in-loop -- as above
@@ -157,16 +160,33 @@ export async function printBuildLog(api: HttpApi, name: string, options: BuildLo
   }
 }
 
-async function revisionOf(api: HttpApi, { id, name }: Deployment, wanted: string | undefined): Promise<Revision> {
+/** Sources whose images come from elsewhere. */
+const NOT_BUILT: readonly string[] = ['external_docker', 'internal_docker'];
+
+function noLogOf(
+  { name, source }: Deployment,
+  revision: string,
+  { status, status_message: message }: Revision,
+): string {
+  if (NOT_BUILT.includes(source))
+    return `${name} has no build: it runs an image that is made elsewhere (source ${source}). The logs of its pods: ${PROGRAM} logs ${name}`;
+  return `Revision ${revision} of ${name} has no log of a build. It is ${status}. ${message ?? ''}`.trim();
+}
+
+async function revisionOf(
+  api: HttpApi,
+  { id, name }: Deployment,
+  wanted: string | undefined,
+): Promise<Revision & { readonly called: string }> {
   const resources = await readRevisions(api, id, wanted === undefined ? 1 : 100);
   const called = revisionNames(
     name,
     resources.map((one) => one.id),
   );
   const known = resources.map(({ status }, at) => `${called[at]} ${status}`).join(', ');
-  const meant = resources.filter(
-    (one, at) => wanted === undefined || called[at] === wanted || one.id.startsWith(wanted.toLowerCase()),
-  );
+  const meant = resources
+    .map((one, at) => ({ ...one, called: called[at] ?? one.id }))
+    .filter((one) => wanted === undefined || one.called === wanted || one.id.startsWith(wanted.toLowerCase()));
   const [one, another] = meant;
   if (one && !another) return one;
   if (wanted === undefined) throw new Failure(`${name} has no revision yet.`);

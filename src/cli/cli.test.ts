@@ -1,6 +1,7 @@
 // What kubectl-davit makes of what kubectl answers.
 
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -636,14 +637,30 @@ describe('the command', { timeout: 60_000 }, () => {
         appdeployments*) echo '${JSON.stringify(record())}'; exit ;;
         pods) echo '${JSON.stringify({ items: [pod] })}'; exit ;;
       esac
-      echo "$*" >&2; [ "$3" = 7:http ] && echo taken >&2 && exit 1; echo "Forwarding from 127.0.0.1:4321 -> 8000"`;
+      echo "$*" >&2; echo "Forwarding from 127.0.0.1:4321 -> 8000"`;
     expect(await davit(['open', 'shop'], { kubectl })).toMatchObject({ code: 0, out: 'http://127.0.0.1:4321\n' });
     const { out } = await davit(['open', 'shop', '-o', 'json'], { kubectl });
     expect(JSON.parse(out)).toEqual({ name: 'shop', url: 'http://127.0.0.1:4321' });
-    expect(await davit(['open', 'shop', '--port', '7'], { kubectl })).toEqual({
+    expect(await davit(['open', 'shop'], { kubectl: kubectl.replace(/; echo "Forwarding.*/, '; exit 1') })).toEqual({
       code: 1,
       out: '',
-      err: expect.stringMatching(/port-forward pod\/shop-1 7:http\ntaken\n$/),
+      err: 'port-forward --address=127.0.0.1 pod/shop-1 :http\n',
+    });
+  });
+
+  it('opens no port that another program has, and asks nothing before', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    expect(await davit(['open', 'shop', '--port', `${port}`])).toEqual({
+      code: 1,
+      out: '',
+      err: `Port ${port} of 127.0.0.1 cannot be used: another program listens on it. Choose another with --port, or leave --port out, which takes any free one.\n`,
+    });
+    server.close();
+    expect(await davit(['open', 'shop', '--port', '65536'])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^--port must be at most 65535, not 65536\./),
     });
   });
 

@@ -225,6 +225,9 @@ describe('a clone in another namespace', () => {
       0,
       ['team create Job', 'staging create Job', `staging patch ${RECORDS}/shop`, 'team delete jobs.batch/job-in-team'],
     ]);
+    expect(played.err).toMatch(
+      /^An earlier run has left the clone shop in namespace staging unfinished\. This run goes on/,
+    );
     expect(played.patches).toMatchObject([
       { spec: { sourceConfig: { resourceSpec: { minScale: 2, maxScale: null } } } },
     ]);

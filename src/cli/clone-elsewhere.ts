@@ -48,7 +48,10 @@ export async function cloneInto(
   const suffix = (): string => randomBytes(4).toString('hex');
   const clone = cloneElsewhere(origin, await readRevisions(kubectl, origin), { ...wanted, ...there, suffix });
   if ('refused' in clone) throw new Failure(clone.refused);
-  if (begun) warn(`${wanted.name} was begun before. It is finished now.`);
+  if (begun)
+    warn(
+      `An earlier run has left the clone ${wanted.name} in namespace ${there.namespace} unfinished. This run goes on with it.`,
+    );
   else await needAll(there, clone.needs);
   const create = async (scale: 'zero' | 'own'): Promise<void> => {
     if (!begun) await createClone(context, there, clone, { origin, scale, username });

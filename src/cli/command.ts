@@ -104,10 +104,8 @@ export interface Context {
   readonly server: string | undefined;
   /** Connects to Davit's HTTP API. */
   api(): Promise<HttpApi>;
-  /** Ctrl-C prints this and ends the program. */
+  /** Ctrl-C and the signals TERM and HUP print this and end the program. */
   onInterrupt(sentence: () => string): void;
-  /** Called when the program ends. */
-  onEnd(close: () => void): void;
 }
 
 export interface Command {

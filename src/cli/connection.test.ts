@@ -51,7 +51,7 @@ async function reach(
     },
   };
   try {
-    return { connection: (await connect(cluster, { ...OPTIONS, ...options })).connection, asked };
+    return { connection: await connect(cluster, { ...OPTIONS, ...options }), asked };
   } catch (error) {
     return { error: (error as Error).message, asked };
   }

@@ -30,34 +30,26 @@ export interface Cluster {
   readonly forward: (namespace: string, service: string, port: number) => Promise<Forwarded>;
 }
 
-export interface Connected {
-  readonly connection: Connection;
-  close(): void;
-}
-
 const SERVICE = 'davit-api';
 /** A program of the kubeconfig that gives a token may ask a person to log in. */
 const CREDENTIALS_MS = 120_000;
 
-export async function connect(cluster: Cluster, options: ConnectionOptions): Promise<Connected> {
+/** The port that is forwarded lasts as long as the program. */
+export async function connect(cluster: Cluster, options: ConnectionOptions): Promise<Connection> {
   const kubeconfig = await readKubeconfig(cluster.kubectl, options);
   const namespace = options.namespace ?? kubeconfig.namespace;
   const token = options.token ?? (await tokenOf(kubeconfig, options));
   const own = { token, ...(namespace !== undefined && { namespace }) };
-  if (options.server !== undefined)
-    return { connection: { server: serverOf(options.server), ...own }, close: () => undefined };
+  if (options.server !== undefined) return { server: serverOf(options.server), ...own };
   const { scheme, port } = await serviceOf(cluster.kubectl, options.davitNamespace);
   const forwarded = await cluster.forward(options.davitNamespace, SERVICE, port).catch((error: unknown) => {
     throw unreached(options.davitNamespace, error);
   });
   return {
-    connection: {
-      server: `${scheme}://127.0.0.1:${forwarded.port}`,
-      ...own,
-      // The certificate is for another name. The API server has chosen the pod, and the way there is its own.
-      ...(scheme === 'https' && { tls: { rejectUnauthorized: false } }),
-    },
-    close: () => forwarded.close(),
+    server: `${scheme}://127.0.0.1:${forwarded.port}`,
+    ...own,
+    // The certificate is for another name. The API server has chosen the pod, and the way there is its own.
+    ...(scheme === 'https' && { tls: { rejectUnauthorized: false } }),
   };
 }
 

@@ -111,7 +111,7 @@ interface UploadUrl {
 export async function deploy(api: HttpApi, options: DeployOptions, progress: DeployProgress): Promise<Deployment> {
   const { source, say } = options;
   const name = options.name ?? nameOf(source.folder);
-  await needBuilds(api);
+  await needBuilds(api, options, name);
   const found = await usableDeployment(api, name, options.cluster ?? []);
   const secrets = await askedSecrets({ name, file: options.file, existing: found?.secrets ?? [] }, options.terminal);
   const before = found ?? (await create(api, { ...options, name }, progress));
@@ -172,7 +172,7 @@ interface Offer {
 }
 
 /** Throws Failure where the platform builds nothing: a deployment that waits for ever is not created. */
-async function needBuilds(api: HttpApi): Promise<void> {
+async function needBuilds(api: HttpApi, { file }: Pick<DeployOptions, 'file'>, name: string): Promise<void> {
   let builds: Offer['builds'];
   try {
     ({ builds } = await api.call<Offer>('GET', '/v2/platform'));
@@ -187,7 +187,11 @@ async function needBuilds(api: HttpApi): Promise<void> {
       ? 'registry (setting builds.registry)'
       : 'image of a builder (setting builds.images.builder)';
   throw new Failure(
-    `This platform builds nothing: it has no ${missing}. Deploy an image instead, by a deployment of source external_docker, or have the platform team configure it. Nothing was created.`,
+    [
+      `This platform builds nothing: it has no ${missing}, which the platform team sets. Nothing was created.`,
+      'An image can be deployed instead. Build one of this folder, push it, and name it:',
+      `  ${PROGRAM} deploy --image IMAGE --name ${name}${file === undefined ? '' : ' --file FILE'}`,
+    ].join('\n'),
   );
 }
 

@@ -36,6 +36,9 @@ export async function initFolder(context: Context): Promise<number> {
   await write(path, text, flags.has('force'));
   say(`Wrote ${path}: ${summaryOf(project)}.`);
   say(`To deploy: ${PROGRAM} deploy ${folder}${path === join(folder, FILE_NAME) ? '' : ` --file ${path}`}`);
+  say(
+    `On a platform that builds nothing (${PROGRAM} platform shows it), push an image first: ${PROGRAM} deploy --image IMAGE --file ${path}`,
+  );
   if (server === undefined)
     say(`So that editors complete it: ${PROGRAM} schema > ${join(dirname(path), SCHEMA_FILE_NAME)}`);
   return 0;

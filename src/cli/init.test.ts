@@ -155,7 +155,7 @@ describe('the file', () => {
     const first = await runCli(['init', folder]);
     expect(first).toMatchObject({ code: 0, err: '' });
     expect(first.out).toBe(
-      `Wrote ${path}: name my-agent-2 (the folder), built from Dockerfile, port 3000 (EXPOSE of Dockerfile).\nTo deploy: kubectl davit deploy ${folder}\nSo that editors complete it: kubectl davit schema > ${join(folder, 'davit.schema.json')}`,
+      `Wrote ${path}: name my-agent-2 (the folder), built from Dockerfile, port 3000 (EXPOSE of Dockerfile).\nTo deploy: kubectl davit deploy ${folder}\nOn a platform that builds nothing (kubectl davit platform shows it), push an image first: kubectl davit deploy --image IMAGE --file ${path}\nSo that editors complete it: kubectl davit schema > ${join(folder, 'davit.schema.json')}`,
     );
     await writeFile(path, '# mine');
     const again = await runCli(['init', folder]);

@@ -1,7 +1,7 @@
 // Reaches the cluster only through kubectl, with the user's kubeconfig, plugins and rights. No other client is loaded, so that a
 // command starts as fast as kubectl.
 
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { EXIT_CODES } from './exit-codes.ts';
 
@@ -31,6 +31,11 @@ export class TimedOut extends Failure {
   override readonly exitCode = EXIT_CODES.undecided.code;
 }
 
+/** Ctrl-C at a question. */
+export class Interrupted extends Failure {
+  override readonly exitCode = EXIT_CODES.interrupted.code;
+}
+
 /** Runs kubectl and returns its output. `input` goes to its standard input. Throws Failure with kubectl's message. */
 export type Kubectl = (args: readonly string[], input?: string) => Promise<string>;
 
@@ -54,6 +59,19 @@ export function makeKubectl(flags: readonly string[], program = 'kubectl'): Kube
     });
 }
 
+/** Processes of kubectl that forward, follow or copy, and must not outlive this program. */
+const lasting = new Set<ChildProcess>();
+
+function endsWithThis(child: ChildProcess): void {
+  lasting.add(child);
+  child.once('close', () => lasting.delete(child));
+}
+
+/** Called when this program ends, for whatever reason. What is asked of kubectl at the very end may outlive it. */
+export function endChildren(): void {
+  for (const child of lasting) child.kill();
+}
+
 /** One kubectl whose output another one reads. */
 export interface Piped {
   readonly from: readonly string[];
@@ -67,6 +85,7 @@ export function pipe({ from, to, onBytes }: Piped, program = 'kubectl'): Promise
   return new Promise((resolve, reject) => {
     const source = spawn(program, [...from], { stdio: ['ignore', 'pipe', 'pipe'] });
     const sink = spawn(program, [...to], { stdio: ['pipe', 'ignore', 'pipe'] });
+    for (const child of [source, sink]) endsWithThis(child);
     let bytes = 0;
     const fail = (words: string): void => {
       source.kill();
@@ -103,8 +122,11 @@ export function pipe({ from, to, onBytes }: Piped, program = 'kubectl'): Promise
 export const NOBODY_READS = EXIT_CODES.unread.code;
 const INTERRUPTED = EXIT_CODES.interrupted.code;
 
-let onThisTerminal = 0;
-const stay = (): void => undefined;
+const onThisTerminal = new Set<ChildProcess>();
+/** Ctrl-C reaches them without this, and `kill -INT` does not. */
+const passOn = (): void => {
+  for (const child of onThisTerminal) child.kill('SIGINT');
+};
 
 export interface TerminalOptions {
   readonly program?: string;
@@ -115,27 +137,22 @@ export interface TerminalOptions {
 /** Longest line that is kept until its end, in characters. */
 const LONGEST_LINE = 65_536;
 
-/** Runs kubectl on this terminal and returns its exit code. Ctrl-C reaches all processes, and this one stays until the others end. */
+/** Runs kubectl on this terminal and returns its exit code. At Ctrl-C this process stays until the others end. */
 export function onTerminal(
   flags: readonly string[],
   args: readonly string[],
   { program = 'kubectl', onLine }: TerminalOptions = {},
 ): Promise<number> {
   return new Promise((resolve, reject) => {
-    if (onThisTerminal === 0) process.on('SIGINT', stay);
-    onThisTerminal += 1;
+    if (onThisTerminal.size === 0) process.on('SIGINT', passOn);
     const child = spawn(program, [...flags, ...args], { stdio: ['inherit', onLine ? 'pipe' : 'inherit', 'inherit'] });
-    // When nobody reads any more, this process ends at once. kubectl would say on the terminal that its own reader has gone.
-    const endToo = (): void => void child.kill('SIGPIPE');
-    if (onLine && child.stdout) {
-      process.on('exit', endToo);
-      eachLine(child.stdout, onLine);
-    }
+    onThisTerminal.add(child);
+    endsWithThis(child);
+    if (onLine && child.stdout) eachLine(child.stdout, onLine);
     child.on('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
     child.on('close', (code, signal) => {
-      onThisTerminal -= 1;
-      if (onThisTerminal === 0) process.off('SIGINT', stay);
-      process.off('exit', endToo);
+      onThisTerminal.delete(child);
+      if (onThisTerminal.size === 0) process.off('SIGINT', passOn);
       resolve(code ?? (signal === 'SIGPIPE' ? NOBODY_READS : INTERRUPTED));
     });
   });
@@ -182,8 +199,10 @@ export function forward(
 ): Promise<Forwarded> {
   return new Promise((resolve, reject) => {
     const local = localPort === 0 ? '' : String(localPort);
-    const args = [...flags, 'port-forward', target, `${local}:${port}`];
+    // Without it kubectl is content with the other address family, where the port of this one is taken.
+    const args = [...flags, 'port-forward', '--address=127.0.0.1', target, `${local}:${port}`];
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    endsWithThis(child);
     const words: Buffer[] = [];
     let out = '';
     const ended = new Promise<{ code: number; message: string }>((end) => {

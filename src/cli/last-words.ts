@@ -2,7 +2,7 @@
 
 import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
 import { BACKUP, COMPONENT_LABEL, PROOF, TASK } from '../schema/meta.ts';
-import { LAST_LINES, printBuildLog } from './build-log.ts';
+import { LAST_LINES, NoBuildLog, printBuildLog } from './build-log.ts';
 import type { Context } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -29,6 +29,7 @@ async function printBuild(context: Context, name: string, revision: string): Pro
     warn('The last lines of the build:');
     await printBuildLog(api, name, { revision, follow: false, tail: LAST_LINES, say: warn });
   } catch (error) {
+    if (error instanceof NoBuildLog) return warn(error.message);
     if (!(error instanceof Failure)) throw error;
     warn(`To read the log of the build: ${PROGRAM} logs ${name} --build${suggested}`);
   }

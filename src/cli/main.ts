@@ -10,7 +10,7 @@ import { COMMANDS } from './commands.ts';
 import { connect } from './connection.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { makeHttpApi } from './http-api.ts';
-import { Failure, forward, makeKubectl, NOBODY_READS, onTerminal, pipe } from './kubectl.ts';
+import { endChildren, Failure, forward, makeKubectl, NOBODY_READS, onTerminal, pipe } from './kubectl.ts';
 import { makeTerminal } from './prompt.ts';
 import { adviceOn, exitCodeOf, run, type World } from './run.ts';
 
@@ -23,12 +23,23 @@ function warn(line: string): void {
   process.stderr.write(`${printable(line)}\n`);
 }
 
-/** What is still open when the program ends. */
-const open = new Set<() => void>();
-function closeAll(): void {
-  for (const close of open) close();
-}
-process.once('exit', closeAll);
+process.once('exit', endChildren);
+
+/** What is said where a signal ends the program. */
+const sentences: (() => string)[] = [];
+process.on('SIGINT', () => {
+  // A command that has a listener of its own decides when it ends.
+  if (sentences.length === 0 && process.listenerCount('SIGINT') > 1) return;
+  for (const sentence of sentences.splice(0)) warn(sentence());
+  process.exit(EXIT_CODES.interrupted.code);
+});
+for (const signal of ['SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, () => {
+    for (const sentence of sentences.splice(0)) warn(sentence());
+    endChildren();
+    // Nobody listens to it any more: whoever has started the program sees which signal has ended it.
+    process.kill(process.pid, signal);
+  });
 
 const world: World = {
   environment: process.env,
@@ -41,7 +52,7 @@ const world: World = {
   onTerminal,
   pipe,
   async api(flags, options) {
-    const { connection, close } = await connect(
+    const connection = await connect(
       {
         kubectl: makeKubectl(flags),
         forward: (namespace, service, port) =>
@@ -49,16 +60,9 @@ const world: World = {
       },
       options,
     );
-    open.add(close);
     return makeHttpApi(connection);
   },
-  onEnd: (close) => open.add(close),
-  onInterrupt(sentence) {
-    process.once('SIGINT', () => {
-      warn(sentence());
-      process.exit(EXIT_CODES.interrupted.code);
-    });
-  },
+  onInterrupt: (sentence) => void sentences.push(sentence),
 };
 
 for (const output of [process.stdout, process.stderr])
@@ -74,5 +78,5 @@ try {
   for (const line of error instanceof Misuse ? adviceOn(error) : [error.message]) warn(line);
   process.exitCode = exitCodeOf(error);
 } finally {
-  closeAll();
+  endChildren();
 }

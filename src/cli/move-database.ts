@@ -97,7 +97,7 @@ export async function goBack(context: Context, name: string): Promise<number> {
 }
 
 function goOn(context: Context, name: string, begun: BegunMove): Promise<number> {
-  context.warn(`The move ${begun.moving.move} was begun before. It goes on.`);
+  context.warn(`An earlier run has left the move ${begun.moving.move} unfinished. This run goes on with it.`);
   return carryOut(workOf(context, name, begun.move, begun.moving));
 }
 

@@ -82,7 +82,7 @@ describe('open', () => {
         if (count === 2) one.end(0);
       },
     );
-    expect(await ongoing.code).toBe(0);
+    expect(await ongoing).toBe(0);
     expect(targets(opened)).toEqual([
       ['pod/shop-1', 0],
       ['pod/shop-2', 4321],
@@ -104,7 +104,7 @@ describe('open', () => {
       () => undefined,
       (one) => one?.end(130),
     );
-    expect(await ongoing.code).toBe(130);
+    expect(await ongoing).toBe(130);
     expect(targets(opened)).toEqual([['pod/shop-2', 0]]);
   });
 
@@ -114,7 +114,7 @@ describe('open', () => {
       [[pod('shop-1', 1)], [pod('shop-1', 1)], [], [], [pod('shop-2', 2)]],
       (one, count) => one.end(count === 1 ? 1 : 0, lost),
     );
-    expect(await ongoing.code).toBe(0);
+    expect(await ongoing).toBe(0);
     expect(targets(opened).at(-1)).toEqual(['pod/shop-2', 4321]);
     expect(said).toEqual([
       'open 4321',
@@ -125,18 +125,12 @@ describe('open', () => {
 
   it('ends with what is wrong when no other one comes', async () => {
     const { ongoing } = stage([[pod('shop-1', 1)], [pod('shop-1', 1)], []], (one) => one.end(1, 'lost'));
-    await expect(ongoing.code).rejects.toThrow(/^No pod of shop is ready\. /);
+    await expect(ongoing).rejects.toThrow(/^No pod of shop is ready\. /);
   });
 
   it('ends with the words of kubectl when no attempt lasts', async () => {
     const { opened, ongoing } = stage([[pod('shop-1', 1)]], (one) => one.end(1, 'error: no port http'));
-    await expect(ongoing.code).rejects.toThrow('error: no port http');
+    await expect(ongoing).rejects.toThrow('error: no port http');
     expect(opened).toHaveLength(3);
-  });
-
-  it('ends when it is closed, and leads nowhere else then', async () => {
-    const { opened, ongoing } = stage([[pod('shop-1', 1)]], () => setImmediate(() => ongoing.close()));
-    expect(await ongoing.code).toBe(130);
-    expect(opened).toHaveLength(1);
   });
 });

@@ -1,9 +1,11 @@
 // Forwards a local port to a deployment: to one of its pods, and to another one when that pod ends.
 
+import { createServer } from 'node:net';
 import type { Pod } from '../deployments/assess/observed.ts';
 import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
-import { type Clock, type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
+import { type Clock, type Command, DEPLOYMENT, Misuse, OUTPUT, print } from './command.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 import { Failure, type Forwarded, type ForwardTarget, forward, type Kubectl } from './kubectl.ts';
 import { listOf } from './records.ts';
 import { needReadyPod } from './wait.ts';
@@ -30,30 +32,50 @@ export const openCommand: Command = {
       words: [name = ''],
       flags,
       cluster,
-      onEnd,
       warn,
       clock,
     } = context;
-    const { code, close } = forwarding(
+    const localPort = flags.number('port') ?? 0;
+    await needFreePort(localPort);
+    return forwarding(
       {
         kubectl,
         clock,
         warn,
         forward: (target) => forward(cluster, target),
         onOpen(port) {
-          const url = `http://127.0.0.1:${port}`;
+          const url = `http://${ADDRESS}:${port}`;
           print(context, { name, url }, () => [url]);
           warn('Ctrl-C ends it.');
         },
       },
       name,
-      flags.number('port') ?? 0,
+      localPort,
     );
-    process.once('SIGINT', close);
-    onEnd(close);
-    return code;
   },
 };
+
+const ADDRESS = '127.0.0.1';
+const MOST_PORT = 65_535;
+const WHY_NOT: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens on it',
+  EACCES: 'this user may not listen on it',
+};
+
+/** Asked before anything else. 0 is any free port. Throws Misuse and Failure. */
+async function needFreePort(port: number): Promise<void> {
+  if (port > MOST_PORT) throw new Misuse(`--port must be at most ${MOST_PORT}, not ${port}.`);
+  if (port === 0) return;
+  const server = createServer();
+  const error = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    server.once('error', resolve).listen(port, ADDRESS, () => server.close(() => resolve(undefined)));
+  });
+  if (error === undefined) return;
+  const why = WHY_NOT[error.code ?? ''] ?? error.message;
+  throw new Failure(
+    `Port ${port} of ${ADDRESS} cannot be used: ${why}. Choose another with --port, or leave --port out, which takes any free one.`,
+  );
+}
 
 export interface Forwarding {
   readonly kubectl: Kubectl;
@@ -64,51 +86,32 @@ export interface Forwarding {
   onOpen(port: number): void;
 }
 
-interface Ongoing {
-  /** Resolves to the exit code when `close` was called. Throws Failure if no pod can be reached any more. */
-  readonly code: Promise<number>;
-  close(): void;
-}
-
-/** Forwards until it is closed. */
-export function forwarding(tools: Forwarding, name: string, localPort: number): Ongoing {
+/** Forwards until kubectl is ended from outside, and resolves to its exit code. Throws Failure if no pod can be reached any more. */
+export async function forwarding(tools: Forwarding, name: string, localPort: number): Promise<number> {
   const { kubectl, clock, warn, onOpen } = tools;
-  const open: { now?: Forwarded; isClosed: boolean } = { isClosed: false };
-
-  async function follow(): Promise<number> {
-    await needReadyPod(kubectl, name);
-    let port = localPort;
-    let brief = 0;
-    let before = '';
-    for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one pod after the other
-      const pod = await readyPod(tools, name, before);
-      const beganAt = clock.now();
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      const forwarded = await tools.forward({ target: `pod/${pod}`, port: CONTAINER_PORT, localPort: port });
-      open.now = forwarded;
-      if (before === '') onOpen(forwarded.port);
-      else if (before !== pod) warn(`It leads to pod ${pod} now.`);
-      before = pod;
-      ({ port } = forwarded);
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      const end = await endOf(tools, name, { pod, forwarded });
-      if (open.isClosed || end?.code === 0 || end?.code === 130) return end?.code ?? 130;
-      if (end === undefined) continue;
-      brief = clock.now() - beganAt < BRIEF_MS ? brief + 1 : 0;
-      if (brief >= MOST_BRIEF) throw new Failure(end.message);
-      // oxlint-disable-next-line no-await-in-loop -- the time between two attempts
-      await clock.sleep(EVERY_MS);
-    }
+  await needReadyPod(kubectl, name);
+  let port = localPort;
+  let brief = 0;
+  let before = '';
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one pod after the other
+    const pod = await readyPod(tools, name, before);
+    const beganAt = clock.now();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const forwarded = await tools.forward({ target: `pod/${pod}`, port: CONTAINER_PORT, localPort: port });
+    if (before === '') onOpen(forwarded.port);
+    else if (before !== pod) warn(`It leads to pod ${pod} now.`);
+    before = pod;
+    ({ port } = forwarded);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const end = await endOf(tools, name, { pod, forwarded });
+    if (end?.code === 0 || end?.code === EXIT_CODES.interrupted.code) return end.code;
+    if (end === undefined) continue;
+    brief = clock.now() - beganAt < BRIEF_MS ? brief + 1 : 0;
+    if (brief >= MOST_BRIEF) throw new Failure(end.message);
+    // oxlint-disable-next-line no-await-in-loop -- the time between two attempts
+    await clock.sleep(EVERY_MS);
   }
-
-  return {
-    code: follow(),
-    close() {
-      open.isClosed = true;
-      open.now?.close();
-    },
-  };
 }
 
 /** Resolves when it ends, or, to nothing, when it was closed because its pod goes and another one is ready. */

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Terminal } from './command.ts';
-import { Failure } from './kubectl.ts';
+import { Failure, Interrupted } from './kubectl.ts';
 
 /** Questions go to standard error, so that the output of a command can be redirected. */
 export function makeTerminal(): Terminal {
@@ -19,7 +19,8 @@ export function makeTerminal(): Terminal {
       const lines = createInterface({ input: stdin, output: hidden ? nowhere : stderr, terminal: true });
       try {
         return await new Promise<string>((resolve, reject) => {
-          lines.once('close', () => reject(new Failure('Interrupted: nothing was changed.')));
+          lines.once('SIGINT', () => reject(new Interrupted('Interrupted: nothing was changed.')));
+          lines.once('close', () => reject(new Failure('The input has ended: nothing was changed.')));
           lines.question(hidden ? '' : question).then(resolve, reject);
         });
       } finally {

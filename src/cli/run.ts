@@ -21,7 +21,7 @@ import { PROGRAM } from './program.ts';
 import { helpOf, usage } from './usage.ts';
 
 /** The process, as far as commands reach it. */
-export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'onEnd' | 'pipe' | 'clock'> {
+export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'pipe' | 'clock'> {
   readonly environment: NodeJS.ProcessEnv;
   /** That of the program. */
   readonly version: string;
@@ -148,7 +148,6 @@ function contextOf(
     report: report ?? (() => undefined),
     warn: world.warn,
     onInterrupt: world.onInterrupt,
-    onEnd: world.onEnd,
     server: connection.server,
     api: () => world.api(cluster, connection),
   };

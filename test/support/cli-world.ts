@@ -64,7 +64,6 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
       warn: (line) => err.push(line),
       clock: world.clock ?? makeInstantClock(),
       onInterrupt: () => undefined,
-      onEnd: () => undefined,
       terminal: {
         isInteractive: world.answers !== undefined,
         isShown: world.answers !== undefined,

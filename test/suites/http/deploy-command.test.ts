@@ -593,7 +593,7 @@ describe('deploy', () => {
       api = makeHttpApi({ server: serving.url, token: TOKEN, namespace: TENANT.namespace });
       const { error, progress } = await run(() => undefined);
       expect(error).toMatch(`This platform builds nothing: it has no ${what} (setting builds.`);
-      expect(error).toContain('Deploy an image instead');
+      expect(error).toMatch(/\n {2}kubectl davit deploy --image IMAGE --name \S+$/);
       expect(progress).toEqual({});
       expect(without.records.list()).toEqual([]);
     });
@@ -704,9 +704,19 @@ describe('logs --build', () => {
   it('says that there is no log, no revision or no deployment', async () => {
     await expect(logs()).rejects.toThrow('shop has no revision yet.');
     await deployed();
-    expect(await logs()).toEqual([
-      'No log of a build: the revision is DEPLOYED. The rollout of this revision has finished.',
-    ]);
+    await expect(logs()).rejects.toThrow(
+      /^Revision shop--[0-9a-f]{8} of shop has no log of a build\. It is DEPLOYED\. The rollout of this revision has finished\.$/,
+    );
+    const call = async (method: string, path: string): Promise<unknown> => {
+      const answer = await api.call<{ readonly resources?: readonly object[] }>(method, path);
+      const resources = answer.resources?.map((one) => ({ ...one, source: 'external_docker' }));
+      return resources && path.includes('name=') ? { resources } : answer;
+    };
+    await expect(
+      printBuildLog({ ...api, call } as HttpApi, 'shop', { follow: false, say: () => undefined }),
+    ).rejects.toThrow(
+      'shop has no build: it runs an image that is made elsewhere (source external_docker). The logs of its pods: kubectl davit logs shop',
+    );
     await expect(printBuildLog(api, 'nope', { follow: false, say: () => undefined })).rejects.toThrow(
       'There is no deployment nope.',
     );
