@@ -13,21 +13,24 @@ import { readRecord, readRevisions } from './records.ts';
 
 export const databaseCommand: Command = {
   name: 'database',
-  purpose: 'move its database to another driver, go back, or delete what a move has left',
-  words: [{ word: 'ACTION', names: 'action', choices: ['move', 'back', 'forget-old'] }, DEPLOYMENT],
+  purpose: 'move its database to another driver or a newer PostgreSQL, go back, or delete what a move has left',
+  words: [{ word: 'ACTION', names: 'action', choices: ['move', 'upgrade', 'back', 'forget-old'] }, DEPLOYMENT],
   flags: [
     { name: 'driver', value: 'DRIVER', help: 'move: the driver of the next database', choices: DATABASE_DRIVERS },
     YES,
+    { name: 'go-on', help: 'go on with a move that somebody else has begun, or end it' },
     timeoutFlag(3600),
     OUTPUT,
   ],
   about: `move stops all pods, makes a backup, loads it into a database of the other driver, and starts the pods on it. It says for how long
-nothing will serve, and asks. The database before stays as it is. Run again after an interruption, move goes on.
+nothing will serve, and asks. The database before stays as it is. Run again after an interruption, move goes on. upgrade does the same within
+the driver, to the newer major version of PostgreSQL that the platform has by now.
 
-back returns to the database of before the last move, with the data that it had then; what was written since is not in it. It also ends a move
+back returns to the database of before the last move or upgrade, with the data that it had then; what was written since is not in it. It also ends a move
 that was interrupted. forget-old deletes databases that are not used any more.
 
   PROGRAM database move shop --driver shared
+  PROGRAM database upgrade shop
   PROGRAM database back shop
   PROGRAM database forget-old shop`,
   async run(context) {
@@ -38,8 +41,9 @@ that was interrupted. forget-old deletes databases that are not used any more.
     const driver = flags.text('driver') as DatabaseDriver | undefined;
     if (action !== 'move' && driver !== undefined) throw new Misuse('--driver is for move.');
     if (action === 'forget-old') return forgetOld(context, name);
-    const { goBack, move } = await import('./move-database.ts');
+    const { goBack, move, upgrade } = await import('./move-database.ts');
     if (action === 'back') return goBack(context, name);
+    if (action === 'upgrade') return upgrade(context, name);
     if (driver === undefined)
       throw new Misuse(`--driver must be the driver of the next database: ${DATABASE_DRIVERS.join(', ')}.`);
     return move(context, name, driver);

@@ -12,13 +12,16 @@ import {
   type Moving,
   moveBack,
   moveTo,
+  postgresVersionOf,
   stageOf,
+  upgradeTo,
 } from '../deployments/record/moving-database.ts';
 import { names } from '../deployments/record/names.ts';
-import { claimOfChange } from '../deployments/record/requester.ts';
+import { claimOfChange, claimOfMove, moverOf } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { AppRevision } from '../schema/app-revision.ts';
 import type { DatabaseDriver, SentBackup } from '../schema/database.ts';
-import { MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION, UPLOAD_CONTAINER } from '../schema/meta.ts';
+import { MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION, MOVING_BY_ANNOTATION, UPLOAD_CONTAINER } from '../schema/meta.ts';
 import { type Context, tell } from './command.ts';
 import { askForName } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
@@ -42,32 +45,89 @@ interface Work {
 }
 
 /** Resolves to the exit code. */
-export async function move(context: Context, name: string, driver: DatabaseDriver): Promise<number> {
+export function move(context: Context, name: string, driver: DatabaseDriver): Promise<number> {
+  return begin(context, name, {
+    action: `move NAME --driver ${driver}`,
+    isThis: (moved) => !isUpgrade(moved) && moved.to.driver === driver,
+    decide(record, own, used) {
+      const decided = moveTo(record, own, { driver, used });
+      if ('refused' in decided) return decided;
+      const { from, to } = decided.move;
+      return { ...decided, says: `is moved from ${databaseText(from)} to ${databaseText(to)}` };
+    },
+  });
+}
+
+/** Resolves to the exit code. */
+export function upgrade(context: Context, name: string): Promise<number> {
+  return begin(context, name, {
+    action: UPGRADE,
+    isThis: isUpgrade,
+    decide(record, own, used) {
+      const decided = upgradeTo(record, own, { used });
+      if ('refused' in decided) return decided;
+      const { versions, move: moved } = decided;
+      return {
+        move: moved,
+        says: `goes from PostgreSQL ${versions.from} (${databaseText(moved.from)}) to ${versions.to} (${databaseText(moved.to)})`,
+      };
+    },
+  });
+}
+
+const UPGRADE = 'upgrade NAME';
+
+/** To another database of its driver. */
+function isUpgrade({ from, to }: DatabaseMove): boolean {
+  return from.driver === to.driver;
+}
+
+interface Beginning {
+  /** As of the command line, after `database`. */
+  readonly action: string;
+  /** Whether a move that was begun is what this action does. */
+  isThis(move: DatabaseMove): boolean;
+  /** `own`: the record's revisions, newest first. `used`: numbers of databases that are there. */
+  decide(
+    record: AppDeployment,
+    own: readonly AppRevision[],
+    used: readonly number[],
+  ): { readonly move: DatabaseMove; readonly says: string } | { readonly refused: string };
+}
+
+async function begin(context: Context, name: string, { action, isThis, decide }: Beginning): Promise<number> {
   const { kubectl, warn } = context;
   const record = await readRecord(kubectl, name);
   const revisions = await readRevisions(kubectl, record);
   const begun = begunIn(record);
   if (begun) {
     const { isBack, move: text } = begun.moving;
-    if (isBack || begun.move.to.driver !== driver)
+    if (isBack || !isThis(begun.move))
       throw new Failure(
-        `A move of ${name} was begun: ${text}. ${isBack ? 'Finish it' : `Finish it with --driver ${begun.move.to.driver}, or end it`}: ${PROGRAM} database back ${name}`,
+        `A move of ${name} was begun: ${text}. ${isBack ? 'Finish it' : `Finish it by ${commandOf(name, begun)}, or end it`}: ${PROGRAM} database back ${name}`,
       );
+    await needOwnMove(context, record, begun);
     return goOn(context, name, begun);
   }
   const used = (await databasesHeld(kubectl, record)).map(({ number }) => number);
-  const decided = moveTo(record, revisions, { driver, used });
+  const decided = decide(record, revisions, used);
   if ('refused' in decided) throw new Failure(decided.refused);
   await needBackups(context, name);
   const { sizeBytes = 0, lastSuccessAt } = record.status?.databaseBackup ?? {};
   const seconds = downtimeOf(decided.move, sizeBytes);
   warn(
-    `${name} is moved from ${databaseText(decided.move.from)} to ${databaseText(decided.move.to)}. Its pods are stopped, and nothing serves for about ${durationText(seconds)}, by the size of the backup of ${lastSuccessAt}. The present database stays as it is.`,
+    `${name} ${decided.says}. Its pods are stopped, and nothing serves for about ${durationText(seconds)}, by the size of the backup of ${lastSuccessAt}. The present database stays as it is.`,
   );
-  await needConsent(context, name, `${PROGRAM} database move ${name} --driver ${driver} --yes`);
+  await needConsent(context, name, `${PROGRAM} database ${action.replace('NAME', name)} --yes`);
   return carryOut(
     workOf(context, name, decided.move, beginning(record, decided.move, { isBack: false, now: new Date() })),
   );
+}
+
+/** The command that goes on with it. */
+function commandOf(name: string, { move: moved, moving }: BegunMove): string {
+  const onward = isUpgrade(moved) ? UPGRADE : `move NAME --driver ${moved.to.driver}`;
+  return `${PROGRAM} database ${(moving.isBack ? 'back NAME' : onward).replace('NAME', name)}`;
 }
 
 /** Also the end of a move that was begun and is not made. */
@@ -76,6 +136,7 @@ export async function goBack(context: Context, name: string): Promise<number> {
   const record = await readRecord(kubectl, name);
   const revisions = await readRevisions(kubectl, record);
   const begun = begunIn(record);
+  if (begun) await needOwnMove(context, record, begun);
   if (begun?.moving.isBack) return goOn(context, name, begun);
   if (begun && stageOf(record, revisions, begun.move) !== 'there') {
     await endMove(workOf(context, name, begun.move, begun.moving));
@@ -96,6 +157,21 @@ export async function goBack(context: Context, name: string): Promise<number> {
   return carryOut(workOf(context, name, decided.move, moving));
 }
 
+/**
+ * What the record is to have afterwards is what its annotation says, which anybody may have written who may change the record. Throws
+ * Failure unless the caller has, which an admission policy lets nobody else claim, or says that he knows.
+ */
+async function needOwnMove({ kubectl, flags }: Context, record: AppDeployment, { moving }: BegunMove): Promise<void> {
+  const { name } = record.metadata;
+  const mover = moverOf(record, moving.stoppedAt);
+  if (flags.has('go-on') || (mover !== undefined && mover === (await usernameOf(kubectl)))) return;
+  const { minScale, maxScale, driver } = moving;
+  const scale = `a scale of ${minScale ?? 'the default'} to ${maxScale ?? 'the default'}`;
+  throw new Failure(
+    `A move of ${name} was begun${mover === undefined ? ', and nothing proves by whom' : ` by ${mover}`}: ${moving.move}, on ${moving.stoppedAt}. It leaves ${name} with ${scale}, and ends with driver ${driver ?? 'as the platform sets it'} if it is given up. If that is right, run the command again with --go-on.`,
+  );
+}
+
 function goOn(context: Context, name: string, begun: BegunMove): Promise<number> {
   context.warn(`An earlier run has left the move ${begun.moving.move} unfinished. This run goes on with it.`);
   return carryOut(workOf(context, name, begun.move, begun.moving));
@@ -109,10 +185,9 @@ function workOf(context: Context, name: string, moved: DatabaseMove, moving: Mov
 async function carryOut(work: Work): Promise<number> {
   const { context, name, move: moved, moving } = work;
   const { kubectl, onInterrupt, suggested, warn } = context;
-  const again = moving.isBack ? 'database back NAME' : `database move NAME --driver ${moved.to.driver}`;
   onInterrupt(
     () =>
-      `The move is not finished, and ${name} is stopped. To go on: ${PROGRAM} ${again.replace('NAME', name)}${suggested}. To end it: ${PROGRAM} database back ${name}${suggested}`,
+      `The move is not finished, and ${name} is stopped. To go on: ${commandOf(name, work)}${suggested}. To end it: ${PROGRAM} database back ${name}${suggested}`,
   );
   const record = await readRecord(kubectl, name);
   if (stageOf(record, await readRevisions(kubectl, record), moved) === 'stop') {
@@ -122,20 +197,23 @@ async function carryOut(work: Work): Promise<number> {
   }
   const loaded = await untilLoaded(work);
   await write(work, () => ({
-    annotations: { [MOVING_ANNOTATION]: null },
+    annotations: NOT_MOVING,
     sourceConfig: { resourceSpec: scaleToHave(moving) },
   }));
   await ready(context, name);
   const seconds = secondsSince(moving.stoppedAt);
+  const postgresVersion = postgresVersionOf((await readRevisions(kubectl, loaded))[0]);
+  const withVersion = postgresVersion === undefined ? '' : `, with PostgreSQL ${postgresVersion}`;
   warn(
     `What it was moved from is kept: ${databaseText(moved.from)}. To go back to it: ${PROGRAM} database back ${name}${suggested}. To delete it: ${PROGRAM} database forget-old ${name}${suggested}`,
   );
   tell(context, {
-    says: `${name} is on database ${databaseText(moved.to)}. Nothing served for ${durationText(seconds)}.`,
+    says: `${name} is on database ${databaseText(moved.to)}${withVersion}. Nothing served for ${durationText(seconds)}.`,
     result: {
       name,
       database: databaseText(moved.to),
       backup: moving.isBack ? null : (loaded.status?.databaseRestore?.name ?? null),
+      postgresVersion: postgresVersion ?? null,
       downtimeSeconds: seconds,
     },
   });
@@ -146,8 +224,13 @@ async function carryOut(work: Work): Promise<number> {
 async function stop(work: Work): Promise<number> {
   const { context, name, moving, until } = work;
   const { kubectl, warn, clock } = context;
-  const generation = await write(work, () => ({
-    annotations: { [MOVING_ANNOTATION]: JSON.stringify(moving) },
+  const username = await usernameOf(kubectl);
+  const generation = await write(work, (record) => ({
+    annotations: {
+      ...NOT_MOVING,
+      [MOVING_ANNOTATION]: JSON.stringify(moving),
+      ...(username !== undefined && claimOfMove(record, moving.stoppedAt, username)),
+    },
     sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } },
   }));
   let said = '';
@@ -202,6 +285,8 @@ async function ask(work: Work, generation: number, backup: string | undefined): 
     return {
       annotations: { [MOVE_DATABASE_ANNOTATION]: text },
       sourceConfig: {
+        // The revision of another database of the same driver needs a generation of its own. Without a minimum the scale stays 0.
+        ...(isUpgrade(moved) && { resourceSpec: { minScale: null } }),
         database: {
           driver: moved.to.driver,
           // Only one driver has them.
@@ -252,13 +337,15 @@ async function untilLoaded(work: Work): Promise<AppDeployment> {
 async function endMove(work: Work): Promise<void> {
   const { moving } = work;
   await write(work, () => ({
-    annotations: { [MOVING_ANNOTATION]: null, [MOVE_DATABASE_ANNOTATION]: null },
+    annotations: { ...NOT_MOVING, [MOVE_DATABASE_ANNOTATION]: null },
     sourceConfig: {
       resourceSpec: scaleToHave(moving),
       database: { driver: moving.driver ?? null, instances: moving.instances ?? null },
     },
   }));
 }
+
+const NOT_MOVING = { [MOVING_ANNOTATION]: null, [MOVING_BY_ANNOTATION]: null } as const;
 
 function scaleToHave({
   minScale = null,

@@ -5,6 +5,7 @@ import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppRevision, AppRevisionStatus } from '../schema/app-revision.ts';
 import { undecided } from './assess/address.ts';
 import { assess, type Preconditions } from './assess/assessment.ts';
+import { offersOf } from './assess/database-move.ts';
 import type { Entry } from './assess/entry.ts';
 import { migrationStatusOf } from './assess/migration.ts';
 import { type ActionFailure, type Observed, refText, refTo } from './assess/observed.ts';
@@ -54,7 +55,7 @@ export async function reportOvertaken(
 
 /** Returns the errors. One of them does not prevent the other reports. */
 export async function reportPass(report: PassToReport, options: ReconcilerOptions): Promise<unknown[]> {
-  const { home, events, target } = options;
+  const { home, events, target, settings } = options;
   const { after, preconditions, pass } = report;
   const now = options.now();
   const { record, tracingProject } = after;
@@ -82,7 +83,9 @@ export async function reportPass(report: PassToReport, options: ReconcilerOption
 
   const observed: Observed = { ...after, revisions: revisions.map(withReported) };
   const unreported = withStableMessages(unwritten.flatMap(unwrittenFailure), record);
-  const status = statusOf({ ...judged, observed, refusals: [...refusals, ...unreported] }, now);
+  const offers = offersOf(after, settings, latest);
+  const said = { ...judged, observed, refusals: [...refusals, ...unreported], ...(offers && { offers }) };
+  const status = statusOf(said, now);
   const errors = unwritten.map(({ error }) => error);
   try {
     await reportRecord(record, status, home, events);

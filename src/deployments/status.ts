@@ -38,6 +38,8 @@ export interface StatusInputs {
   readonly assessment: Assessment;
   readonly address: AddressOutcome;
   readonly refusals: readonly ActionFailure[];
+  /** Where its database can be moved. Absent where it cannot. */
+  readonly offers?: AppDeploymentStatus['databaseDrivers'];
 }
 
 /** The status of a record that is not being deleted. `now` only dates what changed. */
@@ -79,6 +81,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(observed.names.databaseNumber > 0 && { databaseNumber: observed.names.databaseNumber }),
     ...(volume !== undefined && { databaseVolumeUid: volume }),
     ...(volume !== undefined && isInCluster(observed) && { databaseDriver: 'cloudnative-pg' as const }),
+    ...(inputs.offers && { databaseDrivers: inputs.offers }),
     ...sharedStatusOf(observed),
     ...(backup !== undefined && { databaseBackup: backup }),
     ...(proof !== undefined && { databaseProof: proof }),

@@ -5,6 +5,7 @@ import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import {
   Database,
   DatabaseBackupStatus,
+  DatabaseOffer,
   DatabaseProofStatus,
   DatabaseRestoreStatus,
   ONE_POD_MESSAGE,
@@ -403,6 +404,14 @@ export const AppDeploymentStatus = z.object({
     .enum(DATABASE_DRIVERS)
     .describe(
       'What runs the own PostgreSQL, which only a move changes. Absent where it is one pod, or there is none yet.',
+    )
+    .optional(),
+  databaseDrivers: z
+    .array(DatabaseOffer)
+    .max(DATABASE_DRIVERS.length)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['driver'] })
+    .describe(
+      'The drivers that this platform has for the next database, which kubectl davit database move and upgrade read before they stop anything. Absent where no database can be moved.',
     )
     .optional(),
   sharedDatabase: SharedDatabaseStatus.describe(

@@ -183,6 +183,20 @@ const SharedName = z
   .max(63)
   .regex(/^[a-z][a-z0-9_]*$/);
 
+/** A driver that the platform has, for the next database of a record. */
+export const DatabaseOffer = z.object({
+  driver: z.enum(DATABASE_DRIVERS).describe('Driver that kubectl davit database can move the database to.'),
+  postgresVersion: z
+    .int()
+    .min(1)
+    .max(9999)
+    .describe(
+      'Major version of PostgreSQL that the next database would have, by the tag of the image in the settings. Absent where the tag does not say it, and with driver shared.',
+    )
+    .optional(),
+});
+export type DatabaseOffer = z.infer<typeof DatabaseOffer>;
+
 /** Where a record's database on a shared server is. */
 export const SharedDatabaseStatus = z.object({
   host: z.string().max(253).describe('Host of the server.'),

@@ -116,6 +116,8 @@ export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
 export const MOVE_DATABASE_ANNOTATION = 'davit.dev/move-database';
 /** On a record that `kubectl davit database` has stopped to move its database: where to, and what it is to have afterwards. */
 export const MOVING_ANNOTATION = 'davit.dev/moving-database';
+/** On the same: who has begun that, for the time at which it was begun (deployments/record/requester.ts). */
+export const MOVING_BY_ANNOTATION = 'davit.dev/moving-database-by';
 /** On a record whose data `kubectl davit clone` is bringing from another namespace: its origin, and the scale that it is to have. */
 export const CLONING_ANNOTATION = 'davit.dev/cloning';
 /** On a PostgreSQL volume: image that last ran on its data. Another major version cannot read the data. */

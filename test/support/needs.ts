@@ -17,6 +17,7 @@ import { chromiumHere } from '../suites/page/browser.ts';
 import { ensureCloudNativePg } from './cloudnative-pg.ts';
 import { ensureCollector } from './collector.ts';
 import { ensureGlewlwyd, GLEWLWYD } from './glewlwyd.ts';
+import { ensureNewerPostgres, NEWER_POSTGRES } from './newer-postgres.ts';
 import { ensurePublishedClient } from './published-client.ts';
 import { landedSource } from './upgrade/landed.ts';
 
@@ -112,7 +113,15 @@ export const needs = {
   ],
   'oauth-servers': [{ name: GLEWLWYD, seconds: 20, make: ensureGlewlwyd }],
   databases: [kubernetes, helm],
-  backups: [kubernetes, helm, ...pods, { ...tool('versitygw', 120), pods: true }, baseImages, davitImage],
+  backups: [
+    kubernetes,
+    helm,
+    ...pods,
+    { ...tool('versitygw', 120), pods: true },
+    baseImages,
+    davitImage,
+    { name: NEWER_POSTGRES, seconds: 20, pods: true, make: ensureNewerPostgres },
+  ],
   'cloudnative-pg': [
     kubernetes,
     helm,

@@ -1,18 +1,21 @@
 // Whether a record may be moved to another database now. The database before must have no writer any more, and the next one must have
 // what it begins with. After that a revision says so, and no pod of an earlier revision is started again (assess/workloads.ts).
 
-import type { DatabaseDriver } from '../../schema/database.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import type { DatabaseDriver, DatabaseOffer } from '../../schema/database.ts';
 import { MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { quoted } from '../../schema/text.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
 import { type DatabaseMove, databaseOf, databaseText, moveAsked } from '../record/database-move.ts';
+import { databaseOffers, whyNotOffered } from '../record/database-offers.ts';
 import { majorVersion } from '../record/image.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { names } from '../record/names.ts';
 import { runsNothing } from '../record/revisions.ts';
-import { cloudNativePgMissing, driverThere } from './database-cluster.ts';
-import { type Entry, entryOf, fail, firstOf, stalled } from './entry.ts';
+import { wantedRevisionId } from '../record/wanted-revision.ts';
+import { driverThere } from './database-cluster.ts';
+import { type Entry, fail, firstOf, stalled } from './entry.ts';
 import { childOf, isOurs, type Observed, workloadOf } from './observed.ts';
 import { writersAmong } from './pod-failures.ts';
 
@@ -27,12 +30,12 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   movedElsewhere,
   nothingKept,
   usedBefore,
-  noOperator,
+  driverNotOffered,
   noStoreToMove,
   noCredentialsToMove,
-  olderServer,
   stillScaled,
   stillWriting,
+  nothingNew,
 ];
 
 /** Undefined if the record asks for no other database than it has, or may be moved to it now. */
@@ -57,6 +60,16 @@ function driverStays({ record, revisions }: Observed, has: DatabaseDriver, asked
     'DatabaseDriverFixed',
     `source_config.database.driver: ${driverFixedMessage(record.metadata.name, has, asked)}${clause}`,
   );
+}
+
+/** Where the database of the record can be moved. Undefined where it has none here that Davit made. */
+export function offersOf(
+  observed: Observed,
+  settings: Settings,
+  latest: AppRevision | undefined,
+): DatabaseOffer[] | undefined {
+  const isMovable = latest && databaseOf(latest) !== undefined && runsHere(observed.record);
+  return isMovable ? [...databaseOffers(settings, observed.cloudNativePg === true)] : undefined;
 }
 
 function moveRefused(message: string): Entry {
@@ -97,10 +110,12 @@ function usedBefore({ observed: { record }, move: { to, backup } }: Seen): Entry
     : undefined;
 }
 
-function noOperator({ observed, move: { to } }: Seen): Entry | undefined {
-  return to.driver === 'cloudnative-pg' && observed.cloudNativePg !== true
-    ? entryOf(cloudNativePgMissing(observed))
-    : undefined;
+/** The plugin has read the same in the status, which may be older. */
+function driverNotOffered({ observed, settings, move: { to, backup } }: Seen): Entry | undefined {
+  const image = observed.revisions[0]?.spec.resolved.postgres?.image;
+  const from = backup === undefined || image === undefined ? undefined : majorVersion(image);
+  const why = whyNotOffered(databaseOffers(settings, observed.cloudNativePg === true), to.driver, from);
+  return why === undefined ? undefined : moveRefused(why);
 }
 
 function noStoreToMove({ observed: { backupStore }, move: { backup } }: Seen): Entry | undefined {
@@ -120,19 +135,6 @@ function noCredentialsToMove({ observed: { backupStore, record }, move: { backup
   );
 }
 
-/** A backup is loaded into the same major version or a newer one. */
-function olderServer({ observed: { revisions }, settings, move: { to, backup } }: Seen): Entry | undefined {
-  if (backup === undefined || to.driver === 'shared') return undefined;
-  const { postgres, cloudNativePg } = settings.images;
-  const [before, after] = [
-    majorVersion(revisions[0]?.spec.resolved.postgres?.image ?? ''),
-    majorVersion(to.driver === 'pod' ? postgres : cloudNativePg),
-  ];
-  return before !== undefined && after !== undefined && after < before
-    ? moveRefused(`It is PostgreSQL ${before}, and with driver ${to.driver} this platform has PostgreSQL ${after}.`)
-    : undefined;
-}
-
 /** A scale that is asked for together with the move is not in force: nothing of a record that is refused is. */
 function stillScaled({ observed }: Seen): Entry | undefined {
   const { record, revisions } = observed;
@@ -149,4 +151,14 @@ function stillScaled({ observed }: Seen): Entry | undefined {
 function stillWriting({ observed: { pods } }: Seen): Entry | undefined {
   const [first] = writersAmong(pods);
   return first && fail('DatabaseMoveWaits', `The database is moved when pod ${first.metadata.name} has ended.`);
+}
+
+/** To another database of its driver: a revision is made for a generation of its own, and an annotation makes none. */
+function nothingNew({ observed: { record, revisions } }: Seen): Entry | undefined {
+  return wantedRevisionId(record, revisions)?.made === true
+    ? stalled(
+        'DatabaseMoveWaits',
+        'The database is moved when something of the deployment has changed since its newest revision was made. Raise spec.revisionSerial by one.',
+      )
+    : undefined;
 }

@@ -42,8 +42,9 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   integrationNotFound,
   specInvalid,
   ownDatabaseForbidden,
-  sharedServerMissing,
+  // Why a move is refused comes before what a database needs that is there.
   checkDriver,
+  sharedServerMissing,
   instancesIgnored,
   apiTokenNotOffered,
   limitExceeded,

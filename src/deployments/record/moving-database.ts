@@ -7,6 +7,8 @@ import { conditionOf } from '../../schema/conditions.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
 import { isPaused, MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION } from '../../schema/meta.ts';
 import { type DatabaseMove, databaseNumberOf, databaseOf, databaseText, moveIn, moveText } from './database-move.ts';
+import { whyNotOffered } from './database-offers.ts';
+import { majorVersion } from './image.ts';
 import { runsHere } from './listener-assignment.ts';
 
 /** Value of the annotation, as JSON: what the record had, and is to have again. */
@@ -95,7 +97,10 @@ export function moveTo(record: AppDeployment, own: readonly AppRevision[], { dri
       refused: `${name} has no PostgreSQL that Davit made. An external database is moved with the programs of PostgreSQL.`,
     };
   if (from.driver === driver) return { refused: `The database of ${name} has driver ${driver} already.` };
-  const { databaseVolumeUid, sharedDatabase } = record.status ?? {};
+  const { databaseVolumeUid, sharedDatabase, databaseDrivers } = record.status ?? {};
+  // A Davit that does not say it refuses it later.
+  const why = databaseDrivers && whyNotOffered(databaseDrivers, driver, postgresVersionOf(own[0]));
+  if (why !== undefined) return { refused: `The database of ${name} cannot be moved. ${why}` };
   if (databaseVolumeUid === undefined && sharedDatabase === undefined)
     return { refused: `The database of ${name} has no data yet. Set source_config.database.driver to ${driver}.` };
   if (driver === 'shared' && sharedDatabase !== undefined)
@@ -104,8 +109,62 @@ export function moveTo(record: AppDeployment, own: readonly AppRevision[], { dri
     };
   const backups = backupTrouble(record);
   if (backups !== undefined) return { refused: backups };
-  const number = Math.max(...used, ...own.map(databaseNumberOf)) + 1;
-  return { move: { from, to: { driver, number } } };
+  return { move: { from, to: { driver, number: nextNumber(own, used) } } };
+}
+
+function nextNumber(own: readonly AppRevision[], used: readonly number[]): number {
+  return Math.max(...used, ...own.map(databaseNumberOf)) + 1;
+}
+
+/** Major version of a revision's own PostgreSQL. Undefined where its image does not say it, and on the shared server. */
+export function postgresVersionOf(revision: AppRevision | undefined): number | undefined {
+  const image = revision?.spec.resolved.postgres?.image;
+  return image === undefined ? undefined : majorVersion(image);
+}
+
+type Upgrade =
+  | { readonly move: DatabaseMove; readonly versions: Readonly<Record<'from' | 'to', number>> }
+  | { readonly refused: string };
+
+const IMAGE_SETTING = { pod: 'settings.images.postgres', 'cloudnative-pg': 'settings.images.cloudNativePg' } as const;
+
+/** The move to the next number of the same driver, with the newer PostgreSQL that the platform has. `own`: revisions, newest first. */
+export function upgradeTo(
+  record: AppDeployment,
+  own: readonly AppRevision[],
+  { used }: Pick<MoveRequest, 'used'>,
+): Upgrade {
+  const { name } = record.metadata;
+  const trouble = whyNotNow(record, own);
+  if (trouble !== undefined) return { refused: trouble };
+  const from = own[0] && databaseOf(own[0]);
+  if (!from)
+    return { refused: `${name} has no PostgreSQL that Davit made. An external database is upgraded where it runs.` };
+  const { driver } = from;
+  if (driver === 'shared')
+    return { refused: `The database of ${name} is on the shared server, which its administrator upgrades.` };
+  const { databaseVolumeUid, databaseDrivers } = record.status ?? {};
+  if (databaseVolumeUid === undefined) return { refused: `The database of ${name} has no data yet.` };
+  const offer = databaseDrivers?.find((one) => one.driver === driver);
+  if (!databaseDrivers)
+    return {
+      refused:
+        'The Davit of this cluster does not say which PostgreSQL it has (status.databaseDrivers): it is older than this command.',
+    };
+  const [has, next] = [postgresVersionOf(own[0]), offer?.postgresVersion];
+  const setting = IMAGE_SETTING[driver];
+  if (offer && (has === undefined || next === undefined))
+    return {
+      refused: `It is not known which PostgreSQL is newer: the tag of ${has === undefined ? `image ${own[0]?.spec.resolved.postgres?.image}` : setting} does not begin with the major version.`,
+    };
+  const why = whyNotOffered(databaseDrivers, driver, has);
+  if (why !== undefined || has === undefined || next === undefined)
+    return { refused: `The database of ${name} cannot be upgraded. ${why}` };
+  if (has === next)
+    return { refused: `The database of ${name} is PostgreSQL ${has} already, as this platform has it (${setting}).` };
+  const backups = backupTrouble(record);
+  if (backups !== undefined) return { refused: backups };
+  return { move: { from, to: { driver, number: nextNumber(own, used) } }, versions: { from: has, to: next } };
 }
 
 /** Back to the database of before the last move, with the data that it had then. */

@@ -1,5 +1,6 @@
-// Who asked for a change of a record, for its deletion, or for the end of a build. The writer claims it in an annotation, and the policies
-// davit-requested-by, davit-deleted-by and davit-interrupted-by let nobody claim it for another user or for another write (ADR 42).
+// Who asked for a change of a record, for its deletion, for the end of a build, or has begun to move its database. The writer claims it in
+// an annotation, and the policies davit-requested-by, davit-deleted-by, davit-interrupted-by and davit-moving-by let nobody claim it for
+// another user or for another write (ADR 42).
 // Imports no zod at run time.
 
 import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
@@ -10,6 +11,7 @@ import {
   INTERRUPT_ANNOTATION,
   INTERRUPTED_BY_ANNOTATION,
   LONGEST_USERNAME,
+  MOVING_BY_ANNOTATION,
   REQUESTED_BY_ANNOTATION,
 } from '../../schema/meta.ts';
 
@@ -60,6 +62,23 @@ export function claimOfInterrupt(
   return uid !== undefined && SHOWN.test(username)
     ? { [INTERRUPTED_BY_ANNOTATION]: `${uid} ${id.toLowerCase()} ${username}` }
     : undefined;
+}
+
+/** The annotation of the write by which `username` begins to move the database; undefined for a name that is not shown. `stoppedAt`: RFC 3339. */
+export function claimOfMove(
+  { metadata: { uid } }: AppDeployment,
+  stoppedAt: string,
+  username: string,
+): Readonly<Record<typeof MOVING_BY_ANNOTATION, string>> | undefined {
+  return uid !== undefined && SHOWN.test(username)
+    ? { [MOVING_BY_ANNOTATION]: `${uid} ${stoppedAt} ${username}` }
+    : undefined;
+}
+
+/** Username of who began the move of this time; undefined if the write does not say it. */
+export function moverOf({ metadata: { uid, annotations } }: AppDeployment, stoppedAt: string): string | undefined {
+  const { subject, of, username } = wordsOf(annotations?.[MOVING_BY_ANNOTATION]);
+  return subject === uid && of === stoppedAt ? username : undefined;
 }
 
 /**

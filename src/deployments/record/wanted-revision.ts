@@ -104,10 +104,23 @@ export function wantedRevisionId(
   if (serial !== undefined && !own.some((revision) => revision.spec.revisionSerial === serial)) {
     return { id: serialRevisionId(idOf(record), serial), made: false };
   }
-  if (newest !== undefined && sameRevision(requestedOf(record.spec), ownRequested(newest.spec))) {
+  if (
+    newest !== undefined &&
+    !movesAlone(record, own) &&
+    sameRevision(requestedOf(record.spec), ownRequested(newest.spec))
+  ) {
     return { id: newest.spec.id, made: true };
   }
   return { id: generationRevisionId(idOf(record), originGenerationOf(record)), made: false };
+}
+
+/**
+ * Whether another database of the same driver is asked for, by which no value of a revision changes. Two revisions of one generation
+ * would have no order.
+ */
+function movesAlone(record: AppDeployment, own: readonly AppRevision[]): boolean {
+  const generation = record.metadata.generation ?? 0;
+  return moveAsked(record, own) !== undefined && generation > (own[0]?.spec.deploymentGeneration ?? generation);
 }
 
 /**
@@ -136,15 +149,15 @@ export function wantedRevision(
   const generation = record.metadata.generation ?? 0;
   const isPush = wanted.made && push !== undefined;
   const rollback = isPush ? NO_ROLLBACK : rollbackOf(record, own, contract);
+  const move = moveAsked(record, own);
   const deploys = isPush
     ? { commit: push.commit }
-    : deployed(requested, own, rollback, asksToRebuild(record.spec, own));
+    : deployed(requested, own, rollback, { rebuilds: asksToRebuild(record.spec, own), moves: move !== undefined });
   const isTaken = rollback.is === 'taken';
   const id = isPush ? pushRevisionId(idOf(record), generation, push.serial) : wanted.id;
   const used = isTaken ? storedFile(rollback.of) : fileFor(record, own, { id, requested, deploys, file, settings });
   if (used !== undefined && 'needs' in used) return { needs: used.needs, instead: newest };
   const { requested: whole, fields } = withFile(requested, used?.values ?? {});
-  const move = moveAsked(record, own);
   const moved = move ? movedTo(move) : (newest?.spec.resolved.movedDatabase ?? numbered(data));
   const today = (): Resolved => resolve(specWith(record.spec, whole), withDriverOf(own, data, settings), contract);
   const resolved = keepDatabase(
@@ -197,9 +210,14 @@ interface Deployed {
 
 /**
  * What a new revision that no push asks for deploys. `own`: newest first. `rebuilds`: somebody has asked for the newest commit, whatever
- * else has changed since.
+ * else has changed since. `moves`: the database alone may be what changes.
  */
-function deployed(requested: Requested, own: readonly AppRevision[], rollback: Rollback, rebuilds: boolean): Deployed {
+function deployed(
+  requested: Requested,
+  own: readonly AppRevision[],
+  rollback: Rollback,
+  { rebuilds, moves }: Readonly<Record<'rebuilds' | 'moves', boolean>>,
+): Deployed {
   const from = rollback.of ?? own[0];
   if (from === undefined) return {};
   const image = imageOf(from);
@@ -207,7 +225,7 @@ function deployed(requested: Requested, own: readonly AppRevision[], rollback: R
   if (rollback.is === 'taken') return { image, commit: knownCommitOf(from), migrated };
   if (rebuilds) return { migrated: false };
   const isKept = migrated && changesSizesAlone(requested, ownRequested(from.spec));
-  if (!keepsBuild(requested, from)) return { migrated: isKept };
+  if (!keepsBuild(requested, from, moves)) return { migrated: isKept };
   // A correction of a file that was wrong is in a newer commit.
   if (from.spec.file?.failure) return { migrated: isKept };
   const commit = image === undefined && rollback.of === undefined ? specCommitOf(from.spec) : knownCommitOf(from);
@@ -312,11 +330,13 @@ function branchCommitOf(own: readonly AppRevision[]): string | undefined {
 
 /**
  * Whether a change deploys what `from` deploys, and builds nothing new: a change of sizes or secrets alone does. What a push asked for
- * and is not built yet stays too. Somebody who asks for a new revision and changes nothing wants the newest commit.
+ * and is not built yet stays too. Somebody who asks for a new revision and changes nothing wants the newest commit, unless he `moves` the
+ * database.
  */
-function keepsBuild(requested: Requested, from: AppRevision): boolean {
+function keepsBuild(requested: Requested, from: AppRevision, moves = false): boolean {
   const before = ownRequested(from.spec);
-  return isFromSource(requested) && sameBuildRequested(requested, before) && !sameRequested(requested, before);
+  const isSame = isFromSource(requested) && sameBuildRequested(requested, before);
+  return isSame && (moves || !sameRequested(requested, before));
 }
 
 function isFromSource({ sourceRevisionConfig: { imageUri } }: Requested): boolean {

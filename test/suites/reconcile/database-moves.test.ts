@@ -221,6 +221,66 @@ describe('a database that is moved', () => {
     expect(namesOf(kube, POSTGRES_CLUSTERS)).toEqual(['shop---pg1']);
   });
 
+  it.each([undefined, 'pod'] as const)(
+    'to a newer PostgreSQL of the same driver (%s), and back: each has its image, and a volume of its own',
+    async (driver) => {
+      const world = await rested(driver);
+      const { kube } = world;
+      const before = firstData(kube);
+      const { image } = newestRevision(kube).spec.resolved.postgres ?? {};
+      world.stop();
+      const newer = Settings.parse({ ...SETTINGS, images: { ...SETTINGS.images, postgres: 'postgres:99' } });
+      const next = await aWorld(newer, kube, world.server);
+      await rest(next);
+      expect(newestRevision(kube).spec.resolved.postgres?.image).toBe(image);
+      expect(record(kube).status?.databaseDrivers).toEqual([
+        { driver: 'pod', postgresVersion: 99 },
+        { driver: 'cloudnative-pg', postgresVersion: 17 },
+        { driver: 'shared' },
+      ]);
+      await moved(next, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+      expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS), uriIn(kube), firstData(kube)]).toEqual([
+        'True Serving',
+        ['shop---pg1', 'shop--redis'],
+        'shop---pg1',
+        before,
+      ]);
+      expect(newestRevision(kube).spec.resolved.postgres?.image).toBe('postgres:99');
+      expect(conditionIn(kube, 'DatabaseRestored')?.status).toBe('True');
+      await moved(next, 'pod', 'pod/1 to pod/0');
+      expect([says(kube, 'Ready'), namesOf(kube, STATEFUL_SETS), uriIn(kube), firstData(kube)]).toEqual([
+        'True Serving',
+        ['shop--postgres', 'shop--redis'],
+        'shop--postgres',
+        before,
+      ]);
+      expect(newestRevision(kube).spec.resolved.postgres?.image).toBe(image);
+      expect(namesOf(kube, PERSISTENT_VOLUME_CLAIMS)).toContain('shop---pg1');
+    },
+  );
+
+  it('of the same driver waits for a generation of its own: two revisions of one have no order', async () => {
+    const kube = aServer();
+    putStoreCredentials(kube);
+    putRecord(kube, {
+      sourceConfig: { database: { backup: {}, driver: 'pod' }, resourceSpec: { minScale: 0, maxScale: 0 } },
+    });
+    const world = await aWorld(Settings.parse({ backups: SETTINGS.backups }), kube);
+    await rest(world);
+    await asked(kube, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+    await rest(world);
+    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message]).toEqual([
+      'False DatabaseMoveWaits',
+      expect.stringContaining('Raise spec.revisionSerial by one'),
+    ]);
+    await edit(kube, { spec: { revisionSerial: 2 } });
+    await rest(world);
+    expect([newestRevision(kube).spec.resolved.movedDatabase, says(kube, 'DatabaseRestored')]).toEqual([
+      { number: 1, backup: BACKUP },
+      'True Restored',
+    ]);
+  });
+
   it('goes back to the database that was kept, and loads nothing', async () => {
     const world = await rested();
     const { kube } = world;
@@ -427,8 +487,8 @@ describe('a move that cannot be', () => {
       driver: 'shared',
       move: `pod/0 to shared/1 with ${BACKUP}`,
       settings: Settings.parse({ backups: SETTINGS.backups }),
-      says: 'False SharedServerUnusable',
-      in: 'shared',
+      says: 'False DatabaseMoveRefused',
+      in: 'nothing is changed. This platform has no shared PostgreSQL server (settings.database.shared).',
     },
     {
       why: 'the platform has no store',

@@ -1400,6 +1400,32 @@ describe('who asked to interrupt a build', () => {
   });
 });
 
+describe('who has begun to move a database', () => {
+  const [MOVING, BY] = ['davit.dev/moving-database', 'davit.dev/moving-database-by'];
+  const write = (annotations: object, as: string | undefined = EDITOR): Promise<Answer> =>
+    patch(as, 'moves', { metadata: { annotations } }, '');
+
+  it('is written by its own author alone, and nobody changes what it is about', async () => {
+    await make(docker(), 'moves');
+    const { body } = await door.call('GET', `${DAVIT}/appdeployments/moves`);
+    const { uid } = body['metadata'] as { uid: string };
+    const by = (username: string): string => `${uid} 2026-02-01T00:00:00Z ${username}`;
+    const refused = 'davit.dev/moving-database-by names another user';
+    expect((await write({ [MOVING]: '{}', [BY]: by('anna@example.com') })).message).toContain(refused);
+    expect(await write({ [MOVING]: '{}', [BY]: by(EDITOR) })).toMatchObject({ message: '', status: 200 });
+    expect((await patch(undefined, 'moves', { metadata: { labels: { a: 'b' } } }, '')).status).toBe(200);
+    expect((await write({ [MOVING]: '{"maxScale":9}' }, READS_SECRETS)).message).toContain(refused);
+    // Without a claim nothing is said of anybody, and who goes on with it claims it for himself.
+    expect((await write({ [MOVING]: '{"maxScale":9}', [BY]: null }, READS_SECRETS)).status).toBe(200);
+    expect((await write({ [BY]: by(EDITOR) }, READS_SECRETS)).message).toContain(refused);
+    expect((await write({ [BY]: by(READS_SECRETS) }, READS_SECRETS)).status).toBe(200);
+    // What is left of it when the move has ended is not believed, and is no way to a new one.
+    expect((await write({ [MOVING]: null })).status).toBe(200);
+    expect((await write({ [MOVING]: '{}' })).message).toContain(refused);
+    expect(await write({ [MOVING]: '{}', [BY]: null })).toMatchObject({ message: '', status: 200 });
+  });
+});
+
 describe('hosting mode', () => {
   const cloud = ['internal_docker', 'internal_source', 'internal_template', 'codehost'];
   function least(source: string): Spec {
