@@ -127,8 +127,9 @@ function answer(cluster: Cluster, words: readonly string[]): string {
     const patch = JSON.parse(words.at(-1) ?? '') as { metadata: Json; spec: Json };
     const before = cluster.record;
     const { resourceVersion, uid: _uid, ...metadata } = patch.metadata;
-    if (resourceVersion !== before.metadata.resourceVersion) throw new Failure('Error from server (Conflict): changed');
-    const spec = merged(before.spec, patch.spec) as AppDeployment['spec'];
+    if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
+      throw new Failure('Error from server (Conflict): changed');
+    const spec = (patch.spec ? merged(before.spec, patch.spec) : before.spec) as AppDeployment['spec'];
     const isChanged = JSON.stringify(spec) !== JSON.stringify(before.spec);
     const generation = (before.metadata.generation ?? 0) + (isChanged ? 1 : 0);
     const resourceNow = String(Number(before.metadata.resourceVersion) + 1);
@@ -168,6 +169,7 @@ function answer(cluster: Cluster, words: readonly string[]): string {
     }));
     return JSON.stringify({ items });
   }
+  if (words.includes('jsonpath={.metadata.uid}')) return `the uid of ${kind}`;
   if (kind.startsWith('clusters')) throw new Failure("error: the server doesn't have a resource type");
   return cluster.held.filter((one) => kind.startsWith(one.split('/')[0] ?? '')).join('\n');
 }
@@ -552,6 +554,46 @@ describe('database back', () => {
 });
 
 describe('database forget-old', () => {
+  const shared = { sharedDatabase: { host: 'h', port: 1, name: 'davit_x' } };
+
+  it('has the database on the shared server dropped before its password is deleted, by the uid of that', async () => {
+    const cluster = aCluster({}, shared);
+    cluster.revisions = [
+      revision('pod2', { server: {}, postgres: { image: 'postgres:17' }, movedDatabase: { number: 2 } }),
+    ];
+    cluster.held = [
+      'persistentvolumeclaim/shop--postgres',
+      'persistentvolumeclaim/shop---pg2',
+      'secret/shop--postgres',
+      'secret/shop---pg1',
+      'secret/shop---pg2',
+    ];
+    const seen: string[] = [];
+    cluster.before = (words) => {
+      const { annotations } = cluster.record.metadata;
+      seen.push(`${words.split(' ')[0]} ${annotations?.['davit.dev/forget-database'] ?? '-'}`);
+      const { sharedDatabase: _gone, ...status } = cluster.record.status ?? {};
+      if (seen.filter((one) => one === 'get the uid of secret/shop---pg1').length === 3)
+        cluster.record = { ...cluster.record, status };
+    };
+    const { code, out, err } = await database(['forget-old', 'shop', '--yes'], cluster);
+    expect([code, out]).toEqual([
+      0,
+      'Deleted: persistentvolumeclaim/shop--postgres, secret/shop--postgres, secret/shop---pg1, database davit_x of the shared server. shop goes on with its present database.',
+    ]);
+    expect(err).toContain('Database davit_x and its role are dropped from the shared server');
+    expect(seen.at(-1)).toBe('delete -');
+    expect(cluster.held).toEqual(['persistentvolumeclaim/shop---pg2', 'secret/shop---pg2']);
+  });
+
+  it('deletes nothing while the shared server keeps it', async () => {
+    const cluster = aCluster({}, shared);
+    cluster.held.push('secret/shop---pg1');
+    const before = [...cluster.held];
+    const { code, err } = await database(['forget-old', 'shop', '--yes', '--timeout', '1'], cluster);
+    expect([code, err, cluster.held]).toEqual([124, expect.stringContaining('still has the database'), before]);
+  });
+
   it('deletes what is not used, after asking, and nothing of what is', async () => {
     const cluster = aCluster();
     await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);

@@ -1,15 +1,17 @@
 // Moves the database of a deployment to another driver, goes back, and deletes what a move has left.
 
-import { databaseNumberOfRevisions } from '../deployments/record/database-move.ts';
+import { databaseNumberOfRevisions, databaseOf } from '../deployments/record/database-move.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseDriver } from '../schema/database.ts';
 import { DATABASE_DRIVERS } from '../schema/database-names.ts';
+import { FORGET_DATABASE_ANNOTATION } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
 import { askForName, YES } from './confirm.ts';
-import { databasesHeld } from './databases-held.ts';
-import { Failure } from './kubectl.ts';
+import { databasesHeld, type Held } from './databases-held.ts';
+import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { readRecord, readRevisions } from './records.ts';
+import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
 
 export const databaseCommand: Command = {
   name: 'database',
@@ -53,9 +55,15 @@ that was interrupted. forget-old deletes databases that are not used any more.
 async function forgetOld(context: Context, name: string): Promise<number> {
   const { kubectl, warn } = context;
   const record = await readRecord(kubectl, name);
-  const now = databaseNumberOfRevisions(await readRevisions(kubectl, record));
-  const old = (await databasesHeld(kubectl, record)).filter(({ number }) => number !== now).map(({ object }) => object);
-  const result = { name, deleted: old };
+  const revisions = await readRevisions(kubectl, record);
+  const now = databaseNumberOfRevisions(revisions);
+  const held = await databasesHeld(kubectl, record);
+  const old = held.filter(({ number }) => number !== now).map(({ object }) => object);
+  const isShared = revisions[0] !== undefined && databaseOf(revisions[0])?.driver === 'shared';
+  const shared = isShared ? undefined : record.status?.sharedDatabase?.name;
+  const secret = shared === undefined ? undefined : secretOfShared(held, now);
+  const dropped = secret === undefined ? null : (shared ?? null);
+  const result = { name, deleted: old, droppedFromSharedServer: dropped };
   if (old.length === 0) {
     tell(context, { says: `${name} has no database that it does not use.`, result });
     return 0;
@@ -71,13 +79,53 @@ async function forgetOld(context: Context, name: string): Promise<number> {
       `Nothing was deleted: ${name} does not serve on its present database now. See: ${PROGRAM} status ${name}`,
     );
   for (const object of old) warn(`${object} is deleted, with all that is in it.`);
+  if (dropped !== null)
+    warn(`Database ${dropped} and its role are dropped from the shared server, with all that is in it.`);
   await askForName(context, {
     name,
     asks: 'Delete what the database was moved from? Type the name of the deployment: ',
     refusal: 'Nothing was deleted.',
     nobody: `Nobody can be asked here: ${PROGRAM} database forget-old ${name} --yes`,
   });
+  if (secret !== undefined) await dropShared(context, record, secret);
   await kubectl(['delete', ...old, '--wait=false']);
-  tell(context, { says: `Deleted: ${old.join(', ')}. ${name} goes on with its present database.`, result });
+  const all = [...old, ...(dropped === null ? [] : [`database ${dropped} of the shared server`])];
+  tell(context, { says: `Deleted: ${all.join(', ')}. ${name} goes on with its present database.`, result });
   return 0;
+}
+
+/** The Secret of a database that has neither volume nor Cluster, else any that is not used: all of them go. */
+function secretOfShared(held: readonly Held[], now: number): string | undefined {
+  const old = held.filter(({ number }) => number !== now);
+  const secrets = old.filter(({ object }) => object.startsWith('secret/'));
+  const alone = secrets.find(({ number }) => old.filter((one) => one.number === number).length === 1);
+  return (alone ?? secrets[0])?.object;
+}
+
+const EVERY_MS = 1000;
+
+/** The controller drops it, which alone has the rights. Resolves when it is gone; the annotation names its Secret, so it means no later one. */
+async function dropShared(
+  { kubectl, flags, clock, warn }: Context,
+  { metadata: { name, uid } }: AppDeployment,
+  secret: string,
+): Promise<void> {
+  const of = await kubectl(['get', secret, '-o', 'jsonpath={.metadata.uid}']);
+  const annotate = (value: string | null): Promise<string> => {
+    const patch = { metadata: { uid, annotations: { [FORGET_DATABASE_ANNOTATION]: value } } };
+    return kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', JSON.stringify(patch)]);
+  };
+  await annotate(of.trim());
+  const until = clock.now() + (flags.number('timeout') ?? 3600) * 1000;
+  warn('Davit drops the database from the shared server.');
+  // oxlint-disable-next-line no-await-in-loop -- asked until it is gone
+  while ((await readRecord(kubectl, name)).status?.sharedDatabase !== undefined) {
+    if (clock.now() >= until)
+      throw new TimedOut(
+        `The time is over, and the shared server still has the database. Nothing else was deleted. Davit goes on with it while the annotation ${FORGET_DATABASE_ANNOTATION} is there; run the command again for the rest.`,
+      );
+    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
+    await clock.sleep(EVERY_MS);
+  }
+  await annotate(null);
 }

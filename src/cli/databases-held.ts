@@ -8,7 +8,7 @@ import { Failure, type Kubectl } from './kubectl.ts';
 const HOLDERS = ['persistentvolumeclaims', 'secrets', 'clusters.postgresql.cnpg.io'] as const;
 
 /** As kubectl prints names: secret/shop--postgres. */
-interface Held {
+export interface Held {
   readonly object: string;
   readonly number: number;
 }

@@ -1,11 +1,14 @@
-// What a pass removes or relabels after its children are applied. Failures are retried and do not affect the record's conditions.
+// What a pass removes, relabels or puts to rest after its children are applied. Failures are retried and do not affect the record's conditions.
 
 import type { AppRevision } from '../schema/app-revision.ts';
+import { clustersToRest } from './assess/database-cluster.ts';
 import { obsoleteMigrations } from './assess/migration.ts';
 import type { Observed } from './assess/observed.ts';
 import { obsoleteRestores } from './assess/restore.ts';
+import { sharedForgotten } from './assess/shared-database.ts';
 import { deleteObjects } from './cluster/delete.ts';
 import { causesOf } from './cluster/failures.ts';
+import { hibernateClusters } from './hibernate-clusters.ts';
 import { hideFromArgoCd } from './hide-from-argo-cd.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { collectRevisions } from './prune-revisions.ts';
@@ -16,9 +19,13 @@ export async function cleanUp(
   options: ReconcilerOptions,
 ): Promise<readonly unknown[]> {
   const { home, target, settings } = options;
+  const forgotten = sharedForgotten(observed);
+  if (forgotten?.next.is === 'step')
+    options.sharedDatabases?.order(observed.record, { is: 'gone', wanted: forgotten.wanted });
   return [
     ...(await collectRevisions(observed, settings.revisions.kept, home)),
     ...causesOf(await deleteObjects([...obsoleteMigrations(observed, latest), ...obsoleteRestores(observed)], target)),
     ...causesOf(await hideFromArgoCd(observed, options)),
+    ...causesOf(await hibernateClusters(clustersToRest(observed), observed.record, options)),
   ];
 }

@@ -1,4 +1,4 @@
-// Ends the pods of retained databases and keeps their volumes.
+// Ends the pods of databases that are kept and not used, and keeps their volumes.
 
 import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import type { EventRecorder } from '../lib/controller/events.ts';
@@ -32,7 +32,7 @@ export function hibernateClusters(
         regarding: record,
         type: 'Normal',
         reason: 'DatabaseRetained',
-        action: 'Teardown',
+        action: 'Hibernate',
         note: `${refText(refTo(object))} is kept and hibernated, with its volumes and its password. Deleting it deletes its volumes.`,
       });
       return undefined;

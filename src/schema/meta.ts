@@ -114,6 +114,8 @@ export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
 export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
 /** On a record: which of its databases another one takes the place of, and the backup with which that begins (record/database-move.ts). */
 export const MOVE_DATABASE_ANNOTATION = 'davit.dev/move-database';
+/** On a record: uid of the Secret of a database that it does not use, whose role and data on the shared server are to be dropped. */
+export const FORGET_DATABASE_ANNOTATION = 'davit.dev/forget-database';
 /** On a record that `kubectl davit database` has stopped to move its database: where to, and what it is to have afterwards. */
 export const MOVING_ANNOTATION = 'davit.dev/moving-database';
 /** On the same: who has begun that, for the time at which it was begun (deployments/record/requester.ts). */

@@ -4,9 +4,16 @@ import type { AppDeploymentStatus } from '../../schema/app-deployment.ts';
 import type { AppRevision, SharedDatabase } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import type { SharedDatabaseStatus } from '../../schema/database.ts';
-import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../schema/meta.ts';
+import {
+  COMPONENT_LABEL,
+  DEPLOYMENT_LABEL,
+  DEPLOYMENT_UID_LABEL,
+  FORGET_DATABASE_ANNOTATION,
+} from '../../schema/meta.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
+import { databaseOf, moveAsked } from '../record/database-move.ts';
 import { uidOf } from '../record/metadata.ts';
+import { databaseNumberIn } from '../record/names.ts';
 import {
   type Next,
   nextForGone,
@@ -178,6 +185,26 @@ export function sharedRestOf(observed: Observed): SharedRest | undefined {
   return { wanted, ...(view?.is !== 'unknown' && { hindrance: withRelease(SHARED_SERVER_MISSING, record) }) };
 }
 
+/**
+ * The next step by which a database is dropped that the record was moved from, once somebody asks for it. By the uid of its Secret, which
+ * no later database has: what has been dropped once is not asked for again. Undefined while the record uses it, or is to use it.
+ */
+export function sharedForgotten(
+  observed: Observed,
+): { readonly wanted: SharedRest['wanted']; readonly next: Next } | undefined {
+  const { record, revisions, names, children, sharedDatabase: view } = observed;
+  const uid = record.metadata.annotations?.[FORGET_DATABASE_ANNOTATION];
+  const name = record.status?.sharedDatabase?.name;
+  const now = revisions[0] && databaseOf(revisions[0]);
+  if (uid === undefined || name === undefined || !now || now.driver === 'shared') return undefined;
+  if (view?.is !== 'seen' || moveAsked(record, revisions)?.to.driver === 'shared') return undefined;
+  const secret = children.find((child) => child.kind === 'Secret' && child.metadata.uid === uid);
+  const number = secret && isOurs(secret, observed) && databaseNumberIn(record.metadata.name, secret.metadata.name);
+  if (typeof number !== 'number' || number === names.databaseNumber) return undefined;
+  const wanted = { name, mark: sharedMark(uidOf(record)) };
+  return { wanted, next: nextForGone(view.view, wanted) };
+}
+
 function withRelease(message: string, record: Observed['record']): string {
   return `${message} The deletion goes on when the server takes it. ${howToLeave(record, 'its database and role on the server')}`;
 }
@@ -186,7 +213,7 @@ function withRelease(message: string, record: Observed['record']): string {
 export function sharedStatusOf(observed: Observed): Pick<AppDeploymentStatus, 'sharedDatabase' | 'databaseDriver'> {
   const { record, revisions, sharedDatabase: view } = observed;
   const shared = sharedDatabaseOf(revisions);
-  const known = record.status?.sharedDatabase;
+  const known = sharedForgotten(observed)?.next.is === 'done' ? undefined : record.status?.sharedDatabase;
   const isMade = view?.is === 'seen' && view.view.found.role?.mark === sharedMark(uidOf(record));
   const place = known ?? (shared && isMade ? sharedPlaceOf(record, shared) : undefined);
   const isUsed = (driverOfRevisions(revisions) ?? 'shared') === 'shared';

@@ -8,6 +8,7 @@ import {
   DEPLOYMENTS,
   JOBS,
   PERSISTENT_VOLUME_CLAIMS,
+  PODS,
   POSTGRES_CLUSTERS,
   SECRETS,
   SERVICES,
@@ -17,7 +18,7 @@ import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import type { DatabaseDriver } from '../../../src/schema/database.ts';
-import { MOVE_DATABASE_ANNOTATION } from '../../../src/schema/meta.ts';
+import { FORGET_DATABASE_ANNOTATION, MOVE_DATABASE_ANNOTATION } from '../../../src/schema/meta.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { operate } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
@@ -410,6 +411,118 @@ describe('a database that is moved', () => {
     await rest(world, (one) => makeWorkloadsReady(one));
     const job = kube.objects<KubeObject>(JOBS).find(({ metadata }) => metadata.name === 'shop---pg2-restore');
     expect(JSON.stringify(job)).toContain(`"${uid}/2/${BACKUP.replace('a', 'b')}"`);
+  });
+});
+
+describe('what a database was moved from', () => {
+  const sleeps = (kube: FakeKube): unknown =>
+    kube.objects(POSTGRES_CLUSTERS).map(({ metadata }) => metadata.annotations?.['cnpg.io/hibernation']);
+  const instances = (kube: FakeKube): string[] => namesOf(kube, PODS).filter((name) => /---pg1-\d$/.test(name));
+
+  it('is a Cluster that rests, with its volumes, until somebody goes back to it', async () => {
+    const world = await rested();
+    const { kube, writes } = world;
+    await moved(world, 'cloudnative-pg', `pod/0 to cloudnative-pg/1 with ${BACKUP}`);
+    expect([sleeps(kube), instances(kube).length]).toEqual([['off'], 2]);
+    // Stopped for the next move it still runs: the move may be given up.
+    await scaled(kube, 0);
+    await rest(world);
+    expect([sleeps(kube), instances(kube).length]).toEqual([['off'], 2]);
+    await asked(kube, 'pod', 'cloudnative-pg/1 to pod/0');
+    await rest(world);
+    expect(sleeps(kube)).toEqual(['off']);
+    await scaled(kube, 1);
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube), sleeps(kube), instances(kube)]).toEqual([
+      'True Serving',
+      'shop--postgres',
+      ['on'],
+      [],
+    ]);
+    expect(namesOf(kube, PERSISTENT_VOLUME_CLAIMS)).toEqual(expect.arrayContaining(['shop---pg1-1', 'shop---pg1-2']));
+    writes();
+    await pass(world);
+    expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
+    await moved(world, 'cloudnative-pg', 'pod/0 to cloudnative-pg/1');
+    expect([says(kube, 'Ready'), uriIn(kube), sleeps(kube), instances(kube).length]).toEqual([
+      'True Serving',
+      'shop---pg1',
+      ['off'],
+      2,
+    ]);
+  });
+
+  const forget = (kube: FakeKube, uid: string | null): Promise<void> =>
+    edit(kube, { metadata: { annotations: { [FORGET_DATABASE_ANNOTATION]: uid } } });
+  const secretUid = (kube: FakeKube, name: string): string => {
+    const found = kube.objects(SECRETS).find(({ metadata }) => metadata.name === name && metadata.namespace === 'team');
+    return found?.metadata.uid ?? '';
+  };
+
+  it('is dropped from the shared server when somebody asks for it, and only then', async () => {
+    const world = await rested();
+    const { kube, server, writes } = world;
+    const ofPod = secretUid(kube, 'shop--postgres');
+    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    const ofShared = secretUid(kube, 'shop---pg1');
+    // It is in use.
+    for (const uid of [ofShared, ofPod]) {
+      // oxlint-disable-next-line no-await-in-loop -- one record
+      await forget(kube, uid);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await rest(world);
+      expect([server.found.size, says(kube, 'Ready')]).toEqual([1, 'True Serving']);
+    }
+    await forget(kube, null);
+    await moved(world, 'pod', 'shared/1 to pod/0');
+    for (const uid of ['', 'another', ofPod]) {
+      // oxlint-disable-next-line no-await-in-loop -- one record
+      await forget(kube, uid);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await rest(world);
+      expect([server.found.size, record(kube).status?.sharedDatabase?.host]).toEqual([1, 'db.example']);
+    }
+    await forget(kube, ofShared);
+    await rest(world);
+    expect([server.found.size, record(kube).status?.sharedDatabase, says(kube, 'Ready')]).toEqual([
+      0,
+      undefined,
+      'True Serving',
+    ]);
+    writes();
+    server.asked();
+    await world.reconcile();
+    expect([writes().filter((write) => !write.startsWith('try ')), server.asked()]).toEqual([[], 0]);
+    // The next one of the name is another database, and the same annotation does not mean it.
+    kube.erase(SECRETS, { namespace: 'team', name: 'shop---pg1' });
+    await moved(world, 'shared', `pod/0 to shared/2 with ${BACKUP}`);
+    await moved(world, 'pod', 'shared/2 to pod/0');
+    expect([says(kube, 'Ready'), server.found.size, uriIn(kube)]).toEqual(['True Serving', 1, 'shop--postgres']);
+  });
+
+  it('is not dropped while a move asks for it, and dropped once the server answers', async () => {
+    const world = await rested();
+    const { kube, server } = world;
+    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await moved(world, 'pod', 'shared/1 to pod/0');
+    await scaled(kube, 0);
+    await rest(world);
+    await forget(kube, secretUid(kube, 'shop---pg1'));
+    server.down = { code: undefined, message: 'connect ECONNREFUSED' };
+    for (let round = 0; round < 4; round += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- passes in their order
+      await pass(world);
+    }
+    expect(record(kube).status?.sharedDatabase?.host).toBe('db.example');
+    await forget(kube, null);
+    server.down = undefined;
+    await rest(world);
+    await asked(kube, 'shared', 'pod/0 to shared/1');
+    await forget(kube, secretUid(kube, 'shop---pg1'));
+    await rest(world);
+    await scaled(kube, 1);
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube), server.found.size]).toEqual(['True Serving', 'shop---pg1', 1]);
   });
 });
 
