@@ -146,7 +146,7 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
   tasks: [[['shop'], []]],
   restore: [[['shop', '--from', 'old', '--yes'], { name, job: 'shop---restore-x', loaded: null }]],
   clone: [[['shop', '--to', 'shop-2'], { name: 'shop-2', from: 'shop', notes: expect.any(Array) as unknown }]],
-  database: [[['forget-old', 'shop'], { name, deleted: [] }]],
+  database: [[['forget-old', 'shop'], { name, deleted: [], droppedFromSharedServer: null }]],
   scale: [
     [['shop'], { name, parts: expect.arrayContaining([expect.objectContaining({ part: 'server' })]) as unknown }],
     [

@@ -118,7 +118,23 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
     say((await plugin('database', 'back', 'mover', '--yes')).trim());
     await stage.says('mover', 'Ready', 'True', 'Serving');
     expect(await inPod('mover', SUM)).toBe(before);
+    // The Cluster rests, with its volumes, and whoever goes back to it wakes it.
+    await eventually(async () => {
+      const annotations = await stage.kubectl(
+        'get',
+        'clusters.postgresql.cnpg.io',
+        'mover---pg1',
+        '-o',
+        'jsonpath={.metadata.annotations}',
+      );
+      expect(JSON.parse(annotations)).toMatchObject({ 'cnpg.io/hibernation': 'on' });
+      expect(await stage.kubectl('get', 'pods', '-l', 'cnpg.io/cluster=mover---pg1', '-o', 'name')).toBe('');
+    }, LONG_MS);
+    say((await plugin('database', 'back', 'mover', '--yes')).trim());
+    await stage.says('mover', 'Ready', 'True', 'Serving');
     expect(await inCluster('select max(n) from kept')).toBe('5002');
+    await plugin('database', 'back', 'mover', '--yes');
+    await stage.says('mover', 'Ready', 'True', 'Serving');
 
     say((await plugin('database', 'forget-old', 'mover', '--yes')).trim());
     await stage.kubectl('wait', '--for=delete', 'clusters.postgresql.cnpg.io/mover---pg1', '--timeout=180s');

@@ -124,5 +124,34 @@ describe.skipIf(!found)(`a move to a shared server${skipped}`, () => {
     await expect(davit('anna', 'database', 'back', 'shop', '--yes')).rejects.toThrow(/is not there any more/);
     await kubectl('wait', '--for=condition=Ready', 'appd/shop', '--timeout=120s');
     expect(await uriOf()).toBe('shop---pg1');
+
+    // A tenant cannot read the platform's settings, and hears of them before anything is stopped.
+    const generation = (): Promise<string> => kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.metadata.generation}');
+    const before = await generation();
+    await expect(davit('anna', 'database', 'move', 'shop', '--driver', 'cloudnative-pg', '--yes')).rejects.toThrow(
+      /cannot be moved\. This platform has no CloudNativePG/,
+    );
+    await expect(davit('anna', 'database', 'upgrade', 'shop', '--yes')).rejects.toThrow(/its administrator upgrades/);
+    // What somebody else has planted is not gone on with.
+    const planted = { move: 'shared/1 to pod/7', maxScale: 50, stoppedAt: '2026-02-01T00:00:00Z' };
+    const plant = ['annotate', 'appd', 'shop', `davit.dev/moving-database=${JSON.stringify(planted)}`, '--as=bert'];
+    await kubectl(...plant);
+    await expect(davit('anna', 'database', 'move', 'shop', '--driver', 'pod', '--yes')).rejects.toThrow(
+      /nothing proves by whom: shared\/1 to pod\/7.*a scale of the default to 50/,
+    );
+    await kubectl('annotate', 'appd', 'shop', 'davit.dev/moving-database-', '--as=bert');
+    expect(await generation()).toBe(before);
+
+    const onward = await davit('anna', 'database', 'move', 'shop', '--driver', 'pod', '--yes');
+    expect(onward.stdout).toMatch(/^shop is on database pod\/2, with PostgreSQL \d+\./m);
+    expect(world.sql(`select datname from pg_database where datname = '${database}'`)).toEqual([database]);
+    const dropped = await davit('anna', 'database', 'forget-old', 'shop', '--yes');
+    expect(dropped.stdout).toContain(`database ${database} of the shared server`);
+    expect(world.sql(`select datname from pg_database where datname = '${database}'`)).toEqual([]);
+    expect(world.sql(`select rolname from pg_roles where rolname = '${database}'`)).toEqual([]);
+    expect(await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.status.sharedDatabase}')).toBe('');
+    expect(await heldOf()).toEqual(['persistentvolumeclaim/shop---pg2', 'secret/shop---pg2']);
+    await expect(davit('anna', 'database', 'upgrade', 'shop', '--yes')).rejects.toThrow(/is PostgreSQL \d+ already/);
+    await kubectl('wait', '--for=condition=Ready', 'appd/shop', '--timeout=120s');
   }, 600_000);
 });
