@@ -110,7 +110,7 @@ describe.skipIf(!found)(`a move to a shared server${skipped}`, () => {
     expect(await kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.status.changedBy}')).toBe('anna');
 
     const back = await davit('anna', 'database', 'back', 'shop', '--yes');
-    expect(back.stdout).toMatch(/^shop is on database pod\/0\./m);
+    expect(back.stdout).toMatch(/^shop is on database pod\/0, with PostgreSQL \d+\./m);
     expect([await uriOf(), await heldOf()]).toEqual(['shop--postgres', [...first, 'secret/shop---pg1'].toSorted()]);
     await davit('anna', 'database', 'back', 'shop', '--yes');
     expect(await uriOf()).toBe('shop---pg1');
