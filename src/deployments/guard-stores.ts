@@ -11,6 +11,7 @@ import { type ActionFailure, childOf, isOurs, type Observed } from './assess/obs
 import {
   SHARED_SERVER_MISSING,
   sharedDatabaseKept,
+  sharedDataLost,
   sharedFailure,
   sharedPasswordLost,
   sharedPlaceOf,
@@ -85,6 +86,8 @@ export async function guardShared(
       return unless(next.trouble.reason, next.trouble.message);
     case 'password lost':
       return await confirmLost(observed, name, target);
+    case 'data lost':
+      return [sharedDataLost(observed, name)];
     case 'step':
       sharedDatabases?.order(record, { is: 'there', wanted, secret: observed.names.postgresSecret });
       return [];

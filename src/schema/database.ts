@@ -202,6 +202,10 @@ export const SharedDatabaseStatus = z.object({
   host: z.string().max(253).describe('Host of the server.'),
   port: z.int().min(1).max(65_535).describe('Port of the server.'),
   name: SharedName.describe('Name of the database and of its role.'),
+  made: z
+    .boolean()
+    .describe('Whether it was there once. It is then never made again as an empty one, unless a person asks for that.')
+    .optional(),
 });
 export type SharedDatabaseStatus = z.infer<typeof SharedDatabaseStatus>;
 

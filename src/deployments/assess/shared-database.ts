@@ -8,6 +8,7 @@ import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
+  EMPTY_DATABASE_ANNOTATION,
   FORGET_DATABASE_ANNOTATION,
 } from '../../schema/meta.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
@@ -63,7 +64,13 @@ export function sharedWantedOf(observed: ObservedChildren, shared: SharedDatabas
     connections: shared.connections,
     reserved,
     hasPassword: secret !== undefined && isOurs(secret, observed),
+    ...(record.status?.sharedDatabase?.made === true && !isGivenUp(observed) && { wasMade: true }),
   };
+}
+
+/** Whether a person has said that its data is given up. */
+function isGivenUp({ record: { metadata } }: ObservedChildren): boolean {
+  return metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] === metadata.uid;
 }
 
 /** What the database of this revision needs next, by the last look. Undefined if nobody could look. */
@@ -163,6 +170,16 @@ export function sharedPasswordLost(observed: ObservedChildren, name: string): Ac
   );
 }
 
+/** The database was there, and is not any more: an empty one in its place would look like it. */
+export function sharedDataLost({ record, names }: ObservedChildren, shared: string): ActionFailure {
+  const { name, namespace, uid } = record.metadata;
+  return {
+    reason: 'VolumeMissing',
+    ref: { kind: 'Secret', name: names.postgresSecret },
+    message: `Database ${shared} is missing on the shared server, or its role is, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Have it restored there, with role ${shared} as its owner and the comment "${sharedMark(uid ?? '')}" on that role; the deployment then continues automatically. To start with an empty database instead: kubectl annotate appd ${name} -n ${namespace} --overwrite ${EMPTY_DATABASE_ANNOTATION}=${uid}. Take the annotation away when the deployment is Ready.`,
+  };
+}
+
 /** What a deletion has to drop on the server, and why it does not go on. Undefined if nothing is left, or it is to be kept. */
 export interface SharedRest {
   readonly wanted: Pick<WantedThere, 'name' | 'mark'>;
@@ -215,7 +232,9 @@ export function sharedStatusOf(observed: Observed): Pick<AppDeploymentStatus, 's
   const shared = sharedDatabaseOf(revisions);
   const known = sharedForgotten(observed)?.next.is === 'done' ? undefined : record.status?.sharedDatabase;
   const isMade = view?.is === 'seen' && view.view.found.role?.mark === sharedMark(uidOf(record));
-  const place = known ?? (shared && isMade ? sharedPlaceOf(record, shared) : undefined);
+  const there = known ?? (shared && isMade ? sharedPlaceOf(record, shared) : undefined);
+  const [newest] = revisions;
+  const place = there && (newest && sharedAnswers(observed, newest) ? { ...there, made: true } : there);
   const isUsed = (driverOfRevisions(revisions) ?? 'shared') === 'shared';
   return place ? { sharedDatabase: place, ...(isUsed && { databaseDriver: 'shared' }) } : {};
 }

@@ -178,7 +178,8 @@ function tooLong(seen: Seen, entry: Entry): Entry {
   if (!isOver || entry.is !== 'fail' || entry.reason === 'RequestFailed') return entry;
   const reason = entry.reason === 'Starting' || entry.reason === 'NotObserved' ? 'NotAnswering' : entry.reason;
   const seconds = isDeployed ? patience?.unavailableSeconds : patience?.progressDeadlineSeconds;
-  return stalled(reason, `${what} has not answered for more than ${seconds} s. ${entry.message}`);
+  const late = stalled(reason, `${what} has not answered for more than ${seconds} s. ${entry.message}`);
+  return entry.serving === true ? { ...late, serving: true } : late;
 }
 
 export function isOwn(part: StorePart, { spec: { resolved } }: AppRevision): boolean {

@@ -61,6 +61,8 @@ export interface WantedThere {
   readonly reserved: number;
   /** Whether the record's Secret has a password for the role. */
   readonly hasPassword: boolean;
+  /** Whether the database was there once, so that an empty one would take the place of data. */
+  readonly wasMade?: boolean;
 }
 
 export type Step =
@@ -93,6 +95,8 @@ export type Next =
   | { readonly is: 'needs password' }
   /** The database is there, and its password is not. */
   | { readonly is: 'password lost' }
+  /** The database was there, and is not any more. */
+  | { readonly is: 'data lost' }
   /** The database is as it should be, except for the limit: the server has no room for the new one. */
   | { readonly is: 'kept'; readonly connections: number; readonly trouble: ServerTrouble }
   | { readonly is: 'refused'; readonly trouble: ServerTrouble };
@@ -121,7 +125,8 @@ export function nextForThere({ facts, found }: ServerView, wanted: WantedThere):
   const refusal = unusable(facts) ?? taken(found, wanted);
   if (refusal) return { is: 'refused', trouble: refusal };
   const { role, database } = found;
-  const { name, mark, connections, hasPassword } = wanted;
+  const { name, mark, connections, hasPassword, wasMade = false } = wanted;
+  if (wasMade && (role === undefined || database === undefined)) return { is: 'data lost' };
   if (role === undefined) {
     const full = noRoom(facts, wanted, 0);
     if (full) return { is: 'refused', trouble: full };

@@ -9,6 +9,7 @@ import { Settings } from '../../../src/schema/settings.ts';
 import { aSpec } from '../../support/builders.ts';
 import type { FakeRequest } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
+import { changeBy, claimsDeletion, deletes, interruptBy } from './authors.ts';
 import { BACKUP_EVENTS, putStoreCredentials } from './backup-events.ts';
 import type { Bound } from './bound.ts';
 import { BUILD_EVENTS, credentialsBack, credentialsGone, interrupt, ORGANIZATION, push } from './build-events.ts';
@@ -201,6 +202,10 @@ const ON_SHARED: Spec = {
     database: { driver: 'shared' },
   },
 };
+const moreMemory =
+  (memoryMb: number) =>
+  ({ sourceConfig: { resourceSpec } }: AppDeployment['spec']): object | undefined =>
+    resourceSpec?.memoryMb === memoryMb ? undefined : { sourceConfig: { resourceSpec: { memoryMb } } };
 const CLEAN = { name: 'clean', schedule: '0 3 * * *', command: ['clean'] };
 const OUTSIDE = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
 const OUTSIDE_REDIS = [{ name: 'REDIS_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
@@ -401,7 +406,6 @@ export const BOUNDS: readonly Bound[] = [
   },
   {
     name: 'shared',
-    open: 'a database that was dropped is made again, empty',
     about:
       'A database on the shared server, beside that of a neighbour: made, dropped or retained, made again; the server goes, and its administrator acts.',
     settings: WITH_SHARED,
@@ -708,6 +712,32 @@ export const BOUNDS: readonly Bound[] = [
     ],
     people: 3,
     troubles: 2,
+    refuse,
+    admission: ADMISSION,
+  },
+  {
+    name: 'authors',
+    about:
+      'People who say who they are, and others who do not, change, interrupt and delete a record; the controller crashes after any write.',
+    settings: WITH_BUILDS,
+    namespaces: ['team'],
+    begin: beginBuilds({ resourceSpec: FIXED }),
+    events: [
+      ...CLUSTER_EVENTS.filter(({ calm }) => calm === true),
+      ...BUILD_EVENTS.filter(({ calm }) => calm === true),
+      changeBy('anna', 'a new revision', () => ({})),
+      changeBy('bert', 'more memory', moreMemory(1024)),
+      changeBy(undefined, 'much memory', moreMemory(2048)),
+      interruptBy('anna'),
+      interruptBy(undefined),
+      claimsDeletion,
+      deletes,
+      people.pause,
+      people.resume,
+    ],
+    people: 4,
+    troubles: 0,
+    crashes: true,
     refuse,
     admission: ADMISSION,
   },

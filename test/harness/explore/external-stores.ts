@@ -184,9 +184,8 @@ export function externalStoresAreWrong(scene: Scene, record: AppDeployment): str
   const [newest] = revisions;
   if (!newest || imageOf(newest) === undefined || newest.spec.resolved.server.maxScale === 0) return undefined;
   // Of the shared server something else holds (shared-server.ts).
-  const isShared = revisions.some(({ spec }) => spec.resolved.sharedDatabase !== undefined);
+  if (revisions.some(({ spec }) => spec.resolved.sharedDatabase !== undefined)) return undefined;
   return STORE_PARTS.filter((part) => revisions.every(({ spec }) => spec.resolved[part] === undefined))
-    .filter((part) => !(part === 'postgres' && isShared))
     .map((part) => wrongOf(scene, record, part))
     .find((sentence) => sentence !== undefined);
 }

@@ -45,6 +45,7 @@ import {
 } from '../../../src/schema/meta.ts';
 import type { Settings } from '../../../src/schema/settings.ts';
 import { isWorker } from '../../../src/schema/worker-parts.ts';
+import { authorsAreWrong } from './authors.ts';
 import { backupsAreWrong } from './backup-events.ts';
 import { BUILDS, ORGANIZATION } from './build-events.ts';
 import { isCurrent, isReady, podsOf, type WithTemplate } from './cluster-events.ts';
@@ -209,6 +210,16 @@ export const PASS_PROPERTIES: readonly PassProperty[] = [
     broken(seen) {
       const record = seen.controller === 'records' ? recordOfPass(seen) : undefined;
       return record && clusterIsTaken(seen, record);
+    },
+  },
+  {
+    name: 'nobody is said to have asked for what another did',
+    broken({ controller, key, after }) {
+      const [namespace = '', name] = key.split('/');
+      const record =
+        controller === 'records' ? records(after, namespace).find((one) => one.metadata.name === name) : undefined;
+      const isOfThis = record?.status?.observedGeneration === record?.metadata.generation;
+      return record && isOfThis ? authorsAreWrong(after, record) : undefined;
     },
   },
   {
@@ -407,6 +418,13 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
   {
     name: 'a database on the shared server is as it should be',
     broken: (scene, record) => (isLeft(record, scene) ? undefined : sharedDatabaseIsWrong(scene, record)),
+  },
+  {
+    name: 'nobody is said to have asked for what another did, and nobody is forgotten',
+    broken: (scene, record) =>
+      isLeft(record, scene) && record.metadata.deletionTimestamp === undefined
+        ? undefined
+        : authorsAreWrong(scene, record),
   },
   {
     name: 'what is said of its database is true',

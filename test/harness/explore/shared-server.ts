@@ -382,13 +382,13 @@ export function sharedDatabaseIsWrong(scene: Scene, record: AppDeployment): stri
   const { namespace = '', annotations = {} } = record.metadata;
   const [newest] = revisionsOf(scene, record);
   if (scene.mark(namespace, SERVER) === undefined || !newest?.spec.resolved.sharedDatabase) return undefined;
-  const { state, activeRevisionId } = record.status ?? {};
-  const pods = podsOf(scene, record).filter(isReadyPod);
-  if (pods.length > 0 && activeRevisionId !== undefined && state !== 'READY')
-    return `The state is ${state}, and ${pods[0]?.metadata.name} serves.`;
-  if (isServerDown(scene, namespace)) return undefined;
   const name = nameOf(record);
   const { role, database, data } = serverIn(scene, namespace)[name] ?? {};
+  const { state, activeRevisionId } = record.status ?? {};
+  const pods = podsOf(scene, record).filter(isReadyPod);
+  if (database !== undefined && pods.length > 0 && activeRevisionId !== undefined && state !== 'READY')
+    return `The state is ${state}, and ${pods[0]?.metadata.name} serves.`;
+  if (isServerDown(scene, namespace)) return undefined;
   const should = scene.mark(namespace, `${DATA}${name}`);
   const isGivenUp = annotations[EMPTY_DATABASE_ANNOTATION] !== undefined;
   if (should === 'lost' && database && data === undefined && !isGivenUp)

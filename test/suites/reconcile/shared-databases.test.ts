@@ -2,7 +2,7 @@
 // other records.
 
 import { describe, expect, it } from 'vitest';
-import { sharedDatabaseName, sharedMark } from '../../../src/deployments/record/shared-database.ts';
+import { type Found, sharedDatabaseName, sharedMark } from '../../../src/deployments/record/shared-database.ts';
 import { SHARED_DATABASES, SURVEY } from '../../../src/deployments/shared-databases.ts';
 import {
   CRON_JOBS,
@@ -13,6 +13,7 @@ import {
 } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject, SecretObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { EMPTY_DATABASE_ANNOTATION } from '../../../src/schema/meta.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { aController, KEY, type MemoryController, type Woken } from '../../kit/memory/controller.ts';
 import {
@@ -213,6 +214,35 @@ describe('a database on the shared server', () => {
       /Secret shop--postgres is missing.*password of the data in database davit_.*Restore it from a backup/,
     );
     expect(server.passwords.get(nameOf(kube))).toBe(password);
+  });
+
+  it.each([
+    { what: 'its database', left: ({ role }: Found): Found => (role ? { role } : {}) },
+    { what: 'its database and its role', left: (): Found => ({}) },
+  ])('makes no empty one in its place when $what is gone, until a person says so', async ({ left }) => {
+    const { kube, server, survey, settle } = await settled();
+    const name = nameOf(kube);
+    const before = valuesOf(kube);
+    server.steps();
+    const lost = left(server.found.get(name) ?? {});
+    server.found.delete(name);
+    if (lost.role) server.found.set(name, lost);
+    await survey();
+    expect([says(kube, 'DatabaseReady'), server.steps()]).toEqual(['False VolumeMissing', []]);
+    expect(says(kube, 'Stalled')).toBe('True VolumeMissing');
+    expect(readyMessage(kube)).toContain(`${name} is missing`);
+    // Nor when the record changes, or its scale.
+    await edit(kube, { spec: { sourceConfig: { resourceSpec: { cpu: 1 } } } });
+    await settle();
+    await edit(kube, { metadata: { annotations: { [EMPTY_DATABASE_ANNOTATION]: 'another' } } });
+    await settle();
+    expect([server.steps(), valuesOf(kube)]).toEqual([[], before]);
+    const [, value] = new RegExp(`${EMPTY_DATABASE_ANNOTATION}=(\\S+?)\\.`).exec(readyMessage(kube)) ?? [];
+    await edit(kube, { metadata: { annotations: { [EMPTY_DATABASE_ANNOTATION]: value } } });
+    await settle();
+    await survey();
+    expect(server.steps()).toContain(`create database ${name}`);
+    expect([says(kube, 'DatabaseReady'), valuesOf(kube)]).toEqual(['True Answering', before]);
   });
 
   it('takes the connections that the record asks for, and keeps the earlier limit where there is no room', async () => {
