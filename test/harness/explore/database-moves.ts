@@ -289,10 +289,7 @@ export async function mendMove(scene: Scene, record: AppDeployment): Promise<voi
 function isOfApplication({ metadata: { name } }: AppDeployment, { metadata: { labels = {} } }: KubeObject): boolean {
   const component = labels[COMPONENT_LABEL];
   return (
-    labels[DEPLOYMENT_LABEL] === name &&
-    labels['davit.dev/revision'] !== undefined &&
-    component !== undefined &&
-    !STORE_PARTS.some((part) => part === component)
+    labels[DEPLOYMENT_LABEL] === name && component !== undefined && !STORE_PARTS.some((part) => part === component)
   );
 }
 

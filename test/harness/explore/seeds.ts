@@ -97,13 +97,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'return isOwn && moved.backup !== undefined ? { from: name, backup: moved.backup } : undefined;',
     'return undefined;',
   ),
-  'a volume goes with the move from it': bug(
-    'moves',
-    'src/deployments/plan/plan.ts',
-    'if (!prunes.has(kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
-    "if ((!prunes.has(kind) && kind !== 'PersistentVolumeClaim') || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;",
-  ),
-  'a password goes with the move from it': bug(
+  'passwords are pruned': bug(
     'moves',
     'src/deployments/plan/plan.ts',
     'if (!prunes.has(kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
@@ -112,26 +106,8 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'a move waits for no pod': bug(
     'moves',
     'src/deployments/assess/database-move.ts',
-    '  olderServer,\n  stillScaled,\n  stillWriting,\n];',
-    '  olderServer,\n];',
-  ),
-  'a revision of before a move is held': bug(
-    'moves',
-    'src/deployments/assess/workloads.ts',
-    'return held && databaseNumberOf(held) === databaseNumberOf(latest) ? held : undefined;',
-    'return held;',
-  ),
-  'a rollback brings the driver of before a move': bug(
-    'moves',
-    'src/deployments/record/wanted-revision.ts',
-    'if (!isOther || (postgres === undefined && sharedDatabase === undefined)) return old.spec.resolved;',
-    'return old.spec.resolved;',
-  ),
-  'one goes back to a database that is gone': bug(
-    'moves',
-    'src/deployments/assess/database-move.ts',
-    '  nothingKept,\n  usedBefore,',
-    '  usedBefore,',
+    '  noCredentialsToMove,\n  stillScaled,\n  stillWriting,\n',
+    '  noCredentialsToMove,\n',
   ),
   'Retain keeps the first database alone': bug(
     'moves',
