@@ -406,7 +406,8 @@ export const REASONS = {
     todo: 'Lower the request, or ask the platform team for a larger node. The deployment then continues automatically.',
   },
   VolumeMissing: {
-    meaning: 'A volume that a pod needs does not exist: that of the own PostgreSQL, or one that resource_spec names.',
+    meaning:
+      'A volume that a pod needs does not exist: that of the own PostgreSQL, or one that resource_spec names. Or the database on the shared server is gone.',
     todo: 'Restore it from a backup, or follow the message to start with an empty database.',
   },
   VolumeTerminating: {
