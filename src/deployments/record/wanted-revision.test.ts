@@ -350,6 +350,45 @@ describe('another scale', () => {
   });
 });
 
+describe('another database of the same driver', () => {
+  const source = {
+    source: 'codehost',
+    sourceRevisionConfig: { repoRef: 'main' },
+    sourceConfig: { database: { driver: 'pod' } },
+  } as const;
+  const commit = 'c'.repeat(40);
+  const backup = '20260201T020000Z-0000000a';
+  const built: AppRevision = {
+    ...made(aRecord({ ...source, revisionSerial: 1 })),
+    status: { build: { phase: 'Built', image: 'r/a@1', commit } },
+  };
+  const newer = Settings.parse({ ...SETTINGS, images: { ...SETTINGS.images, postgres: 'postgres:99' } });
+  const annotations = { 'davit.dev/move-database': `pod/0 to pod/1 with ${backup}` };
+
+  it.each([
+    ['by a generation', 2, 1, generationRevisionId(UID, 2)],
+    ['by a serial', 2, 2, serialRevisionId(UID, 2)],
+  ])('is a revision that runs what was built, and builds no newer commit: %s', (_what, generation, serial, id) => {
+    const record = aRecord({ ...source, revisionSerial: serial }, { generation, annotations });
+    expect(wantedRevision(record, [built], newer)).toMatchObject({
+      create: {
+        id,
+        commit,
+        resolved: { image: 'r/a@1', postgres: { image: 'postgres:99' }, movedDatabase: { number: 1, backup } },
+      },
+    });
+  });
+
+  it('is none of the generation that has one, and none once it is there', () => {
+    const record = aRecord({ ...source, revisionSerial: 1 }, { annotations });
+    expect(wantedRevision(record, [built], newer)).toEqual({ current: built });
+    const asked = aRecord({ ...source, revisionSerial: 1 }, { generation: 2, annotations });
+    const moved = made(asked, newer, [built]);
+    const later = aRecord({ ...source, revisionSerial: 1 }, { generation: 3, annotations });
+    expect(wantedRevision(later, [built, moved], newer)).toEqual({ current: moved });
+  });
+});
+
 describe('a migration that has run', () => {
   const runtime = { migrate: { command: ['up'] } };
   const config = (resourceSpec: ResourceSpec, more: object = {}): Partial<AppDeploymentSpec> =>
