@@ -133,7 +133,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     "if (name === undefined || record.spec.databaseDeletionPolicy === 'Retain') return undefined;",
     'if (name === undefined) return undefined;',
   ),
-  'a database that was dropped is made again, empty': bug(
+  'a database that was dropped is made again without its data': bug(
     'shared',
     'src/deployments/record/shared-database.ts',
     "if (wasMade && (role === undefined || database === undefined)) return { is: 'data lost' };",
