@@ -472,7 +472,7 @@ describe('kubectl', () => {
 });
 
 // Each starts a process, which takes long on a busy machine.
-describe('the command', { timeout: 60_000 }, () => {
+describe('the command', { timeout: 240_000 }, () => {
   interface Ran {
     readonly code: number | null;
     readonly out: string;
@@ -658,10 +658,6 @@ describe('the command', { timeout: 60_000 }, () => {
       err: `Port ${port} of 127.0.0.1 cannot be used: another program listens on it. Choose another with --port, or leave --port out, which takes any free one.\n`,
     });
     server.close();
-    expect(await davit(['open', 'shop', '--port', '65536'])).toMatchObject({
-      code: 2,
-      err: expect.stringMatching(/^--port must be at most 65535, not 65536\./),
-    });
   });
 
   describe('ends in silence when nobody reads any more:', () => {

@@ -12,6 +12,7 @@ import {
 } from '../../test/support/cli-world.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CLONING_ANNOTATION } from '../schema/meta.ts';
+import { Failure } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
 const MANIFEST = {
@@ -43,6 +44,8 @@ interface Stage {
   /** server_version_num there. */
   readonly version?: number;
   readonly fails?: 'pipe' | 'fetch' | 'load';
+  /** What the other namespace says of a record that is only tried. */
+  readonly refuses?: string;
   readonly clock?: CliWorld['clock'];
 }
 
@@ -116,6 +119,10 @@ async function clone(args: readonly string[], stage: Stage = {}): Promise<Played
         return '';
       }
       const made = JSON.parse(input) as Made;
+      if (words.includes('--dry-run=server')) {
+        if (stage.refuses !== undefined) throw new Failure(stage.refuses);
+        return '';
+      }
       written.push(made);
       writes.push({ namespace, verb, what: made.kind });
       if (made.kind === 'AppDeployment')
@@ -139,6 +146,21 @@ const ORDER = ['team create Job', 'staging create Secret', 'staging create AppDe
 const orderOf = ({ writes }: Played): string[] =>
   writes.map(({ namespace, verb, what }) => `${namespace} ${verb} ${what}`);
 const into = ['--to-namespace=staging'];
+
+it.each([
+  [
+    'Error from server (NotFound): error when creating "STDIN": namespaces "staging" not found',
+    'Nothing was created: there is no namespace staging. Create it first, or name another one with --to-namespace.',
+  ],
+  [
+    'Error from server (Forbidden): appdeployments.davit.dev is forbidden: User "anna" cannot create resource',
+    'Nothing was created: namespace staging does not take the clone. Error from server (Forbidden): appdeployments.davit.dev is forbidden: User "anna" cannot create resource',
+  ],
+])('asks the other namespace before anything is done: %s', async (refuses, err) => {
+  const { code, err: said, writes, asked } = await clone(into, { refuses });
+  expect([code, said, writes]).toEqual([1, err, []]);
+  expect(asked.filter((one) => / get (secret|cronjobs)/.test(one))).toEqual([]);
+});
 
 describe('a clone in another namespace', () => {
   it('gets the values, starts with its stores alone, then the data, and then its pods', async () => {

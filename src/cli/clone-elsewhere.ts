@@ -52,9 +52,13 @@ export async function cloneInto(
     warn(
       `An earlier run has left the clone ${wanted.name} in namespace ${there.namespace} unfinished. This run goes on with it.`,
     );
-  else await needAll(there, clone.needs);
+  const how = (scale: 'zero' | 'own'): Creating => ({ origin, scale, username });
+  if (!begun) {
+    await needPlace(there, recordFor(clone, how('own')));
+    await needAll(there, clone.needs);
+  }
   const create = async (scale: 'zero' | 'own'): Promise<void> => {
-    if (!begun) await createClone(context, there, clone, { origin, scale, username });
+    if (!begun) await createClone(context, there, clone, how(scale));
   };
   const loaded =
     clone.restore &&
@@ -113,6 +117,20 @@ function needOwn(record: AppDeployment, { username, to, there }: Owned): void {
   );
 }
 
+/** Throws Failure unless the namespace is there and takes the record from this caller. Nothing is written. */
+async function needPlace({ kubectl, namespace }: Place, record: AppDeployment): Promise<void> {
+  try {
+    await kubectl(['create', '--dry-run=server', FIELD_MANAGER, '-o', 'name', '-f', '-'], JSON.stringify(record));
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    if (error.message.includes(`namespaces "${namespace}" not found`))
+      throw new Failure(
+        `Nothing was created: there is no namespace ${namespace}. Create it first, or name another one with --to-namespace.`,
+      );
+    throw new Failure(`Nothing was created: namespace ${namespace} does not take the clone. ${error.message}`);
+  }
+}
+
 /** Throws Failure that names all objects which are missing. */
 async function needAll({ kubectl, namespace }: Place, needs: readonly NamedObject[]): Promise<void> {
   const found = await Promise.all(
@@ -139,12 +157,17 @@ async function createClone(
   { kubectl }: Context,
   there: Place,
   { record, values }: CloneElsewhere,
-  { origin, scale, username }: Creating,
+  creating: Creating,
 ): Promise<void> {
   // All are read before the first is written.
   const secrets = await Promise.all(values.map((one) => copyOf(kubectl, one, record)));
   // oxlint-disable-next-line no-await-in-loop -- a few, and the first failure ends it
   for (const secret of secrets) await there.kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(secret));
+  await there.kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(recordFor({ record }, creating)));
+}
+
+/** The record to create, which says who creates it, and at zero that it is not finished. */
+function recordFor({ record }: Pick<CloneElsewhere, 'record'>, { origin, scale, username }: Creating): AppDeployment {
   const { sourceConfig } = record.spec;
   const { minScale, maxScale } = sourceConfig.resourceSpec ?? {};
   const { uid = '', namespace = '', name } = origin.metadata;
@@ -160,10 +183,7 @@ async function createClone(
   };
   const resourceSpec = { ...sourceConfig.resourceSpec, ...(scale === 'zero' && { minScale: 0, maxScale: 0 }) };
   const spec = { ...record.spec, sourceConfig: { ...sourceConfig, resourceSpec } };
-  await there.kubectl(
-    ['create', FIELD_MANAGER, '-f', '-'],
-    JSON.stringify({ ...record, metadata: { ...record.metadata, annotations }, spec }),
-  );
+  return { ...record, metadata: { ...record.metadata, annotations }, spec };
 }
 
 /** Throws Failure if the Secret or a key is missing. */

@@ -48,10 +48,12 @@ it.each([
   expect(err).toContain(words);
 });
 
+const OTHER = '20260101T000000Z-0123abcd';
+
 it('says which backup it will be, and what to do where the deployment is lost', async () => {
   const known = aRecord({}, { databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } });
   expect((await clone(['shop', '--to', 'b'], known)).out).toContain('backup b-1, of 2026-02-02T00:00:00Z.');
-  expect((await clone(['shop', '--to', 'b', '--backup', 'b-0'], known)).out).toContain('that of backup b-0.');
+  expect((await clone(['shop', '--to', 'b', '--backup', OTHER], known)).out).toContain(`that of backup ${OTHER}.`);
   const { code, err } = await runCli(['clone', 'shop', '--to', 'b'], {
     kubectl: () => Promise.reject(new Failure('Error from server (NotFound): appdeployments "shop" not found')),
   });

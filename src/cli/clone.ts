@@ -5,6 +5,7 @@ import { claimOfCreation } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { type Command, DEPLOYMENT, Misuse, OUTPUT, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
+import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
 import { BACKUP_FLAGS, backupOf } from './restore.ts';
@@ -47,6 +48,7 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
       throw new Misuse('--to-context needs --to-namespace: the namespace of the new deployment there.');
     const to = flags.text('to') ?? (namespace === undefined ? undefined : name);
     if (to === undefined) throw new Misuse('--to must be the name of the new deployment.');
+    needName(to, '--to');
     const request = { name: to, ...backupOf(flags) };
     const origin = await readRecord(kubectl, name).catch(lost(name));
     if (namespace !== undefined && (toContext !== undefined || namespace !== origin.metadata.namespace)) {

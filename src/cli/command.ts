@@ -159,11 +159,11 @@ export const OUTPUT: FlagDefinition = {
 };
 
 /** In seconds. */
-export function timeoutFlag(seconds: number): FlagDefinition {
+export function timeoutFlag(seconds: number, what = 'give up after this time'): FlagDefinition {
   return {
     name: 'timeout',
     value: 'SECONDS',
-    help: `give up after this time; ${seconds} by default`,
+    help: `${what}; ${seconds} by default`,
     isNumber: true,
   };
 }

@@ -10,6 +10,9 @@ const COMPLETE = '__complete';
 /** Values of the protocol between kubectl and the completion of its plugins. */
 const DIRECTIVES = { files: 0, noFiles: 4 } as const;
 
+/** As kubectl names it, for a plugin kubectl-davit. */
+const FILE = 'kubectl_complete-davit';
+
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `# Completion of davit in bash: source <(davit completion bash)
 _davit() {
@@ -32,6 +35,9 @@ _davit() {
   if [[ "\${lines[-1]}" == ":${DIRECTIVES.files}" ]]; then _files; else compadd -- "\${(@)lines[1,-2]}"; fi
 }
 compdef _davit davit kubectl-davit`,
+  kubectl: `#!/bin/sh
+# Completion of kubectl davit. kubectl asks a file ${FILE} on the PATH, which must be executable.
+exec kubectl-davit ${COMPLETE} -- "$@"`,
 };
 
 export const completionCommand: Command = {
@@ -42,10 +48,10 @@ export const completionCommand: Command = {
   flags: [],
   about: `  source <(davit completion bash)
 
-For kubectl davit, put an executable file kubectl_complete-davit with these two lines on the PATH:
+For kubectl davit, kubectl's own completion asks a file beside the plugin:
 
-  #!/bin/sh
-  exec kubectl-davit ${COMPLETE} -- "$@"`,
+  PROGRAM completion kubectl > ${FILE} && chmod +x ${FILE}
+  source <(kubectl completion bash)`,
   async run({ words: [shell = ''], say }) {
     say(SCRIPTS[shell] ?? '');
     return 0;

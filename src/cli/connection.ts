@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { Misuse } from './command.ts';
 import type { Connection } from './http-api.ts';
 import { Failure, type Forwarded, type Kubectl } from './kubectl.ts';
 
@@ -56,7 +57,7 @@ export async function connect(cluster: Cluster, options: ConnectionOptions): Pro
 function serverOf(given: string): string {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new Failure(`--server must be an address such as https://davit.example.com, not "${given}".`);
+    throw new Misuse(`--server must be an address such as https://davit.example.com, not "${given}".`);
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
@@ -135,7 +136,7 @@ async function tokenOf(
   { impersonated, environment }: ConnectionOptions,
 ): Promise<string> {
   if (impersonated !== undefined)
-    throw new Failure("--as works only with kubectl. Davit's HTTP API takes a token: give one with --token.");
+    throw new Misuse("--as works only with kubectl. Davit's HTTP API takes a token: give one with --token.");
   if (user?.token) return user.token;
   if (user?.tokenFile) return (await readFile(user.tokenFile, 'utf8')).trim();
   const token = user?.exec && (await tokenOfProgram(user.exec, cluster, environment));

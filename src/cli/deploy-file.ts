@@ -13,14 +13,14 @@ import { withFields } from './set-fields.ts';
 
 /**
  * The file that the flags select, by default that of the folder, with the fields that --set sets. Without a folder it is of an image.
- * Throws Misuse, InvalidFile and Failure.
+ * Throws Misuse and InvalidFile.
  */
 export async function selectedFile(folder: string | undefined, flags: Flags): Promise<DeploymentFile | undefined> {
   const named = flags.text('file');
   if (named !== undefined && flags.has('no-file')) throw new Misuse('--file and --no-file exclude each other.');
   const path = named ?? (folder === undefined ? undefined : join(folder, FILE_NAME));
   const read = flags.has('no-file') || path === undefined ? undefined : await readDeploymentFile(path);
-  if (read === undefined && named !== undefined) throw new Failure(`There is no file ${named}.`);
+  if (read === undefined && named !== undefined) throw new Misuse(`There is no file ${named}.`);
   const file = withFields(read, flags.texts('set'));
   const source = file?.source ?? DEFAULT_SOURCE;
   if (folder === undefined && file?.source && file.source !== IMAGE_SOURCE)
@@ -63,7 +63,7 @@ interface SecretsNeeded {
 
 /**
  * The secrets that the file names and the deployment lacks, as somebody types them: without echo, and never as an argument. None if
- * nobody can be asked. Throws Failure for an empty value.
+ * nobody can be asked. Throws Misuse for an empty value.
  */
 export async function askedSecrets(
   { name, file, existing }: SecretsNeeded,
@@ -74,7 +74,7 @@ export async function askedSecrets(
   for (const key of missingNames(file, existing)) {
     // oxlint-disable-next-line no-await-in-loop -- one question after the other
     const value = await terminal.ask(`${name} lacks the secret ${key}. Its value, which is not shown: `, true);
-    if (value === '') throw new Failure(`The value of ${key} is empty: nothing was changed.`);
+    if (value === '') throw new Misuse(`The value of ${key} is empty: nothing was changed.`);
     asked.push({ name: key, value });
   }
   return asked;

@@ -7,10 +7,11 @@ import { revisionNames } from '../deployments/record/names.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
 import { conditionIn, type Deployment, findDeployment, readRevisions } from './build-log.ts';
-import type { Context, Terminal } from './command.ts';
+import { type Context, Misuse, type Terminal } from './command.ts';
 import { askedSecrets, changedLines, configOf, needSecrets, type SecretValue, selectedFile } from './deploy-file.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
+import { needName } from './needed-names.ts';
 import { listSource, pack, type Source } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
@@ -30,6 +31,8 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
     terminal,
     onInterrupt,
   } = context;
+  const name = flags.text('name');
+  if (name !== undefined) needName(name, '--name');
   const progress: DeployProgress = {};
   onInterrupt(() => interruptedSentence(progress, suggested));
   const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
@@ -40,7 +43,7 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
   const options = {
     source,
     file,
-    name: flags.text('name') ?? file?.name ?? undefined,
+    name: name ?? file?.name ?? undefined,
     installCommand: flags.text('install-command'),
     buildCommand: flags.text('build-command'),
     env,
@@ -164,7 +167,7 @@ export function addressOf(
 function nameOf(folder: string): string {
   const name = deploymentName(basename(folder));
   if (name !== '') return name;
-  throw new Failure(`The name of the folder ${folder} gives no name for a deployment. Choose one with --name.`);
+  throw new Misuse(`The name of the folder ${folder} gives no name for a deployment. Choose one with --name.`);
 }
 
 interface Offer {

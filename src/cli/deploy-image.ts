@@ -6,6 +6,7 @@ import { askedSecrets, configOf, IMAGE_SOURCE, needSecrets, type SecretValue, se
 import { addressOf, type CommonOptions, change, type DeployProgress, followed, resultOf } from './deploy-folder.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
+import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { variablesFrom, withVariables } from './variables.ts';
 
@@ -23,6 +24,7 @@ export async function deployImage(context: Context, seconds: number): Promise<nu
   const name = flags.text('name') ?? file?.name;
   if (name === undefined || name === null)
     throw new Misuse(`Which deployment? ${PROGRAM} deploy --image ${image} --name NAME`);
+  needName(name, '--name');
   const progress: DeployProgress = {};
   onInterrupt(() =>
     progress.name === undefined

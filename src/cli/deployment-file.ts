@@ -3,12 +3,11 @@
 import { readFile } from 'node:fs/promises';
 import type { DeploymentFile } from '../deployments/http/deployment-file.ts';
 import { readText } from '../deployments/http/deployment-file-text.ts';
-import { InvalidFile } from './command.ts';
-import { Failure } from './kubectl.ts';
+import { InvalidFile, Misuse } from './command.ts';
 
 const LARGEST_KIB = 64;
 
-/** Undefined if there is no such file. Throws InvalidFile and Failure. */
+/** Undefined if there is no such file. Throws InvalidFile and Misuse. */
 export async function readDeploymentFile(path: string): Promise<DeploymentFile | undefined> {
   let bytes: Buffer;
   try {
@@ -16,7 +15,7 @@ export async function readDeploymentFile(path: string): Promise<DeploymentFile |
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new Failure(`${path} cannot be read: ${message}`);
+    throw new Misuse(`${path} cannot be read: ${message}`);
   }
   if (bytes.length > LARGEST_KIB * 1024)
     throw new InvalidFile(`${path} is larger than ${LARGEST_KIB} KiB: a file describes one deployment.`);

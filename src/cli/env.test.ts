@@ -103,12 +103,12 @@ describe('env', () => {
     expect(ordered?.map((one) => one.name)).toEqual(['LOG_LEVEL', 'REGION', 'Z', 'Y', 'X']);
     await writeFile(file, '# nothing\n');
     expect((await env(['set', '--from-file', file])).ran).toMatchObject({
-      code: 1,
+      code: 2,
       err: expect.stringContaining('has no line'),
     });
     await rm(folder, { recursive: true });
     expect((await env(['set', '--from-file', file])).ran).toMatchObject({
-      code: 1,
+      code: 2,
       err: expect.stringContaining('cannot be read'),
     });
   });

@@ -5,6 +5,7 @@ import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, printList, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
+import { needVariableName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord, requestRevision } from './records.ts';
 import { tableOf } from './table.ts';
@@ -60,6 +61,7 @@ async function unset(context: Context, name: string, keys: readonly string[]): P
   const valued = keys.find((key) => key.includes('='));
   if (keys.length === 0 || valued !== undefined)
     throw new Misuse(`unset takes names alone: ${PROGRAM} env ${name} unset ${valued?.split('=')[0] ?? 'KEY'}`);
+  for (const key of keys) needVariableName(key);
   return change(context, name, 'removed', ({ spec }) => {
     const before = spec.sourceConfig.env ?? [];
     const missing = keys.find((key) => !before.some((one) => one.name === key));

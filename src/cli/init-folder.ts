@@ -2,11 +2,11 @@
 
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { fileFindings } from '../deployments/http/deployment-file.ts';
 import { FILE_NAME, SCHEMA_FILE_NAME } from '../schema/source-files.ts';
-import { type Context, Misuse } from './command.ts';
+import type { Context } from './command.ts';
 import { parseDeploymentFile } from './deployment-file.ts';
 import { Failure } from './kubectl.ts';
+import { needName } from './needed-names.ts';
 import { needFolder, pathWithin } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { configurationIn, type Folder, fileText, type Project, projectOf, READ_FILES } from './project.ts';
@@ -22,7 +22,7 @@ export async function initFolder(context: Context): Promise<number> {
   const folder = words[0] ?? '.';
   const path = flags.text('output') ?? join(folder, FILE_NAME);
   const name = flags.text('name');
-  if (name !== undefined) needName(name);
+  if (name !== undefined) needName(name, '--name');
   const found = await projectIn(folder, flags.text('config'));
   const project = name === undefined ? found : { ...found, name: { value: name, from: '--name' } };
   const schema = server === undefined ? SCHEMA_FILE_NAME : `${server.replace(/\/+$/, '')}/${SCHEMA_FILE_NAME}`;
@@ -42,11 +42,6 @@ export async function initFolder(context: Context): Promise<number> {
   if (server === undefined)
     say(`So that editors complete it: ${PROGRAM} schema > ${join(dirname(path), SCHEMA_FILE_NAME)}`);
   return 0;
-}
-
-function needName(name: string): void {
-  const [finding] = fileFindings({ name });
-  if (finding) throw new Misuse(`--name ${finding.msg}.`);
 }
 
 async function projectIn(path: string, given: string | undefined): Promise<Project> {

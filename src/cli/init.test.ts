@@ -215,7 +215,7 @@ describe('nothing is written', () => {
       'two Dockerfiles',
       { 'a.Dockerfile': '', 'b.Dockerfile': '' },
       [],
-      1,
+      2,
       /has a\.Dockerfile, b\.Dockerfile, and none is named Dockerfile\. Choose one: .* --config a\.Dockerfile$/,
     ],
     [
@@ -237,7 +237,7 @@ describe('nothing is written', () => {
       'a --config outside',
       { Dockerfile: 'FROM x' },
       ['--config', '../Dockerfile'],
-      1,
+      2,
       /--config \.\.\/Dockerfile is not in /,
     ],
     ['a name that is none', { Dockerfile: 'FROM x' }, ['--name', 'Shop'], 2, /^--name must /],
@@ -251,7 +251,7 @@ describe('nothing is written', () => {
 
   it('for a folder that is not there, and through a link that is not there either', async () => {
     expect(await runCli(['init', join(above, 'nowhere')])).toMatchObject({
-      code: 1,
+      code: 2,
       err: expect.stringMatching(/^There is no folder/),
     });
     await write({ Dockerfile: 'FROM x' });

@@ -3,7 +3,7 @@
 import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
 import { BACKUP, COMPONENT_LABEL, PROOF, TASK } from '../schema/meta.ts';
 import { LAST_LINES, NoBuildLog, printBuildLog } from './build-log.ts';
-import type { Context } from './command.ts';
+import { type Context, Misuse } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
@@ -30,7 +30,7 @@ async function printBuild(context: Context, name: string, revision: string): Pro
     await printBuildLog(api, name, { revision, follow: false, tail: LAST_LINES, say: warn });
   } catch (error) {
     if (error instanceof NoBuildLog) return warn(error.message);
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
     warn(`To read the log of the build: ${PROGRAM} logs ${name} --build${suggested}`);
   }
 }

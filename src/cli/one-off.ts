@@ -25,7 +25,10 @@ export const runCommand: Command = {
   rest: 'COMMAND [ARGUMENT ...]',
   noJson: 'its standard output is that of the command, and its exit code too',
   flags: [
-    timeoutFlag(TIMEOUT_SECONDS),
+    timeoutFlag(
+      TIMEOUT_SECONDS,
+      'ask the command to end (SIGTERM) after this time, and kill it after the grace period of the server',
+    ),
     { name: 'task', value: 'TASK', help: 'run the command of this task of the active revision' },
   ],
   about: `The pod has image, variables, volumes, service account and sizes of the server, and is no part of the deployment. The exit

@@ -8,6 +8,7 @@ import { join, posix } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { Misuse } from './command.ts';
 import { type IgnoreRule, ignoreRules, verdictOn } from './ignore-rules.ts';
 import { Failure } from './kubectl.ts';
 import { sizeOf } from './table.ts';
@@ -42,35 +43,35 @@ export async function listSource(folder: string, config: string): Promise<Source
   const rules = (await Promise.all(IGNORE_FILES.map((name) => rulesIn(join(folder, name))))).flat();
   const entries: TarEntry[] = [];
   await collect({ folder, rules, wanted: [path, '.dockerignore'], entries }, '');
-  if (entries.length === 0) throw new Failure(`${folder} has no file to deploy, or its ignore files leave none.`);
+  if (entries.length === 0) throw new Misuse(`${folder} has no file to deploy, or its ignore files leave none.`);
   if (!entries.some((entry) => entry.path === path)) throw await noConfiguration(folder, path);
   return { folder, config: path, entries: entries.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
 }
 
-/** The path of a configuration file relative to the folder, normalized. Throws Failure if it is not in the folder. */
+/** The path of a configuration file relative to the folder, normalized. Throws Misuse if it is not in the folder. */
 export function pathWithin(folder: string, config: string): string {
   const path = posix.normalize(config.replaceAll('\\', '/'));
   if (posix.isAbsolute(path) || path === '..' || path.startsWith('../'))
-    throw new Failure(`--config ${config} is not in ${folder}. Name the file relative to that folder.`);
+    throw new Misuse(`--config ${config} is not in ${folder}. Name the file relative to that folder.`);
   return path;
 }
 
-/** Throws Failure unless the path is that of a folder. */
+/** Throws Misuse unless the path is that of a folder. */
 export async function needFolder(folder: string): Promise<void> {
   const found = await stat(folder).catch((error: unknown) => {
-    throw codeOf(error) === 'ENOENT' ? new Failure(`There is no folder ${folder}.`) : unreadable(folder, error);
+    throw codeOf(error) === 'ENOENT' ? new Misuse(`There is no folder ${folder}.`) : unreadable(folder, error);
   });
-  if (!found.isDirectory()) throw new Failure(`${folder} is not a folder.`);
+  if (!found.isDirectory()) throw new Misuse(`${folder} is not a folder.`);
 }
 
-async function noConfiguration(folder: string, path: string): Promise<Failure> {
+async function noConfiguration(folder: string, path: string): Promise<Misuse> {
   const isThere = (name: string): Promise<boolean> =>
     lstat(join(folder, name)).then(
       (found) => found.isFile(),
       () => false,
     );
   const hint = (await isThere('Dockerfile')) ? ' It has a Dockerfile: --config Dockerfile builds that.' : '';
-  return new Failure(
+  return new Misuse(
     `${folder} has no file ${path}. Name the configuration file or the Dockerfile with --config PATH.${hint}`,
   );
 }

@@ -10,6 +10,7 @@ import {
   Misuse,
   type WordDefinition,
 } from './command.ts';
+import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { mostSimilar } from './similar.ts';
 import { synopsis } from './usage.ts';
@@ -113,8 +114,9 @@ function checkWords(command: Command, words: readonly string[]): void {
   const isOpen = definitions.at(-1)?.need === 'any number';
   const unexpected = words.slice(definitions.length).join(' ');
   if (unexpected !== '' && !isOpen) throw new Misuse(`${tooMany(command)} Unexpected: "${unexpected}".`);
-  for (const [at, { choices }] of definitions.entries()) {
+  for (const [at, { choices, names, word: shown }] of definitions.entries()) {
     const word = words[at];
+    if (word !== undefined && names === 'deployment') needName(word, shown);
     if (word !== undefined && choices?.includes(word) === false)
       throw new Misuse(
         `"${word}" is none of ${choices.join(', ')}.${meant(word, choices)} ${PROGRAM} ${synopsis(command)}`,

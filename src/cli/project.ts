@@ -1,8 +1,10 @@
 // What the files of a folder say about its deployment, and the davit.yaml that is made of that. Pure.
 
 import { stringify } from 'yaml';
-import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH } from '../schema/app-deployment.ts';
+import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH } from '../schema/name-patterns.ts';
+
 import { DEFAULT_CONFIGURATION, isDockerfile } from '../schema/source-files.ts';
+import { Misuse } from './command.ts';
 import { type ContainerFacts, containerFacts, type Found, portArgument } from './dockerfile.ts';
 import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -49,7 +51,7 @@ export function configurationIn({ path, files }: Folder): string {
   if (files.includes(DEFAULT_CONFIGURATION)) return DEFAULT_CONFIGURATION;
   if (dockerfiles.includes('Dockerfile')) return 'Dockerfile';
   if (another !== undefined)
-    throw new Failure(
+    throw new Misuse(
       `${path} has ${dockerfiles.join(', ')}, and none is named Dockerfile. Choose one: ${PROGRAM} init ${path} --config ${found}`,
     );
   if (found !== undefined) return found;
@@ -142,7 +144,7 @@ function nameOf(folder: Folder, ofPackage: string | undefined, pyproject: string
       .replace(/-$/, '');
     if (value !== '' && value !== IMPOSSIBLE_NAME) return { value, from };
   }
-  throw new Failure(`The name of the folder ${folder.path} gives no name for a deployment. Choose one with --name.`);
+  throw new Misuse(`The name of the folder ${folder.path} gives no name for a deployment. Choose one with --name.`);
 }
 
 /** Only a name on a line of its own is found: there is no other reason to read TOML. */

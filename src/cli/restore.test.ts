@@ -11,6 +11,7 @@ const ended = (name: string, exitCode: number, message: string): object => ({
   state: { terminated: { exitCode, message } },
 });
 
+const BACKUP = '20260202T000000Z-0123abcd';
 const LOADED = { name: 'b', takenAt: '2026-02-01T00:00:00Z', sizeBytes: 1536 };
 
 interface Made {
@@ -48,12 +49,13 @@ async function restore(
     isLate = false,
     world = {} as CliWorld,
     says = ['--yes'],
+    record = aRecord({}, {}),
   } = {},
 ): Promise<{ readonly result: Awaited<ReturnType<typeof runCli>>; readonly made: Made | undefined }> {
   const written: [string, string][] = [];
   const get = answering(
     {
-      [RECORDS]: aRecord({}, {}),
+      [RECORDS]: record,
       'cronjobs.batch': cronJob,
       'jobs.batch': { status: { conditions: [{ type: condition, status: 'True', message: 'the Job' }] } },
       pods: {
@@ -126,7 +128,7 @@ describe('restore', () => {
 
   it.each<[string, string[], string]>([
     ['the newest backup', ['shop', '--from', 'old'], 'the newest backup of old'],
-    ['one of its own', ['shop', '--backup', 'b'], 'backup b of shop'],
+    ['one of its own', ['shop', '--backup', BACKUP], `backup ${BACKUP} of shop`],
     [
       'one of a time',
       ['shop', '--from', 'old', '--at', '2026-02-02T00:00:00Z'],
@@ -182,6 +184,24 @@ describe('restore', () => {
     const { result, made } = await restore(args);
     expect([result.code, made]).toEqual([code, undefined]);
     expect(result.err).toMatch(words);
+  });
+
+  it.each<[string, Parameters<typeof aRecord>[0], string]>([
+    [
+      'no database',
+      { sourceConfig: { runtime: { database: 'none' } } },
+      'shop has no database (runtime.database: none), ',
+    ],
+    [
+      'an external one',
+      { secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'db', secretKey: 'uri' }] },
+      'shop uses an external database (POSTGRES_URI_CUSTOM), ',
+    ],
+  ])('says what to do for a deployment with %s', async (_what, spec, words) => {
+    const { result, made } = await restore(['shop'], { record: aRecord(spec, {}), cronJob: '' });
+    expect([result.code, made]).toEqual([1, undefined]);
+    expect(result.err).toContain(words);
+    expect(result.err).toContain('source_config.database.restore');
   });
 
   it.each([

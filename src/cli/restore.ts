@@ -4,8 +4,11 @@
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import { names } from '../deployments/record/names.ts';
+import { referencesOf } from '../deployments/record/secret-references.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { DatabaseRestore, LoadedBackup } from '../schema/database.ts';
-import { FETCH_CONTAINER } from '../schema/meta.ts';
+import { BACKUP_NAME_PATTERN } from '../schema/database-names.ts';
+import { EXTERNAL_VARIABLES, FETCH_CONTAINER } from '../schema/meta.ts';
 import {
   type Command,
   type Context,
@@ -20,12 +23,10 @@ import { confirm, YES } from './confirm.ts';
 import { createJob, lastMessages, untilJob } from './jobs.ts';
 import { jsonIn } from './json.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
+import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
 import { sizeOf } from './table.ts';
-
-/** What a record may be called; of the schema itself zod would be a part. */
-const RECORD_NAME = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
 
 /** Which backup is taken, as `backupOf` reads it. */
 export const BACKUP_FLAGS: readonly FlagDefinition[] = [
@@ -58,7 +59,7 @@ nothing. One that is not complete, damaged, or of another version of PostgreSQL 
       onInterrupt,
     } = context;
     const from = flags.text('from') ?? name;
-    if (!RECORD_NAME.test(from)) throw new Misuse(`--from must be the name of a deployment, not ${from}.`);
+    needName(from, '--from');
     const which = { from, ...backupOf(flags) };
     const { manifest, namespace } = await jobFor(kubectl, name, which);
     await confirm(context, {
@@ -82,10 +83,14 @@ function flagsOf({ from, backup, at }: DatabaseRestore): string[] {
   ];
 }
 
+const BACKUP_NAME = new RegExp(BACKUP_NAME_PATTERN);
+
 /** Which backup the flags --backup and --at choose. */
 export function backupOf(flags: Flags): Omit<DatabaseRestore, 'from'> {
   const [backup, at] = [flags.text('backup'), flags.text('at')];
   if (backup !== undefined && at !== undefined) throw new Misuse('Give --backup or --at, not both.');
+  if (backup !== undefined && !BACKUP_NAME.test(backup))
+    throw new Misuse(`--backup must be the name of a backup such as 20261125T120000Z-0123abcd, not ${backup}.`);
   if (at !== undefined && Number.isNaN(Date.parse(at)))
     throw new Misuse(`--at must be a time such as 2026-11-25T12:00:00Z, not ${at}.`);
   return { ...(backup !== undefined && { backup }), ...(at !== undefined && { at }) };
@@ -94,6 +99,13 @@ export function backupOf(flags: Flags): Omit<DatabaseRestore, 'from'> {
 function backupWords({ from, backup, at }: DatabaseRestore): string {
   if (backup !== undefined) return `backup ${backup} of ${from}`;
   return `the newest backup of ${from}${at === undefined ? '' : ` of ${at} or before`}`;
+}
+
+/** Why the record has no PostgreSQL of Davit, as a clause; undefined where it has one. */
+function withoutOwnDatabase({ spec }: AppDeployment): string | undefined {
+  if (spec.sourceConfig.runtime?.database === 'none') return 'has no database (runtime.database: none)';
+  const isExternal = referencesOf(spec).some((reference) => reference.name === EXTERNAL_VARIABLES.postgres);
+  return isExternal ? `uses an external database (${EXTERNAL_VARIABLES.postgres})` : undefined;
 }
 
 /** Throws Failure if the deployment cannot be restored into, or the caller may not read it. */
@@ -105,6 +117,11 @@ async function jobFor(
   const { restoreJob } = await import('./restore-job.ts');
   const record = await readRecord(kubectl, name);
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted.`);
+  const reason = withoutOwnDatabase(record);
+  if (reason !== undefined)
+    throw new Failure(
+      `${name} ${reason}, so Davit has no database into which a backup could be loaded. Name a deployment with a database of its own, or create one that begins with the backup: source_config.database.restore (docs/database-backups.md, "A deployment that begins with a backup").`,
+    );
   const cronJob = names(name).backup;
   const found = await kubectl(['get', 'cronjobs.batch', cronJob, '--ignore-not-found', '-o', 'json']);
   if (found.trim() === '')

@@ -14,6 +14,7 @@ import {
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
+import { withShortIds } from './short-ids.ts';
 
 export interface RolloutOptions {
   readonly timeoutMs: number;
@@ -52,7 +53,8 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
   /** Prints what differs from the line before of the same kind. */
   const printer = (): ((line: string) => void) => {
     let printed = '';
-    return (line) => {
+    return (whole) => {
+      const line = withShortIds(whole);
       if (line !== printed) say(line);
       printed = line;
       last = line;
@@ -64,11 +66,13 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
     // oxlint-disable-next-line no-await-in-loop -- until it is ready
     const revision = await readRevision(api, before.id, id);
     const { status, status_message: message } = revision;
-    ofRevision(message === null ? status : `${status}  ${message}`);
+    const hasFailed = FAILED[status] !== undefined;
+    // The failure has its message.
+    ofRevision(message === null || hasFailed ? status : `${status}  ${message}`);
     // oxlint-disable-next-line no-await-in-loop -- as above
     await printBuild(revision);
     // oxlint-disable-next-line no-await-in-loop -- as above
-    if (FAILED[status] !== undefined) throw await failed(api, change, revision, say);
+    if (hasFailed) throw await failed(api, change, revision, say);
     if (status !== 'BUILDING') {
       // oxlint-disable-next-line no-await-in-loop -- as above
       const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);
@@ -76,7 +80,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
       const blocked = stalledMessage(deployment);
       // The revision has the message of a block only where it was observed after the change.
       if (stalled(blocked, blocked === message))
-        throw new Failure(`${before.name} needs a change by a person. ${blocked}`, {
+        throw new Failure(needsPerson(before.name, blocked, last), {
           result: 'failed',
           reason: conditionIn(deployment, 'Stalled')?.reason ?? null,
           message: blocked ?? null,
@@ -88,12 +92,18 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
     }
     if (Date.now() >= end)
       throw new TimedOut(
-        `${before.name} is not ready after ${timeoutMs / 1000} s: ${last}\nIt goes on. To wait for it: ${PROGRAM} wait ${before.name}${suggested}`,
+        `${before.name} is not ready after ${timeoutMs / 1000} s.\nIt goes on. To wait for it: ${PROGRAM} wait ${before.name}${suggested}`,
         { result: 'undecided', reason: status, message: last, hint: `${PROGRAM} wait ${before.name}` },
       );
     // oxlint-disable-next-line no-await-in-loop -- as above
     await sleep(everyMs);
   }
+}
+
+/** `last`: what was printed last, which is not repeated. */
+function needsPerson(name: string, blocked: string | undefined, last: string): string {
+  const why = blocked === undefined || last.includes(withShortIds(blocked)) ? '' : ` ${blocked}`;
+  return `${name} needs a change by a person.${why} See: ${PROGRAM} status ${name}`;
 }
 
 /** Prints the new lines of the build's log, until the build has ended. Without the right to read it, prints that once. */

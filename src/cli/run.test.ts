@@ -79,7 +79,29 @@ describe('a command line', () => {
     ],
     ['an unknown action', ['secrets', 'shop', 'add'], /^"add" is none of list, set, unset\./],
     ['no action', ['listener'], /^Which action\? kubectl davit listener join\|revoke NAME$/],
-    ['an unknown shell', ['completion', 'fish'], /^"fish" is none of bash, zsh\./],
+    ['an unknown shell', ['completion', 'fish'], /^"fish" is none of bash, zsh, kubectl\./],
+    ['a name that no deployment has', ['wait', 'Shop'], /^NAME must be the name of a deployment, not "Shop": /],
+    ['a new name that none can have', ['clone', 'shop', '--to', 'a--b'], /^--to must be the name of a deployment, /],
+    ['a folder that is not there', ['deploy', '/nonexist', '--name', 'shop'], /^There is no folder \/nonexist\.$/],
+    ['a name with capital letters', ['deploy', '.', '--name', 'SHOP'], /^--name must be the name of a deployment, /],
+    ['the same for an image', ['deploy', '--image', 'a', '--name', 'xn'], /^--name must not be xn: /],
+    ['a file that is not there', ['deploy', '.', '--file', '/nonexist.yaml'], /^There is no file \/nonexist\.yaml\.$/],
+    ['variables of no file', ['deploy', '.', '--env-file', '/nonexist.env'], /^\/nonexist\.env cannot be read: /],
+    ['a configuration elsewhere', ['deploy', '.', '--no-file', '--config', '../x'], /^--config \.\.\/x is not in /],
+    ['a folder to begin with', ['init', '/nonexist'], /^There is no folder /],
+    ['a name of no variable', ['env', 'shop', 'set', 'a b=1'], /^"a b" cannot be the name of a variable: /],
+    ['none to remove', ['env', 'shop', 'unset', '1A'], /^"1A" cannot be the name of a variable: /],
+    ['none to deploy', ['deploy', '.', '--env', 'a-b=1'], /^"a-b" cannot be the name of a variable: /],
+    ['a secret of no variable', ['secrets', 'shop', 'set', 'a-b'], /^"a-b" cannot be the name of a variable: /],
+    [
+      'a secret of no file',
+      ['secrets', 'shop', 'set', 'A', '--from-file', '/nonexist'],
+      /^\/nonexist cannot be read: /,
+    ],
+    ['a secret without a value', ['secrets', 'shop', 'set', 'A'], /^The value of A is empty: nothing was changed\.$/],
+    ['a backup that is none', ['restore', 'shop', '--backup', 'x'], /^--backup must be the name of a backup such as /],
+    ['a time that is none', ['clone', 'shop', '--to', 'b', '--at', 'noon'], /^--at must be a time such as /],
+    ['a port that is none', ['open', 'shop', '--port', '65536'], /^--port must be at most 65535, not 65536\.$/],
     ['help for an unknown command', ['help', 'fly'], /^Unknown command "fly"\./],
   ])('is refused with exit code 2 for %s', async (_what, args, words) => {
     expect(await runCli(args)).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [], out: '' });
@@ -172,7 +194,7 @@ describe('completion', () => {
     [['status', '--namespace='], []],
     [
       ['completion', ''],
-      ['bash', 'zsh'],
+      ['bash', 'zsh', 'kubectl'],
     ],
     [['restart', 'shop', 'x'], []],
     [['fly', ''], SHOWN.map(({ name }) => name).concat('help')],
@@ -196,7 +218,7 @@ describe('completion', () => {
     expect(await runCli(['__complete', '--', 'wait', ''])).toMatchObject({ code: 0, out: ':4', err: '' });
   });
 
-  it.each(['bash', 'zsh'])('has a script for %s that asks the program', async (shell) => {
+  it.each(['bash', 'zsh', 'kubectl'])('has a script for %s that asks the program', async (shell) => {
     expect((await runCli(['completion', shell])).out).toMatch(/__complete -- /);
   });
 });

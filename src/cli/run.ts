@@ -18,6 +18,7 @@ import type { HttpApi } from './http-api.ts';
 import { Failure, type Kubectl, type TerminalOptions } from './kubectl.ts';
 import { commandWord, meant, parse } from './parse.ts';
 import { PROGRAM } from './program.ts';
+import { withShortIds } from './short-ids.ts';
 import { helpOf, usage } from './usage.ts';
 
 /** The process, as far as commands reach it. */
@@ -60,7 +61,7 @@ export async function run(commands: readonly Command[], args: readonly string[],
     return await command.run(context);
   } catch (error) {
     if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
-    const withOwn = (text: string): string => withFlags(text, context.suggested);
+    const withOwn = (text: string): string => withFlags(withShortIds(text), context.suggested);
     error.message = withOwn(error.message);
     context.report(failureOf(error, withOwn));
     throw error;

@@ -54,8 +54,8 @@ describe('secrets', () => {
       runCli(['secrets', 'shop', 'set', 'API_KEY', '--from-file', join(folder, file)], { api: fakeApi(sent) });
     expect((await setFrom('key')).code).toBe(0);
     expect(sent).toEqual([{ method: 'PUT', path: PATH, body: { value: VALUE } }]);
-    expect(await setFrom('binary')).toMatchObject({ code: 1, err: expect.stringContaining('is not text in UTF-8') });
-    expect(await setFrom('none')).toMatchObject({ code: 1, err: expect.stringContaining('cannot be read') });
+    expect(await setFrom('binary')).toMatchObject({ code: 2, err: expect.stringContaining('is not text in UTF-8') });
+    expect(await setFrom('none')).toMatchObject({ code: 2, err: expect.stringContaining('cannot be read') });
     await rm(folder, { recursive: true });
   });
 
@@ -81,7 +81,7 @@ describe('secrets', () => {
     ['a file for unset', ['unset', 'A', '--from-file', 'x'], {}, 2, /^--from-file is for set\.$/],
     ['a value for unset', ['unset', 'A=-'], {}, 2, /^unset takes the name alone/],
     ['a key for list', ['list', 'A'], {}, 2, /^list takes no KEY/],
-    ['an empty value', ['set', 'A'], { input: '\n' }, 1, /^The value of A is empty: nothing was changed\.$/],
+    ['an empty value', ['set', 'A'], { input: '\n' }, 2, /^The value of A is empty: nothing was changed\.$/],
   ])('is refused for %s', async (_what, args, world, code, words) => {
     const sent: Sent[] = [];
     const ran = await runCli(['secrets', 'shop', ...args], { ...world, api: fakeApi(sent) });

@@ -17,7 +17,7 @@ import {
   tell,
 } from './command.ts';
 import type { HttpApi } from './http-api.ts';
-import { Failure } from './kubectl.ts';
+import { needVariableName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
 import { tableOf } from './table.ts';
@@ -95,7 +95,7 @@ async function set(context: Context, name: string, word: string): Promise<number
   if (file !== undefined && key !== word)
     throw new Misuse('--from-file and KEY=- both name the value: leave one of them out.');
   const value = file === undefined ? await typedValue(terminal, key, key !== word) : textOf(await bytesOf(file), file);
-  if (value === '') throw new Failure(`The value of ${key} is empty: nothing was changed.`);
+  if (value === '') throw new Misuse(`The value of ${key} is empty: nothing was changed.`);
   const api = await context.api();
   const before = await needDeployment(api, name);
   const after = await api.call<Deployment>('PUT', pathOf(before, key), { value });
@@ -120,6 +120,7 @@ function keyOf(word: string): string {
     throw new Misuse(
       `The value of ${key} must not be an argument, which other users and the history of the shell see. Leave it out and type it, pipe it, or name a file with --from-file.`,
     );
+  needVariableName(key);
   return key;
 }
 
@@ -132,16 +133,16 @@ async function bytesOf(file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (error) {
-    throw new Failure(`${file} cannot be read: ${(error as Error).message}`);
+    throw new Misuse(`${file} cannot be read: ${(error as Error).message}`);
   }
 }
 
-/** Throws Failure for bytes that are no text: variables of the environment cannot have them. */
+/** Throws Misuse for bytes that are no text: variables of the environment cannot have them. */
 function textOf(bytes: Buffer, from: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new Failure(`The value from ${from} is not text in UTF-8. Encode it, for example with base64.`);
+    throw new Misuse(`The value from ${from} is not text in UTF-8. Encode it, for example with base64.`);
   }
 }
 

@@ -16,6 +16,7 @@ import type { Condition } from '../schema/primitives.ts';
 import { isWorker } from '../schema/worker-parts.ts';
 import { unfinishedClone } from './cloning.ts';
 import { type ClusterEvent, lastTime, timesOf } from './events.ts';
+import { withShortIds } from './short-ids.ts';
 import { ageOf } from './table.ts';
 
 export interface Parts {
@@ -92,7 +93,7 @@ export function treeOf(
       ? [`Not shown: ${hidden.join(', ')}. You may not list them in ${metadata.namespace}; ClusterRole view allows it.`]
       : []),
   ];
-  return saidOnce(lines, messagesOf(record, revisions));
+  return saidOnce(lines, messagesOf(record, revisions)).map(withShortIds);
 }
 
 function messagesOf({ status }: AppDeployment, revisions: readonly AppRevision[]): string[] {

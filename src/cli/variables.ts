@@ -3,9 +3,9 @@
 import { readFile } from 'node:fs/promises';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { InvalidFile, Misuse } from './command.ts';
-import { Failure } from './kubectl.ts';
+import { needVariableName } from './needed-names.ts';
 
-/** The variables of a .env file, if there is one, and of words such as KEY=VALUE, which come after it. Throws Misuse, InvalidFile and Failure. */
+/** The variables of a .env file, if there is one, and of words such as KEY=VALUE, which come after it. Throws Misuse and InvalidFile. */
 export async function variablesFrom(file: string | undefined, words: readonly string[]): Promise<PlainVariable[]> {
   return [...(file === undefined ? [] : await variablesIn(file)), ...variablesOf(words)];
 }
@@ -15,23 +15,25 @@ function variablesOf(words: readonly string[]): PlainVariable[] {
   return words.map((word) => {
     const at = word.indexOf('=');
     if (at < 1) throw new Misuse(`"${word}" sets no variable. Write KEY=VALUE; KEY= sets an empty value.`);
-    return { name: word.slice(0, at), value: word.slice(at + 1) };
+    const name = word.slice(0, at);
+    needVariableName(name);
+    return { name, value: word.slice(at + 1) };
   });
 }
 
-/** The variables of a .env file, in its order. Throws InvalidFile, and Failure if it cannot be read or has none. */
+/** The variables of a .env file, in its order. Throws InvalidFile, and Misuse if it cannot be read. */
 async function variablesIn(file: string): Promise<PlainVariable[]> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    throw new Failure(`${file} cannot be read: ${(error as Error).message}`);
+    throw new Misuse(`${file} cannot be read: ${(error as Error).message}`);
   }
   const { readEnvText } = await import('./env-file.ts');
   const read = readEnvText(text, file);
   if ('errors' in read) throw new InvalidFile(read.errors.join('\n'));
   if (read.variables.length > 0) return [...read.variables];
-  throw new Failure(`${file} has no line such as KEY=VALUE.`);
+  throw new InvalidFile(`${file} has no line such as KEY=VALUE.`);
 }
 
 /** `before` with the variables that are set: a known name keeps its place, a new one comes last. The last of two values wins. */

@@ -13,6 +13,7 @@ import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
 import { printLastWords } from './last-words.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord } from './records.ts';
+import { withShortIds } from './short-ids.ts';
 
 export const waitCommand: Command = {
   name: 'wait',
@@ -76,7 +77,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     const { verdict, looksAgainForMs } = judge(record);
     const { is, words, reason, message } = verdict;
     if (words !== said) {
-      say(words);
+      say(withShortIds(words));
       if (looksAgainForMs > 0) say(mayBeOld(looksAgainForMs));
     }
     said = words;

@@ -41,11 +41,6 @@ import {
 } from './source-rules.ts';
 import { TaskStatuses, Tasks } from './tasks.ts';
 
-/** Maximum length of a record's name. A StatefulSet's name derived from it must be at most 52, or labels of its pods are too long. */
-export const NAME_MAX_LENGTH = 40;
-/** Not allowed as a record's name: its children's names would begin with `xn--`, the prefix of an encoded domain name. */
-export const IMPOSSIBLE_NAME = 'xn';
-
 export const STATES = ['AWAITING_DATABASE', 'READY', 'UNUSED', 'AWAITING_DELETE', 'UNKNOWN'] as const;
 export type State = (typeof STATES)[number];
 

@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from './database-names.ts';
-import { celRules, NAME_PATTERN, Time } from './primitives.ts';
+import { NAME_PATTERN } from './name-patterns.ts';
+import { celRules, Time } from './primitives.ts';
 import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone } from './tasks.ts';
 
 export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];

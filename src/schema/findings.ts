@@ -3,6 +3,7 @@
 import type { z } from 'zod';
 import { TIME_PATTERN } from './database.ts';
 import { BACKUP_NAME_PATTERN } from './database-names.ts';
+import { NAME_PATTERN, VARIABLE_NAME_PATTERN } from './name-patterns.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
 import { VARIABLE_VALUE_PATTERN } from './plain-variables.ts';
 import {
@@ -11,10 +12,8 @@ import {
   HOST_URL_OR_EMPTY_PATTERN,
   HOST_URL_PATTERN,
   IMAGE_PATTERN,
-  NAME_PATTERN,
   PRINTABLE_PATTERN,
   UUID_PATTERN,
-  VARIABLE_NAME_PATTERN,
 } from './primitives.ts';
 import { POSTGRES_SCHEME_PATTERN } from './runtime.ts';
 import { HEALTH_PATH_PATTERN, HEARTBEAT_FILE_PATTERN } from './runtime-part.ts';

@@ -2,19 +2,14 @@
 
 import type { z } from 'zod';
 import type { Resource } from '../lib/kube/client.ts';
-import {
-  APP_DEPLOYMENTS,
-  AppDeploymentSpec,
-  AppDeploymentStatus,
-  IMPOSSIBLE_NAME,
-  NAME_MAX_LENGTH,
-} from './app-deployment.ts';
+import { APP_DEPLOYMENTS, AppDeploymentSpec, AppDeploymentStatus } from './app-deployment.ts';
 import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revision.ts';
 import { APP_TEMPLATES, AppTemplateSpec, AppTemplateStatus } from './app-template.ts';
 import { CODE_HOST_INTEGRATIONS, CodeHostIntegrationSpec, CodeHostIntegrationStatus } from './code-host-integration.ts';
 import { LISTENERS, ListenerSpec, ListenerStatus } from './listener.ts';
 import { LISTENER_LOGS, ListenerLogSpec, ListenerLogStatus } from './listener-log.ts';
 import { LISTENER_WORKS, ListenerWorkSpec, ListenerWorkStatus } from './listener-work.ts';
+import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH, NAME_PATTERN } from './name-patterns.ts';
 import {
   OAUTH_PROVIDERS,
   OAuthProviderSpec,
@@ -22,7 +17,7 @@ import {
   PROVIDER_ID_MAX_LENGTH,
   PROVIDER_NAME_PATTERN,
 } from './oauth-provider.ts';
-import { type CelRule, DNS_LABEL_PATTERN, NAME_PATTERN } from './primitives.ts';
+import { type CelRule, DNS_LABEL_PATTERN } from './primitives.ts';
 import { TRACING_PROJECTS, TracingProjectSpec, TracingProjectStatus } from './tracing-project.ts';
 
 interface PrinterColumn {

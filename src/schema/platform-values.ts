@@ -1,7 +1,8 @@
 // The platform's values that an image can get under names of its own.
 
 import { EXTERNAL_POSTGRES_VARIABLE, EXTERNAL_REDIS_VARIABLE, PLATFORM_VARIABLES, type StorePart } from './meta.ts';
-import { type CelRule, celNames, VARIABLE_NAME_PATTERN } from './primitives.ts';
+import { VARIABLE_NAME_PATTERN } from './name-patterns.ts';
+import { type CelRule, celNames } from './primitives.ts';
 
 /** Values of the platform that a record can have under names of its own. */
 export const PLATFORM_VALUES = [

@@ -2,6 +2,7 @@
 // of a CEL rule exceeds its limit, and the server rejects the whole CRD.
 
 import { z } from 'zod';
+import { VARIABLE_NAME_PATTERN } from './name-patterns.ts';
 
 /** A free-form part of a pod, passed through unchanged. The API server validates it with the rendered workload. */
 export function passthrough(description: string): z.ZodObject<Record<never, never>, z.core.$loose> {
@@ -12,8 +13,6 @@ export function passthrough(description: string): z.ZodObject<Record<never, neve
 export const DNS_LABEL_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
 /** RFC 1123 subdomain: the form of names of Secrets, claims and service accounts. */
 export const DNS_SUBDOMAIN_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
-/** C identifier: the form of variable names that a shell can use. */
-export const VARIABLE_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]*$';
 export const UUID_PATTERN = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$';
 /**
  * An image reference: [registry/]path[:tag][@digest]. Source: the grammar of github.com/distribution/reference, with
@@ -30,9 +29,6 @@ export const HOST_URL_PATTERN = `^(https://)?${HOST}$`;
 export const HOST_URL_OR_EMPTY_PATTERN = `^((https://)?${HOST})?$`;
 /** Printable: no control characters. */
 export const PRINTABLE_PATTERN = '^[^\\x00-\\x1f\\x7f]*$';
-
-/** Names of records and of workers, which become parts of host names. */
-export const NAME_PATTERN = '^[a-z]([a-z0-9-]*[a-z0-9])?$';
 
 /** RFC 3339. */
 export const Time = z.string().max(64).meta({ format: 'date-time' });

@@ -4,7 +4,8 @@
 import { z } from 'zod';
 import { asObject } from '../lib/json-value.ts';
 import { RESERVED_WORKERS } from './meta.ts';
-import { type CelRule, celNames, celRules, DNS_LABEL_PATTERN, NAME_PATTERN } from './primitives.ts';
+import { NAME_PATTERN } from './name-patterns.ts';
+import { type CelRule, celNames, celRules, DNS_LABEL_PATTERN } from './primitives.ts';
 import { ResourceSpec } from './resource-spec.ts';
 import { PART_RULES, RuntimePart } from './runtime-part.ts';
 

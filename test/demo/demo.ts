@@ -311,6 +311,7 @@ async function sayWhatNext(
     if (gitea !== undefined) exports.push(`GITEA=${await inFile('gitea-address', gitea)}`);
   }
   const plugin = 'kubectl davit';
+  const shell = process.env['SHELL']?.endsWith('/zsh') ? 'zsh' : 'bash';
   const flags = cluster.kubectlCommand.replace(/^kubectl/, '');
   const change = { spec: { sourceRevisionConfig: { imageUri: cluster.nextImage } } };
   const lines = [
@@ -319,6 +320,7 @@ async function sayWhatNext(
     '',
     'Try next, in another terminal:',
     `  export ${exports.join(' ')}`,
+    `  source <(kubectl completion ${shell})   # completes ${plugin}, too`,
     `  ${cluster.kubectlCommand} get appd`,
     `  ${cluster.kubectlCommand} describe appd ${DEPLOYMENT}`,
     // Flags of kubectl follow the name of a plugin.

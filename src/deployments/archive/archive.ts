@@ -3,7 +3,8 @@
 import { z } from 'zod';
 import { SentBackup } from '../../schema/database.ts';
 import { BACKUP_NAME_PATTERN } from '../../schema/database-names.ts';
-import { DNS_LABEL_PATTERN, NAME_PATTERN } from '../../schema/primitives.ts';
+import { NAME_PATTERN } from '../../schema/name-patterns.ts';
+import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
 import { Contents } from './contents.ts';
 import { tooOldFor } from './postgres-major.ts';
 

@@ -7,14 +7,14 @@ import { id, time } from '../../organization/facade/payload-fields.ts';
 import { withRules } from '../../organization/facade/validation.ts';
 import {
   DEPLOYMENT_TYPES,
-  NAME_MAX_LENGTH,
   SecretReference,
   SourceConfig,
   SourceRevisionConfig,
   STATES,
 } from '../../schema/app-deployment.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
-import { HOST_URL_OR_EMPTY_PATTERN, NAME_PATTERN, Uuid, VariableName } from '../../schema/primitives.ts';
+import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
+import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../schema/primitives.ts';
 import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../schema/resource-spec.ts';
 import { REVISION_STATES } from '../../schema/revision-states.ts';
 import type { Settings } from '../../schema/settings.ts';

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { aSpec } from '../../../test/support/builders.ts';
-import { NAME_MAX_LENGTH } from '../../schema/app-deployment.ts';
-import { DNS_LABEL_PATTERN, HOST_PATTERN, NAME_PATTERN } from '../../schema/primitives.ts';
+import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
+
+import { DNS_LABEL_PATTERN, HOST_PATTERN } from '../../schema/primitives.ts';
 import { type AddressSettings, Settings } from '../../schema/settings.ts';
 import { claimable, defaultHost, mayClaim, type Place, wantedHost } from './hostnames.ts';
 

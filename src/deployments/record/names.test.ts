@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { NAME_MAX_LENGTH } from '../../schema/app-deployment.ts';
-import { DNS_LABEL_PATTERN, NAME_PATTERN } from '../../schema/primitives.ts';
+import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
+
+import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
 import { names, revisionNames } from './names.ts';
 
 const recordName = fc

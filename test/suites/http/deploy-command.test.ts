@@ -382,7 +382,7 @@ describe('deploy', () => {
     it('asks on the terminal of the command', async () => {
       await writeFile(join(folder, 'davit.yaml'), 'name: shop\nsecrets: [API_KEY]\n');
       const ran = await runCli(['deploy', folder], { api, answers: [''] });
-      expect(ran).toMatchObject({ code: 1, questions: [asks('API_KEY')], err: expect.stringContaining('is empty') });
+      expect(ran).toMatchObject({ code: 2, questions: [asks('API_KEY')], err: expect.stringContaining('is empty') });
     });
 
     it('that names no missing secret asks nothing', async () => {
@@ -403,7 +403,7 @@ describe('deploy', () => {
       ],
       ['another source', 'source: external_docker\n', [], 2, /deploy uploads a folder, which is internal_source/],
       ['--file and --no-file', '', ['--file', 'x', '--no-file'], 2, /exclude each other/],
-      ['a --file that is not there', '', ['--file', '/nowhere.yaml'], 1, /^There is no file \/nowhere\.yaml\.$/],
+      ['a --file that is not there', '', ['--file', '/nowhere.yaml'], 2, /^There is no file \/nowhere\.yaml\.$/],
       ['nothing, by --no-file', 'nmae: a\n', ['--no-file'], 1, /has no HTTP API/],
     ] as const)('sends nothing for %s', async (_what, text, flags, code, words) => {
       await writeFile(join(folder, 'davit.yaml'), text);
@@ -423,7 +423,7 @@ describe('deploy', () => {
       kept(['#1 FROM base', '#2 RUN make', 'no rule']);
       report({ state: 'BUILD_FAILED', message, build: { phase: 'Failed', reason: 'StepFailed', message } });
     });
-    expect(said.slice(-4)).toEqual(['#1 FROM base', `BUILD_FAILED  ${message}`, '#2 RUN make', 'no rule']);
+    expect(said.slice(-4)).toEqual(['#1 FROM base', 'BUILD_FAILED', '#2 RUN make', 'no rule']);
     expect(error).toBe(`Revision shop--${revision.spec.id.slice(0, 8)} of shop could not be built. ${message}`);
   });
 
@@ -450,7 +450,7 @@ describe('deploy', () => {
       const path = `/api/v1/namespaces/${TENANT.namespace}/pods/shop-1/log?container=server`;
       facade.kube.texts.set(path, `${at(1)} starting\n${at(2)} no licence\n`);
     });
-    expect(said.slice(-2)).toEqual(['[shop-1] starting', '[shop-1] no licence']);
+    expect(said.slice(-3)).toEqual(['DEPLOY_FAILED', '[shop-1] starting', '[shop-1] no licence']);
     expect(error).toMatch(/could not be deployed\. Container server exited\.$/);
   });
 
@@ -479,7 +479,7 @@ describe('deploy', () => {
     );
     expect(code).toBe(124);
     expect(error).toBe(
-      'shop is not ready after 0.05 s: QUEUED  Two builds are before it.\nIt goes on. To wait for it: kubectl davit wait shop --namespace=team-a',
+      'shop is not ready after 0.05 s.\nIt goes on. To wait for it: kubectl davit wait shop --namespace=team-a',
     );
   });
 

@@ -1,0 +1,24 @@
+// Names that a command line gives, checked before anything is asked of a cluster.
+
+import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH, NAME_PATTERN, VARIABLE_NAME_PATTERN } from '../schema/name-patterns.ts';
+import { Misuse } from './command.ts';
+
+const NAME = new RegExp(NAME_PATTERN);
+const VARIABLE = new RegExp(VARIABLE_NAME_PATTERN);
+
+/** Throws Misuse for what no deployment can be called. `what`: how the sentence names it, such as --name. */
+export function needName(name: string, what: string): void {
+  if (name === IMPOSSIBLE_NAME) throw new Misuse(`${what} must not be ${name}: no deployment can have this name.`);
+  if (NAME.test(name) && name.length <= NAME_MAX_LENGTH && !name.includes('--')) return;
+  throw new Misuse(
+    `${what} must be the name of a deployment, not "${name}": a lowercase letter, then lowercase letters, digits and single hyphens, with no hyphen at the end, and at most ${NAME_MAX_LENGTH} characters.`,
+  );
+}
+
+/** Throws Misuse for what no variable can be called. `NAME=value` is none, and its value is not repeated. */
+export function needVariableName(name: string): void {
+  if (VARIABLE.test(name)) return;
+  throw new Misuse(
+    `"${name}" cannot be the name of a variable: it has letters, digits and _, and begins with no digit. Nothing was changed.`,
+  );
+}

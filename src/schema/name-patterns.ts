@@ -1,0 +1,10 @@
+// Forms of names that the schema and kubectl-davit have in common: nothing of zod.
+
+/** Names of records and of workers, which become parts of host names. */
+export const NAME_PATTERN = '^[a-z]([a-z0-9-]*[a-z0-9])?$';
+/** Maximum length of a record's name. A StatefulSet's name derived from it must be at most 52, or labels of its pods are too long. */
+export const NAME_MAX_LENGTH = 40;
+/** Not allowed as a record's name: its children's names would begin with `xn--`, the prefix of an encoded domain name. */
+export const IMPOSSIBLE_NAME = 'xn';
+/** C identifier: the form of variable names that a shell can use. */
+export const VARIABLE_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]*$';
