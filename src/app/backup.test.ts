@@ -140,6 +140,41 @@ it('is a backup although old ones cannot be deleted', async () => {
   expect(keys()).toHaveLength(6);
 });
 
+it('list prints what is complete of all lives of a deployment, newest first', async () => {
+  await send('2026-02-01T02:00:00Z', { uid: 'u0' });
+  await send('2026-02-03T02:00:00Z');
+  s3.objects.set('davit/team/shop/u1/20260204T020000Z-00000000/dump', Buffer.from('cut'));
+  const { code, message } = await listed();
+  expect([code, JSON.parse(message)]).toEqual([
+    0,
+    {
+      backups: [
+        { name: nameOf('20260203'), takenAt: '2026-02-03T02:00:00Z', sizeBytes: 28, uid: 'u1' },
+        { name: nameOf('20260201'), takenAt: '2026-02-01T02:00:00Z', sizeBytes: 28, uid: 'u0' },
+      ],
+    },
+  ]);
+});
+
+const nameOf = (day: string): string => expect.stringMatching(new RegExp(`^${day}T020000Z-[0-9a-f]{8}$`)) as string;
+
+async function listed(): Promise<Run> {
+  const folder = mkdtempSync(join(tmpdir(), 'davit-list-'));
+  for (const [name, text] of Object.entries({ accessKeyId: 'key', secretAccessKey: 'secret', log: '' }))
+    writeFileSync(join(folder, name), text);
+  const store = { endpoint: s3.url, bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
+  const code = await backup([
+    'list',
+    `--store=${JSON.stringify(store)}`,
+    `--credentials=${folder}`,
+    `--folder=${folder}`,
+    '--namespace=team',
+    '--deployment=shop',
+    `--termination-log=${join(folder, 'log')}`,
+  ]);
+  return { code, message: readFileSync(join(folder, 'log'), 'utf8') };
+}
+
 describe('fetch', () => {
   interface Fetched extends Run {
     readonly dump: string | undefined;

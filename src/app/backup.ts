@@ -8,21 +8,24 @@ import { z } from 'zod';
 import type { Owner } from '../deployments/archive/archive.ts';
 import { compareBackup } from '../deployments/archive/compare.ts';
 import { fetchBackup, Unusable } from '../deployments/archive/fetch.ts';
+import { listBackups } from '../deployments/archive/list.ts';
 import { sendBackup } from '../deployments/archive/send.ts';
 import { jsonOf } from '../lib/json-value.ts';
 import { makeObjectStore, type ObjectStore } from '../lib/outbound/object-store.ts';
 import type { ProofReport, SentBackup } from '../schema/database.ts';
 import { REFUSED } from '../schema/meta.ts';
+import type { StoredBackups } from '../schema/stored-backups.ts';
 
 const USAGE = `Usage: davit backup send  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME --uid UID --keep NUMBER
        davit backup fetch --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME [--backup NAME] [--at TIME]
                           [--uid UID] [--known NAME]
+       davit backup list  --store JSON --credentials FOLDER --folder FOLDER --namespace NAME --deployment NAME
        davit backup compare --folder FOLDER
 
 send takes FOLDER/dump to the store. fetch writes it from the newest backup, from that of this name, or from the newest of this time
 or before, and writes FOLDER/fetched and FOLDER/manifest. Where FOLDER/loaded is there, it fetches nothing. Each prints one line of
 JSON: {name, takenAt, sizeBytes}. compare holds FOLDER/contents, which a restored database has, against FOLDER/manifest, and prints
-{name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has nothing to compare with.
+{name, takenAt, comparedAt, tables, rows}; with uncompared, if the manifest has nothing to compare with. list prints {backups: [{name, takenAt, sizeBytes, uid}]}, newest first.
 
   --store JSON           {"endpoint", "bucket", "prefix", "region", "pathStyle", "ca"}
   --credentials FOLDER   folder with the files accessKeyId and secretAccessKey
@@ -50,11 +53,11 @@ class Misuse extends Error {}
 
 interface Arguments {
   /** Returns what is reported. */
-  readonly run: () => Promise<SentBackup | ProofReport>;
+  readonly run: () => Promise<SentBackup | ProofReport | StoredBackups>;
   readonly terminationLog: string | undefined;
 }
 
-const COMMANDS = ['send', 'fetch', 'compare'] as const;
+const COMMANDS = ['send', 'fetch', 'list', 'compare'] as const;
 type Command = (typeof COMMANDS)[number];
 
 /** The exit code: 0, 1 after a failure, 2 for wrong arguments, and REFUSED for a backup that cannot be used. */
@@ -62,7 +65,7 @@ export async function backup([name, ...args]: readonly string[]): Promise<number
   let given: Arguments;
   try {
     const command = COMMANDS.find((one) => one === name);
-    if (command === undefined) throw new Misuse('Give the command send, fetch or compare.');
+    if (command === undefined) throw new Misuse('Give the command send, fetch, list or compare.');
     given = readArguments(command, args);
   } catch (error) {
     process.stderr.write(`davit backup: ${messageOf(error)}\n\n${USAGE}`);
@@ -107,8 +110,10 @@ function readArguments(command: Command, args: readonly string[]): Arguments {
   const store = Store.safeParse(jsonOf(values.store));
   if (!store.success) throw new Misuse(`--store is not as described: ${z.prettifyError(store.error)}`);
   const from = { prefix: store.data.prefix, namespace, deployment };
+  if (command === 'list')
+    return { terminationLog, run: () => inStore(store.data, credentials, (there) => listBackups(there, from)) };
   const use = command === 'fetch' ? fetching(values, from, folder) : sending(values, from, folder);
-  return { terminationLog, run: () => inStore(store.data, credentials, use) };
+  return { terminationLog, run: () => inStore(store.data, credentials, async (there) => reportOf(await use(there))) };
 }
 
 type Use = (store: ObjectStore) => Promise<SentBackup>;
@@ -127,11 +132,18 @@ function sending({ uid, keep: kept }: Values, from: Omit<Owner, 'uid'>, folder: 
   return (store) => sendBackup(store, { owner: { ...from, uid }, folder, keep, random, now, warn });
 }
 
-async function inStore(address: z.infer<typeof Store>, credentials: string, use: Use): Promise<SentBackup> {
+function reportOf({ name, takenAt, sizeBytes }: SentBackup): SentBackup {
+  return { name, takenAt, sizeBytes };
+}
+
+async function inStore<T>(
+  address: z.infer<typeof Store>,
+  credentials: string,
+  use: (store: ObjectStore) => Promise<T>,
+): Promise<T> {
   const store = makeObjectStore(address, credentialsIn(credentials));
   try {
-    const { name, takenAt, sizeBytes } = await use(store);
-    return { name, takenAt, sizeBytes };
+    return await use(store);
   } finally {
     await store.close();
   }

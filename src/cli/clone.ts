@@ -3,12 +3,13 @@
 import { type CloneRequest, cloneOf } from '../deployments/record/clone.ts';
 import { claimOfCreation } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type Command, DEPLOYMENT, Misuse, OUTPUT, tell } from './command.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
-import { BACKUP_FLAGS, backupOf } from './restore.ts';
+import { BACKUP_FLAGS, backupOf, cronJobIn } from './restore.ts';
+import { type StoredBackup, storedBackups } from './stored-backups.ts';
 import { usernameOf } from './who.ts';
 
 export const cloneCommand: Command = {
@@ -33,6 +34,7 @@ Into another namespace, values of variables are copied, and the backup goes thro
 ConfigMaps and volumes that its pods name must be there. Run again after an interruption, it goes on.
 
   PROGRAM clone shop --to shop-2
+  PROGRAM backups shop
   PROGRAM clone shop --to shop-2 --at 2026-11-25T12:00:00Z
   PROGRAM clone shop --to-namespace staging`,
   async run(context) {
@@ -60,21 +62,57 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
     if (taken.trim() !== '') throw new Failure(`A deployment named ${to} already exists. Choose another name.`);
     const clone = cloneOf(origin, await readRevisions(kubectl, origin), request);
     if ('refused' in clone) throw new Failure(clone.refused);
+    const chosen = await neededBackup(context, origin, request);
     const username = await usernameOf(kubectl);
     const annotations = username === undefined ? undefined : claimOfCreation(username);
     const metadata = { ...clone.record.metadata, ...(annotations && { annotations }) };
     await kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...clone.record, metadata }));
     for (const note of clone.notes) warn(note);
     tell(context, {
-      says: `${to} is being created as ${name} is now.${dataOf(origin, request)} To follow it: ${PROGRAM} wait ${to}`,
+      says: `${to} is being created as ${name} is now.${dataOf(origin, request, chosen)} To follow it: ${PROGRAM} wait ${to}`,
       result: { name: to, from: name, notes: clone.notes },
     });
     return 0;
   },
 };
 
+type Which = Pick<CloneRequest, 'at' | 'backup'>;
+
+/**
+ * The backup that --at or --backup chooses. Throws Failure if the store has none. Undefined where neither is given, and where this caller
+ * cannot look: the record tells what becomes of it then.
+ */
+async function neededBackup(
+  context: Context,
+  record: AppDeployment,
+  { at, backup }: Which,
+): Promise<StoredBackup | undefined> {
+  if (at === undefined && backup === undefined) return undefined;
+  const { name: from } = record.metadata;
+  const cronJob = await cronJobIn(context.kubectl, from).catch(forbidden);
+  const all = cronJob && (await storedBackups(context, { record, cronJob, from }).catch(forbidden));
+  if (all === undefined) return undefined;
+  const found = all.find(({ name, takenAt }) =>
+    backup === undefined ? Date.parse(takenAt) <= Date.parse(at ?? '') : name === backup,
+  );
+  if (found !== undefined) return found;
+  const [newest, oldest] = [all[0], all.at(-1)];
+  const asked = backup === undefined ? `backup of ${at} or before` : `backup ${backup}`;
+  throw new Failure(
+    newest && oldest
+      ? `Nothing was created: the store has no ${asked} of ${from}. The earliest is of ${oldest.takenAt}, the latest of ${newest.takenAt}. All: ${PROGRAM} backups ${from}`
+      : `Nothing was created: the store has no backup of ${from}.`,
+  );
+}
+
+/** Whoever may create deployments may not create Jobs in every case. */
+function forbidden(error: unknown): undefined {
+  if (!(error instanceof Failure) || !error.message.includes('(Forbidden)')) throw error;
+}
+
 /** Which data the clone gets, where that is known: what is in the store, only the restore sees. */
-function dataOf({ status, spec }: AppDeployment, { at, backup }: Pick<CloneRequest, 'at' | 'backup'>): string {
+function dataOf({ status, spec }: AppDeployment, { at, backup }: Which, chosen: StoredBackup | undefined): string {
+  if (chosen !== undefined) return ` Its data is that of backup ${chosen.name}, of ${chosen.takenAt}.`;
   if (spec.sourceConfig.runtime?.database === 'none') return '';
   if (backup !== undefined) return ` Its data is that of backup ${backup}.`;
   if (at !== undefined) return ` Its data is that of the newest backup of ${at} or before, if there is one.`;

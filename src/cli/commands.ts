@@ -1,5 +1,6 @@
 // All commands, in the order of the help.
 
+import { backupsCommand } from './backups.ts';
 import { cloneCommand } from './clone.ts';
 import type { Command } from './command.ts';
 import { completeCommand, completionCommand } from './completion.ts';
@@ -35,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   execCommand,
   runCommand,
   tasksCommand,
+  backupsCommand,
   restoreCommand,
   cloneCommand,
   databaseCommand,

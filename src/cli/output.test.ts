@@ -122,6 +122,7 @@ const api = {
 const name = 'shop';
 const SERVES = { result: 'ready', reason: 'Serving', message: 'It serves.', hint: null, exitCode: 0 };
 const made = expect.stringMatching(/^shop--[0-9a-f]{8}$/) as string;
+const STORED = { name: '20260202T000000Z-0123abcd', takenAt: '2026-02-02T00:00:00Z', sizeBytes: 2, uid: 'u0' };
 /** Words after the command, and the document; `open` is in cli.test.ts, because it needs a process. */
 const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], unknown, CliWorld?])[]>> = {
   deploy: [
@@ -144,6 +145,16 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
     [['shop'], { name, state: 'READY', activeRevisionId: REVISION.spec.id, url: 'https://shop.example', ...SERVES }],
   ],
   tasks: [[['shop'], []]],
+  backups: [
+    [
+      ['shop'],
+      [{ name: STORED.name, takenAt: STORED.takenAt, sizeBytes: 2, provenAt: null, isOfEarlier: true }],
+      {
+        kubectl: async (words, input) =>
+          words[0] === 'logs' ? JSON.stringify({ backups: [STORED] }) : kubectl(words, input),
+      },
+    ],
+  ],
   restore: [[['shop', '--from', 'old', '--yes'], { name, job: 'shop---restore-x', loaded: null }]],
   clone: [[['shop', '--to', 'shop-2'], { name: 'shop-2', from: 'shop', notes: expect.any(Array) as unknown }]],
   database: [[['forget-old', 'shop'], { name, deleted: [], droppedFromSharedServer: null }]],

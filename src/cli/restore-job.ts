@@ -60,6 +60,14 @@ export function keepingJob(restore: Restore): IJob {
   }));
 }
 
+/** The Job that prints what the store has of `from`. It has no password of a database. */
+export function listingJob({ record, cronJob, from }: Omit<Restore, 'which'> & { readonly from: string }): IJob {
+  return jobOfBackups({ record, cronJob, which: { from } }, ({ fetch }) => ({
+    initContainers: [],
+    containers: [{ ...fetch, args: (fetch.args ?? []).map((arg) => (arg === 'fetch' ? 'list' : arg)) }],
+  }));
+}
+
 interface BackupContainers {
   /** Writes dumps: it has the database's image and password. */
   readonly dump: IContainer;

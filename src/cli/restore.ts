@@ -48,6 +48,7 @@ export const restoreCommand: Command = {
 scale afterwards. OTHER may be deleted by now; its backups of all of its lives are looked at. The whole backup is loaded, or
 nothing. One that is not complete, damaged, or of another version of PostgreSQL is refused.
 
+  PROGRAM backups shop
   PROGRAM restore shop-2 --from shop
   PROGRAM restore shop-2 --from shop --at 2026-11-25T12:00:00Z`,
   async run(context) {
@@ -101,11 +102,27 @@ function backupWords({ from, backup, at }: DatabaseRestore): string {
   return `the newest backup of ${from}${at === undefined ? '' : ` of ${at} or before`}`;
 }
 
-/** Why the record has no PostgreSQL of Davit, as a clause; undefined where it has one. */
-function withoutOwnDatabase({ spec }: AppDeployment): string | undefined {
-  if (spec.sourceConfig.runtime?.database === 'none') return 'has no database (runtime.database: none)';
-  const isExternal = referencesOf(spec).some((reference) => reference.name === EXTERNAL_VARIABLES.postgres);
-  return isExternal ? `uses an external database (${EXTERNAL_VARIABLES.postgres})` : undefined;
+/** Throws Failure unless the record has a PostgreSQL of Davit. `so`: what follows from that. */
+export function needOwnDatabase({ metadata: { name }, spec }: AppDeployment, so: string): void {
+  if (spec.sourceConfig.runtime?.database === 'none')
+    throw new Failure(`${name} has no database (runtime.database: none), so ${so}`);
+  if (referencesOf(spec).some((reference) => reference.name === EXTERNAL_VARIABLES.postgres))
+    throw new Failure(`${name} uses an external database (${EXTERNAL_VARIABLES.postgres}), so ${so}`);
+}
+
+/** The CronJob of its backups, which knows the store. Throws Failure if there is none. */
+export async function cronJobOf(kubectl: Kubectl, name: string): Promise<ICronJob> {
+  const found = await cronJobIn(kubectl, name);
+  if (found) return found;
+  throw new Failure(
+    `${name} has no CronJob ${names(name).backup}, which says where backups are. It is made when backups are asked for (source_config.database.backup) and the database answers, and after a backup with which the deployment begins is loaded. See condition BackupReady: ${PROGRAM} status ${name}`,
+  );
+}
+
+/** Undefined if there is none. */
+export async function cronJobIn(kubectl: Kubectl, name: string): Promise<ICronJob | undefined> {
+  const found = await kubectl(['get', 'cronjobs.batch', names(name).backup, '--ignore-not-found', '-o', 'json']);
+  return found.trim() === '' ? undefined : (JSON.parse(found) as ICronJob);
 }
 
 /** Throws Failure if the deployment cannot be restored into, or the caller may not read it. */
@@ -117,18 +134,11 @@ async function jobFor(
   const { restoreJob } = await import('./restore-job.ts');
   const record = await readRecord(kubectl, name);
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted.`);
-  const reason = withoutOwnDatabase(record);
-  if (reason !== undefined)
-    throw new Failure(
-      `${name} ${reason}, so Davit has no database into which a backup could be loaded. Name a deployment with a database of its own, or create one that begins with the backup: source_config.database.restore (docs/database-backups.md, "A deployment that begins with a backup").`,
-    );
-  const cronJob = names(name).backup;
-  const found = await kubectl(['get', 'cronjobs.batch', cronJob, '--ignore-not-found', '-o', 'json']);
-  if (found.trim() === '')
-    throw new Failure(
-      `${name} has no CronJob ${cronJob}, which says where backups are. It is made when backups are asked for (source_config.database.backup) and the database answers, and after a backup with which the deployment begins is loaded. See condition BackupReady: ${PROGRAM} status ${name}`,
-    );
-  const manifest = restoreJob({ record, cronJob: JSON.parse(found) as ICronJob, which });
+  needOwnDatabase(
+    record,
+    'Davit has no database into which a backup could be loaded. Name a deployment with a database of its own, or create one that begins with the backup: source_config.database.restore (docs/database-backups.md, "A deployment that begins with a backup").',
+  );
+  const manifest = restoreJob({ record, cronJob: await cronJobOf(kubectl, name), which });
   return { manifest, namespace: record.metadata.namespace };
 }
 

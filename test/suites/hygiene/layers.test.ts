@@ -367,7 +367,7 @@ describe('the subjects of src', () => {
     const loaded = loadedWith('app/plan.ts', true);
     const others = [...loaded].filter(
       (one) =>
-        !/^(builds\/planner\/|node:(fs|path|util)$|zod$|schema\/(primitives|registry-images|source-files)\.ts$|lib\/json-(error|value)\.ts$)/.test(
+        !/^(builds\/planner\/|node:(fs|path|util)$|zod$|schema\/(name-patterns|primitives|registry-images|source-files)\.ts$|lib\/json-(error|value)\.ts$)/.test(
           one,
         ),
     );

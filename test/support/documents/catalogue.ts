@@ -176,6 +176,8 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit delete agent': CLI,
   'kubectl davit delete agent --yes --wait': CLI,
   'kubectl davit platform': CLI,
+  'kubectl davit completion kubectl > kubectl_complete-davit && chmod +x kubectl_complete-davit': CLI,
+  'kubectl davit backups agent': CLI,
   'kubectl davit logs agent --follow': REAL_PODS,
   'kubectl davit logs agent --component queue --previous': REAL_PODS,
   'kubectl davit open agent --port 8080': REAL_PODS,
