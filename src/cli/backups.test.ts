@@ -40,7 +40,12 @@ interface Played extends CliRan {
 /** `log`: what the Job prints. `mayCreateJobs` false: it is forbidden. */
 async function play(
   args: readonly string[],
-  { log = JSON.stringify({ backups: STORED }), mayCreateJobs = true, condition = 'Complete', own = record } = {},
+  {
+    log = `davit backup: slow\n${JSON.stringify({ backups: STORED })}\n`,
+    mayCreateJobs = true,
+    condition = 'Complete',
+    own = record,
+  } = {},
 ): Promise<Played> {
   const made: Made[] = [];
   const get = answering({

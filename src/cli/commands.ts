@@ -1,10 +1,8 @@
 // All commands, in the order of the help.
 
-import { backupsCommand } from './backups.ts';
-import { cloneCommand } from './clone.ts';
 import type { Command } from './command.ts';
 import { completeCommand, completionCommand } from './completion.ts';
-import { databaseCommand } from './database.ts';
+import { DATABASE_COMMANDS } from './database-commands.ts';
 import { deleteCommand } from './delete.ts';
 import { deployCommand } from './deploy.ts';
 import { envCommand } from './env.ts';
@@ -17,7 +15,6 @@ import { runCommand } from './one-off.ts';
 import { openCommand } from './open.ts';
 import { platformCommand } from './platform.ts';
 import { restartCommand } from './restart.ts';
-import { restoreCommand } from './restore.ts';
 import { diffCommand, revisionsCommand } from './revisions.ts';
 import { rollbackCommand } from './rollback.ts';
 import { scaleCommand } from './scale.ts';
@@ -36,10 +33,7 @@ export const COMMANDS: readonly Command[] = [
   execCommand,
   runCommand,
   tasksCommand,
-  backupsCommand,
-  restoreCommand,
-  cloneCommand,
-  databaseCommand,
+  ...DATABASE_COMMANDS,
   scaleCommand,
   secretsCommand,
   envCommand,

@@ -44,7 +44,9 @@ export async function storedBackups(
         `The store of backups could not be read. ${words} A Davit of before kubectl davit backups cannot list it.`,
     });
     const text = await kubectl(['logs', `job/${job}`, `--container=${FETCH_CONTAINER}`]);
-    const { backups } = jsonIn<Partial<StoredBackups>>(text) ?? {};
+    // What it has warned of stands beside.
+    const line = text.split('\n').find((one) => one.startsWith('{'));
+    const { backups } = jsonIn<Partial<StoredBackups>>(line) ?? {};
     if (!Array.isArray(backups)) throw new Failure('The store of backups could not be read: its list is no JSON.');
     return (backups as StoredBackups['backups']).filter(({ name }) => BACKUP_NAME.test(name));
   } finally {

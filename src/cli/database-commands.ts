@@ -1,0 +1,9 @@
+// The commands of databases and their backups, in the order of the help.
+
+import { backupsCommand } from './backups.ts';
+import { cloneCommand } from './clone.ts';
+import type { Command } from './command.ts';
+import { databaseCommand } from './database.ts';
+import { restoreCommand } from './restore.ts';
+
+export const DATABASE_COMMANDS: readonly Command[] = [backupsCommand, restoreCommand, cloneCommand, databaseCommand];
