@@ -3,7 +3,7 @@
 
 import type { Pod } from '../deployments/assess/observed.ts';
 import { writersAmong } from '../deployments/assess/pod-failures.ts';
-import { type DatabaseMove, databaseText, moveText } from '../deployments/record/database-move.ts';
+import { type DatabaseMove, databaseText, moveText, wasNeverLoaded } from '../deployments/record/database-move.ts';
 import {
   type BegunMove,
   beginning,
@@ -202,11 +202,13 @@ async function carryOut(work: Work): Promise<number> {
   }));
   await ready(context, name);
   const seconds = secondsSince(moving.stoppedAt);
-  const postgresVersion = postgresVersionOf((await readRevisions(kubectl, loaded))[0]);
+  const revisions = await readRevisions(kubectl, loaded);
+  const postgresVersion = postgresVersionOf(revisions[0]);
   const withVersion = postgresVersion === undefined ? '' : `, with PostgreSQL ${postgresVersion}`;
-  warn(
-    `What it was moved from is kept: ${databaseText(moved.from)}. To go back to it: ${PROGRAM} database back ${name}${suggested}. To delete it: ${PROGRAM} database forget-old ${name}${suggested}`,
-  );
+  const left = wasNeverLoaded(revisions, moved.from.number)
+    ? `Database ${databaseText(moved.from)} is left, into which nothing was loaded.`
+    : `What it was moved from is kept: ${databaseText(moved.from)}. To go back to it: ${PROGRAM} database back ${name}${suggested}.`;
+  warn(`${left} To delete it: ${PROGRAM} database forget-old ${name}${suggested}`);
   tell(context, {
     says: `${name} is on database ${databaseText(moved.to)}${withVersion}. Nothing served for ${durationText(seconds)}.`,
     result: {

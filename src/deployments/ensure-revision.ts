@@ -6,6 +6,7 @@ import type { AppRevision, AppRevisionSpec } from '../schema/app-revision.ts';
 import { NO_BUILDER } from './assess/build.ts';
 import { type ActionFailure, type Observed, refTo } from './assess/observed.ts';
 import { contractUnknown } from './assess/pod-contract.ts';
+import { isRestored } from './assess/restore.ts';
 import { makeRevision } from './children/app-revision.ts';
 import { newestOf } from './children/contracts.ts';
 import { makeTracingProject } from './children/tracing-project.ts';
@@ -98,7 +99,14 @@ function dataOfWanted(observed: Observed): DataThere {
   const move = moveAsked(record, revisions);
   if (!move) return data;
   const there = dataThere({ ...observed, names: names(record.metadata.name, move.to.number) });
-  return { ...there, storageGi: Math.max(data.storageGi ?? 0, there.storageGi ?? 0) };
+  const [newest] = revisions;
+  // The first one begins with what the record names, whenever it is gone back to.
+  const isUnloaded = newest !== undefined && move.from.number > 0 && !isRestored(observed, newest);
+  return {
+    ...there,
+    storageGi: Math.max(data.storageGi ?? 0, there.storageGi ?? 0),
+    ...(isUnloaded && { unloaded: move.from.number }),
+  };
 }
 
 function unread({ record, canBuild }: Observed, waits: string): ActionFailure {

@@ -13,6 +13,7 @@ import { isOfServer, serverTroubleOf } from './database-server/troubles.ts';
 import { uidOf } from './record/metadata.ts';
 import {
   type Found,
+  mayBeDropped,
   type Next,
   nextForGone,
   nextForThere,
@@ -142,6 +143,11 @@ export function makeSharedDatabaseReconciler(options: SharedDatabaseOptions): Re
     if (!record || !order || knowledge.trouble) return {};
     const one = knowledge.seen.get(order.wanted.name);
     if (one === undefined) return {};
+    if (!isAsked(order, record)) {
+      knowledge.orders.delete(uidOf(record));
+      delete one.ordered;
+      return {};
+    }
     const trouble = await carryOut(record, order, one, options, log);
     if (knowledge.orders.get(uidOf(record)) !== order) return { requeueAfterMs: 1 };
     if (trouble === undefined) {
@@ -153,6 +159,11 @@ export function makeSharedDatabaseReconciler(options: SharedDatabaseOptions): Re
   };
 }
 
+/** An order may wait for long, and what it drops may be wanted again meanwhile. Otherwise a pass gives it once more. */
+function isAsked({ is }: SharedOrder, record: AppDeployment | undefined): boolean {
+  return is === 'there' || (record !== undefined && mayBeDropped(record));
+}
+
 /** Returns why the order must be tried again, if it must. */
 async function carryOut(
   record: AppDeployment,
@@ -161,7 +172,7 @@ async function carryOut(
   options: SharedDatabaseOptions,
   log: Logger,
 ): Promise<ServerTrouble | undefined> {
-  const { knowledge, passwordOf, leading } = options;
+  const { knowledge, passwordOf, leading, caches } = options;
   const { name } = order.wanted;
   const decide = (view: ServerView): Next =>
     order.is === 'there' ? nextForThere(view, order.wanted) : nextForGone(view, order.wanted);
@@ -171,7 +182,10 @@ async function carryOut(
       // What is dropped needs none.
       password: () => passwordOf(record, order.is === 'there' ? order.secret : ''),
       // The record may want something else by now.
-      mayGoOn: () => !leading.aborted && knowledge.orders.get(uidOf(record)) === order,
+      mayGoOn: () =>
+        !leading.aborted &&
+        knowledge.orders.get(uidOf(record)) === order &&
+        isAsked(order, caches.records.get(refOf(one.key))),
     });
     if (steps.length > 0) log.info({ database: name, steps }, 'Changed a database of the shared server');
     one.found = view.found;

@@ -6,7 +6,7 @@ import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import { DEPLOYMENT_TYPES, SecretReference, SourceConfig, SourceRevisionConfig } from './app-deployment.ts';
 import { BuildStatus, CommitWords } from './build.ts';
 import { DATA_DURABILITIES, Instances, RequestedDatabase, SSL_MODES } from './database.ts';
-import { BACKUP_NAME_PATTERN } from './database-names.ts';
+import { BACKUP_NAME_PATTERN, MOST_NEVER_LOADED } from './database-names.ts';
 import { LONGEST_USERNAME } from './meta.ts';
 import { Placement, perPart } from './placement.ts';
 import { PlainVariableList } from './plain-variables.ts';
@@ -127,6 +127,13 @@ export const Resolved = z
           .max(64)
           .regex(new RegExp(BACKUP_NAME_PATTERN))
           .describe('Backup of the deployment with which it begins. Absent where it had data before.')
+          .optional(),
+        neverLoaded: z
+          .array(z.int().min(1).max(9999))
+          .max(MOST_NEVER_LOADED)
+          .describe(
+            'Numbers of databases that were moved from before their backup was loaded. There is no way back to them.',
+          )
           .optional(),
       })
       .describe('The database that the deployment uses since it was moved. Absent if it never was.')

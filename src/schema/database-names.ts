@@ -5,3 +5,6 @@ export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg', 'shared'] as const;
 
 /** As `archiveName` makes it. */
 export const BACKUP_NAME_PATTERN = '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$';
+
+/** Databases of a record that were moved from before they had their data: far more than anybody moves in vain. */
+export const MOST_NEVER_LOADED = 100;

@@ -7,7 +7,14 @@ import { MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { quoted } from '../../schema/text.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
-import { type DatabaseMove, databaseOf, databaseText, moveAsked } from '../record/database-move.ts';
+import {
+  type DatabaseMove,
+  databaseOf,
+  databaseText,
+  moveAsked,
+  neverLoadedWords,
+  wasNeverLoaded,
+} from '../record/database-move.ts';
 import { databaseOffers, whyNotOffered } from '../record/database-offers.ts';
 import { majorVersion } from '../record/image.ts';
 import { runsHere } from '../record/listener-assignment.ts';
@@ -29,6 +36,7 @@ interface Seen {
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   movedElsewhere,
   nothingKept,
+  neverLoaded,
   usedBefore,
   driverNotOffered,
   noStoreToMove,
@@ -98,6 +106,13 @@ function nothingKept({ observed, move: { to, backup } }: Seen): Entry | undefine
     return moveRefused(`${missing.kind} ${missing.name} of database ${databaseText(to)} is not there any more.`);
   return to.driver === 'shared' && record.status?.sharedDatabase === undefined
     ? moveRefused('The deployment has no database on the shared server.')
+    : undefined;
+}
+
+/** It would begin empty, and be taken for the one that has the data. */
+function neverLoaded({ observed: { record, revisions }, move: { to, backup } }: Seen): Entry | undefined {
+  return backup === undefined && wasNeverLoaded(revisions, to.number)
+    ? moveRefused(neverLoadedWords(record.metadata.name, to))
     : undefined;
 }
 

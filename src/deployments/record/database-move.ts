@@ -85,6 +85,16 @@ export function moveAsked({ metadata, spec }: AppDeployment, own: readonly Snaps
   return isAsked && move.to.number !== move.from.number ? move : undefined;
 }
 
+/** Whether the database of this number was moved from before its backup was loaded. `own`: the record's revisions, newest first. */
+export function wasNeverLoaded([newest]: readonly Snapshot[], number: number): boolean {
+  return newest?.spec.resolved.movedDatabase?.neverLoaded?.includes(number) === true;
+}
+
+/** Why there is no way back to it, and what to do. */
+export function neverLoadedWords(name: string, database: DatabaseOfRecord): string {
+  return `No backup was ever loaded into database ${databaseText(database)}, so it is empty. To delete it: kubectl davit database forget-old ${name}`;
+}
+
 /** In the mark on a database that has been loaded. What an earlier move has left under the number of this one is not taken for it. */
 export function restoreIdOf(record: AppDeployment, revision: Snapshot): string {
   const { number = 0, backup } = revision.spec.resolved.movedDatabase ?? {};

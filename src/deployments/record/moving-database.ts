@@ -6,7 +6,16 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
 import { isPaused, MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION } from '../../schema/meta.ts';
-import { type DatabaseMove, databaseNumberOf, databaseOf, databaseText, moveIn, moveText } from './database-move.ts';
+import {
+  type DatabaseMove,
+  databaseNumberOf,
+  databaseOf,
+  databaseText,
+  moveIn,
+  moveText,
+  neverLoadedWords,
+  wasNeverLoaded,
+} from './database-move.ts';
 import { whyNotOffered } from './database-offers.ts';
 import { majorVersion } from './image.ts';
 import { runsHere } from './listener-assignment.ts';
@@ -175,6 +184,7 @@ export function moveBack(record: AppDeployment, own: readonly AppRevision[]): De
   const now = own[0] && databaseOf(own[0]);
   if (!last || !now || databaseText(last.to) !== databaseText(now))
     return { refused: `The database of ${name} was not moved, so there is none to go back to.` };
+  if (wasNeverLoaded(own, last.from.number)) return { refused: neverLoadedWords(name, last.from) };
   return { move: { from: now, to: last.from } };
 }
 

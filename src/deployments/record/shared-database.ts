@@ -1,6 +1,10 @@
 // What a record's database on the shared server needs next. Each decision follows from what the server shows, so that a crash between
 // any two statements is made good by the next look.
 
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { FORGET_DATABASE_ANNOTATION, MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
+import { moveIn } from './database-move.ts';
+
 /** Role and database have the same name: `installation` tells clusters apart that were restored from one another. */
 export function sharedDatabaseName(installation: string, uid: string): string {
   return `${installation}_${uid.replaceAll('-', '').toLowerCase()}`;
@@ -116,6 +120,15 @@ export type SharedOrder =
   /** `secret`: name of the Secret with the password of its role. */
   | { readonly is: 'there'; readonly wanted: WantedThere; readonly secret: string }
   | { readonly is: 'gone'; readonly wanted: Pick<WantedThere, 'name' | 'mark'> };
+
+/** Whether a person still wants it away: the record is being deleted, or its database was moved from the server and is to be forgotten. */
+export function mayBeDropped({
+  metadata: { deletionTimestamp, annotations },
+}: Pick<AppDeployment, 'metadata'>): boolean {
+  if (deletionTimestamp !== undefined) return true;
+  const isUsed = moveIn(annotations?.[MOVE_DATABASE_ANNOTATION] ?? '')?.to.driver === 'shared';
+  return annotations?.[FORGET_DATABASE_ANNOTATION] !== undefined && !isUsed;
+}
 
 /** DROP DATABASE ... WITH (FORCE), trusted extensions. */
 const OLDEST_VERSION = 130_000;

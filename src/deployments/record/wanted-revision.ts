@@ -5,6 +5,7 @@ import { ownValue } from '../../lib/json-value.ts';
 import { type AppDeployment, type AppDeploymentSpec, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision, AppRevisionSpec, Requested, Resolved, SharedDatabase } from '../../schema/app-revision.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
+import { MOST_NEVER_LOADED } from '../../schema/database-names.ts';
 import type { Runtime } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { type Commit, commitOf, commitWordsOf, sameBuildRequested } from './build-source.ts';
@@ -158,7 +159,8 @@ export function wantedRevision(
   const used = isTaken ? storedFile(rollback.of) : fileFor(record, own, { id, requested, deploys, file, settings });
   if (used !== undefined && 'needs' in used) return { needs: used.needs, instead: newest };
   const { requested: whole, fields } = withFile(requested, used?.values ?? {});
-  const moved = move ? movedTo(move) : (newest?.spec.resolved.movedDatabase ?? numbered(data));
+  const before = newest?.spec.resolved.movedDatabase;
+  const moved = move ? movedTo(move, before, data) : (before ?? numbered(data));
   const today = (): Resolved => resolve(specWith(record.spec, whole), withDriverOf(own, data, settings), contract);
   const resolved = keepDatabase(
     withMoved(isTaken ? withDatabase(moved, scaledBy(record.spec, rollback.of, settings), today) : today(), moved),
@@ -352,6 +354,8 @@ export interface DataThere {
   readonly number?: number;
   /** Where the database on a shared server is. */
   readonly shared?: SharedDatabase | undefined;
+  /** Number of the database that the record has, if the backup with which it is to begin is not loaded. */
+  readonly unloaded?: number;
 }
 
 type Rollback =
@@ -443,8 +447,10 @@ function smallestSize(requested: Requested, newest: AppRevision | undefined, { s
 
 type Moved = Resolved['movedDatabase'];
 
-function movedTo({ to: { number }, backup }: DatabaseMove): Moved {
-  return { number, ...(backup !== undefined && { backup }) };
+function movedTo({ to: { number }, backup }: DatabaseMove, before: Moved, { unloaded }: DataThere): Moved {
+  const all = new Set([...(before?.neverLoaded ?? []), ...(unloaded === undefined ? [] : [unloaded])]);
+  const neverLoaded = [...all].filter((one) => one !== number).slice(-MOST_NEVER_LOADED);
+  return { number, ...(backup !== undefined && { backup }), ...(neverLoaded.length > 0 && { neverLoaded }) };
 }
 
 /** The first revision has that of what an earlier deployment of the name has left. */

@@ -514,9 +514,11 @@ describe('what a database was moved from', () => {
       await pass(world);
     }
     expect(record(kube).status?.sharedDatabase?.host).toBe('db.example');
+    // The order that could not be carried out is no order any more.
     await forget(kube, null);
     server.down = undefined;
     await rest(world);
+    expect([server.found.size, record(kube).status?.sharedDatabase?.host]).toEqual([1, 'db.example']);
     await asked(kube, 'shared', 'pod/0 to shared/1');
     await forget(kube, secretUid(kube, 'shop---pg1'));
     await rest(world);
@@ -659,6 +661,26 @@ describe('a move that cannot be', () => {
     expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl davit database back shop -n team');
     await asked(kube, 'pod', 'shared/1 to pod/0');
     await rest(world);
+    await scaled(kube, 1);
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
+
+    // Nothing was ever in the other one: it would begin empty. Also many changes later, when no revision of it is kept.
+    for (let change = 0; change < 12; change += 1) {
+      await edit(kube, { spec: { sourceConfig: { env: [{ name: 'CHANGE', value: `${change}` }] } } });
+      await rest(world);
+    }
+    await scaled(kube, 0);
+    await rest(world);
+    await asked(kube, 'shared', 'pod/0 to shared/1');
+    await rest(world);
+    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message]).toEqual([
+      'False DatabaseMoveRefused',
+      expect.stringContaining('No backup was ever loaded into database shared/1'),
+    ]);
+    expect(newestRevision(kube).spec.resolved.movedDatabase).toMatchObject({ number: 0 });
+    // Back to what has the data, and on with it.
+    await asked(kube, 'pod', null);
     await scaled(kube, 1);
     await rest(world);
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
