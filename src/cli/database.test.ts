@@ -188,7 +188,7 @@ describe('database move', () => {
       'shop',
     ]);
     expect([code, questions]).toEqual([0, ['Stop shop and go on? Type its name: ']]);
-    expect(out).toMatch(/^shop is on database shared\/1\. Nothing served for \d+ s\.$/);
+    expect(out).toMatch(/^shop is on database shared\/1\. Nothing served for \d+ (?:s|min)\.$/);
     // 45 s, and 600 MiB at 14 and 25 MiB a second.
     expect(err).toContain('nothing serves for about 112 s, by the size of the backup of 2026-02-01T00:00:00Z');
     expect(err).toContain('kubectl davit database back shop');
@@ -403,7 +403,7 @@ describe('database upgrade', () => {
     expect(err).toContain(
       'shop goes from PostgreSQL 17 (pod/0) to 18 (pod/1). Its pods are stopped, and nothing serves for about 2 min',
     );
-    expect(out).toMatch(/^shop is on database pod\/1, with PostgreSQL 18\. Nothing served for \d+ s\.$/);
+    expect(out).toMatch(/^shop is on database pod\/1, with PostgreSQL 18\. Nothing served for \d+ (?:s|min)\.$/);
     expect(cluster.record.metadata.annotations?.[MOVE]).toBe(`pod/0 to pod/1 with ${BACKUP}`);
     expect(cluster.record.spec.sourceConfig).toEqual({
       database: { backup: {}, driver: 'pod' },
