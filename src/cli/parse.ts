@@ -68,6 +68,9 @@ function parsed(
   } catch (error) {
     const { message } = error as Error;
     const [, unknown] = /^Unknown option '(-[^']*)'/.exec(message) ?? [];
+    const [, doubtful] = /^Option '(-[^']*)' argument is ambiguous/.exec(message) ?? [];
+    if (doubtful !== undefined)
+      throw new Misuse(`The value of ${doubtful} begins with "-". If it is meant so: ${doubtful}=VALUE.`);
     if (unknown === undefined) throw new Misuse(message.split('\n')[0]);
     const known = definitions.map(({ name }) => `--${name}`);
     const why = unknown === '-o' || unknown === '--output' ? command.noJson : undefined;
@@ -100,9 +103,11 @@ export function meant(word: string, known: readonly string[]): string {
   return similar === undefined ? '' : ` Did you mean ${similar}?`;
 }
 
-function checkValue({ name, choices, isNumber }: FlagDefinition, value: Value): void {
+function checkValue({ name, choices, isNumber, value: shown }: FlagDefinition, value: Value): void {
   if (typeof value !== 'string') return;
-  if (isNumber && !/^\d{1,9}$/.test(value)) throw new Misuse(`--${name} must be a whole number, not "${value}".`);
+  const unit = shown === 'SECONDS' ? ' of seconds' : '';
+  if (isNumber && !/^\d{1,9}$/.test(value))
+    throw new Misuse(`--${name} must be a whole number${unit}, not "${value}".`);
   if (choices?.includes(value) === false)
     throw new Misuse(`--${name} must be one of ${choices.join(', ')}, not "${value}".`);
 }

@@ -66,7 +66,17 @@ describe('a command line', () => {
     [
       'a number that is none',
       ['wait', 'shop', '--timeout', 'soon'],
-      /^--timeout must be a whole number, not "soon"\.$/,
+      /^--timeout must be a whole number of seconds, not "soon"\.$/,
+    ],
+    [
+      'a negative number',
+      ['wait', 'shop', '--timeout', '-1'],
+      /^The value of --timeout begins with "-"\. If it is meant so: --timeout=VALUE\.$/,
+    ],
+    [
+      'a negative number that is meant so',
+      ['logs', 'shop', '--tail=-5'],
+      /^--tail must be a whole number, not "-5"\.$/,
     ],
     ['a format that is none', ['status', '-o', 'yaml'], /^--output must be one of json, not "yaml"\.$/],
     ['no deployment', ['wait'], /^Which deployment\? kubectl davit wait NAME$/],

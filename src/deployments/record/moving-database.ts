@@ -164,7 +164,7 @@ export function upgradeTo(
   const setting = IMAGE_SETTING[driver];
   if (offer && (has === undefined || next === undefined))
     return {
-      refused: `It is not known which PostgreSQL is newer: the tag of ${has === undefined ? `image ${own[0]?.spec.resolved.postgres?.image}` : setting} does not begin with the major version.`,
+      refused: `It is not known which PostgreSQL is newer: the tag of ${has === undefined ? `image ${own[0]?.spec.resolved.postgres?.image}` : setting} does not begin with the major version. The platform team sets one that does, such as postgres:17; a digest may follow the tag.`,
     };
   const why = whyNotOffered(databaseDrivers, driver, has);
   if (why !== undefined || has === undefined || next === undefined)
