@@ -50,11 +50,11 @@ it('sets one variable beside the others, and removes it', async () => {
   expect([set, again, removed].map(({ out, err }) => `${out}${err}`).join('')).not.toContain('canary');
 });
 
-it.each<[string, string[], CliWorld, RegExp]>([
-  ['a variable of the platform', ['set', 'PORT'], { input: '1' }, /PORT|platform/],
-  ['a name that is none', ['set', '1-A'], { input: '1' }, /secret_name/],
-  ['one that is not there', ['unset', 'NONE'], {}, /NONE/],
-])('repeats the refusal of %s', async (_what, args, world, words) => {
-  expect(await secrets(args, world)).toMatchObject({ code: 1, err: expect.stringMatching(words) });
+it.each<[string, string[], CliWorld, number, RegExp]>([
+  ['a variable of the platform', ['set', 'PORT'], { input: '1' }, 1, /PORT|platform/],
+  ['a name that is none', ['set', '1-A'], { input: '1' }, 2, /begins with no digit/],
+  ['one that is not there', ['unset', 'NONE'], {}, 1, /NONE/],
+])('refuses %s', async (_what, args, world, code, words) => {
+  expect(await secrets(args, world)).toMatchObject({ code, err: expect.stringMatching(words) });
   expect(names()).toEqual(['KEPT']);
 });
