@@ -185,12 +185,13 @@ export function externalStoresAreWrong(scene: Scene, record: AppDeployment): str
   if (!newest || imageOf(newest) === undefined || newest.spec.resolved.server.maxScale === 0) return undefined;
   // Of the shared server something else holds (shared-server.ts).
   if (revisions.some(({ spec }) => spec.resolved.sharedDatabase !== undefined)) return undefined;
-  return STORE_PARTS.filter((part) => revisions.every(({ spec }) => spec.resolved[part] === undefined))
-    .map((part) => wrongOf(scene, record, part))
-    .find((sentence) => sentence !== undefined);
+  const external = STORE_PARTS.filter((part) => revisions.every(({ spec }) => spec.resolved[part] === undefined));
+  // An own one that is lost decides the state, whatever pods serve.
+  const decide = external.length === STORE_PARTS.length;
+  return external.map((part) => wrongOf(scene, record, part, decide)).find((sentence) => sentence !== undefined);
 }
 
-function wrongOf(scene: Scene, record: AppDeployment, part: StorePart): string | undefined {
+function wrongOf(scene: Scene, record: AppDeployment, part: StorePart, decide: boolean): string | undefined {
   const { namespace = '', name } = record.metadata;
   const { status, reason, message } = conditionOf(record.status?.conditions, CONDITIONS[part]) ?? {};
   const own = workloads(scene, namespace).filter(({ metadata }) => metadata.name.startsWith(name));
@@ -214,7 +215,7 @@ function wrongOf(scene: Scene, record: AppDeployment, part: StorePart): string |
   const isTold = message?.includes('The pods that serve connected earlier.') === true;
   if (reason === 'NotObserved' && serves && !isTold)
     return `Pods serve that have connected to ${NAMES[part]}, and ${says}`;
-  if (serves && hasServed && state !== 'READY') return `The state is ${state}, and pods serve. ${says}`;
+  if (decide && serves && hasServed && state !== 'READY') return `The state is ${state}, and pods serve. ${says}`;
   const isHeld = server !== undefined && podsOf(scene, server).every((pod) => waitingIn(pod) !== undefined);
   if (waiting && isHeld && scene.mark('', LATER) !== undefined && state !== 'AWAITING_DATABASE')
     return `The state is ${state}, and nothing serves, because pods wait for ${NAMES[part]}.`;
