@@ -144,7 +144,7 @@ it('list prints what is complete of all lives of a deployment, newest first', as
   await send('2026-02-01T02:00:00Z', { uid: 'u0' });
   await send('2026-02-03T02:00:00Z');
   s3.objects.set('davit/team/shop/u1/20260204T020000Z-00000000/dump', Buffer.from('cut'));
-  const { code, message } = await listed();
+  const { code, message } = await reading('list', {});
   expect([code, JSON.parse(message)]).toEqual([
     0,
     {
@@ -158,21 +158,28 @@ it('list prints what is complete of all lives of a deployment, newest first', as
 
 const nameOf = (day: string): string => expect.stringMatching(new RegExp(`^${day}T020000Z-[0-9a-f]{8}$`)) as string;
 
-async function listed(): Promise<Run> {
-  const folder = mkdtempSync(join(tmpdir(), 'davit-list-'));
-  for (const [name, text] of Object.entries({ accessKeyId: 'key', secretAccessKey: 'secret', log: '' }))
-    writeFileSync(join(folder, name), text);
-  const store = { endpoint: s3.url, bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
+const STORE = { bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
+
+/** A command that reads the store, in a folder that has these files. */
+async function reading(
+  command: 'fetch' | 'list',
+  files: Readonly<Record<string, string>>,
+  more: readonly string[] = [],
+): Promise<Run & { readonly folder: string }> {
+  const folder = mkdtempSync(join(tmpdir(), `davit-${command}-`));
+  const all = { accessKeyId: 'key', secretAccessKey: 'secret', log: '', ...files };
+  for (const [name, text] of Object.entries(all)) writeFileSync(join(folder, name), text);
   const code = await backup([
-    'list',
-    `--store=${JSON.stringify(store)}`,
+    command,
+    `--store=${JSON.stringify({ endpoint: s3.url, ...STORE })}`,
     `--credentials=${folder}`,
     `--folder=${folder}`,
     '--namespace=team',
     '--deployment=shop',
     `--termination-log=${join(folder, 'log')}`,
+    ...more,
   ]);
-  return { code, message: readFileSync(join(folder, 'log'), 'utf8') };
+  return { code, message: readFileSync(join(folder, 'log'), 'utf8'), folder };
 }
 
 describe('fetch', () => {
@@ -184,24 +191,11 @@ describe('fetch', () => {
   /** `there`: files that the folder has beside the usual ones. */
   const fetched = (...more: readonly string[]): Promise<Fetched> => fetchedInto({}, ...more);
   async function fetchedInto(there: Readonly<Record<string, string>>, ...more: readonly string[]): Promise<Fetched> {
-    const folder = mkdtempSync(join(tmpdir(), 'davit-fetch-'));
-    const files = { 'server-version': '170006\n', accessKeyId: 'key', secretAccessKey: 'secret', log: '' };
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-    const store = { endpoint: s3.url, bucket: 'backups', prefix: 'davit', region: 'us-east-1', pathStyle: true };
-    for (const [name, text] of Object.entries(there)) writeFileSync(join(folder, name), text);
-    const code = await backup([
-      'fetch',
-      `--store=${JSON.stringify(store)}`,
-      `--credentials=${folder}`,
-      `--folder=${folder}`,
-      '--namespace=team',
-      '--deployment=shop',
-      `--termination-log=${join(folder, 'log')}`,
-      ...more,
-    ]);
-    const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
-    const [dump, found] = ['dump', 'fetched'].map((name) => (existsSync(join(folder, name)) ? read(name) : undefined));
-    return { code, message: read('log'), dump, found };
+    const { code, message, folder } = await reading('fetch', { 'server-version': '170006\n', ...there }, more);
+    const [dump, found] = ['dump', 'fetched'].map((name) =>
+      existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : undefined,
+    );
+    return { code, message, dump, found };
   }
   const dumpOf = (day: string): string => `dump of 2026-02-${day}T02:00:00Z`;
   beforeEach(async () => {

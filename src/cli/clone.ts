@@ -4,7 +4,7 @@ import { type CloneRequest, cloneOf } from '../deployments/record/clone.ts';
 import { claimOfCreation } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell } from './command.ts';
-import { Failure } from './kubectl.ts';
+import { Failure, isForbidden } from './kubectl.ts';
 import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
@@ -107,7 +107,7 @@ async function neededBackup(
 
 /** Whoever may create deployments may not create Jobs in every case. */
 function forbidden(error: unknown): undefined {
-  if (!(error instanceof Failure) || !error.message.includes('(Forbidden)')) throw error;
+  if (!isForbidden(error)) throw error;
 }
 
 /** Which data the clone gets, where that is known: what is in the store, only the restore sees. */

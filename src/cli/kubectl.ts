@@ -36,6 +36,16 @@ export class Interrupted extends Failure {
   override readonly exitCode = EXIT_CODES.interrupted.code;
 }
 
+/** Whether the caller lacks the right. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof Failure && error.message.includes('(Forbidden)');
+}
+
+/** For what may fail without harm. */
+export function ignoreFailure(error: unknown): undefined {
+  if (!(error instanceof Failure)) throw error;
+}
+
 /** Runs kubectl and returns its output. `input` goes to its standard input. Throws Failure with kubectl's message. */
 export type Kubectl = (args: readonly string[], input?: string) => Promise<string>;
 

@@ -3,7 +3,13 @@
 
 import type { Pod } from '../deployments/assess/observed.ts';
 import { writersAmong } from '../deployments/assess/pod-failures.ts';
-import { type DatabaseMove, databaseText, moveText, wasNeverLoaded } from '../deployments/record/database-move.ts';
+import {
+  type DatabaseMove,
+  databaseText,
+  moveText,
+  postgresVersionOf,
+  wasNeverLoaded,
+} from '../deployments/record/database-move.ts';
 import {
   type BegunMove,
   beginning,
@@ -12,7 +18,6 @@ import {
   type Moving,
   moveBack,
   moveTo,
-  postgresVersionOf,
   stageOf,
   upgradeTo,
 } from '../deployments/record/moving-database.ts';

@@ -6,7 +6,7 @@ import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { type Clock, type Command, DEPLOYMENT, Misuse, OUTPUT, print } from './command.ts';
 import { EXIT_CODES } from './exit-codes.ts';
-import { Failure, type Forwarded, type ForwardTarget, forward, type Kubectl } from './kubectl.ts';
+import { Failure, type Forwarded, type ForwardTarget, forward, ignoreFailure, type Kubectl } from './kubectl.ts';
 import { listOf } from './records.ts';
 import { needReadyPod } from './wait.ts';
 
@@ -124,8 +124,9 @@ async function endOf(
     // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const end = await Promise.race([forwarded.ended, clock.sleep(EVERY_MS).then(() => undefined)]);
     if (end) return end;
+    // A connection that works is not given up because a look has failed.
     // oxlint-disable-next-line no-await-in-loop -- as above
-    const ready = await readyPods(kubectl, name).catch(ignored);
+    const ready = await readyPods(kubectl, name).catch(ignoreFailure);
     if (ready === undefined || ready.length === 0 || ready.includes(pod)) continue;
     forwarded.close();
     // Its local port is free then.
@@ -133,11 +134,6 @@ async function endOf(
     await forwarded.ended;
     return undefined;
   }
-}
-
-/** A connection that works is not given up because a look has failed. */
-function ignored(error: unknown): undefined {
-  if (!(error instanceof Failure)) throw error;
 }
 
 /** A pod that can answer, not that of `before` where there is another one. Waits for one, and throws Failure if none comes. */

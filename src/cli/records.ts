@@ -12,7 +12,7 @@ import { DEPLOYMENT_LABEL, GROUP } from '../schema/meta.ts';
 import type { PodMetrics } from '../schema/pod-usage.ts';
 import type { Done } from './command.ts';
 import { type ClusterEvent, eventsOf } from './events.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { Failure, isForbidden, type Kubectl } from './kubectl.ts';
 import type { Parts } from './tree.ts';
 import { usernameOf } from './who.ts';
 
@@ -44,7 +44,7 @@ export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> 
     try {
       return await list;
     } catch (error) {
-      if (!(error instanceof Failure) || !error.message.includes('(Forbidden)')) throw error;
+      if (!isForbidden(error)) throw error;
       hidden.push(resource);
       return [];
     }

@@ -7,7 +7,7 @@ import { names } from '../deployments/record/names.ts';
 import { referencesOf } from '../deployments/record/secret-references.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { DatabaseRestore, LoadedBackup } from '../schema/database.ts';
-import { BACKUP_NAME_PATTERN } from '../schema/database-names.ts';
+import { isBackupName } from '../schema/database-names.ts';
 import { EXTERNAL_VARIABLES, FETCH_CONTAINER } from '../schema/meta.ts';
 import {
   type Command,
@@ -84,13 +84,11 @@ function flagsOf({ from, backup, at }: DatabaseRestore): string[] {
   ];
 }
 
-const BACKUP_NAME = new RegExp(BACKUP_NAME_PATTERN);
-
 /** Which backup the flags --backup and --at choose. */
 export function backupOf(flags: Flags): Omit<DatabaseRestore, 'from'> {
   const [backup, at] = [flags.text('backup'), flags.text('at')];
   if (backup !== undefined && at !== undefined) throw new Misuse('Give --backup or --at, not both.');
-  if (backup !== undefined && !BACKUP_NAME.test(backup))
+  if (backup !== undefined && !isBackupName(backup))
     throw new Misuse(`--backup must be the name of a backup such as 20261125T120000Z-0123abcd, not ${backup}.`);
   if (at !== undefined && Number.isNaN(Date.parse(at)))
     throw new Misuse(`--at must be a time such as 2026-11-25T12:00:00Z, not ${at}.`);

@@ -2,13 +2,13 @@
 
 import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { BACKUP_NAME_PATTERN } from '../schema/database-names.ts';
+import { isBackupName } from '../schema/database-names.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
 import type { StoredBackup, StoredBackups } from '../schema/stored-backups.ts';
 import type { Context } from './command.ts';
 import { createJob, untilJob } from './jobs.ts';
 import { jsonIn } from './json.ts';
-import { Failure } from './kubectl.ts';
+import { Failure, ignoreFailure } from './kubectl.ts';
 
 export type { StoredBackup };
 
@@ -20,8 +20,6 @@ export interface Listing {
   readonly from: string;
 }
 
-const BACKUP_NAME = new RegExp(BACKUP_NAME_PATTERN);
-
 /** Newest first. The Job is deleted. Throws Failure. */
 export async function storedBackups(
   { kubectl, warn, onInterrupt }: Pick<Context, 'kubectl' | 'warn' | 'onInterrupt'>,
@@ -29,8 +27,9 @@ export async function storedBackups(
 ): Promise<readonly StoredBackup[]> {
   const { listingJob } = await import('./restore-job.ts');
   const job = await createJob(kubectl, listingJob(listing));
+  // It goes an hour after its end without this.
   const remove = (): Promise<unknown> =>
-    kubectl(['delete', 'jobs.batch', job, '--ignore-not-found', '--wait=false']).catch(ignored);
+    kubectl(['delete', 'jobs.batch', job, '--ignore-not-found', '--wait=false']).catch(ignoreFailure);
   onInterrupt(() => {
     // kubectl outlives this program.
     void remove();
@@ -48,13 +47,8 @@ export async function storedBackups(
     const line = text.split('\n').find((one) => one.startsWith('{'));
     const { backups } = jsonIn<Partial<StoredBackups>>(line) ?? {};
     if (!Array.isArray(backups)) throw new Failure('The store of backups could not be read: its list is no JSON.');
-    return (backups as StoredBackups['backups']).filter(({ name }) => BACKUP_NAME.test(name));
+    return (backups as StoredBackups['backups']).filter(({ name }) => isBackupName(name));
   } finally {
     await remove();
   }
-}
-
-/** It ends an hour after its end without this. */
-function ignored(error: unknown): undefined {
-  if (!(error instanceof Failure)) throw error;
 }

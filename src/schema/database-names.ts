@@ -5,6 +5,11 @@ export const DATABASE_DRIVERS = ['pod', 'cloudnative-pg', 'shared'] as const;
 
 /** As `archiveName` makes it. */
 export const BACKUP_NAME_PATTERN = '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$';
+const BACKUP_NAME = new RegExp(BACKUP_NAME_PATTERN);
+
+export function isBackupName(text: string): boolean {
+  return BACKUP_NAME.test(text);
+}
 
 /** Databases of a record that were moved from before they had their data: far more than anybody moves in vain. */
 export const MOST_NEVER_LOADED = 100;

@@ -1,6 +1,7 @@
 // Lists the backups that are in the store.
 
 import type { ObjectStore } from '../../lib/outbound/object-store.ts';
+import { rfc3339 } from '../../schema/conditions.ts';
 import type { StoredBackups } from '../../schema/stored-backups.ts';
 import { backupsAmong, dumpKey, type Owner, timeOf } from './archive.ts';
 
@@ -12,7 +13,7 @@ export async function listBackups(store: ObjectStore, from: Omit<Owner, 'uid'>):
   return {
     backups: complete.map(({ name, owner }) => ({
       name,
-      takenAt: new Date(timeOf(name) ?? 0).toISOString().replace('.000', ''),
+      takenAt: rfc3339(new Date(timeOf(name) ?? 0)),
       sizeBytes: sizes.get(dumpKey(owner, name)) ?? 0,
       uid: owner.uid,
     })),

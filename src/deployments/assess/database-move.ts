@@ -13,10 +13,10 @@ import {
   databaseText,
   moveAsked,
   neverLoadedWords,
+  postgresVersionOf,
   wasNeverLoaded,
 } from '../record/database-move.ts';
 import { databaseOffers, whyNotOffered } from '../record/database-offers.ts';
-import { majorVersion } from '../record/image.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { names } from '../record/names.ts';
 import { runsNothing } from '../record/revisions.ts';
@@ -127,8 +127,7 @@ function usedBefore({ observed: { record }, move: { to, backup } }: Seen): Entry
 
 /** The plugin has read the same in the status, which may be older. */
 function driverNotOffered({ observed, settings, move: { to, backup } }: Seen): Entry | undefined {
-  const image = observed.revisions[0]?.spec.resolved.postgres?.image;
-  const from = backup === undefined || image === undefined ? undefined : majorVersion(image);
+  const from = backup === undefined ? undefined : postgresVersionOf(observed.revisions[0]);
   const why = whyNotOffered(databaseOffers(settings, observed.cloudNativePg === true), to.driver, from);
   return why === undefined ? undefined : moveRefused(why);
 }

@@ -5,9 +5,10 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseDriver, DatabaseRestore } from '../../schema/database.ts';
-import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from '../../schema/database-names.ts';
+import { DATABASE_DRIVERS, isBackupName } from '../../schema/database-names.ts';
 import { MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
 import { driverOf } from './database-driver.ts';
+import { majorVersion } from './image.ts';
 import { uidOf } from './metadata.ts';
 import { type Names, names } from './names.ts';
 
@@ -48,6 +49,12 @@ export function databaseOf(revision: Snapshot): DatabaseOfRecord | undefined {
   return driver && { driver, number: databaseNumberOf(revision) };
 }
 
+/** Major version of a revision's own PostgreSQL. Undefined where its image does not say it, and on the shared server. */
+export function postgresVersionOf(revision: Snapshot | undefined): number | undefined {
+  const image = revision?.spec.resolved.postgres?.image;
+  return image === undefined ? undefined : majorVersion(image);
+}
+
 /** For people, and in the annotation: pod/0. */
 export function databaseText({ driver, number }: DatabaseOfRecord): string {
   return `${driver}/${number}`;
@@ -58,14 +65,13 @@ export function moveText({ from, to, backup }: DatabaseMove): string {
   return `${databaseText(from)} to ${databaseText(to)}${backup === undefined ? '' : ` with ${backup}`}`;
 }
 
-const BACKUP_NAME = new RegExp(BACKUP_NAME_PATTERN);
 const DATABASE = `(${DATABASE_DRIVERS.join('|')})/([0-9]|[1-9][0-9]{1,3})`;
 const MOVE = new RegExp(`^${DATABASE} to ${DATABASE}(?: with (\\S{1,64}))?$`);
 
 /** Undefined if it is none. */
 export function moveIn(text: string): DatabaseMove | undefined {
   const [, from = '', fromNumber, to = '', toNumber, backup] = MOVE.exec(text) ?? [];
-  if (fromNumber === undefined || (backup !== undefined && !BACKUP_NAME.test(backup))) return undefined;
+  if (fromNumber === undefined || (backup !== undefined && !isBackupName(backup))) return undefined;
   return {
     from: { driver: from as DatabaseDriver, number: Number(fromNumber) },
     to: { driver: to as DatabaseDriver, number: Number(toNumber) },

@@ -14,10 +14,10 @@ import {
   moveIn,
   moveText,
   neverLoadedWords,
+  postgresVersionOf,
   wasNeverLoaded,
 } from './database-move.ts';
 import { whyNotOffered } from './database-offers.ts';
-import { majorVersion } from './image.ts';
 import { runsHere } from './listener-assignment.ts';
 
 /** Value of the annotation, as JSON: what the record had, and is to have again. */
@@ -123,12 +123,6 @@ export function moveTo(record: AppDeployment, own: readonly AppRevision[], { dri
 
 function nextNumber(own: readonly AppRevision[], used: readonly number[]): number {
   return Math.max(...used, ...own.map(databaseNumberOf)) + 1;
-}
-
-/** Major version of a revision's own PostgreSQL. Undefined where its image does not say it, and on the shared server. */
-export function postgresVersionOf(revision: AppRevision | undefined): number | undefined {
-  const image = revision?.spec.resolved.postgres?.image;
-  return image === undefined ? undefined : majorVersion(image);
 }
 
 type Upgrade =

@@ -7,6 +7,7 @@ import { patchTo } from '../../../src/lib/http/merge-patch.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
 import { DELETED_BY_ANNOTATION, INTERRUPT_ANNOTATION } from '../../../src/schema/meta.ts';
+import { isNotInterrupted } from './build-events.ts';
 import type { Event } from './event.ts';
 import { records, revisionsOf } from './people-events.ts';
 import { merged, type Scene } from './scene.ts';
@@ -103,11 +104,7 @@ export const interruptBy = (author: Author): Event => ({
   by: 'people',
   subjects: (scene, namespace) =>
     alive(scene, namespace)
-      .filter(
-        ({ status, metadata }) =>
-          status?.latestRevisionId !== undefined &&
-          metadata.annotations?.[INTERRUPT_ANNOTATION] !== status.latestRevisionId,
-      )
+      .filter(isNotInterrupted)
       .map(({ metadata }) => metadata.name),
   async happen(scene, namespace, name) {
     const record = named(scene, namespace, name);

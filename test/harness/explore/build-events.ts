@@ -130,16 +130,16 @@ export const push = (commit: string): Event => ({
   },
 });
 
+/** Whether nobody has interrupted its newest revision. */
+export const isNotInterrupted = ({ status, metadata }: AppDeployment): boolean =>
+  status?.latestRevisionId !== undefined && metadata.annotations?.[INTERRUPT_ANNOTATION] !== status.latestRevisionId;
+
 export const interrupt: Event = {
   name: 'somebody interrupts the build of %',
   by: 'people',
   subjects: (scene, namespace) =>
     records(scene, namespace)
-      .filter(
-        ({ status, metadata }) =>
-          status?.latestRevisionId !== undefined &&
-          metadata.annotations?.[INTERRUPT_ANNOTATION] !== status.latestRevisionId,
-      )
+      .filter(isNotInterrupted)
       .map(({ metadata }) => metadata.name),
   async happen(scene, namespace, name) {
     const record = scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, name);

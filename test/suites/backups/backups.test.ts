@@ -12,20 +12,12 @@ import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
 import { type Platform, startPlatform } from '../../support/platform.ts';
 import { runPlugin } from '../../support/run-plugin.ts';
 import { eventually } from '../../support/running-davit.ts';
+import { SMALLEST } from '../../support/smallest-sizes.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; the backups are left out`);
 
-const SIZES = {
-  cpu: 0.1,
-  memoryMb: 128,
-  dbCpu: 0.1,
-  dbMemoryMb: 256,
-  dbStorageGi: 1,
-  redisCpu: 0.1,
-  redisMemoryMb: 64,
-};
 const READY_MS = 240_000;
 
 interface Condition {
@@ -90,7 +82,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
         source: 'external_docker',
         sourceRevisionConfig: { imageUri: sample },
         secrets: [{ name: 'WORD', secretName: 'values', secretKey: 'word' }],
-        sourceConfig: { resourceSpec: { ...SIZES, ...scale }, database: { backup } },
+        sourceConfig: { resourceSpec: { ...SMALLEST, ...scale }, database: { backup } },
       },
     };
   }

@@ -10,21 +10,13 @@ import { ensureNewerPostgres } from '../../support/newer-postgres.ts';
 import { type Platform, startPlatform } from '../../support/platform.ts';
 import { runPlugin } from '../../support/run-plugin.ts';
 import { eventually } from '../../support/running-davit.ts';
+import { SMALLEST } from '../../support/smallest-sizes.ts';
 
 const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; the upgrade is left out`);
 
 const READY_MS = 420_000;
-const SIZES = {
-  cpu: 0.1,
-  memoryMb: 128,
-  dbCpu: 0.1,
-  dbMemoryMb: 256,
-  dbStorageGi: 1,
-  redisCpu: 0.1,
-  redisMemoryMb: 64,
-};
 const SUM = 'select count(*), sum(n), md5(string_agg(word, $$,$$ order by n)) from kept';
 
 describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
@@ -69,7 +61,7 @@ describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
         source: 'external_docker',
         sourceRevisionConfig: { imageUri: sample },
         // What it names itself does not change by an upgrade.
-        sourceConfig: { resourceSpec: SIZES, database: { driver: 'pod', backup: {} } },
+        sourceConfig: { resourceSpec: SMALLEST, database: { driver: 'pod', backup: {} } },
       },
     });
     await serves();

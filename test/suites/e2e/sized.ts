@@ -2,17 +2,7 @@
 
 import { expect } from 'vitest';
 import { type Attached, eventually } from '../../support/running-davit.ts';
-
-/** The smallest parts that run. */
-const SMALL = {
-  cpu: 0.1,
-  memoryMb: 128,
-  dbCpu: 0.1,
-  dbMemoryMb: 256,
-  dbStorageGi: 1,
-  redisCpu: 0.1,
-  redisMemoryMb: 64,
-};
+import { SMALLEST } from '../../support/smallest-sizes.ts';
 
 export interface Sized {
   /** kubectl in the tenant's namespace. */
@@ -37,7 +27,7 @@ export function sizedRecord(davit: Attached, namespace: string): Sized {
         spec: {
           source: 'external_docker',
           sourceRevisionConfig: { imageUri: davit.images.sample },
-          sourceConfig: { resourceSpec: { ...SMALL, ...resourceSpec } },
+          sourceConfig: { resourceSpec: { ...SMALLEST, ...resourceSpec } },
         },
       });
     },

@@ -414,6 +414,15 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByLabel('Name').fill('shop');
     }
 
+    async function enterWithRegistry(visits: Visit[]): Promise<{ readonly world: World; readonly visited: Visit }> {
+      const world = await makeWorld({}, { hasRegistry: true });
+      onTestFinished(() => world.close());
+      const visited = await visit(browser, world.url);
+      visits.push(visited);
+      await signIn(visited.page);
+      return { world, visited };
+    }
+
     it('is made of a repository of the list', async ({ world, enter }) => {
       offerSources(world);
       const page = await enter();
@@ -480,12 +489,8 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     });
 
     it('is made of an upload; one that fails goes on with the deployment that is there', async ({ visits }) => {
-      const world = await makeWorld({}, { hasRegistry: true });
-      onTestFinished(() => world.close());
-      const visited = await visit(browser, world.url);
-      visits.push(visited);
+      const { world, visited } = await enterWithRegistry(visits);
       const { page } = visited;
-      await signIn(page);
       await begin(page, 'An upload of source code');
       const archive = page.getByLabel('Archive');
       const file = (name: string, buffer: Buffer) => ({ name, mimeType: 'application/gzip', buffer });
@@ -517,12 +522,8 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     });
 
     it('is made of an image that is pushed, with a password that is made when it is asked for', async ({ visits }) => {
-      const world = await makeWorld({}, { hasRegistry: true });
-      onTestFinished(() => world.close());
-      const visited = await visit(browser, world.url);
-      visits.push(visited);
+      const { world, visited } = await enterWithRegistry(visits);
       const { page } = visited;
-      await signIn(page);
       await begin(page, 'An image that you push');
       await page.getByRole('button', { name: 'Create' }).click();
       await heading(page, 'Push an image');
