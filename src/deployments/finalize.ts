@@ -28,6 +28,7 @@ import { putFinalizer, removeFinalizer } from './cluster/finalizers.ts';
 import { reportRecord } from './cluster/report.ts';
 import { settleAll } from './cluster/settle-all.ts';
 import { hibernateClusters } from './hibernate-clusters.ts';
+import { markUsedLast } from './mark-used-last.ts';
 import { nextTeardownStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
 import type { SharedDatabases } from './shared-databases.ts';
 import { withStableMessages } from './stable-messages.ts';
@@ -134,16 +135,17 @@ interface Taken {
 }
 
 async function performStep(
-  { remove, hibernate = [], drop, ...step }: TeardownStep,
+  { remove, hibernate = [], drop, mark, ...step }: TeardownStep,
   record: AppDeployment,
   teardown: Teardown,
 ): Promise<Taken> {
   if (drop) teardown.sharedDatabases?.order(record, { is: 'gone', wanted: drop });
-  const [deleted, hibernated] = await settleAll([
+  const [deleted, hibernated, marked] = await settleAll([
     deleteEverywhere(remove, teardown),
     hibernateClusters(hibernate, record, teardown),
+    mark ? markUsedLast(mark, teardown.target) : [],
   ]);
-  return { ...step, refusals: [...deleted, ...hibernated] };
+  return { ...step, refusals: [...deleted, ...hibernated, ...marked] };
 }
 
 /**

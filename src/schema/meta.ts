@@ -110,6 +110,11 @@ export function isPaused(annotations: Readonly<Record<string, string>> | undefin
 export const HOSTS_ANNOTATION = 'davit.dev/hosts';
 /** On a record: uid of the earlier deployment of its name whose retained PostgreSQL volume and password it adopts. */
 export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
+/**
+ * On the Secret of a database that a deleted deployment has retained, beside others that it was moved from: its uid and the driver, because
+ * it used this one last (deployments/plan/used-last.ts).
+ */
+export const USED_LAST_ANNOTATION = 'davit.dev/used-last';
 /** On a record: uid of the lost PostgreSQL volume that an empty one may replace. */
 export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
 /** On a record: which of its databases another one takes the place of, and the backup with which that begins (record/database-move.ts). */

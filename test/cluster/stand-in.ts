@@ -3,7 +3,9 @@
 //
 // An image whose name contains `missing` is never found, so that tests see ImagePullBackOff; a pod with one that contains
 // `unmounted` never begins, as where a volume cannot be mounted. With one that contains `played` it is left to somebody else
-// to say what becomes of the pod. What runs once of one that contains `failing` fails.
+// to say what becomes of the pod. What runs once of one that contains `failing` fails. A pod that loads a backup is refused if
+// the name of the backup ends with `dead`, and never ends if it ends with `beef`.
+import { REFUSED } from '../../src/schema/meta.ts';
 import { type ApiClient, type ApiObject, patient } from './api-client.ts';
 
 export const standInNode = 'davit-stand-in';
@@ -21,6 +23,9 @@ interface Container {
   readonly resources?: object;
   readonly args?: readonly string[];
 }
+
+/** Exit code of what fails. */
+const FAILED = 3;
 
 /** Annotation of a pod that ends: what its containers say at their end. */
 const SAYS = 'stand-in/says';
@@ -65,7 +70,8 @@ async function obey(api: ApiClient, pod: Pod, addresses: () => string): Promise<
     await api.call('DELETE', path, { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } });
     return;
   }
-  if (pod.spec.containers.some(({ image }) => playedImage.test(image))) return;
+  if (pod.spec.containers.some(({ image }) => playedImage.test(image)) || backupOf(pod)?.endsWith('beef') === true)
+    return;
   // Said already; again only when an image has been corrected in place, lest each answer call for the next.
   const said = pod.status?.containerStatuses?.map((container) => container.image);
   const isSaid = said?.join() === pod.spec.containers.map((container) => container.image).join();
@@ -116,7 +122,8 @@ export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, un
   if (all.some(({ image }) => unmountedImage.test(image))) return unmountedStatus(pod, time);
   const found = !all.some((container) => missingImage.test(container.image));
   const runsOnce = (pod.spec.restartPolicy ?? 'Always') !== 'Always';
-  const fails = runsOnce && pod.spec.containers.some(({ image }) => failingImage.test(image));
+  const isRefused = backupOf(pod)?.endsWith('dead') === true;
+  const fails = isRefused || (runsOnce && pod.spec.containers.some(({ image }) => failingImage.test(image)));
   const phase = found ? (runsOnce ? (fails ? 'Failed' : 'Succeeded') : 'Running') : 'Pending';
   const ready = phase === 'Running';
   const condition = (type: string, isTrue: boolean, reason?: string): Condition => ({
@@ -151,17 +158,28 @@ export function statusFor(pod: Pod, podIP: string, now: Date): Record<string, un
         container,
         blocked !== -1 ? 'waiting' : fails ? 'failed' : runsOnce ? 'ended' : 'running',
         time,
-        lastWords(pod, container),
+        isRefused ? 'The backup is damaged.' : lastWords(pod, container),
+        isRefused ? REFUSED : FAILED,
       ),
     ),
   };
 }
 
-/** Of the container that loads a backup: which one its pod was asked for. */
-function lastWords({ metadata, spec }: Pod, { name }: Container): string | undefined {
-  if (name !== 'davit-restore') return metadata.annotations?.[SAYS];
+/** Value of an option of an init container of a pod that loads a backup. */
+function optionOf({ spec }: Pod, option: string): string | undefined {
   const args = (spec.initContainers ?? []).flatMap((container) => container.args ?? []);
-  const from = args.find((arg) => arg.startsWith('--deployment='))?.slice('--deployment='.length);
+  return args.find((arg) => arg.startsWith(`--${option}=`))?.slice(option.length + 3);
+}
+
+/** The backup that a pod loads. Undefined if it loads none, or the newest one. */
+function backupOf(pod: Pod): string | undefined {
+  return pod.spec.containers.some(({ name }) => name === 'davit-restore') ? optionOf(pod, 'backup') : undefined;
+}
+
+/** Of the container that loads a backup: which one its pod was asked for. */
+function lastWords(pod: Pod, { name }: Container): string | undefined {
+  if (name !== 'davit-restore') return pod.metadata.annotations?.[SAYS];
+  const from = optionOf(pod, 'deployment');
   const takenAt = '2026-02-02T02:00:00Z';
   return JSON.stringify({ from, name: '20260202T020000Z-0000000a', takenAt, sizeBytes: 1024 });
 }
@@ -185,6 +203,7 @@ function containerStatus(
   state: ContainerState,
   time: string,
   says?: string,
+  exitCode = FAILED,
 ): Record<string, unknown> {
   const { name, image } = container;
   const common = { name, image, restartCount: 0 };
@@ -204,7 +223,7 @@ function containerStatus(
   }
   const terminated = {
     ...(state === 'failed'
-      ? { exitCode: 3, reason: 'Error', message: 'It fails in the stand-in.' }
+      ? { exitCode, reason: 'Error', message: exitCode === REFUSED ? says : 'It fails in the stand-in.' }
       : { exitCode: 0, reason: 'Completed', ...(state === 'ended' && says !== undefined && { message: says }) }),
     startedAt: time,
     finishedAt: time,

@@ -13,6 +13,7 @@ import { isWorker } from '../../schema/worker-parts.ts';
 import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn, type Names, names } from '../record/names.ts';
 import type { ServerReason, SharedView } from '../record/shared-database.ts';
+import { driverUsedLast } from '../record/used-last.ts';
 import type { Patience } from './patience.ts';
 
 /** The record and its revisions. */
@@ -334,8 +335,8 @@ export function dataHolderOf(observed: ObservedChildren): KubeObject | undefined
 }
 
 /**
- * The names of a record's children, of which those of the database follow from its newest revision. Before the first one: from the newest
- * that an earlier deployment of the name has left, because one that it was moved from is older data.
+ * The names of a record's children, of which those of the database follow from its newest revision. Before the first one: from the one that
+ * an earlier deployment of the name has left. If it has left several, one is marked as used last; those that it was moved from are older.
  */
 export function namesNow(
   record: AppDeployment,
@@ -345,11 +346,15 @@ export function namesNow(
   const { name } = record.metadata;
   if (newest) return names(name, databaseNumberOf(newest));
   const kept = children.flatMap((child) => {
-    const isHolder = child.kind === 'PersistentVolumeClaim' || child.kind === 'Cluster';
+    const number = databaseNumberIn(name, child.metadata.name);
     const isOthers = child.metadata.labels?.[DEPLOYMENT_UID_LABEL] !== undefined && !isOurs(child, { record });
-    return isHolder && isOthers ? (databaseNumberIn(name, child.metadata.name) ?? []) : [];
+    if (number === undefined || !isOthers) return [];
+    const isHolder = child.kind === 'PersistentVolumeClaim' || child.kind === 'Cluster';
+    const isMarked = child.kind === 'Secret' && driverUsedLast(child) !== undefined;
+    return isHolder || isMarked ? [{ number, isMarked }] : [];
   });
-  return names(name, Math.max(0, ...kept));
+  const marked = kept.filter(({ isMarked }) => isMarked);
+  return names(name, Math.max(0, ...(marked.length > 0 ? marked : kept).map(({ number }) => number)));
 }
 
 /** What the status knows of the database that the record uses: nothing of one that it was moved from. */

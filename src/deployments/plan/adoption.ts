@@ -18,6 +18,8 @@ import {
   refText,
   refTo,
 } from '../assess/observed.ts';
+import { sharedDatabaseKept } from '../assess/shared-database.ts';
+import { driverUsedLast } from '../record/used-last.ts';
 import type { DataThere } from '../record/wanted-revision.ts';
 import { storageOf } from './plan.ts';
 
@@ -108,7 +110,9 @@ function lacksPassword(claim: KubeObject, secretName: string): string {
   return `${refText(refTo(claim))} was retained, but its password is missing: Secret ${secretName} does not exist. Restore the Secret from a backup, or delete ${refText(refTo(claim))}.`;
 }
 
-function lacksVolume(secret: KubeObject, { names }: ObservedChildren, driver: DatabaseDriver): string {
+function lacksVolume(secret: KubeObject, observed: ObservedChildren, driver: DatabaseDriver): string {
+  const { names } = observed;
+  if (driverUsedLast(secret) === 'shared') return sharedDatabaseKept(observed).message;
   const holder =
     driver === 'cloudnative-pg' ? `Cluster ${names.postgres}` : `PersistentVolumeClaim ${names.postgresClaim}`;
   return `${refText(refTo(secret))} is the password of a database of an earlier deployment of this name, but its data does not exist. Restore ${holder} from a backup. To start with an empty database, delete the Secret.`;

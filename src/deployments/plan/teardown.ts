@@ -12,6 +12,7 @@ import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/t
 import { databaseNumberIn } from '../record/names.ts';
 import { componentOf } from './adoption.ts';
 import { valuesNamed } from './secret-garbage.ts';
+import { type UsedLast, usedLastOf } from './used-last.ts';
 
 export interface TeardownStep {
   /** The objects that the step waits for, as text for people. */
@@ -20,6 +21,8 @@ export interface TeardownStep {
   readonly remove: readonly KubeObject[];
   /** Clusters of CloudNativePG that are kept, and whose pods end. Absent if there are none. */
   readonly hibernate?: readonly KubeObject[];
+  /** The Secret of the database that is retained as the one that was used last. Absent in the other steps. */
+  readonly mark?: UsedLast;
   /** The database on the shared server to drop. Absent in the other steps. */
   readonly drop?: SharedRest['wanted'];
   /** What a person has to do so that the teardown continues. Absent if it continues automatically. */
@@ -152,7 +155,7 @@ function clusterVolumes({ children, record }: Observed): readonly KubeObject[] {
 type Step = readonly [
   waitsFor: string,
   objects: readonly KubeObject[],
-  rest?: Pick<TeardownStep, 'drop' | 'hindrance'> | undefined,
+  rest?: Pick<TeardownStep, 'drop' | 'hindrance' | 'mark'> | undefined,
 ];
 
 function sharedRest(observed: Observed): Step[2] {
@@ -175,7 +178,10 @@ function stepsOf(observed: Observed): readonly Step[] {
       named.has(child.metadata.name) &&
       observed.namedByOthers?.has(child.metadata.name) !== true,
   );
+  const mark = usedLastOf(observed);
   return [
+    // While the Job that loads a backup is there, and says whether it has.
+    ['the mark of the database that it used last', [], mark && { mark }],
     ['its address', ours.filter((child) => ADDRESS_KINDS.has(child.kind))],
     ['its workloads', [...ours.filter((child) => hasImage(componentOf(child))), ...podsWhere(observed, hasImage)]],
     ['Redis', [...ours.filter((child) => componentOf(child) === 'redis'), ...podsWith(observed, 'redis')]],

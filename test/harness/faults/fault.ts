@@ -96,6 +96,9 @@ export const WORKLOADS = [
   'workers',
   'tasks',
   'backups',
+  'moves',
+  'moves-kept',
+  'moves-deleted',
   ...BUILD_WORKLOADS,
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];

@@ -103,3 +103,99 @@ it.each([
   const words = 'I11 data: Secret other--vars-1 was deleted while calm names it';
   expect(said({ history })).toEqual(lost ? [words] : []);
 });
+
+/** What is said of data. */
+function lostIn(history: readonly Sighting[]): string[] {
+  const violations = said({ plan: { workload: 'moves', fault: { kind: 'none' } }, history });
+  return violations.filter((violation) => violation.startsWith('I11'));
+}
+
+function aRevision(number: number, version: bigint, backup?: string): Sighting {
+  const movedDatabase = { number, ...(backup !== undefined && { backup }) };
+  const resolved = { postgres: {}, ...(number > 0 && { movedDatabase }) };
+  return sighting('AppRevision', `shop--${number}`, {
+    version,
+    object: {
+      spec: { id: `r${number}`, deploymentGeneration: number, requested: { sourceRevisionConfig: {} }, resolved },
+    },
+  });
+}
+
+function aPodOf(number: number, version: bigint, gone = false): Sighting {
+  const labels = {
+    'davit.dev/component': 'server',
+    'davit.dev/revision': `r${number}`,
+    'davit.dev/deployment': 'shop',
+  };
+  return sighting('Pod', `shop-${number}`, { version, gone, object: { metadata: { name: `shop-${number}`, labels } } });
+}
+
+/** The Job of the next database has loaded its backup. */
+function loaded(version: bigint, exitCode = 0): Sighting {
+  const labels = { 'davit.dev/component': 'restore', 'batch.kubernetes.io/job-name': 'shop---pg1-restore' };
+  const containerStatuses = [{ name: 'davit-restore', state: { terminated: { exitCode } } }];
+  return sighting('Pod', 'shop---pg1-restore-x', {
+    version,
+    object: { metadata: { name: 'shop---pg1-restore-x', labels }, status: { containerStatuses } },
+  });
+}
+
+/** What runs the first database is deleted. */
+function letGo(version: bigint): Sighting {
+  const labels = { 'davit.dev/component': 'postgres', 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'u' };
+  const metadata = { name: 'shop--postgres', labels, deletionTimestamp: '2026-01-01T00:00:00Z' };
+  return sighting('StatefulSet', 'shop--postgres', { version, object: { metadata } });
+}
+
+const BACKUP = '20260202T020000Z-0000000a';
+
+it.each([
+  {
+    reason: 'the pods use the next one',
+    history: [aRevision(0, 1n), aRevision(1, 2n, BACKUP), loaded(3n), aPodOf(1, 4n), letGo(5n)],
+    violations: [],
+  },
+  {
+    reason: 'a pod uses it',
+    history: [aRevision(0, 1n), aRevision(1, 2n, BACKUP), aPodOf(0, 3n), letGo(4n)],
+    violations: ['I11 data: StatefulSet shop--postgres was deleted while pod shop-0 used it'],
+  },
+  {
+    reason: 'the pods on it and on the next one overlap',
+    history: [aRevision(0, 1n), aRevision(1, 2n, BACKUP), aPodOf(0, 3n), loaded(4n), aPodOf(1, 5n)],
+    violations: ['I11 data: pod shop-1 uses database 1 while pod shop-0 uses database 0'],
+  },
+  {
+    reason: 'its pods have gone before',
+    history: [
+      aRevision(0, 1n),
+      aRevision(1, 2n, BACKUP),
+      aPodOf(0, 3n),
+      loaded(4n),
+      aPodOf(0, 5n, true),
+      aPodOf(1, 6n),
+    ],
+    violations: [],
+  },
+  {
+    reason: 'the next one is used before it is loaded',
+    history: [aRevision(0, 1n), aRevision(1, 2n, BACKUP), loaded(3n, 4), aPodOf(1, 4n)],
+    violations: [`I11 data: pod shop-1 uses database 1, into which backup ${BACKUP} was not loaded`],
+  },
+])('a database that was moved from, where $reason', ({ history, violations }) => {
+  expect(lostIn(history)).toEqual(violations);
+});
+
+it.each([
+  { reason: 'by a person who said so before', annotations: { 'example.com/forgotten': 'yes' }, violations: [] },
+  {
+    reason: 'by whom nobody asked',
+    annotations: {},
+    violations: ['I11 data: PersistentVolumeClaim shop---pg1 was deleted, and nobody asked'],
+  },
+])('a volume that is deleted $reason', ({ annotations, violations }) => {
+  const labels = { 'davit.dev/deployment': 'shop', 'davit.dev/deployment-uid': 'u' };
+  const metadata = { name: 'shop---pg1', labels, annotations };
+  const history = [sighting('PersistentVolumeClaim', 'shop---pg1', { version: 2n, gone: true, object: { metadata } })];
+  expect(lostIn(history)).toEqual(violations);
+});

@@ -2,6 +2,7 @@
 
 import { canonicalJson } from '../../../src/lib/json-value.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
+import { FORGOTTEN, usedWrongly, userOf } from './database-invariants.ts';
 import type { Run } from './evidence.ts';
 import { meddlerOf } from './interference.ts';
 import { migratedWrongly } from './migration-invariants.ts';
@@ -76,7 +77,8 @@ export function judge(run: Run, reference: Reference): Violation[] {
   blame('I8 no secret elsewhere', leaks(run));
   blame('I7 exactly once', rolledTwice(run) ?? migratedWrongly(run.history));
   blame('I9 no storm', storms(run, reference) ?? hammers(run) ?? asksTooOften(run));
-  if (!isDoomed) blame('I11 data', lostData(run) ?? lostValues(run) ?? tornDownTooEarly(run));
+  if (!isDoomed)
+    blame('I11 data', lostData(run) ?? lostValues(run) ?? tornDownTooEarly(run) ?? usedWrongly(run.history));
   for (const { invariant, what } of buildProblems(run)) blame(invariant, what);
   blame('I13 no accident', run.accidents > 0 ? `the process ended on its own, see ${run.log}` : undefined);
   blame('I13 no accident', run.stopMs > 5000 ? `took ${Math.round(run.stopMs)} ms to stop` : undefined);
@@ -262,8 +264,11 @@ function tookOthers(run: Run): string | undefined {
   return undefined;
 }
 
+/** Workloads at whose end nothing of the record is left. */
+const ENDING: ReadonlySet<string> = new Set(['delete', 'moves-deleted']);
+
 function leaked(run: Run): string | undefined {
-  if (run.stuck !== undefined || run.plan.workload !== 'delete') return undefined;
+  if (run.stuck !== undefined || !ENDING.has(run.plan.workload)) return undefined;
   const left = run.current.filter(({ object }) => object.metadata.name.startsWith(RECORD));
   const surplus = left.find(({ kind }) => kind !== 'TracingProject');
   return surplus && `${surplus.kind} ${surplus.object.metadata.name} is left`;
@@ -381,6 +386,7 @@ function lostData(run: Run): string | undefined {
     if (record === undefined || uid === undefined) continue;
     const end = ends.get(record);
     if (end !== undefined && version >= end) continue;
+    if (object.metadata.annotations?.[FORGOTTEN] !== undefined) continue;
     const what = `${kind} ${object.metadata.name}`;
     // What a person has taken away is brought back, as it was, by the same.
     const isTakenAway = meddlerOf(run.plan.fault).remade === what;
@@ -408,25 +414,15 @@ function lostValues({ history }: Run): string | undefined {
   return undefined;
 }
 
-/** A pod of a revision that has this store of its own. */
-function userOf(before: readonly Sighting[], store: string): Seen | undefined {
-  const part = store.endsWith('--redis') ? 'redis' : 'postgres';
-  const having = new Set<string>();
-  const pods = new Map<string, Seen>();
-  for (const { kind, object, gone } of before) {
-    const { uid = '' } = object.metadata;
-    if (kind === 'AppRevision' && object.spec.resolved[part] !== undefined) having.add(object.spec.id);
-    if (kind !== 'Pod') continue;
-    if (gone) pods.delete(uid);
-    else pods.set(uid, object);
-  }
-  return [...pods.values()].find(({ metadata }) => having.has(metadata.labels?.['davit.dev/revision'] ?? ''));
-}
+/** Workloads whose record lets go of a store and lives on. */
+const LET_GO: ReadonlySet<string> = new Set(['external', 'moves', 'moves-kept', 'moves-deleted']);
 
 /** Workloads, then the database, then its volume: nothing may still be using what goes. */
 function tornDownTooEarly(run: Run): string | undefined {
-  for (const [index, { kind, object }] of run.history.entries()) {
+  const ended = new Set<string>();
+  for (const [index, { kind, object, gone }] of run.history.entries()) {
     const { deletionTimestamp, name, labels } = object.metadata;
+    if (kind === 'AppDeployment' && (gone || deletionTimestamp !== undefined)) ended.add(object.metadata.uid ?? '');
     if (deletionTimestamp === undefined || !name.startsWith(`${RECORD}--`)) continue;
     if (kind !== 'PersistentVolumeClaim' && kind !== 'StatefulSet') continue;
     // A worker that is a singleton has no data.
@@ -434,14 +430,15 @@ function tornDownTooEarly(run: Run): string | undefined {
     // A workload that a person has recreated with another selector must be deleted.
     if (meddlerOf(run.plan.fault).remade === `${kind} ${name}`) continue;
     const before = run.history.slice(0, index);
-    if (run.plan.workload === 'external' && kind === 'StatefulSet') {
+    const uid = labels?.['davit.dev/deployment-uid'];
+    // Its record stays, and uses another one.
+    if (LET_GO.has(run.plan.workload) && !ended.has(uid ?? '')) {
       const pod = userOf(before, name);
       if (pod) return `${kind} ${name} was deleted while pod ${pod.metadata.name} used it`;
       continue;
     }
     const users = [lastBefore(before, 'Deployment', RECORD)];
-    if (kind === 'PersistentVolumeClaim') users.push(lastBefore(before, 'StatefulSet', `${RECORD}--postgres`));
-    const uid = labels?.['davit.dev/deployment-uid'];
+    if (kind === 'PersistentVolumeClaim') users.push(lastBefore(before, 'StatefulSet', name));
     const still = users.find((one) => one?.metadata.labels?.['davit.dev/deployment-uid'] === uid);
     if (still) return `${kind} ${name} was deleted while ${still.metadata.name} was there`;
   }

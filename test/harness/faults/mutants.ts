@@ -227,6 +227,30 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const isBegun = true;',
     'backups',
   ),
+  'a move deletes the volume that it moves from': bug(
+    'src/deployments/plan/plan.ts',
+    "'NetworkPolicy',",
+    "'NetworkPolicy', 'PersistentVolumeClaim',",
+    'moves',
+  ),
+  'a move deletes the password that it moves from': bug(
+    'src/deployments/plan/plan.ts',
+    'if (!prunes.has(kind) || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;',
+    "if ((!prunes.has(kind) && kind !== 'Secret') || !isOurs(child, observed) || child.metadata.deletionTimestamp) continue;",
+    'moves',
+  ),
+  'a database is moved while pods use it': bug(
+    'src/deployments/assess/database-move.ts',
+    '  noCredentialsToMove,\n  stillScaled,\n  stillWriting,\n',
+    '  noCredentialsToMove,\n',
+    'moves-kept',
+  ),
+  'a retained database that was never loaded is adopted': bug(
+    'src/deployments/plan/teardown.ts',
+    'const mark = usedLastOf(observed);',
+    'const mark = undefined;',
+    'moves-kept',
+  ),
   'what was said of a run is forgotten with its pod': bug(
     'src/deployments/assess/task-runs.ts',
     "if (before !== undefined && before.state !== 'Running') return before;",

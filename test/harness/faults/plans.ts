@@ -32,13 +32,22 @@ const EVENTS_BEFORE_LIST: Readonly<Record<string, number>> = { services: 3, secr
  */
 export function ownWrites(workload: WorkloadName, labels: readonly string[]): readonly string[] {
   if (workload === 'create') return labels;
-  const own = labels.filter((label) => !label.startsWith('create/') && !label.startsWith('recreate/delete '));
+  const own = labels.filter((label) => !/^(?:create|stopping)\//.test(label) && !label.startsWith('recreate/delete '));
+  // What `moves` does too, they say again and again.
+  if (OF_MOVES.has(workload)) return thinned(own);
   if (!isBuildWorkload(workload)) return own;
   // One failure after another is written in the same way.
   if (workload === 'builds-fail' || workload === 'builds-overdue') return own.filter((_, index) => index % 7 === 0);
   // One build after another tells the same steps, and what it makes run are the children that other workloads have.
-  const steps = own.filter((label) => STEP.test(label));
-  const others = own.filter((label) => !STEP.test(label) && (workload === 'builds' || !CHILD.test(label)));
+  return thinned(own, (label) => workload === 'builds' || !CHILD.test(label));
+}
+
+const OF_MOVES: ReadonlySet<string> = new Set(['moves-kept', 'moves-deleted']);
+
+/** Each third report of a step, and those others that `isMeant`. */
+function thinned(labels: readonly string[], isMeant: (label: string) => boolean = () => true): readonly string[] {
+  const steps = labels.filter((label) => STEP.test(label));
+  const others = labels.filter((label) => !STEP.test(label) && isMeant(label));
   return [...others, ...steps.filter((_, index) => index % 3 === 0)];
 }
 
@@ -205,6 +214,9 @@ const LAST_PHASE: Readonly<Partial<Record<WorkloadName, string>>> = {
   workers: 'workers',
   tasks: 'tasks',
   backups: 'backups',
+  moves: 'moves',
+  'moves-kept': 'moves-kept',
+  'moves-deleted': 'moves-deleted',
   ...Object.fromEntries(BUILD_WORKLOADS.map((workload) => [workload, workload])),
 };
 

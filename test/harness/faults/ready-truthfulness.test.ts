@@ -195,3 +195,24 @@ describe('Ready and DEPLOYED, held against what is there', () => {
     expect(judged([...history, aServer(1, 40, { replicas: 2 }), aRevision(1, OLD, 50, 'DEPLOYED')])).toBeUndefined();
   });
 });
+
+it('the PostgreSQL of a revision is that of the number of its database', () => {
+  const moved = aRevision(2, OLD, 30);
+  moved.object.spec.resolved.movedDatabase = { number: 1 };
+  const ready = { type: 'Ready', status: 'True', reason: 'Serving', message: '' };
+  const report = { observedGeneration: 2, latestRevisionId: 'r2', image: OLD, conditions: [ready] };
+  const begun = [
+    aRecord(1, OLD, undefined, 0),
+    aRevision(1, OLD, 10),
+    aDatabase(20),
+    aRecord(2, OLD, undefined, 25),
+    moved,
+  ];
+  const next = {
+    ...aDatabase(40),
+    object: { ...aDatabase(40).object, metadata: { name: 'shop---pg1', generation: 1 } },
+  };
+  const end = [aServer(2, 50), aRecord(2, OLD, report, 60)];
+  expect(judged([...begun, next, ...end])).toBeUndefined();
+  expect(judged([...begun, ...end])).toContain('StatefulSet shop---pg1 is not there');
+});

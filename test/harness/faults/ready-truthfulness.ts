@@ -1,6 +1,7 @@
 // I6: every Ready, and every revision's DEPLOYED, that was ever said is held against the spec and the children of that
 // very moment.
 
+import { databaseSuffix } from './database-invariants.ts';
 import type { Run } from './evidence.ts';
 import type { Seen, Sighting } from './object-history.ts';
 
@@ -74,7 +75,8 @@ function snapshotsIn(run: Judged): Map<string, Snapshot> {
       );
       const fewest = Math.min(...ranges.map(({ minScale = 0 }) => Math.max(1, minScale)));
       const podsId = resolved.podsOfParts?.[part] ?? resolved.podsOf ?? object.spec.id;
-      return [{ ...made, podsId, ...(ranges.length > 0 && { fewest }) }];
+      const suffix = part === 'postgres' ? databaseSuffix(resolved) : made.suffix;
+      return [{ ...made, suffix, podsId, ...(ranges.length > 0 && { fewest }) }];
     });
     snapshots.set(object.spec.id, {
       image: requested.sourceRevisionConfig.imageUri,

@@ -29,6 +29,9 @@ const TEST_TIMES: Readonly<Record<string, string>> = {
   'builds-file': 'SHORT_FILE_RETRY',
 };
 
+/** Workloads whose platform has a store of backups. */
+const HAVE_BACKUPS: ReadonlySet<string> = new Set(['backups', 'moves', 'moves-kept', 'moves-deleted']);
+
 /** How long is waited for what never comes (workloads.ts, `Scene`). */
 export type Patience = Pick<Scene, 'patienceMs' | 'quietMs'>;
 
@@ -91,7 +94,7 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     proxy,
     namespace,
     leaseNamespace,
-    settings: world?.settings ?? (workload === 'backups' ? BACKUP_SETTINGS : undefined),
+    settings: world?.settings ?? (HAVE_BACKUPS.has(workload) ? BACKUP_SETTINGS : undefined),
     directory: folder.directory,
     keys,
     leaseMs: LEASE_MS,

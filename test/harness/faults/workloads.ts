@@ -6,6 +6,7 @@ import type { Seen } from './object-history.ts';
 import { type Acts, makeActs } from './workloads/acts.ts';
 import { backups, PROVEN, STORE_CREDENTIALS } from './workloads/backups.ts';
 import { deleted, doomed, held, pair, recreate, taken, undone } from './workloads/lives.ts';
+import { MOVABLE, moves, movesDeleted, movesKept, stopped } from './workloads/moves.ts';
 import { CLEAN, tasks, workers } from './workloads/parts.ts';
 import {
   autoscaled,
@@ -29,7 +30,7 @@ type OfRecords = Exclude<WorkloadName, BuildWorkload | 'create'>;
 /** These do not wait until their record is Ready, and say themselves when they are at their end. */
 const UNREADY = { taken, hasty, doomed } satisfies Partial<Record<OfRecords, Phase>>;
 /** Their record is gone at the end. */
-const LAST = { held, delete: deleted } satisfies Partial<Record<OfRecords, Phase>>;
+const LAST = { held, delete: deleted, 'moves-deleted': movesDeleted } satisfies Partial<Record<OfRecords, Phase>>;
 /** Their record is Ready before and after. */
 const READY: Readonly<Record<Exclude<OfRecords, keyof typeof UNREADY | keyof typeof LAST>, Phase>> = {
   image,
@@ -53,6 +54,8 @@ const READY: Readonly<Record<Exclude<OfRecords, keyof typeof UNREADY | keyof typ
   workers,
   tasks,
   backups,
+  moves,
+  'moves-kept': movesKept,
 };
 
 /** Secrets that the records of some workloads name from the beginning. */
@@ -62,6 +65,9 @@ const SECRETS: Readonly<Partial<Record<WorkloadName, object>>> = {
   referenced: OWN_SECRET,
   external: OUTSIDE,
   backups: STORE_CREDENTIALS,
+  moves: STORE_CREDENTIALS,
+  'moves-kept': STORE_CREDENTIALS,
+  'moves-deleted': STORE_CREDENTIALS,
 };
 
 /** What the records of some workloads have from the beginning. */
@@ -77,6 +83,9 @@ const SPECS: Readonly<Partial<Record<WorkloadName, object>>> = {
   },
   tasks: { sourceConfig: { tasks: [CLEAN] } },
   backups: { sourceConfig: { database: PROVEN } },
+  moves: MOVABLE,
+  'moves-kept': MOVABLE,
+  'moves-deleted': MOVABLE,
   migrated: {
     sourceConfig: {
       runtime: {
@@ -103,6 +112,11 @@ export async function perform(workload: WorkloadName, stage: Stage): Promise<voi
   await acts.untilReady('create');
   if (workload === 'create') return;
   await stage.interlude?.();
+  if (workload === 'moves-deleted') {
+    // \`moves\` is disturbed there.
+    stage.enter('stopping');
+    await stopped(acts);
+  }
   stage.enter(workload);
   const last = phaseIn(LAST, workload);
   if (last) return last(acts);

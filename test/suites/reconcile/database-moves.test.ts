@@ -120,6 +120,28 @@ async function moved(world: World, driver: DatabaseDriver, move: string): Promis
   await rest(world);
 }
 
+/** Until the record is gone. */
+async function gone(world: World): Promise<void> {
+  const { kube } = world;
+  for (let round = 0; round < 20 && kube.objects(APP_DEPLOYMENTS).length > 0; round += 1) {
+    await pass(world);
+    await operate(kube);
+    await endJobs(kube, { type: 'Complete', status: 'True' });
+    kube.collectGarbage();
+  }
+}
+
+/** Returns its uid. */
+async function deletedUnderRetain(world: World): Promise<string> {
+  const { kube } = world;
+  await edit(kube, { spec: { databaseDeletionPolicy: 'Retain' } });
+  await rest(world, (one) => makeWorkloadsReady(one));
+  const { uid = '' } = record(kube).metadata;
+  await deleteRecord(kube);
+  await gone(world);
+  return uid;
+}
+
 const namesOf = (kube: FakeKube, resource: Resource): string[] =>
   kube.objects(resource).flatMap(({ metadata }) => (metadata.namespace === 'team' ? [metadata.name] : []));
 /** The Secret of the URI that the pods have. */
@@ -394,6 +416,82 @@ describe('a database that is moved', () => {
       'shop---pg1',
       ['shop---pg1'],
     ]);
+  });
+
+  it.each([
+    {
+      what: 'to which it went back',
+      until: async (world: World): Promise<void> => {
+        await moved(world, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+        await moved(world, 'pod', 'pod/1 to pod/0');
+      },
+    },
+    {
+      what: 'whose next one was never loaded, as the deletion cut the move short',
+      until: async (world: World): Promise<void> => {
+        await scaled(world.kube, 0);
+        await rest(world);
+        await asked(world.kube, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+        await rest(world, (one) => makeWorkloadsReady(one));
+      },
+    },
+    {
+      what: 'whose next one was never loaded, many changes ago',
+      until: async (world: World): Promise<void> => {
+        await scaled(world.kube, 0);
+        await rest(world);
+        await asked(world.kube, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+        await rest(world, (one) => makeWorkloadsReady(one));
+        for (let change = 0; change < 12; change += 1) {
+          await edit(world.kube, { spec: { sourceConfig: { env: [{ name: 'CHANGE', value: `${change}` }] } } });
+          await rest(world, (one) => makeWorkloadsReady(one));
+        }
+      },
+    },
+  ])('leaves to the next deployment of the name the database $what', async ({ until }) => {
+    const world = await rested();
+    const { kube } = world;
+    const before = firstData(kube);
+    await until(world);
+    const uid = await deletedUnderRetain(world);
+    putRecord(kube, {}, { annotations: { 'davit.dev/adopt-database': uid } });
+    await rest(world);
+    expect([says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual(['True Serving', 'shop--postgres', before]);
+    expect(newestRevision(kube).spec.resolved.movedDatabase).toBeUndefined();
+  });
+
+  it('leaves the choice of what it used last also where the controller dies at any write of the deletion', async () => {
+    for (let at = 1; at <= 60; at += 1) {
+      for (const when of ['failOn', 'failAfter'] as const) {
+        const world = await rested();
+        const { kube, server } = world;
+        await moved(world, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+        await moved(world, 'pod', 'pod/1 to pod/0');
+        await edit(kube, { spec: { databaseDeletionPolicy: 'Retain' } });
+        const uid = record(kube).metadata.uid ?? '';
+        await deleteRecord(kube);
+        const writes = await crashed(world, { when, at, keys: [KEY, KEY, KEY, KEY] });
+        const next = await aWorld(SETTINGS, kube, server);
+        await gone(next);
+        putRecord(kube, {}, { annotations: { 'davit.dev/adopt-database': uid } });
+        await rest(next);
+        expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
+        if (writes < at && when === 'failAfter') return;
+      }
+    }
+    throw new Error('more writes than the test counts to');
+  });
+
+  it('is not replaced by the one before, where the one that was used last is on the shared server', async () => {
+    const world = await rested();
+    const { kube, server } = world;
+    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    const uid = await deletedUnderRetain(world);
+    putRecord(kube, {}, { annotations: { 'davit.dev/adopt-database': uid } });
+    await rest(world);
+    expect([says(kube, 'Ready'), server.found.size]).toEqual(['False DatabaseKept', 1]);
+    expect(conditionIn(kube, 'Ready')?.message).toContain('Secret shop---pg1');
+    expect(conditionIn(kube, 'Ready')?.message).toContain('on the shared server');
   });
 
   it('is not begun twice with the mark of an earlier move', async () => {

@@ -11,8 +11,10 @@ export interface Acts {
   /** Of collections in the namespace. */
   readonly paths: Readonly<Record<'records' | 'services' | 'secrets' | 'deployments' | 'pods' | 'jobs', string>>;
   create(): Promise<void>;
-  /** Merges into the record's spec. */
-  change(spec: object): Promise<void>;
+  /** As another deployment of the name, which asks for this too. */
+  again(annotations: Readonly<Record<string, string>>): Promise<void>;
+  /** Merges into the record's spec, and in the same write into its annotations. */
+  change(spec: object, annotations?: Readonly<Record<string, string | null>>): Promise<void>;
   /** The record as it was answered last: the census may still be behind it. */
   asked(): Seen | undefined;
   /** Throws NotConverged. */
@@ -44,8 +46,13 @@ export function makeActs(
       if (first.secret) await api.call('POST', paths.secrets, first.secret);
       asked = await api.call<Seen>('POST', paths.records, record(namespace, first.spec));
     },
-    async change(spec) {
-      asked = await api.call<Seen>('PATCH', `${paths.records}/${RECORD}`, { spec }, MERGE);
+    async again(annotations) {
+      const next = record(namespace, first.spec) as { readonly metadata: object };
+      asked = await api.call<Seen>('POST', paths.records, { ...next, metadata: { ...next.metadata, annotations } });
+    },
+    async change(spec, annotations) {
+      const patch = { spec, ...(annotations && { metadata: { annotations } }) };
+      asked = await api.call<Seen>('PATCH', `${paths.records}/${RECORD}`, patch, MERGE);
     },
     asked: () => asked,
     untilReady: (what) =>

@@ -6,7 +6,7 @@ import type { Acts } from './acts.ts';
 import { childIn, hasCondition, NotConverged, RECORD, record, recordIn, type Scene, SECOND, until } from './stage.ts';
 
 /** No run begins while a test looks. */
-const NEVER = '0 0 1 1 *';
+export const NEVER = '0 0 1 1 *';
 export const PROVEN = { backup: { schedule: NEVER, prove: true, proveSchedule: NEVER } };
 /** Davit's settings. No store is behind them: the stand-in says what a pod that reaches one would say. */
 export const BACKUP_SETTINGS = {
