@@ -112,13 +112,14 @@ function lostIn(history: readonly Sighting[]): string[] {
 
 function aRevision(number: number, version: bigint, backup?: string): Sighting {
   const movedDatabase = { number, ...(backup !== undefined && { backup }) };
-  const resolved = { postgres: {}, ...(number > 0 && { movedDatabase }) };
-  return sighting('AppRevision', `shop--${number}`, {
-    version,
-    object: {
-      spec: { id: `r${number}`, deploymentGeneration: number, requested: { sourceRevisionConfig: {} }, resolved },
-    },
-  });
+  const spec = {
+    id: `r${number}`,
+    deploymentGeneration: number,
+    requested: { sourceRevisionConfig: {} },
+    resolved: { postgres: {}, ...(number > 0 && { movedDatabase }) },
+  };
+  const name = `shop--${number}`;
+  return sighting('AppRevision', name, { version, object: { metadata: { name }, spec } });
 }
 
 function aPodOf(number: number, version: bigint, gone = false): Sighting {
