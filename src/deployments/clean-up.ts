@@ -8,8 +8,8 @@ import { obsoleteRestores } from './assess/restore.ts';
 import { sharedForgotten } from './assess/shared-database.ts';
 import { deleteObjects } from './cluster/delete.ts';
 import { causesOf } from './cluster/failures.ts';
-import { hibernateClusters } from './hibernate-clusters.ts';
 import { hideFromArgoCd } from './hide-from-argo-cd.ts';
+import { hibernateClusters } from './keep-databases.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { collectRevisions } from './prune-revisions.ts';
 

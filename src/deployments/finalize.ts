@@ -27,8 +27,7 @@ import { areConflicts, causesOf, decisiveOf, failureOf, wasLost } from './cluste
 import { putFinalizer, removeFinalizer } from './cluster/finalizers.ts';
 import { reportRecord } from './cluster/report.ts';
 import { settleAll } from './cluster/settle-all.ts';
-import { hibernateClusters } from './hibernate-clusters.ts';
-import { markUsedLast } from './mark-used-last.ts';
+import { hibernateClusters, markUsedLast } from './keep-databases.ts';
 import { nextTeardownStep, type TeardownStep, untilHinderedMs } from './plan/teardown.ts';
 import type { SharedDatabases } from './shared-databases.ts';
 import { withStableMessages } from './stable-messages.ts';

@@ -37,7 +37,7 @@ export function usedLastOf(observed: Observed): UsedLast | undefined {
   const isEmpty = (number: number): boolean =>
     wasNeverLoaded(revisions, number) ||
     (newest !== undefined && databaseNumberOf(newest) === number && number > 0 && !isRestored(observed, newest));
-  // Of one that is older than the history of revisions, its Secret is all that is known.
+  // The Secret is all that is known of a database that is older than the history of revisions.
   const inOrder = [...revisions.map(databaseNumberOf), ...[...secrets.keys()].toSorted((a, b) => b - a)];
   const number = inOrder.find((one) => secrets.has(one) && !isEmpty(one));
   const secret = number === undefined ? undefined : secrets.get(number);

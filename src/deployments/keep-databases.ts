@@ -1,14 +1,15 @@
-// Ends the pods of databases that are kept and not used, and keeps their volumes.
+// What is done to databases that are kept: the pods of a Cluster that is not used end, and the one that was used last is marked.
 
 import { overlayWrite, placeOf } from '../lib/controller/cluster.ts';
 import type { EventRecorder } from '../lib/controller/events.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { FIELD_MANAGER, HIBERNATION_ANNOTATION } from '../schema/meta.ts';
+import { FIELD_MANAGER, HIBERNATION_ANNOTATION, USED_LAST_ANNOTATION } from '../schema/meta.ts';
 import { type ActionFailure, refText, refTo } from './assess/observed.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
 import { settleFailures } from './cluster/settle-all.ts';
+import type { UsedLast } from './plan/used-last.ts';
 
 /** Asks CloudNativePG to hibernate exactly these, by uid. Returns the requests that failed. */
 export function hibernateClusters(
@@ -38,4 +39,18 @@ export function hibernateClusters(
       return undefined;
     }),
   );
+}
+
+/** Marks exactly this Secret, by uid. Returns the request if it failed. */
+export async function markUsedLast({ secret, value }: UsedLast, target: Cluster): Promise<ActionFailure[]> {
+  const patch = { metadata: { uid: secret.metadata.uid, annotations: { [USED_LAST_ANNOTATION]: value } } };
+  try {
+    const patched = await target.client.mergePatch(target.registry.resourceOf(secret), placeOf(secret), patch, {
+      fieldManager: FIELD_MANAGER,
+    });
+    overlayWrite(target.caches, patched);
+    return [];
+  } catch (error) {
+    return [failureOf(error, refTo(secret), 'mark')];
+  }
 }
