@@ -93,6 +93,8 @@ export interface Context {
   /** Flags that suggested commands repeat, each after a space. */
   readonly suggested: string;
   readonly terminal: Terminal;
+  /** That of the caller. */
+  readonly environment: NodeJS.ProcessEnv;
   readonly clock: Clock;
   /** Prints a line of the result, to standard error if --output asks for JSON. */
   say(line: string): void;

@@ -1,14 +1,12 @@
-// What davit.yaml adds to a deploy: which file is read, the secrets that it needs, and what it changed.
+// What davit.yaml adds to a deploy: which file is read, and what it changed.
 
 import { join } from 'node:path';
 import { DEFAULT_SOURCE, type DeploymentFile, requestOf, withoutUnset } from '../deployments/http/deployment-file.ts';
 import { changeLine, objectChanges } from '../deployments/record/revision-diff.ts';
 import { FILE_NAME } from '../schema/source-files.ts';
 import type { Deployment } from './build-log.ts';
-import { type Flags, InvalidFile, Misuse, type Terminal } from './command.ts';
+import { type Flags, InvalidFile, Misuse } from './command.ts';
 import { readDeploymentFile } from './deployment-file.ts';
-import { Failure } from './kubectl.ts';
-import { PROGRAM } from './program.ts';
 import { withFields } from './set-fields.ts';
 
 /**
@@ -40,60 +38,6 @@ export const IMAGE_SOURCE = 'external_docker';
 /** The deployment's fields as a request gives them. The upload is named separately. */
 export function configOf(file: DeploymentFile | undefined): Readonly<Record<string, unknown>> {
   return requestOf(file ?? {}).source_config;
-}
-
-type Named = Pick<Deployment['secrets'][number], 'name'>;
-
-function missingNames(file: DeploymentFile | undefined, existing: readonly Named[]): string[] {
-  const there = new Set(existing.map(({ name }) => name));
-  return (file?.secrets ?? []).filter((name) => !there.has(name));
-}
-
-export interface SecretValue {
-  readonly name: string;
-  readonly value: string;
-}
-
-interface SecretsNeeded {
-  /** The name of the deployment. */
-  readonly name: string;
-  readonly file: DeploymentFile | undefined;
-  readonly existing: readonly Named[];
-}
-
-/**
- * The secrets that the file names and the deployment lacks, as somebody types them: without echo, and never as an argument. None if
- * nobody can be asked. Throws Misuse for an empty value.
- */
-export async function askedSecrets(
-  { name, file, existing }: SecretsNeeded,
-  terminal: Pick<Terminal, 'isInteractive' | 'ask'> | undefined,
-): Promise<SecretValue[]> {
-  if (!terminal?.isInteractive) return [];
-  const asked: SecretValue[] = [];
-  for (const key of missingNames(file, existing)) {
-    // oxlint-disable-next-line no-await-in-loop -- one question after the other
-    const value = await terminal.ask(`${name} lacks the secret ${key}. Its value, which is not shown: `, true);
-    if (value === '') throw new Misuse(`The value of ${key} is empty: nothing was changed.`);
-    asked.push({ name: key, value });
-  }
-  return asked;
-}
-
-/** Throws Failure if the file names secrets that are not in `existing`. `suggested`: flags of suggested commands, each after a space. */
-export function needSecrets(
-  file: DeploymentFile | undefined,
-  existing: readonly Named[],
-  { name, suggested }: { readonly name: string; readonly suggested: string },
-): void {
-  const missing = missingNames(file, existing);
-  if (missing.length === 0) return;
-  const commands = missing.map((key) => `  ${PROGRAM} secrets ${name} set ${key}${suggested}`);
-  throw new Failure(
-    [`${name} lacks secrets that its file names. Nothing was uploaded. Set them, then deploy again:`, ...commands].join(
-      '\n',
-    ),
-  );
 }
 
 /** One line for each field that differs, apart from the upload. Values in force are compared, with defaults. */

@@ -8,7 +8,7 @@ import type { PlainVariable } from '../schema/plain-variables.ts';
 import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
 import { conditionIn, type Deployment, findDeployment, readRevisions } from './build-log.ts';
 import { type Context, Misuse, type Terminal } from './command.ts';
-import { askedSecrets, changedLines, configOf, needSecrets, type SecretValue, selectedFile } from './deploy-file.ts';
+import { changedLines, configOf, selectedFile } from './deploy-file.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
@@ -16,6 +16,7 @@ import { listSource, pack, type Source } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
 import { untilReady } from './rollout.ts';
+import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { sizeOf } from './table.ts';
 import { variablesFrom, withVariables } from './variables.ts';
 import { readyOutcome } from './wait.ts';
@@ -36,6 +37,7 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
   const progress: DeployProgress = {};
   onInterrupt(() => interruptedSentence(progress, suggested));
   const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
+  const secrets = await givenSecrets(context);
   const file = await selectedFile(folder, flags);
   const config = flags.text('config') ?? file?.workflow_config_path ?? DEFAULT_CONFIGURATION;
   const source = await listSource(resolve(folder), config);
@@ -47,6 +49,7 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
     installCommand: flags.text('install-command'),
     buildCommand: flags.text('build-command'),
     env,
+    secrets,
     timeoutMs: (flags.number('timeout') ?? seconds) * 1000,
     suggested,
     cluster: context.cluster,
@@ -74,6 +77,8 @@ export interface CommonOptions {
   readonly name?: string | undefined;
   /** Plain variables to set; others of the deployment stay. */
   readonly env?: readonly PlainVariable[];
+  /** Secret variables to set; others of the deployment stay. */
+  readonly secrets?: readonly SecretValue[];
   /** Time for everything after the upload. */
   readonly timeoutMs: number;
   /** Flags that suggested commands repeat, each after a space. */
@@ -112,14 +117,14 @@ interface UploadUrl {
 
 /** Resolves to the ready deployment. Throws Failure with what failed. `progress` is written as it goes on. */
 export async function deploy(api: HttpApi, options: DeployOptions, progress: DeployProgress): Promise<Deployment> {
-  const { source, say } = options;
+  const { source, say, file, suggested } = options;
   const name = options.name ?? nameOf(source.folder);
   await needBuilds(api, options, name);
   const found = await usableDeployment(api, name, options.cluster ?? []);
-  const secrets = await askedSecrets({ name, file: options.file, existing: found?.secrets ?? [] }, options.terminal);
+  const wanted = { name, file, existing: found?.secrets, given: options.secrets, suggested };
+  const secrets = await neededSecrets(wanted, options.terminal);
   const before = found ?? (await create(api, { ...options, name }, progress));
   const { id } = before;
-  needSecrets(options.file, [...before.secrets, ...secrets], { name, suggested: options.suggested });
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
   const changed = await change(api, id, options, (env) => changeOf(options, { objectPath, secrets }, env));

@@ -2,12 +2,13 @@
 
 import { type Deployment, findDeployment } from './build-log.ts';
 import { type Context, Misuse } from './command.ts';
-import { askedSecrets, configOf, IMAGE_SOURCE, needSecrets, type SecretValue, selectedFile } from './deploy-file.ts';
+import { configOf, IMAGE_SOURCE, selectedFile } from './deploy-file.ts';
 import { addressOf, type CommonOptions, change, type DeployProgress, followed, resultOf } from './deploy-folder.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
+import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { variablesFrom, withVariables } from './variables.ts';
 
 /** Flags that belong to a build. */
@@ -32,8 +33,9 @@ export async function deployImage(context: Context, seconds: number): Promise<nu
       : `The rollout goes on. To follow it: ${PROGRAM} wait ${name}${suggested}`,
   );
   const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
+  const secrets = await givenSecrets(context);
   const timeoutMs = (flags.number('timeout') ?? seconds) * 1000;
-  const options = { name, image, file, env, timeoutMs, suggested, say, terminal };
+  const options = { name, image, file, env, secrets, timeoutMs, suggested, say, terminal };
   const deployed = await deployedImage(await context.api(), options, progress);
   say(addressOf(deployed, suggested));
   report(resultOf(deployed, progress));
@@ -54,10 +56,10 @@ export async function deployedImage(
   const { name, file, terminal, suggested } = options;
   const found = await findDeployment(api, name);
   if (found !== undefined) needUsable(found);
-  const secrets = await askedSecrets({ name, file, existing: found?.secrets ?? [] }, terminal);
-  const there = [...(found?.secrets ?? []), ...secrets];
-  if (found === undefined) needAll(options, there);
-  else needSecrets(file, there, { name, suggested });
+  const secrets = await neededSecrets(
+    { name, file, existing: found?.secrets, given: options.secrets, suggested },
+    terminal,
+  );
   progress.name = name;
   if (found === undefined) {
     const changed = await create(api, options, secrets);
@@ -80,15 +82,6 @@ function needUsable({ name, source, status }: Deployment): void {
       `Deployment ${name} takes no image: its source is ${source}. To deploy this image as a deployment of its own, choose another name with --name.`,
     );
   if (status === 'AWAITING_DELETE') throw new Failure(`Deployment ${name} is being deleted. Deploy when it is gone.`);
-}
-
-/** Throws Failure where secrets of the file have no values: the first revision would begin without them. */
-function needAll({ name, file }: ImageOptions, there: readonly { readonly name: string }[]): void {
-  const missing = (file?.secrets ?? []).filter((key) => !there.some((one) => one.name === key));
-  if (missing.length === 0) return;
-  throw new Failure(
-    `${name} does not exist, and its file names the secrets ${missing.join(', ')}. Nothing was created. Deploy it on a terminal, which asks for their values.`,
-  );
 }
 
 function create(

@@ -28,6 +28,18 @@ export const deployCommand: Command = {
     { name: 'env', value: 'KEY=VALUE', help: 'plain variable, visible; may be given several times', isRepeated: true },
     { name: 'env-file', value: 'FILE', help: 'plain variables of this .env file', isFile: true },
     {
+      name: 'secret',
+      value: 'KEY',
+      help: 'secret variable, whose value is that of the environment variable KEY; may be given several times',
+      isRepeated: true,
+    },
+    {
+      name: 'secrets-file',
+      value: 'FILE',
+      help: 'secret variables of this .env file, or of standard input (-)',
+      isFile: true,
+    },
+    {
       name: 'set',
       value: 'FIELD=VALUE',
       help: 'field of davit.yaml, such as resource_spec.cpu=0.5; the value is YAML; may be given several times',
@@ -46,14 +58,15 @@ export const deployCommand: Command = {
   ],
   about: `Uploads what .gitignore and .dockerignore leave, and never .git, .env, node_modules or .venv unless a line such as !.env in
 .dockerignore names them. It prints the log of the build, and of a container that exits its last lines. It ends as soon as
-the revision is ready or has failed. Variables that --env and --env-file do not name stay; --env wins over the file. Secret
-values belong to PROGRAM secrets.
+the revision is ready or has failed. Variables that --env and --env-file do not name stay; --env wins over the file. A secret
+that the file names and nobody has given yet is asked for on a terminal. Without one, --secret or --secrets-file gives it.
 
 davit.yaml in FOLDER describes the deployment: its fields are changed with the upload, and flags win over it. With --image that
 of --file does.
 
   PROGRAM deploy ./agent
-  PROGRAM deploy --image registry.example.com/team/shop:1.5.0 --name shop`,
+  PROGRAM deploy --image registry.example.com/team/shop:1.5.0 --name shop
+  API_KEY=... PROGRAM deploy --image registry.example.com/team/shop:1.5.0 --file davit.yaml --secret API_KEY`,
   async run(context) {
     const { words, flags } = context;
     if (flags.has('image')) {

@@ -22,8 +22,7 @@ import { withShortIds } from './short-ids.ts';
 import { helpOf, usage } from './usage.ts';
 
 /** The process, as far as commands reach it. */
-export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'pipe' | 'clock'> {
-  readonly environment: NodeJS.ProcessEnv;
+export interface World extends Pick<Context, 'say' | 'warn' | 'onInterrupt' | 'pipe' | 'clock' | 'environment'> {
   /** That of the program. */
   readonly version: string;
   readonly terminal: Terminal;
@@ -142,6 +141,7 @@ function contextOf(
     },
     pipe: world.pipe,
     terminal: world.terminal,
+    environment: world.environment,
     clock: world.clock,
     kubectl: world.kubectl(cluster),
     onTerminal: (args, options) => world.onTerminal(cluster, args, options),

@@ -21,19 +21,20 @@ function variablesOf(words: readonly string[]): PlainVariable[] {
   });
 }
 
-/** The variables of a .env file, in its order. Throws InvalidFile, and Misuse if it cannot be read. */
-async function variablesIn(file: string): Promise<PlainVariable[]> {
+/** The variables of a .env file, or of what `input` reads, in its order. Throws InvalidFile, and Misuse if it cannot be read. */
+export async function variablesIn(file: string, input?: () => Promise<Buffer>): Promise<PlainVariable[]> {
+  const path = input ? 'standard input' : file;
   let text: string;
   try {
-    text = await readFile(file, 'utf8');
+    text = input ? (await input()).toString('utf8') : await readFile(file, 'utf8');
   } catch (error) {
-    throw new Misuse(`${file} cannot be read: ${(error as Error).message}`);
+    throw new Misuse(`${path} cannot be read: ${(error as Error).message}`);
   }
   const { readEnvText } = await import('./env-file.ts');
-  const read = readEnvText(text, file);
+  const read = readEnvText(text, path);
   if ('errors' in read) throw new InvalidFile(read.errors.join('\n'));
   if (read.variables.length > 0) return [...read.variables];
-  throw new InvalidFile(`${file} has no line such as KEY=VALUE.`);
+  throw new InvalidFile(`${path} has no line such as KEY=VALUE.`);
 }
 
 /** `before` with the variables that are set: a known name keeps its place, a new one comes last. The last of two values wins. */

@@ -331,16 +331,34 @@ describe('deploy', () => {
       expect(record().spec.sourceConfig).toEqual(before.sourceConfig);
     });
 
-    it('that names missing secrets uploads nothing, and says how to set them', async () => {
+    it('that names missing secrets creates and uploads nothing, and says how to give them', async () => {
       const missing = { file: { secrets: ['API_KEY', 'TOKEN'] }, suggested: ' --namespace=team' };
-      const refused = `shop lacks secrets that its file names. Nothing was uploaded. Set them, then deploy again:
-  kubectl davit secrets shop set API_KEY --namespace=team
-  kubectl davit secrets shop set TOKEN --namespace=team`;
+      const flags = `Give the values in this command:
+  --secret API_KEY --secret TOKEN, each from the environment variable of its name
+  --secrets-file FILE, from lines such as KEY=VALUE; - reads standard input`;
       const first = await run(finish, missing);
-      expect([first.error, first.said]).toEqual([refused, ['Created deployment shop.']]);
+      expect([first.error, first.said, facade.records.list()]).toEqual([
+        `shop does not exist, and no value was given of secrets that its file names: API_KEY, TOKEN. Nothing was created. ${flags}`,
+        [],
+        [],
+      ]);
+      const secrets = [
+        { name: 'API_KEY', value: 'canary-one' },
+        { name: 'OTHER', value: 'canary-two' },
+      ];
+      const given = await run(finish, { file: { secrets: ['API_KEY'] }, secrets });
+      expect([given.error, given.said.join().includes('canary')]).toEqual([undefined, false]);
+      expect(record().spec).toMatchObject({ secrets: [{ name: 'API_KEY' }, { name: 'OTHER' }], revisionSerial: 1 });
+      const second = await run(finish, missing);
+      expect([second.error, second.said]).toEqual([
+        `shop lacks secrets that its file names: TOKEN. Nothing was uploaded. ${flags.replace('--secret API_KEY ', '')}
+Or set them first:
+  kubectl davit secrets shop set TOKEN --namespace=team`,
+        [],
+      ]);
       const { uid: id } = record().metadata;
-      for (const name of missing.file.secrets)
-        expect((await facade.call('PUT', `/v2/deployments/${id}/secrets/${name}`, { value: 'x' })).status).toBe(200);
+      const path = `/v2/deployments/${id}/secrets/TOKEN`;
+      expect((await facade.call('PUT', path, { value: 'x' })).status).toBe(200);
       expect((await run(finish, missing)).error).toBeUndefined();
     });
 

@@ -95,8 +95,39 @@ describe('secrets that the file names', () => {
   });
 
   it('are missing where nobody can be asked: nothing is created', async () => {
-    expect((await run({ file })).error).toMatch(/names the secrets API_KEY\. Nothing was created\./);
+    const { error } = await run({ file });
+    expect(error).toMatch(/^shop does not exist, and no value was given of secrets that its file names: API_KEY\./);
+    expect(error).toContain(' Nothing was created. ');
+    expect(error).toContain('--secret API_KEY');
     expect(facade.writes()).toEqual([]);
+  });
+});
+
+describe('secrets whose values the command line names', () => {
+  const file = parseDeploymentFile('secrets: [API_KEY]\n', 'davit.yaml');
+  const secrets = [{ name: 'API_KEY', value: 'canary' }];
+
+  it('are there from the first revision on, with no terminal', async () => {
+    const { said, error } = await run({ file, secrets });
+    expect([error, said.join('\n').includes('canary')]).toEqual([undefined, false]);
+    expect(record().spec).toMatchObject({ secrets: [{ name: 'API_KEY' }], revisionSerial: 1 });
+  });
+
+  it('replace those of one that is there, and the others stay', async () => {
+    await run({ secrets: [...secrets, { name: 'OTHER', value: 'stays' }] });
+    expect((await run({ image: 'registry.example/app:2', secrets: [{ name: 'API_KEY', value: 'new' }] })).error).toBe(
+      undefined,
+    );
+    const { body } = await facade.call('GET', `/v2/deployments/${record().metadata.uid}`);
+    expect(body.secrets).toEqual([
+      { name: 'API_KEY', value: 'new' },
+      { name: 'OTHER', value: 'stays' },
+    ]);
+  });
+
+  it('are not asked for on a terminal', async () => {
+    const ask = (): Promise<string> => Promise.reject(new Error('asked'));
+    expect((await run({ file, secrets, terminal: { isInteractive: true, ask } })).error).toBeUndefined();
   });
 });
 

@@ -168,6 +168,8 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit diff agent 1c8ac5f4 3f0c9b1e': CLI,
   'kubectl davit deploy ./agent --name agent --output json': CLI,
   'kubectl davit deploy --image registry.example.com/team/shop:1.5.0 --name shop': CLI,
+  'kubectl davit deploy --image registry.example.com/team/shop:1.5.0 --file davit.yaml --secret API_KEY': CLI,
+  'kubectl davit deploy ./agent --secrets-file secrets.env': CLI,
   'kubectl davit rollback agent --output json': CLI,
   'kubectl davit delete agent --yes --wait --output json': CLI,
   'kubectl davit rollback agent': CLI,
