@@ -47,6 +47,12 @@ interface Stage {
   /** What the other namespace says of a record that is only tried. */
   readonly refuses?: string;
   readonly clock?: CliWorld['clock'];
+  /** The database of the clone does not answer, and nothing is wrong. */
+  readonly starts?: boolean;
+  /** What the pipe is given. */
+  readonly onPipe?: (piped: Parameters<NonNullable<CliWorld['pipe']>>[0]) => void;
+  /** Labels of the other namespace; null: there is none; undefined: the caller may not look. */
+  readonly labels?: Readonly<Record<string, string>> | null;
 }
 
 interface Made {
@@ -101,6 +107,10 @@ async function clone(args: readonly string[], stage: Stage = {}): Promise<Played
       const namespace = flags.includes('--namespace=team') ? 'team' : 'staging';
       const [verb = '', kind = '', name = ''] = words;
       if (verb === 'auth') return '{"status": {"userInfo": {"username": "anna"}}}';
+      if (kind === 'namespace') {
+        if (stage.labels === undefined) throw new Failure('Error from server (Forbidden): namespaces is forbidden');
+        return stage.labels === null ? '' : JSON.stringify({ metadata: { name, labels: stage.labels } });
+      }
       if (verb === 'get') {
         const found = get(namespace, kind, name);
         if (words.includes('name')) return found === undefined ? '' : `${kind}/${name}`;
@@ -129,11 +139,13 @@ async function clone(args: readonly string[], stage: Stage = {}): Promise<Played
         there.set(`${RECORDS}/${made.metadata.name}`, {
           ...made,
           metadata: { ...made.metadata, uid: 'there', generation: 1, resourceVersion: '7' },
-          status: { conditions: [{ type: 'DatabaseReady', status: 'True' }] },
+          status: stage.starts ? {} : { conditions: [{ type: 'DatabaseReady', status: 'True' }] },
         });
       return JSON.stringify({ metadata: { name: `job-in-${namespace}` } });
     },
-    pipe: async ({ from, to }) => {
+    pipe: async (given) => {
+      const { from, to } = given;
+      stage.onPipe?.(given);
       piped.push(from.join(' '), to.join(' '));
       if (stage.fails === 'pipe') throw new Error('the connection was lost');
       return 10;
@@ -160,6 +172,29 @@ it.each([
   const { code, err: said, writes, asked } = await clone(into, { refuses });
   expect([code, said, writes]).toEqual([1, err, []]);
   expect(asked.filter((one) => / get (secret|cronjobs)/.test(one))).toEqual([]);
+});
+
+describe('the other namespace is looked at before anything is written', () => {
+  it.each([
+    [
+      'is no tenant',
+      {},
+      'Nothing was created: namespace staging is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace staging davit.dev/tenant=true',
+    ],
+    [
+      'is not there',
+      null,
+      'Nothing was created: there is no namespace staging. Create it first, or name another one with --to-namespace.',
+    ],
+  ])('one that %s', async (_is, labels, err) => {
+    const played = await clone(into, { labels });
+    expect([played.code, played.err, played.writes]).toEqual([1, err, []]);
+  });
+
+  it('one that the caller may not look at, and a tenant', async () => {
+    expect((await clone(into, {})).code).toBe(0);
+    expect((await clone(into, { labels: { 'davit.dev/tenant': 'true' } })).code).toBe(0);
+  });
 });
 
 describe('a clone in another namespace', () => {
@@ -371,6 +406,34 @@ it('what fails while it is loaded says how to go on, and starts no pod', async (
   expect(played.err).toContain('to give up: kubectl davit delete shop --namespace=staging');
 });
 
+describe('after its time', () => {
+  const AGAIN = 'kubectl davit clone shop --to=shop --to-namespace=staging --namespace=team';
+
+  it('it ends with 124, and says how to go on; no Job is left that only this run needs', async () => {
+    const played = await clone([...into, '--timeout', '60'], { starts: true });
+    expect([played.code, played.patches]).toEqual([124, []]);
+    expect(played.err).toContain(
+      `shop in namespace staging is not finished after 60 s. It goes on when the command runs again: ${AGAIN}`,
+    );
+    expect(orderOf(played).at(-1)).toBe('team delete jobs.batch/job-in-team');
+    const told = await clone([...into, '--timeout', '60', '-o', 'json'], { starts: true });
+    expect(JSON.parse(told.out)).toMatchObject({ result: 'undecided', hint: AGAIN, exitCode: 124 });
+  });
+
+  it('the backup does not go on passing either', async () => {
+    let limit: unknown;
+    await clone([...into, '--timeout', '60'], { onPipe: (piped) => (limit = piped.limit?.ms) });
+    expect(limit).toBeGreaterThan(50_000);
+    expect(limit).toBeLessThanOrEqual(60_000);
+  });
+
+  it('nothing ends without --timeout', async () => {
+    let limit: unknown = 'none was asked';
+    expect((await clone(into, { onPipe: (piped) => (limit = piped.limit) })).code).toBe(0);
+    expect(limit).toBeUndefined();
+  });
+});
+
 describe('a clone that is not finished', () => {
   const cloningOf = async (): Promise<unknown> => {
     const [made] = (await clone(into, { fails: 'load' })).written.filter(({ kind }) => kind === 'AppDeployment');
@@ -399,8 +462,21 @@ describe('a clone that is not finished', () => {
   });
 
   it('is not ready, and does not start on an empty database', async () => {
-    const waited = await shown(await cloningOf(), 'wait', 'shop', '--timeout', '3');
-    expect([waited.code, waited.out]).toEqual([124, IS]);
+    const waited = await shown(await cloningOf(), 'wait', 'shop');
+    const goOn = `To go on, with the contexts that it was begun with: ${GO_ON}`;
+    expect([waited.code, waited.out, waited.err]).toEqual([
+      1,
+      '',
+      `${IS}\n${goOn}\nTo give up: kubectl davit delete --namespace=staging shop`,
+    ]);
+    const told = await shown(await cloningOf(), 'wait', 'shop', '-o', 'json');
+    expect(JSON.parse(told.out)).toMatchObject({
+      result: 'failed',
+      reason: 'UnfinishedClone',
+      message: IS,
+      hint: GO_ON,
+      exitCode: 1,
+    });
     const scaled = await shown(await cloningOf(), 'scale', 'shop', 'server=1');
     expect([scaled.code, scaled.asked.filter((one) => one.includes('patch'))]).toEqual([1, []]);
     expect(scaled.err).toContain(`Nothing was scaled. ${IS}\nTo go on, `);

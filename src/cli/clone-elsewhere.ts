@@ -17,9 +17,11 @@ import { CLONING_ANNOTATION, RESTORE_CONTAINER } from '../schema/meta.ts';
 import { type Cloning, cloningOf } from './cloning.ts';
 import { type Context, type Elsewhere, tell } from './command.ts';
 import { createJob, untilJob } from './jobs.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
+import { namespaceState, noTenantSentence } from './namespaces.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
+import { limitedKubectl, type TimeLimit, timeLimit } from './time-limit.ts';
 import { makeJudge } from './wait.ts';
 import { usernameOf } from './who.ts';
 
@@ -34,13 +36,19 @@ interface Wanted extends Omit<DatabaseRestore, 'from'> {
   readonly name: string;
 }
 
-/** Resolves to the exit code. Run again after an interruption, it goes on. */
+/** Resolves to the exit code. Run again after an interruption, or after its time, it goes on. Throws Failure and TimedOut. */
 export async function cloneInto(
-  context: Context,
-  there: Place,
+  unlimited: Context,
+  elsewhere: Place,
   origin: AppDeployment,
   wanted: Wanted,
 ): Promise<number> {
+  const limit = limitOf(unlimited, elsewhere, wanted.name);
+  const within = <T extends Pick<Place, 'kubectl'>>(one: T): T => ({
+    ...one,
+    kubectl: limitedKubectl(one.kubectl, unlimited.clock, limit),
+  });
+  const [context, there] = [within(unlimited), within(elsewhere)];
   const { kubectl, warn } = context;
   const { name } = origin.metadata;
   const username = await usernameOf(there.kubectl);
@@ -62,7 +70,7 @@ export async function cloneInto(
   };
   const loaded =
     clone.restore &&
-    (await withData(context, there, { origin, restore: clone.restore, create, to: wanted.name, username }));
+    (await withData(context, there, { origin, restore: clone.restore, create, to: wanted.name, username, limit }));
   if (!clone.restore) await create('own');
   for (const note of clone.notes) warn(note);
   tell(context, {
@@ -76,6 +84,22 @@ export async function cloneInto(
     },
   });
   return 0;
+}
+
+function limitOf({ clock, flags, suggested, words }: Context, there: Place, to: string): TimeLimit | undefined {
+  const seconds = flags.number('timeout');
+  const toContext = flags.text('to-context');
+  const again = [
+    `${PROGRAM} clone ${words[0]} --to=${to} --to-namespace=${there.namespace}`,
+    ...(toContext === undefined ? [] : [`--to-context=${toContext}`]),
+  ].join(' ');
+  const hint = `${again}${suggested}`;
+  const message = `${to} in namespace ${there.namespace} is not finished after ${seconds} s. It goes on when the command runs again: ${hint}`;
+  return timeLimit(
+    clock,
+    seconds,
+    () => new TimedOut(message, { result: 'undecided', reason: null, message: null, hint }),
+  );
 }
 
 interface Begun {
@@ -117,18 +141,24 @@ function needOwn(record: AppDeployment, { username, to, there }: Owned): void {
   );
 }
 
-/** Throws Failure unless the namespace is there and takes the record from this caller. Nothing is written. */
+/** Throws Failure unless the namespace is there, is a tenant as far as one can see, and takes the record from this caller. Nothing is written. */
 async function needPlace({ kubectl, namespace }: Place, record: AppDeployment): Promise<void> {
+  const state = await namespaceState(kubectl, namespace);
+  if (state === 'absent') throw noPlace(namespace);
+  if (state === 'no tenant') throw new Failure(`Nothing was created: ${noTenantSentence(namespace)}`);
   try {
     await kubectl(['create', '--dry-run=server', FIELD_MANAGER, '-o', 'name', '-f', '-'], JSON.stringify(record));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    if (error.message.includes(`namespaces "${namespace}" not found`))
-      throw new Failure(
-        `Nothing was created: there is no namespace ${namespace}. Create it first, or name another one with --to-namespace.`,
-      );
+    if (error.message.includes(`namespaces "${namespace}" not found`)) throw noPlace(namespace);
     throw new Failure(`Nothing was created: namespace ${namespace} does not take the clone. ${error.message}`);
   }
+}
+
+function noPlace(namespace: string): Failure {
+  return new Failure(
+    `Nothing was created: there is no namespace ${namespace}. Create it first, or name another one with --to-namespace.`,
+  );
 }
 
 /** Throws Failure that names all objects which are missing. */
@@ -213,11 +243,12 @@ interface Data {
   readonly create: (scale: 'zero') => Promise<void>;
   readonly to: string;
   readonly username: string | undefined;
+  readonly limit: TimeLimit | undefined;
 }
 
 /** Brings the data of a backup, and then lets the clone start. */
 async function withData(context: Context, there: Place, data: Data): Promise<Backup> {
-  const { kubectl, cluster, onInterrupt, warn } = context;
+  const { kubectl, cluster, clock, onInterrupt, warn } = context;
   const { keepingJob, KEPT } = await import('./restore-job.ts');
   const { name } = data.origin.metadata;
   const cronJob = names(name).backup;
@@ -230,12 +261,22 @@ async function withData(context: Context, there: Place, data: Data): Promise<Bac
     return `${data.to} in namespace ${there.namespace} is not finished. To go on, run the command again.`;
   });
   try {
-    const { pod } = await runningPod(kubectl, job, { warn, failed: (words) => `Nothing was created. ${words}` });
+    const { pod } = await runningPod(kubectl, job, {
+      clock,
+      warn,
+      failed: (words) => `Nothing was created. ${words}`,
+    });
     const from = ['exec', pod, `--container=${RESTORE_CONTAINER}`, '--', 'cat'];
     const backup = JSON.parse(await kubectl([...from, KEPT.manifest])) as Backup;
     const about = await kubectl([...from, KEPT.about]);
     await data.create('zero');
-    await load(context, there, { to: data.to, backup, about, from: [...cluster, ...from, KEPT.dump] });
+    await load(context, there, {
+      to: data.to,
+      backup,
+      about,
+      from: [...cluster, ...from, KEPT.dump],
+      limit: data.limit,
+    });
     await start(there, data);
     return backup;
   } finally {
@@ -247,7 +288,7 @@ async function removeJob(kubectl: Kubectl, job: string): Promise<void> {
   await kubectl(['delete', 'jobs.batch', job, '--wait=false', '--ignore-not-found']);
 }
 
-interface Starting {
+interface Starting extends Pick<Context, 'clock'> {
   readonly warn: (line: string) => void;
   readonly failed: (words: string) => string;
 }
@@ -258,8 +299,8 @@ interface Started {
 }
 
 /** The pod of the Job whose container runs, or has ended well. Throws Failure if the Job fails before. */
-function runningPod(kubectl: Kubectl, job: string, { warn, failed }: Starting): Promise<Started> {
-  return untilJob(kubectl, job, { warn, failed, until: ({ pods }) => pods.flatMap(startedIn)[0] });
+function runningPod(kubectl: Kubectl, job: string, starting: Starting): Promise<Started> {
+  return untilJob(kubectl, job, { ...starting, until: ({ pods }) => pods.flatMap(startedIn)[0] });
 }
 
 function startedIn({ metadata, status }: Pod): Started[] {
@@ -276,11 +317,12 @@ interface Loading {
   readonly about: string;
   /** Arguments of the kubectl that prints the dump. */
   readonly from: readonly string[];
+  readonly limit: TimeLimit | undefined;
 }
 
-async function load(context: Context, there: Place, { to, backup, about, from }: Loading): Promise<void> {
+async function load(context: Context, there: Place, { to, backup, about, from, limit }: Loading): Promise<void> {
   const { makeReceiver, RECEIVED, RECEIVING_VERSION } = await import('../deployments/children/database/receive.ts');
-  const { warn } = context;
+  const { warn, clock } = context;
   const record = await databaseOf(context, there, to);
   const [newest] = await readRevisions(there.kubectl, record);
   const manifest = newest && makeReceiver({ record, revision: newest });
@@ -288,7 +330,7 @@ async function load(context: Context, there: Place, { to, backup, about, from }:
   const job = await createJob(there.kubectl, manifest);
   const failed = (words: string): string => `Nothing was loaded. ${words}\n${hintFor(to, there)}`;
   try {
-    const { pod, hasEnded } = await runningPod(there.kubectl, job, { warn, failed });
+    const { pod, hasEnded } = await runningPod(there.kubectl, job, { clock, warn, failed });
     const into = ['exec', '--stdin', pod, `--container=${RESTORE_CONTAINER}`, '--', 'sh', '-c'];
     // Where it has, a run before this one has loaded it.
     if (!hasEnded) {
@@ -303,13 +345,19 @@ async function load(context: Context, there: Place, { to, backup, about, from }:
         from,
         to: [...there.cluster, ...into, `umask 077; cat > ${RECEIVED.dump}`],
         onBytes: progress(backup.sizeBytes, warn),
+        ...(limit && { limit: { ms: Math.max(0, limit.until - clock.now()), over: limit.over } }),
       });
       await there.kubectl(
         [...into, `umask 077; cat > ${RECEIVED.sum}.part && mv ${RECEIVED.sum}.part ${RECEIVED.sum}`],
         backup.sha256,
       );
     }
-    await untilJob(there.kubectl, job, { warn, failed, until: ({ is }) => (is === 'complete' ? true : undefined) });
+    await untilJob(there.kubectl, job, {
+      clock,
+      warn,
+      failed,
+      until: ({ is }) => (is === 'complete' ? true : undefined),
+    });
   } catch (error) {
     await removeJob(there.kubectl, job);
     throw error;

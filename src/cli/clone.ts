@@ -3,13 +3,14 @@
 import { type CloneRequest, cloneOf } from '../deployments/record/clone.ts';
 import { claimOfCreation } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell } from './command.ts';
-import { Failure, isForbidden } from './kubectl.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, ownTimeoutFlag, tell } from './command.ts';
+import { Failure, isForbidden, TimedOut } from './kubectl.ts';
 import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
 import { BACKUP_FLAGS, backupOf, cronJobIn } from './restore.ts';
 import { type StoredBackup, storedBackups } from './stored-backups.ts';
+import { limitedKubectl, timeLimit } from './time-limit.ts';
 import { usernameOf } from './who.ts';
 
 export const cloneCommand: Command = {
@@ -25,13 +26,14 @@ export const cloneCommand: Command = {
       help: 'context of the kubeconfig with that namespace, for another cluster',
     },
     ...BACKUP_FLAGS,
+    ownTimeoutFlag('end after this time (exit code 124); the same command goes on'),
     OUTPUT,
   ],
   about: `OTHER gets the image, values and sizes of the revision that serves, the same Secrets, and no address. Its database begins
 with the backup. NAME is only read.
 
 Into another namespace, values of variables are copied, and the backup goes through this program: no credential crosses. Secrets,
-ConfigMaps and volumes that its pods name must be there. Run again after an interruption, it goes on.
+ConfigMaps and volumes that its pods name must be there. Run again after an interruption or after --timeout, it goes on.
 
   PROGRAM clone shop --to shop-2
   PROGRAM backups shop
@@ -62,7 +64,7 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
     if (taken.trim() !== '') throw new Failure(`A deployment named ${to} already exists. Choose another name.`);
     const clone = cloneOf(origin, await readRevisions(kubectl, origin), request);
     if ('refused' in clone) throw new Failure(clone.refused);
-    const chosen = await neededBackup(context, origin, request);
+    const chosen = await neededBackup(withinTime(context), origin, request);
     const username = await usernameOf(kubectl);
     const annotations = username === undefined ? undefined : claimOfCreation(username);
     const metadata = { ...clone.record.metadata, ...(annotations && { annotations }) };
@@ -75,6 +77,15 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
     return 0;
   },
 };
+
+/** The context of whoever only looks into the store: nothing is written before. */
+function withinTime(context: Context): Context {
+  const { clock, flags } = context;
+  const seconds = flags.number('timeout');
+  const words = `Nothing was created: what is in the store of backups is not known after ${seconds} s.`;
+  const limit = timeLimit(clock, seconds, () => new TimedOut(words));
+  return { ...context, kubectl: limitedKubectl(context.kubectl, clock, limit) };
+}
 
 type Which = Pick<CloneRequest, 'at' | 'backup'>;
 

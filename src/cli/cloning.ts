@@ -31,16 +31,23 @@ export function originOf({ from }: Cloning): { readonly namespace: string; reado
     : null;
 }
 
+/** Finishes an unfinished clone; undefined where its annotation does not say of what it is one. */
+export function commandToGoOn(record: AppDeployment): string | undefined {
+  const cloning = cloningOf(record);
+  const origin = cloning && originOf(cloning);
+  if (!origin) return undefined;
+  const { name, namespace } = record.metadata;
+  return `${PROGRAM} clone ${origin.name} --namespace=${origin.namespace} --to=${name} --to-namespace=${namespace}`;
+}
+
 /** What it is, and how to go on or to give up, as lines; undefined for a deployment that is no unfinished clone. */
 export function unfinishedClone(record: AppDeployment): readonly [is: string, ...todo: string[]] | undefined {
   const cloning = cloningOf(record);
-  const { name, namespace, deletionTimestamp } = record.metadata;
+  const { name, deletionTimestamp } = record.metadata;
   if (cloning === undefined || deletionTimestamp !== undefined) return undefined;
   const origin = originOf(cloning);
   const of = origin ? ` of ${origin.name} in namespace ${origin.namespace}` : '';
-  const again = origin
-    ? `${PROGRAM} clone ${origin.name} --namespace=${origin.namespace} --to=${name} --to-namespace=${namespace}`
-    : 'run the command again that began it';
+  const again = commandToGoOn(record) ?? 'run the command again that began it';
   return [
     `It is an unfinished clone${of}: its data is not loaded, and no pod runs until then.`,
     `To go on, with the contexts that it was begun with: ${again}`,

@@ -21,6 +21,8 @@ export interface FlagDefinition {
   readonly suggested?: readonly string[];
   /** The value is a whole number. */
   readonly isNumber?: true;
+  /** The least number that it takes; 0 if absent. */
+  readonly least?: number;
   /** It may be given several times. */
   readonly isRepeated?: true;
   /** The value is a path: the shell completes it. */
@@ -168,6 +170,11 @@ export function timeoutFlag(seconds: number, what = 'give up after this time'): 
     help: `${what}; ${seconds} by default`,
     isNumber: true,
   };
+}
+
+/** The same without a time by default, for what may take long and is worth nothing if it ends at once. */
+export function ownTimeoutFlag(what: string): FlagDefinition {
+  return { name: 'timeout', value: 'SECONDS', help: `${what}; by default it takes its time`, isNumber: true, least: 1 };
 }
 
 export const DEPLOYMENT: WordDefinition = { word: 'NAME', names: 'deployment' };

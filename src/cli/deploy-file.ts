@@ -7,6 +7,7 @@ import { FILE_NAME } from '../schema/source-files.ts';
 import type { Deployment } from './build-log.ts';
 import { type Flags, InvalidFile, Misuse } from './command.ts';
 import { readDeploymentFile } from './deployment-file.ts';
+import { PROGRAM } from './program.ts';
 import { withFields } from './set-fields.ts';
 
 /**
@@ -27,7 +28,7 @@ export async function selectedFile(folder: string | undefined, flags: Flags): Pr
     );
   if (folder !== undefined && source !== DEFAULT_SOURCE)
     throw new InvalidFile(
-      `${path}: source is ${source}, and deploy uploads a folder, which is ${DEFAULT_SOURCE}. Remove source, or change that deployment by the HTTP API or kubectl.`,
+      `${path}: source is ${source}, and deploy uploads a folder, which is ${DEFAULT_SOURCE}. ${source === IMAGE_SOURCE ? `To deploy an image: ${PROGRAM} deploy --image IMAGE --file ${path}. To upload the folder, remove source.` : 'Remove source, or change that deployment by the HTTP API or kubectl.'}`,
     );
   return file;
 }

@@ -1,15 +1,24 @@
-// Writes davit.yaml beside the code, from what the folder has.
+// Writes davit.yaml beside the code, from what the folder has, or for an image.
 
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { FILE_NAME, SCHEMA_FILE_NAME } from '../schema/source-files.ts';
-import type { Context } from './command.ts';
+import { type Context, type Flags, Misuse } from './command.ts';
 import { parseDeploymentFile } from './deployment-file.ts';
 import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
 import { needFolder, pathWithin } from './pack.ts';
 import { PROGRAM } from './program.ts';
-import { configurationIn, type Folder, fileText, type Project, projectOf, READ_FILES } from './project.ts';
+import {
+  configurationIn,
+  type Folder,
+  fileText,
+  imageFileText,
+  nameOfImage,
+  type Project,
+  projectOf,
+  READ_FILES,
+} from './project.ts';
 
 /** What an application describes itself with is smaller. */
 const LARGEST_READ_BYTES = 1024 * 1024;
@@ -17,16 +26,15 @@ const LARGEST_READ_BYTES = 1024 * 1024;
 const PRINTED = '-';
 
 /** Resolves to the exit code. Throws Failure and Misuse. */
-export async function initFolder(context: Context): Promise<number> {
+export async function init(context: Context): Promise<number> {
   const { words, flags, server, say } = context;
   const folder = words[0] ?? '.';
   const path = flags.text('output') ?? join(folder, FILE_NAME);
   const name = flags.text('name');
   if (name !== undefined) needName(name, '--name');
-  const found = await projectIn(folder, flags.text('config'));
-  const project = name === undefined ? found : { ...found, name: { value: name, from: '--name' } };
   const schema = server === undefined ? SCHEMA_FILE_NAME : `${server.replace(/\/+$/, '')}/${SCHEMA_FILE_NAME}`;
-  const text = fileText(project, schema);
+  const made = await (flags.has('image') ? ofImage : ofFolder)({ folder, path, flags, schema, name });
+  const { text } = made;
   // What is written must be what deploy reads. Throws InvalidFile.
   parseDeploymentFile(text, path === PRINTED ? FILE_NAME : path);
   if (path === PRINTED) {
@@ -34,14 +42,54 @@ export async function initFolder(context: Context): Promise<number> {
     return 0;
   }
   await write(path, text, flags.has('force'));
-  say(`Wrote ${path}: ${summaryOf(project)}.`);
-  say(`To deploy: ${PROGRAM} deploy ${folder}${path === join(folder, FILE_NAME) ? '' : ` --file ${path}`}`);
-  say(
-    `On a platform that builds nothing (${PROGRAM} platform shows it), push an image first: ${PROGRAM} deploy --image IMAGE --file ${path}`,
-  );
+  say(`Wrote ${path}: ${made.summary}.`);
+  for (const line of made.todo) say(line);
   if (server === undefined)
     say(`So that editors complete it: ${PROGRAM} schema > ${join(dirname(path), SCHEMA_FILE_NAME)}`);
   return 0;
+}
+
+interface Wanted {
+  readonly folder: string;
+  /** The file to write. */
+  readonly path: string;
+  readonly flags: Flags;
+  /** Where editors find the schema. */
+  readonly schema: string;
+  /** Of --name. */
+  readonly name: string | undefined;
+}
+
+interface Made {
+  readonly text: string;
+  readonly summary: string;
+  /** Lines that say how to deploy it. */
+  readonly todo: readonly string[];
+}
+
+async function ofFolder({ folder, path, flags, schema, name }: Wanted): Promise<Made> {
+  const found = await projectIn(folder, flags.text('config'));
+  const project = name === undefined ? found : { ...found, name: { value: name, from: '--name' } };
+  return {
+    text: fileText(project, schema),
+    summary: summaryOf(project),
+    todo: [
+      `To deploy: ${PROGRAM} deploy ${folder}${path === join(folder, FILE_NAME) ? '' : ` --file ${path}`}`,
+      `On a platform that builds nothing (${PROGRAM} platform shows it), push an image first: ${PROGRAM} deploy --image IMAGE --file ${path}`,
+    ],
+  };
+}
+
+async function ofImage({ path, flags, schema, name }: Wanted): Promise<Made> {
+  if (flags.has('config')) throw new Misuse('--config is for a build, and --image is built already.');
+  const image = flags.text('image') ?? '';
+  const own = name === undefined ? nameOfImage(image) : { value: name, from: '--name' };
+  if (path !== PRINTED) await needFolder(dirname(path));
+  return {
+    text: imageFileText(own, schema),
+    summary: `name ${own.value} (${own.from})`,
+    todo: [`To deploy: ${PROGRAM} deploy --image ${image} --file ${path}`],
+  };
 }
 
 async function projectIn(path: string, given: string | undefined): Promise<Project> {

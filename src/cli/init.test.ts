@@ -262,3 +262,68 @@ describe('nothing is written', () => {
     });
   });
 });
+
+describe('an image', () => {
+  const image = 'registry.example.com:5000/team/Shop_Front:1.5.0@sha256:abc';
+
+  it('gives its name, and the file that deploy --image takes', async () => {
+    const path = join(folder, 'davit.yaml');
+    const ran = await runCli(['init', folder, '--image', image]);
+    expect([ran.code, ran.out.split('\n')]).toEqual([
+      0,
+      [
+        `Wrote ${path}: name shop-front (the image).`,
+        `To deploy: kubectl davit deploy --image ${image} --file ${path}`,
+        expect.stringContaining('kubectl davit schema > '),
+      ],
+    ]);
+    const text = await readFile(path, 'utf8');
+    expect(parseDeploymentFile(text, path)).toEqual({ name: 'shop-front', source: 'external_docker' });
+    expect(text).toContain('#runtime: {port: 8080, health_path: /healthz, database: none, redis: none}');
+    expect(text).not.toContain('1.5.0');
+  });
+
+  it('gives fields that are fields: without the sign, deploy reads them', async () => {
+    const { out } = await printed('--image', image, '--name', 'agent');
+    const file = parseDeploymentFile(out.replaceAll(/^#(?! )/gm, ''), 'davit.yaml');
+    expect(Object.keys(file).toSorted()).toEqual(['env', 'name', 'resource_spec', 'runtime', 'secrets', 'source']);
+    expect(file).toMatchObject({ name: 'agent', runtime: { port: 8080, health_path: '/healthz' } });
+  });
+
+  it.each([
+    [
+      'with a configuration file',
+      ['--image', 'app:1', '--config', 'Dockerfile'],
+      '--config is for a build, and --image is built already.',
+    ],
+    [
+      'that is none',
+      ['--image', ' '],
+      '--image must be an image such as registry.example.com/team/shop:1.5.0, not " ".',
+    ],
+    [
+      'whose name gives none',
+      ['--image', '123:4'],
+      'The image 123:4 gives no name for a deployment. Choose one with --name.',
+    ],
+  ])('is refused %s', async (_what, flags, says) => {
+    const { code, err } = await printed(...flags);
+    expect([code, err]).toEqual([2, says]);
+  });
+
+  it('of a folder that is not there is not written', async () => {
+    const { code, err } = await runCli(['init', join(folder, 'none'), '--image', 'app:1']);
+    expect([code, err]).toEqual([2, expect.stringContaining('none')]);
+  });
+});
+
+it('a folder whose file is of an image is not uploaded, and the command for it is said', async () => {
+  await write({ Dockerfile: 'FROM x', 'davit.yaml': 'source: external_docker\n' });
+  const { code, err } = await runCli(['deploy', folder]);
+  const path = join(folder, 'davit.yaml');
+  expect([code, err]).toEqual([
+    2,
+    expect.stringContaining(`${path}: source is external_docker, and deploy uploads a folder`),
+  ]);
+  expect(err).toContain(`kubectl davit deploy --image IMAGE --file ${path}`);
+});

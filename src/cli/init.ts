@@ -5,7 +5,7 @@ import type { Command } from './command.ts';
 
 export const initCommand: Command = {
   name: 'init',
-  purpose: `write a ${FILE_NAME} for a folder, from its Dockerfile or configuration file`,
+  purpose: `write a ${FILE_NAME} for a folder, from its Dockerfile or configuration file, or for an image`,
   words: [{ word: 'FOLDER', names: 'folder', need: 'optional' }],
   noJson: 'it writes a file, which --output names',
   flags: [
@@ -20,6 +20,7 @@ export const initCommand: Command = {
       help: 'configuration file or Dockerfile in FOLDER; by default langgraph.json or the Dockerfile',
       isFile: true,
     },
+    { name: 'image', value: 'IMAGE', help: 'describe a deployment of this image, which builds nothing' },
     {
       name: 'output',
       short: 'o',
@@ -36,13 +37,14 @@ export const initCommand: Command = {
   ],
   about: `Reads langgraph.json, Dockerfile, package.json, pyproject.toml and requirements.txt of FOLDER, which is by default the
 present one, and needs no cluster. Comments in the file say where each value is from, and name the fields that are often
-wanted.
+wanted. With --image only the name of the image is read, and FOLDER is where the file is written.
 
   PROGRAM init ./agent
+  PROGRAM init --image registry.example.com/team/shop:1.5.0
   PROGRAM init ./agent --output -
   PROGRAM deploy ./agent`,
   async run(context) {
-    const { initFolder } = await import('./init-folder.ts');
-    return initFolder(context);
+    const { init } = await import('./init-folder.ts');
+    return init(context);
   },
 };

@@ -1,9 +1,9 @@
 // What kubectl says of a Job that a command has made.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObservedCondition, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
+import type { Clock } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { FIELD_MANAGER } from './records.ts';
 
@@ -61,6 +61,7 @@ async function stateOfJob(kubectl: Kubectl, job: string): Promise<JobState> {
 }
 
 interface AwaitedJob<T> {
+  readonly clock: Clock;
   /** Says why its pod cannot start, each reason once. */
   readonly warn: (line: string) => void;
   /** What is waited for; undefined until it is there. */
@@ -72,7 +73,11 @@ interface AwaitedJob<T> {
 const EVERY_MS = 1000;
 
 /** Throws Failure if the Job fails. */
-export async function untilJob<T>(kubectl: Kubectl, job: string, { warn, until, failed }: AwaitedJob<T>): Promise<T> {
+export async function untilJob<T>(
+  kubectl: Kubectl,
+  job: string,
+  { clock, warn, until, failed }: AwaitedJob<T>,
+): Promise<T> {
   let warned: string | undefined;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked until it is there
@@ -84,7 +89,7 @@ export async function untilJob<T>(kubectl: Kubectl, job: string, { warn, until, 
     if (trouble !== undefined && trouble !== warned) warn(trouble);
     warned = trouble;
     // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await sleep(EVERY_MS);
+    await clock.sleep(EVERY_MS);
   }
 }
 

@@ -88,20 +88,28 @@ export interface Piped {
   readonly to: readonly string[];
   /** Called with the bytes that have passed so far. */
   readonly onBytes: (bytes: number) => void;
+  /** After so many milliseconds both are ended, and it throws what `over` returns. */
+  readonly limit?: { readonly ms: number; readonly over: () => Failure } | undefined;
 }
 
+/** A longer time is no time for a timer. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** Resolves to the number of bytes that have passed. Throws Failure with the message of the one that failed first. */
-export function pipe({ from, to, onBytes }: Piped, program = 'kubectl'): Promise<number> {
+export function pipe({ from, to, onBytes, limit }: Piped, program = 'kubectl'): Promise<number> {
   return new Promise((resolve, reject) => {
     const source = spawn(program, [...from], { stdio: ['ignore', 'pipe', 'pipe'] });
     const sink = spawn(program, [...to], { stdio: ['pipe', 'ignore', 'pipe'] });
     for (const child of [source, sink]) endsWithThis(child);
     let bytes = 0;
-    const fail = (words: string): void => {
+    const end = (failure: Failure): void => {
       source.kill();
       sink.kill();
-      reject(new Failure(words));
+      reject(failure);
     };
+    const fail = (words: string): void => end(new Failure(words));
+    const timer = limit && setTimeout(() => end(limit.over()), Math.min(limit.ms, LONGEST_TIMER_MS));
+    sink.once('close', () => clearTimeout(timer));
     source.stdout.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       onBytes(bytes);

@@ -35,6 +35,7 @@ import { jsonIn } from './json.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord, readRevisions } from './records.ts';
+import { limitedKubectl } from './time-limit.ts';
 import { makeJudge, waitUntilReady } from './wait.ts';
 import { usernameOf } from './who.ts';
 
@@ -258,13 +259,17 @@ async function stop(work: Work): Promise<number> {
 }
 
 /** Resolves to its name. */
-async function makeBackup({ context, name }: Work): Promise<string> {
-  const { kubectl, warn } = context;
+async function makeBackup(work: Work): Promise<string> {
+  const { context, name } = work;
+  const { warn, clock } = context;
+  const over = (): TimedOut => tooLate(work, 'The backup is not made.');
+  const kubectl = limitedKubectl(context.kubectl, clock, { until: work.until, over });
   const cronJob = names(name).backup;
   const job = `${cronJob}-${Date.now().toString(36)}`;
   await kubectl(['create', 'job', job, `--from=cronjob/${cronJob}`, FIELD_MANAGER]);
   warn(`Job ${job} makes the backup.`);
   const pods = await untilJob(kubectl, job, {
+    clock,
     warn,
     until: (state) => (state.is === 'complete' ? state.pods : undefined),
     failed: (words) =>

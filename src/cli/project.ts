@@ -2,8 +2,7 @@
 
 import { stringify } from 'yaml';
 import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH } from '../schema/name-patterns.ts';
-
-import { DEFAULT_CONFIGURATION, isDockerfile } from '../schema/source-files.ts';
+import { DEFAULT_CONFIGURATION, FILE_NAME, isDockerfile } from '../schema/source-files.ts';
 import { Misuse } from './command.ts';
 import { type ContainerFacts, containerFacts, type Found, portArgument } from './dockerfile.ts';
 import { Failure } from './kubectl.ts';
@@ -139,12 +138,28 @@ function nameOf(folder: Folder, ofPackage: string | undefined, pyproject: string
     { text: folder.name, from: 'the folder' },
   ];
   for (const { text, from } of candidates) {
-    const value = deploymentName(text ?? '')
-      .slice(0, NAME_MAX_LENGTH)
-      .replace(/-$/, '');
-    if (value !== '' && value !== IMPOSSIBLE_NAME) return { value, from };
+    const value = nameFrom(text ?? '');
+    if (value !== undefined) return { value, from };
   }
   throw new Misuse(`The name of the folder ${folder.path} gives no name for a deployment. Choose one with --name.`);
+}
+
+/** That of its repository, without registry, tag and digest. Throws Misuse for what is no image, or gives no name. */
+export function nameOfImage(image: string): Found<string> {
+  const [repository = ''] = image.split('@');
+  const own = (repository.split('/').at(-1) ?? '').replace(/:.*$/, '');
+  if (own === '' || /\s/.test(image))
+    throw new Misuse(`--image must be an image such as registry.example.com/team/shop:1.5.0, not "${image}".`);
+  const value = nameFrom(own);
+  if (value === undefined)
+    throw new Misuse(`The image ${image} gives no name for a deployment. Choose one with --name.`);
+  return { value, from: 'the image' };
+}
+
+/** Undefined if a text gives none. */
+function nameFrom(text: string): string | undefined {
+  const value = deploymentName(text).slice(0, NAME_MAX_LENGTH).replace(/-$/, '');
+  return value === '' || value === IMPOSSIBLE_NAME ? undefined : value;
 }
 
 /** Only a name on a line of its own is found: there is no other reason to read TOML. */
@@ -199,16 +214,41 @@ export function fileText(project: Project, schema: string): string {
     '',
     ...(container === undefined ? WORKFLOW_RUNTIME : containerRuntime(container, config)),
     '',
-    `# Sizes, and how many pods. If absent, the platform's: ${PROGRAM} platform`,
-    '#resource_spec: {cpu: 0.5, memory_mb: 512, min_scale: 1, max_scale: 3}',
-    '',
-    '# Plain variables. Everybody who reads the deployment sees their values.',
-    '#env: [{name: LOG_LEVEL, value: info}]',
-    '',
-    '# Secret variables by name. Their values do not belong here: deploy asks for those that the deployment lacks.',
-    '#secrets: [API_KEY]',
+    ...OFTEN_WANTED,
   ].join('\n')}\n`;
 }
+
+/** The same for an image, which the command names and not the file: each release has another one. */
+export function imageFileText(name: Found<string>, schema: string): string {
+  return `${[
+    `# yaml-language-server: $schema=${schema}`,
+    `# How an image is deployed: ${PROGRAM} deploy --image IMAGE --file ${FILE_NAME} reads it. Flags win over it, and what it`,
+    '# leaves out stays as the deployment has it. To use a line that begins with #, remove that sign.',
+    '',
+    `# From ${name.from}. A deployment keeps its name.`,
+    `name: ${scalar(name.value)}`,
+    '# Nothing is built.',
+    'source: external_docker',
+    '',
+    '# How the image is run. Without a port, it listens on PORT, which the platform sets. A pod gets requests while a GET of',
+    '# health_path answers 200; if absent, /ok. An image that needs no PostgreSQL or no Redis is cheaper and starts sooner without.',
+    '#runtime: {port: 8080, health_path: /healthz, database: none, redis: none}',
+    '',
+    ...OFTEN_WANTED,
+  ].join('\n')}\n`;
+}
+
+const OFTEN_WANTED = [
+  `# Sizes, and how many pods. If absent, the platform's: ${PROGRAM} platform`,
+  '#resource_spec: {cpu: 0.5, memory_mb: 512, min_scale: 1, max_scale: 3}',
+  '',
+  '# Plain variables. Everybody who reads the deployment sees their values.',
+  '#env: [{name: LOG_LEVEL, value: info}]',
+  '',
+  '# Secret variables by name. Their values do not belong here: deploy asks for those that the deployment lacks, or takes',
+  '# them from --secret or --secrets-file.',
+  '#secrets: [API_KEY]',
+];
 
 const WORKFLOW_RUNTIME = [
   '# How the image is run. One of a workflow configuration file needs nothing here.',

@@ -146,8 +146,10 @@ async function follow(context: Context, job: string): Promise<number> {
     kubectl,
     words: [name = ''],
     warn,
+    clock,
   } = context;
   const pods = await untilJob(kubectl, job, {
+    clock,
     warn,
     until: (state) => (state.is === 'complete' ? state.pods : undefined),
     failed: (words) => `Nothing was loaded. ${words}`,

@@ -22,7 +22,7 @@ export interface Listing {
 
 /** Newest first. The Job is deleted. Throws Failure. */
 export async function storedBackups(
-  { kubectl, warn, onInterrupt }: Pick<Context, 'kubectl' | 'warn' | 'onInterrupt'>,
+  { kubectl, warn, onInterrupt, clock }: Pick<Context, 'kubectl' | 'warn' | 'onInterrupt' | 'clock'>,
   listing: Listing,
 ): Promise<readonly StoredBackup[]> {
   const { listingJob } = await import('./restore-job.ts');
@@ -37,6 +37,7 @@ export async function storedBackups(
   });
   try {
     await untilJob(kubectl, job, {
+      clock,
       warn,
       until: ({ is }) => (is === 'complete' ? true : undefined),
       failed: (words) =>

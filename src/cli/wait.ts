@@ -7,7 +7,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
-import { unfinishedClone } from './cloning.ts';
+import { commandToGoOn, unfinishedClone } from './cloning.ts';
 import { API_FLAGS, type Clock, type Command, DEPLOYMENT, OUTPUT, timeoutFlag } from './command.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
 import { printLastWords } from './last-words.ts';
@@ -21,7 +21,7 @@ export const waitCommand: Command = {
   words: [DEPLOYMENT],
   flags: [timeoutFlag(600), OUTPUT, ...API_FLAGS],
   about: `A failure that is there at the beginning may be from before a repair, so it counts only when Davit has looked again: after 10
-seconds, or after 75 for what it tries again once a minute. Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
+seconds, or after 75 for what it tries again once a minute. An unfinished clone is a failure at once. Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
 --davit-namespace and --token are for the log of a build, which the HTTP API has.`,
   async run(context) {
     const {
@@ -74,6 +74,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one check after the other
     const record = await readRecord(kubectl, name);
+    needNoClone(record);
     const { verdict, looksAgainForMs } = judge(record);
     const { is, words, reason, message } = verdict;
     if (words !== said) {
@@ -94,6 +95,19 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     // oxlint-disable-next-line no-await-in-loop -- as above
     await clock.sleep(EVERY_MS);
   }
+}
+
+/** Throws Failure for an unfinished clone, which the controller does not finish: whoever waited for it would wait in vain. */
+function needNoClone(record: AppDeployment): void {
+  const unfinished = unfinishedClone(record);
+  if (unfinished === undefined) return;
+  const hint = commandToGoOn(record) ?? `${PROGRAM} status ${record.metadata.name}`;
+  throw new Failure(unfinished.join('\n'), {
+    result: 'failed',
+    reason: 'UnfinishedClone',
+    message: unfinished[0],
+    hint,
+  });
 }
 
 function mayBeOld(milliseconds: number): string {
@@ -151,6 +165,8 @@ export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void
   const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: 'server' });
   if (pods.some((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))) return;
   const { is, words } = verdictOn(record);
+  const unfinished = unfinishedClone(record);
+  if (unfinished) throw new Failure(`No pod of ${name} is ready. ${unfinished.join('\n')}`);
   throw new Failure(`No pod of ${name} is ready. ${words}\n${NEXT[is](name)}`);
 }
 

@@ -142,6 +142,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
 
   'kubectl davit export agent': CLI,
   'kubectl davit init ./agent': CLI,
+  'kubectl davit init --image registry.example.com/team/shop:1.5.0': CLI,
   'kubectl davit init ./agent --output -': CLI,
   'kubectl davit schema > ./agent/davit.schema.json': CLI,
   'kubectl davit wait agent': CLI,

@@ -1,0 +1,25 @@
+// What is known of a namespace. Not everybody may look at one.
+
+import type { KubeObject } from '../lib/kube/client.ts';
+import { TENANT_LABEL } from '../schema/meta.ts';
+import { isForbidden, type Kubectl } from './kubectl.ts';
+
+/** `unknown`: the caller may not look. */
+export type NamespaceState = 'tenant' | 'no tenant' | 'absent' | 'unknown';
+
+export async function namespaceState(kubectl: Kubectl, namespace: string): Promise<NamespaceState> {
+  try {
+    const found = await kubectl(['get', 'namespace', namespace, '--ignore-not-found', '-o', 'json']);
+    if (found.trim() === '') return 'absent';
+    const { metadata } = JSON.parse(found) as KubeObject;
+    return metadata.labels?.[TENANT_LABEL] === 'true' ? 'tenant' : 'no tenant';
+  } catch (error) {
+    if (isForbidden(error)) return 'unknown';
+    throw error;
+  }
+}
+
+/** Why nothing runs there, and who changes that. */
+export function noTenantSentence(namespace: string): string {
+  return `namespace ${namespace} is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true`;
+}
