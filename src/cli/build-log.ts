@@ -7,6 +7,7 @@ import type { PlainVariable } from '../schema/plain-variables.ts';
 import { REVISION_STATES } from '../schema/revision-states.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
+import { noDeployment } from './not-found.ts';
 import { PROGRAM } from './program.ts';
 
 interface ShownCondition {
@@ -72,11 +73,22 @@ export async function findDeployment(api: HttpApi, name: string): Promise<Deploy
   return resources[0];
 }
 
+/** So many deployments are looked at for a name that is near. */
+const NAMES_READ = 100;
+
 /** Throws Failure if there is none of that name. */
 export async function needDeployment(api: HttpApi, name: string): Promise<Deployment> {
   const found = await findDeployment(api, name);
   if (found) return found;
-  throw new Failure(`There is no deployment ${name}.`);
+  const path = `/v2/deployments?limit=${NAMES_READ}`;
+  const { resources } = await api.call<{ readonly resources: readonly Deployment[] }>('GET', path);
+  throw new Failure(
+    noDeployment(
+      name,
+      api.namespace,
+      resources.map((one) => one.name),
+    ),
+  );
 }
 
 /** Newest first. */

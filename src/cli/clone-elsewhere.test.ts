@@ -409,7 +409,7 @@ it('what fails while it is loaded says how to go on, and starts no pod', async (
 describe('after its time', () => {
   const AGAIN = 'kubectl davit clone shop --to=shop --to-namespace=staging --namespace=team';
 
-  it('it ends with 124, and says how to go on; no Job is left that only this run needs', async () => {
+  it('ends with 124, and says how to go on; no Job is left that only this run needs', async () => {
     const played = await clone([...into, '--timeout', '60'], { starts: true });
     expect([played.code, played.patches]).toEqual([124, []]);
     expect(played.err).toContain(

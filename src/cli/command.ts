@@ -23,6 +23,8 @@ export interface FlagDefinition {
   readonly isNumber?: true;
   /** The least number that it takes; 0 if absent. */
   readonly least?: number;
+  /** The greatest one. */
+  readonly most?: number;
   /** It may be given several times. */
   readonly isRepeated?: true;
   /** The value is a path: the shell completes it. */
@@ -162,17 +164,12 @@ export const OUTPUT: FlagDefinition = {
   choices: ['json'],
 };
 
-/** In seconds. */
-export function timeoutFlag(seconds: number, what = 'give up after this time'): FlagDefinition {
-  return {
-    name: 'timeout',
-    value: 'SECONDS',
-    help: `${what}; ${seconds} by default`,
-    isNumber: true,
-  };
+/** In seconds. `least`: 1 for what is worth nothing, or does harm, if it ends at once. */
+export function timeoutFlag(seconds: number, what = 'give up after this time', least = 0): FlagDefinition {
+  return { name: 'timeout', value: 'SECONDS', help: `${what}; ${seconds} by default`, isNumber: true, least };
 }
 
-/** The same without a time by default, for what may take long and is worth nothing if it ends at once. */
+/** The same without a time by default. */
 export function ownTimeoutFlag(what: string): FlagDefinition {
   return { name: 'timeout', value: 'SECONDS', help: `${what}; by default it takes its time`, isNumber: true, least: 1 };
 }
@@ -197,7 +194,7 @@ export function tell(
 }
 
 /** A command that a sentence suggests, without flags that select a cluster. */
-const SUGGESTED = new RegExp(`${PROGRAM} [a-z]+(?= )(?![^\\n]* --(?:namespace|context|kubeconfig)=)`, 'g');
+const SUGGESTED = new RegExp(`${PROGRAM} [a-z]+(?= |$)(?![^\\n]* --(?:namespace|context|kubeconfig)=)`, 'gm');
 
 /** The sentence, whose commands reach what the caller reached. `suggested`: as Context has it. */
 export function withFlags(sentence: string, suggested: string): string {

@@ -21,7 +21,7 @@ export const databaseCommand: Command = {
     { name: 'driver', value: 'DRIVER', help: 'move: the driver of the next database', choices: DATABASE_DRIVERS },
     YES,
     { name: 'go-on', help: 'go on with a move that somebody else has begun, or end it' },
-    timeoutFlag(3600),
+    timeoutFlag(3600, undefined, 1),
     OUTPUT,
   ],
   about: `move stops all pods, makes a backup, loads it into a database of the other driver, and starts the pods on it. It says for how long

@@ -33,6 +33,8 @@ export class Refused extends Failure {
 export class Unreachable extends Failure {}
 
 export interface HttpApi {
+  /** The tenant's, where it is known. */
+  readonly namespace?: string | undefined;
   /** Resolves to the answer's body. `ifMatch`: an ETag; Refused with 412 where it is no longer current. Throws Refused and Unreachable. */
   call<T>(method: string, path: string, body?: object, ifMatch?: string): Promise<T>;
   /** A GET, with the ETag of its answer. */
@@ -107,10 +109,11 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
       ...(sent !== undefined && { body: sent }),
     });
     if (answer.status >= 200 && answer.status < 300) return { body: parsed<T>(answer.body, server), etag: answer.etag };
-    throw new Refused(answer, sentenceOf(answer, server));
+    throw new Refused(answer, sentenceOf(answer, connection));
   }
 
   return {
+    namespace,
     call: ask,
     tagged: (path) => answered('GET', path),
     async patiently(method, path, body) {
@@ -135,7 +138,7 @@ export function makeHttpApi(connection: Connection, options: HttpApiOptions = {}
         body: file,
       });
       if (answer.status < 200 || answer.status >= 300)
-        throw new Refused(answer, `The upload failed. ${sentenceOf(answer, server)}`);
+        throw new Refused(answer, `The upload failed. ${sentenceOf(answer, connection)}`);
     },
   };
 }
@@ -200,8 +203,10 @@ function parsed<T>(body: string, server: string): T {
 }
 
 /** What a refusal says, with one line for each finding. */
-function sentenceOf({ status, body }: Answer, server: string): string {
+function sentenceOf({ status, body }: Answer, { server, namespace }: Connection): string {
   const detail = detailOf(body);
+  if (typeof detail === 'string' && namespace !== undefined && /X-Tenant-Id/.test(detail))
+    return `Namespace ${namespace} is not there, is no tenant, or is none that you may use. Name another one with --namespace.`;
   if (typeof detail === 'string') return detail + (HINTS.find(({ sign }) => sign.test(detail))?.hint ?? '');
   if (Array.isArray(detail)) return (detail as readonly Finding[]).map(findingLine).join('\n');
   return `${server} answered ${status}, and not as Davit's HTTP API does. --server or DAVIT_SERVER names its address.`;

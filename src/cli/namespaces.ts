@@ -2,9 +2,9 @@
 
 import type { KubeObject } from '../lib/kube/client.ts';
 import { TENANT_LABEL } from '../schema/meta.ts';
-import { isForbidden, type Kubectl } from './kubectl.ts';
+import { ignoreFailure, type Kubectl } from './kubectl.ts';
 
-/** `unknown`: the caller may not look. */
+/** `unknown`: the caller may not look, or the question failed, which says nothing of the namespace. */
 export type NamespaceState = 'tenant' | 'no tenant' | 'absent' | 'unknown';
 
 export async function namespaceState(kubectl: Kubectl, namespace: string): Promise<NamespaceState> {
@@ -14,8 +14,8 @@ export async function namespaceState(kubectl: Kubectl, namespace: string): Promi
     const { metadata } = JSON.parse(found) as KubeObject;
     return metadata.labels?.[TENANT_LABEL] === 'true' ? 'tenant' : 'no tenant';
   } catch (error) {
-    if (isForbidden(error)) return 'unknown';
-    throw error;
+    ignoreFailure(error);
+    return 'unknown';
   }
 }
 

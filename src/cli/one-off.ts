@@ -28,6 +28,7 @@ export const runCommand: Command = {
     timeoutFlag(
       TIMEOUT_SECONDS,
       'ask the command to end (SIGTERM) after this time, and kill it after the grace period of the server',
+      1,
     ),
     { name: 'task', value: 'TASK', help: 'run the command of this task of the active revision' },
   ],

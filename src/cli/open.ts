@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import type { Pod } from '../deployments/assess/observed.ts';
 import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
-import { type Clock, type Command, DEPLOYMENT, Misuse, OUTPUT, print } from './command.ts';
+import { type Clock, type Command, DEPLOYMENT, OUTPUT, print } from './command.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { Failure, type Forwarded, type ForwardTarget, forward, ignoreFailure, type Kubectl } from './kubectl.ts';
 import { listOf } from './records.ts';
@@ -20,11 +20,16 @@ const BRIEF_MS = 5000;
 /** So many of them in a row are a failure. */
 const MOST_BRIEF = 3;
 
+const MOST_PORT = 65_535;
+
 export const openCommand: Command = {
   name: 'open',
   purpose: 'forward a local port to it until Ctrl-C, and print the URL',
   words: [DEPLOYMENT],
-  flags: [{ name: 'port', value: 'PORT', help: 'local port; any free one by default', isNumber: true }, OUTPUT],
+  flags: [
+    { name: 'port', value: 'PORT', help: 'local port; any free one by default', isNumber: true, most: MOST_PORT },
+    OUTPUT,
+  ],
   about: 'When the pod that it leads to ends, as in a rollout, it leads to another one on the same local port.',
   async run(context) {
     const {
@@ -56,15 +61,13 @@ export const openCommand: Command = {
 };
 
 const ADDRESS = '127.0.0.1';
-const MOST_PORT = 65_535;
 const WHY_NOT: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another program listens on it',
   EACCES: 'this user may not listen on it',
 };
 
-/** Asked before anything else. 0 is any free port. Throws Misuse and Failure. */
+/** Asked before anything else. 0 is any free port. Throws Failure. */
 async function needFreePort(port: number): Promise<void> {
-  if (port > MOST_PORT) throw new Misuse(`--port must be at most ${MOST_PORT}, not ${port}.`);
   if (port === 0) return;
   const server = createServer();
   const error = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {

@@ -103,12 +103,13 @@ export function meant(word: string, known: readonly string[]): string {
   return similar === undefined ? '' : ` Did you mean ${similar}?`;
 }
 
-function checkValue({ name, choices, isNumber, least = 0, value: shown }: FlagDefinition, value: Value): void {
+function checkValue({ name, choices, isNumber, least = 0, most, value: shown }: FlagDefinition, value: Value): void {
   if (typeof value !== 'string') return;
   const unit = shown === 'SECONDS' ? ' of seconds' : '';
   if (isNumber && !/^\d{1,9}$/.test(value))
     throw new Misuse(`--${name} must be a whole number${unit}, not "${value}".`);
   if (isNumber && Number(value) < least) throw new Misuse(`--${name} must be at least ${least}, not ${value}.`);
+  if (most !== undefined && Number(value) > most) throw new Misuse(`--${name} must be at most ${most}, not ${value}.`);
   if (choices?.includes(value) === false)
     throw new Misuse(`--${name} must be one of ${choices.join(', ')}, not "${value}".`);
 }

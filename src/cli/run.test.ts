@@ -99,6 +99,21 @@ describe('a command line', () => {
     ['variables of no file', ['deploy', '.', '--env-file', '/nonexist.env'], /^\/nonexist\.env cannot be read: /],
     ['a configuration elsewhere', ['deploy', '.', '--no-file', '--config', '../x'], /^--config \.\.\/x is not in /],
     ['a folder to begin with', ['init', '/nonexist'], /^There is no folder /],
+    ['no time to run', ['run', 'shop', '--timeout', '0', '--', 'x'], /^--timeout must be at least 1, not 0\.$/],
+    [
+      'no time to move a database, which would only stop the pods',
+      ['database', 'move', 'shop', '--driver', 'pod', '--timeout', '0'],
+      /^--timeout must be at least 1, not 0\.$/,
+    ],
+    ['too many pods', ['scale', 'shop', 'server=999999'], /^server=999999: a part has at most 100 pods\.$/],
+    ['too many of a range', ['scale', 'shop', 'queue=1..101'], /^queue=1\.\.101: a part has at most 100 pods\.$/],
+    ['too many by a flag', ['scale', 'shop', '--replicas', '101'], /^--replicas must be at most 100, not 101\.$/],
+    [
+      'too many by two flags',
+      ['scale', 'shop', '--replicas', '1', '--max', '101'],
+      /^--max must be at most 100, not 101/,
+    ],
+    ['too high a port', ['open', 'shop', '--port', '65536'], /^--port must be at most 65535, not 65536\.$/],
     ['a name of no variable', ['env', 'shop', 'set', 'a b=1'], /^"a b" cannot be the name of a variable: /],
     ['none to remove', ['env', 'shop', 'unset', '1A'], /^"1A" cannot be the name of a variable: /],
     ['none to deploy', ['deploy', '.', '--env', 'a-b=1'], /^"a-b" cannot be the name of a variable: /],
@@ -118,8 +133,8 @@ describe('a command line', () => {
   });
 
   it('may have flags of kubectl before the command, and passes them on', async () => {
-    const ran = await runCli(['-n', 'team', '--context=there', 'status', '-o', 'json']);
-    expect(ran.onTerminal).toEqual(['--namespace=team --context=there get appdeployments.davit.dev -o json']);
+    const ran = await runCli(['-n', 'team', '--context=there', 'status']);
+    expect(ran.onTerminal).toEqual(['--namespace=team --context=there get appdeployments.davit.dev']);
   });
 
   it('takes address and token from the environment, and flags before it', async () => {

@@ -16,6 +16,7 @@ import type { ConnectionOptions } from './connection.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure, type Kubectl, type TerminalOptions } from './kubectl.ts';
+import { explained } from './not-found.ts';
 import { commandWord, meant, parse } from './parse.ts';
 import { PROGRAM } from './program.ts';
 import { withShortIds } from './short-ids.ts';
@@ -61,7 +62,7 @@ export async function run(commands: readonly Command[], args: readonly string[],
   } catch (error) {
     if (!(error instanceof Failure) && !(error instanceof Misuse)) throw error;
     const withOwn = (text: string): string => withFlags(withShortIds(text), context.suggested);
-    error.message = withOwn(error.message);
+    error.message = withOwn(await explained(error.message, context));
     context.report(failureOf(error, withOwn));
     throw error;
   }

@@ -6,7 +6,7 @@ import { asksForPart, SCALED_PARTS, type ScaledPart, scaleAsked } from '../deplo
 import { claimOfChange } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
-import { isWorker, workerIn, workerNames, workerScale } from '../schema/worker-parts.ts';
+import { isWorker, MOST_PODS, workerIn, workerNames, workerScale } from '../schema/worker-parts.ts';
 import { unfinishedClone } from './cloning.ts';
 import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, print, withFlags } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -28,8 +28,8 @@ export const scaleCommand: Command = {
   purpose: 'show how many pods its parts run, or set it: PART=N, or PART=N..M to follow the load',
   words: [DEPLOYMENT, { word: 'PART=N|N..M', names: 'other', need: 'any number' }],
   flags: [
-    { name: 'replicas', value: 'N', help: 'the same as server=N', isNumber: true },
-    { name: 'max', value: 'M', help: 'with --replicas N: the same as server=N..M', isNumber: true },
+    { name: 'replicas', value: 'N', help: 'the same as server=N', isNumber: true, most: MOST_PODS },
+    { name: 'max', value: 'M', help: 'with --replicas N: the same as server=N..M', isNumber: true, most: MOST_PODS },
     OUTPUT,
   ],
   about: `Parts: ${SCALED_PARTS.join(', ')}, and workers by their name. No running pod is replaced, except by the first and the last queue worker or
@@ -107,7 +107,7 @@ function scaleOfFlags(flags: Flags): Scales {
 function scalesOf(words: readonly string[]): Scales {
   const scales = new Map<string, Range>();
   for (const word of words) {
-    const [, part = '', least = '', most = least] = /^([^=]*)=(\d{1,4})(?:\.\.(\d{1,4}))?$/.exec(word) ?? [];
+    const [, part = '', least = '', most = least] = /^([^=]*)=(\d{1,9})(?:\.\.(\d{1,9}))?$/.exec(word) ?? [];
     if (least === '')
       throw new Misuse(`"${word}" is no scale. Write PART=N or PART=N..M, such as server=3 or queue=1..4.`);
     if (!SCALED_PARTS.some((one) => one === part) && !isWorker(part))
@@ -116,6 +116,7 @@ function scalesOf(words: readonly string[]): Scales {
       );
     if (scales.has(part)) throw new Misuse(`${part} is set twice.`);
     const [min, max] = [Number(least), Number(most)];
+    if (Math.max(min, max) > MOST_PODS) throw new Misuse(`${word}: a part has at most ${MOST_PODS} pods.`);
     if (max < min) throw new Misuse(`${word}: the maximum must be at least the minimum.`);
     scales.set(part, { min, max });
   }

@@ -92,7 +92,7 @@ describe('secrets', () => {
 
   it('fails where there is no such deployment', async () => {
     const ran = await runCli(['secrets', 'nope', 'set', 'A'], { input: 'x', api: fakeApi([]) });
-    expect(ran).toMatchObject({ code: 1, err: 'There is no deployment nope.' });
+    expect(ran).toMatchObject({ code: 1, err: 'There is no deployment nope. To list all: kubectl davit status' });
   });
 
   it('list shows names and where their values are', async () => {

@@ -9,6 +9,7 @@ import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
 import { cloningOf, originOf, unfinishedClone } from './cloning.ts';
 import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
 import { lastTime, timesOf } from './events.ts';
+import { needTenant } from './not-found.ts';
 import { PROGRAM } from './program.ts';
 import { RECORDS, readParts } from './records.ts';
 import { componentOf, internalUrlOf, type Parts, podState, restartsOf, treeOf } from './tree.ts';
@@ -27,22 +28,32 @@ it the last line names what is not shown.`,
 const NONE = `To deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`;
 
 async function status(context: Context): Promise<number> {
-  const { kubectl, words, flags, onTerminal } = context;
+  const { kubectl, words } = context;
   const [name] = words;
-  if (name === undefined) {
-    const output = flags.text('output');
-    if (output !== undefined) return onTerminal(['get', RECORDS, '-o', output]);
-    let rows = 0;
-    const onLine = (line: string): void => {
-      rows += 1;
-      context.say(line);
-    };
-    const code = await onTerminal(['get', RECORDS], { onLine });
-    if (code === 0 && rows === 0) context.warn(withFlags(NONE, context.suggested));
-    return code;
-  }
+  if (name === undefined) return list(context);
   const parts = await readParts(kubectl, name);
   print(context, viewOf(parts), () => treeOf(parts).map((line) => withFlags(line, context.suggested)));
+  return 0;
+}
+
+/** Throws Failure where there is none because of the namespace. */
+async function list(context: Context): Promise<number> {
+  const { kubectl, flags, onTerminal, say, report, warn, suggested } = context;
+  if (flags.text('output') === 'json') {
+    const found = JSON.parse(await kubectl(['get', RECORDS, '-o', 'json'])) as { readonly items: readonly unknown[] };
+    if (found.items.length === 0) await needTenant(context);
+    report(found);
+    return 0;
+  }
+  let rows = 0;
+  const onLine = (line: string): void => {
+    rows += 1;
+    say(line);
+  };
+  const code = await onTerminal(['get', RECORDS], { onLine });
+  if (code !== 0 || rows > 0) return code;
+  await needTenant(context);
+  warn(withFlags(NONE, suggested));
   return 0;
 }
 

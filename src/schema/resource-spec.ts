@@ -18,6 +18,7 @@ import {
   VOLUME_KINDS,
 } from './pod-policy.ts';
 import { type CelRule, celRules, DNS_LABEL_PATTERN, ObjectName, passthrough, Quantity } from './primitives.ts';
+import { MOST_PODS } from './worker-parts.ts';
 
 /** Lowest CPU request of every part, in cores: what an idle part needs (docs/adr/0035-room-for-small-applications.md). */
 const LEAST_CPU = 0.01;
@@ -40,7 +41,7 @@ function memoryLimit(of: string): z.ZodInt {
   return z.int().min(64).max(4_194_304).describe(`Memory limit of ${of}, in megabytes (MiB); ${LIMIT_NOT_GIVEN}.`);
 }
 function scale(which: string, of: string): z.ZodInt {
-  return z.int().min(0).max(100).describe(`${which} number of replicas of ${of}.`);
+  return z.int().min(0).max(MOST_PODS).describe(`${which} number of replicas of ${of}.`);
 }
 
 const MountName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));

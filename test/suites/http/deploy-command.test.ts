@@ -736,7 +736,7 @@ describe('logs --build', () => {
       'shop has no build: it runs an image that is made elsewhere (source external_docker). The logs of its pods: kubectl davit logs shop',
     );
     await expect(printBuildLog(api, 'nope', { follow: false, say: () => undefined })).rejects.toThrow(
-      'There is no deployment nope.',
+      'There is no deployment nope in namespace team-a.',
     );
   });
 });

@@ -1,0 +1,116 @@
+// What is said of a deployment or a namespace that is not there, to callers with and without the right to look at namespaces.
+
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../../test/support/cli-world.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { RECORDS } from './records.ts';
+
+interface Stage {
+  /** Labels of the namespace; null: there is none; undefined: the caller may not look. */
+  readonly labels?: Readonly<Record<string, string>> | null;
+  /** Namespace of the kubeconfig's context; null: it has no context. */
+  readonly context?: string | null;
+  /** The deployments that there are; undefined: the caller may not list them. */
+  readonly names?: readonly string[];
+}
+
+const TENANT = { 'davit.dev/tenant': 'true' };
+
+function cluster({ labels, context = 'team', names }: Stage): Kubectl {
+  return async ([verb, resource = '', name = '', ...more]) => {
+    if (verb === 'config')
+      return JSON.stringify({ contexts: context === null ? null : [{ context: { namespace: context } }] });
+    if (resource === 'namespace') {
+      if (labels === undefined) throw new Failure('Error from server (Forbidden): namespaces is forbidden');
+      return labels === null ? '' : JSON.stringify({ metadata: { name, labels } });
+    }
+    if (resource === RECORDS && name === '-o') {
+      if (names === undefined) throw new Failure('Error from server (Forbidden): no list');
+      return more[0] === 'json'
+        ? JSON.stringify({ items: names.map((one) => ({ metadata: { name: one } })) })
+        : names.map((one) => `appdeployment.davit.dev/${one}\n`).join('');
+    }
+    throw new Failure(`Error from server (NotFound): ${RECORDS} "${name}" not found`);
+  };
+}
+
+describe('a deployment that is not there', () => {
+  it.each<[what: string, stage: Stage, args: readonly string[], says: string]>([
+    [
+      'has a near name',
+      { labels: TENANT, names: ['shop', 'agent'] },
+      [],
+      'There is no deployment shpo in namespace team. Did you mean shop? To list all: kubectl davit status',
+    ],
+    [
+      'has none',
+      { labels: TENANT, names: ['agent'] },
+      ['-n', 'other'],
+      'There is no deployment shpo in namespace other. To list all: kubectl davit status --namespace=other',
+    ],
+    [
+      'is asked for by a caller who may look at nothing else',
+      {},
+      [],
+      'There is no deployment shpo in namespace team. To list all: kubectl davit status',
+    ],
+    [
+      'is asked for in a pod, which has no kubeconfig',
+      { context: null, names: ['shop'] },
+      [],
+      'There is no deployment shpo. Did you mean shop? To list all: kubectl davit status',
+    ],
+    [
+      'is asked for in a namespace that is not there',
+      { labels: null },
+      ['-n', 'nope'],
+      'There is no namespace nope. Name another one with --namespace.',
+    ],
+    [
+      'is asked for in one that is no tenant',
+      { labels: {} },
+      [],
+      'Namespace team is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace team davit.dev/tenant=true',
+    ],
+  ])('%s', async (_what, stage, args, says) => {
+    for (const command of [['status'], ['wait'], ['scale'], ['logs'], ['export'], ['delete', '--yes']]) {
+      const [verb = '', ...flags] = command;
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const ran = await runCli([verb, 'shpo', ...flags, ...args], { kubectl: cluster(stage) });
+      expect([command, ran.code, ran.out, ran.err]).toEqual([command, 1, '', says]);
+    }
+  });
+
+  it('says the same to a program', async () => {
+    const ran = await runCli(['status', 'shpo', '-o', 'json'], {
+      kubectl: cluster({ labels: TENANT, names: ['shop'] }),
+    });
+    expect(JSON.parse(ran.out)).toEqual({
+      error: 'There is no deployment shpo in namespace team. Did you mean shop? To list all: kubectl davit status',
+      exitCode: 1,
+    });
+  });
+});
+
+describe('the list of a namespace without deployments', () => {
+  it.each<[what: string, labels: Stage['labels'], code: number, err: RegExp]>([
+    ['that is a tenant', TENANT, 0, /^To deploy a folder: /],
+    ['that nobody may look at', undefined, 0, /^To deploy a folder: /],
+    ['that is not there', null, 1, /^There is no namespace nope\. Name another one with --namespace\.$/],
+    ['that is no tenant', {}, 1, /^Namespace nope is no tenant, so Davit runs nothing in it\./],
+  ])('%s', async (_what, labels, code, err) => {
+    const kubectl = cluster({ labels, names: [] });
+    const ran = await runCli(['status', '-n', 'nope'], { kubectl });
+    expect([ran.code, ran.out]).toEqual([code, '']);
+    expect(ran.err).toMatch(err);
+    const json = await runCli(['status', '-n', 'nope', '-o', 'json'], { kubectl });
+    expect(json.code).toBe(code);
+    expect(JSON.parse(json.out)).toEqual(code === 0 ? { items: [] } : { error: ran.err, exitCode: 1 });
+  });
+
+  it('with deployments is not looked at, and is what kubectl prints', async () => {
+    const ran = await runCli(['status', '-o', 'json'], { kubectl: cluster({ labels: null, names: ['shop'] }) });
+    expect([ran.code, JSON.parse(ran.out)]).toEqual([0, { items: [{ metadata: { name: 'shop' } }] }]);
+    expect(ran.asked).toHaveLength(1);
+  });
+});

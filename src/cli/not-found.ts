@@ -1,0 +1,68 @@
+// What is said where a deployment, or its namespace, is not there.
+
+import { GROUP } from '../schema/meta.ts';
+import type { Context } from './command.ts';
+import { Failure, ignoreFailure, type Kubectl } from './kubectl.ts';
+import { namespaceState, noTenantSentence } from './namespaces.ts';
+import { PROGRAM } from './program.ts';
+import { mostSimilar } from './similar.ts';
+
+type Asking = Pick<Context, 'kubectl' | 'flags'>;
+
+const RECORDS = `appdeployments.${GROUP}`;
+const NOT_FOUND = new RegExp(`Error from server \\(NotFound\\): ${RECORDS.replaceAll('.', '\\.')} "([^"]+)" not found`);
+
+/** The message of a failure, in which kubectl's words for a deployment that is not there are those of a person. */
+export async function explained(message: string, asking: Asking): Promise<string> {
+  const [words, name] = NOT_FOUND.exec(message) ?? [];
+  if (words === undefined || name === undefined) return message;
+  return message.replace(words, await absence(asking, name));
+}
+
+async function absence({ kubectl, flags }: Asking, name: string): Promise<string> {
+  const namespace = await namespaceOf({ kubectl, flags });
+  const trouble = namespace === undefined ? undefined : await namespaceTrouble(kubectl, namespace);
+  if (trouble !== undefined) return trouble;
+  const names = (await kubectl(['get', RECORDS, '-o', 'name']).catch(ignoreFailure)) ?? '';
+  return noDeployment(
+    name,
+    namespace,
+    names.split(/\s+/).flatMap((one) => one.split('/').slice(1)),
+  );
+}
+
+/** `others`: the names of those that there are, as far as they are known. */
+export function noDeployment(name: string, namespace: string | undefined, others: readonly string[]): string {
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  const similar = mostSimilar(name, others);
+  return `There is no deployment ${name}${where}.${similar === undefined ? '' : ` Did you mean ${similar}?`} To list all: ${PROGRAM} status`;
+}
+
+/** Throws Failure if the namespace is not there, or is no tenant: an empty list would say that nothing was deployed yet. */
+export async function needTenant(asking: Asking): Promise<void> {
+  const namespace = await namespaceOf(asking);
+  const trouble = namespace === undefined ? undefined : await namespaceTrouble(asking.kubectl, namespace);
+  if (trouble !== undefined) throw new Failure(trouble);
+}
+
+/** Undefined for a tenant, and where the caller may not look. */
+async function namespaceTrouble(kubectl: Kubectl, namespace: string): Promise<string | undefined> {
+  const state = await namespaceState(kubectl, namespace);
+  if (state === 'absent') return `There is no namespace ${namespace}. Name another one with --namespace.`;
+  if (state !== 'no tenant') return undefined;
+  const sentence = noTenantSentence(namespace);
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
+}
+
+interface Contexts {
+  readonly contexts?: readonly { readonly context?: { readonly namespace?: string } }[] | null;
+}
+
+/** That of --namespace or of the kubeconfig's context. Undefined where there is no kubeconfig, as in a pod. */
+async function namespaceOf({ kubectl, flags }: Asking): Promise<string | undefined> {
+  const given = flags.text('namespace');
+  if (given !== undefined) return given;
+  const text = await kubectl(['config', 'view', '--minify', '-o', 'json']).catch(ignoreFailure);
+  const [chosen] = (text === undefined ? undefined : (JSON.parse(text) as Contexts).contexts) ?? [];
+  return chosen === undefined ? undefined : (chosen.context?.namespace ?? 'default');
+}
