@@ -17,7 +17,7 @@ import { CLONING_ANNOTATION, RESTORE_CONTAINER } from '../schema/meta.ts';
 import { type Cloning, cloningOf } from './cloning.ts';
 import { type Context, type Elsewhere, tell } from './command.ts';
 import { createJob, untilJob } from './jobs.ts';
-import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
 import { namespaceState, noTenantSentence } from './namespaces.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
@@ -86,20 +86,19 @@ export async function cloneInto(
   return 0;
 }
 
-function limitOf({ clock, flags, suggested, words }: Context, there: Place, to: string): TimeLimit | undefined {
-  const seconds = flags.number('timeout');
+function limitOf(context: Context, there: Place, to: string): TimeLimit | undefined {
+  const { flags, suggested, words } = context;
   const toContext = flags.text('to-context');
   const again = [
     `${PROGRAM} clone ${words[0]} --to=${to} --to-namespace=${there.namespace}`,
     ...(toContext === undefined ? [] : [`--to-context=${toContext}`]),
   ].join(' ');
   const hint = `${again}${suggested}`;
-  const message = `${to} in namespace ${there.namespace} is not finished after ${seconds} s. It goes on when the command runs again: ${hint}`;
-  return timeLimit(
-    clock,
-    seconds,
-    () => new TimedOut(message, { result: 'undecided', reason: null, message: null, hint }),
-  );
+  return timeLimit(context, {
+    message: (seconds) =>
+      `${to} in namespace ${there.namespace} is not finished after ${seconds} s. It goes on when the command runs again: ${hint}`,
+    hint,
+  });
 }
 
 interface Begun {

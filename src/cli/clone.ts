@@ -4,13 +4,13 @@ import { type CloneRequest, cloneOf } from '../deployments/record/clone.ts';
 import { claimOfCreation } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, ownTimeoutFlag, tell } from './command.ts';
-import { Failure, isForbidden, TimedOut } from './kubectl.ts';
+import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
 import { BACKUP_FLAGS, backupOf, cronJobIn } from './restore.ts';
-import { type StoredBackup, storedBackups } from './stored-backups.ts';
-import { limitedKubectl, timeLimit } from './time-limit.ts';
+import { chosenBackup, ignoreForbidden, type StoredBackup, storedBackups } from './stored-backups.ts';
+import { withinTime } from './time-limit.ts';
 import { usernameOf } from './who.ts';
 
 export const cloneCommand: Command = {
@@ -64,7 +64,11 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
     if (taken.trim() !== '') throw new Failure(`A deployment named ${to} already exists. Choose another name.`);
     const clone = cloneOf(origin, await readRevisions(kubectl, origin), request);
     if ('refused' in clone) throw new Failure(clone.refused);
-    const chosen = await neededBackup(withinTime(context), origin, request);
+    const looking = withinTime(context, {
+      message: (seconds) => `Nothing was created: what the store of backups has is not known after ${seconds} s.`,
+      hint: `${PROGRAM} backups ${name}`,
+    });
+    const chosen = await neededBackup(looking, origin, request);
     const username = await usernameOf(kubectl);
     const annotations = username === undefined ? undefined : claimOfCreation(username);
     const metadata = { ...clone.record.metadata, ...(annotations && { annotations }) };
@@ -77,15 +81,6 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
     return 0;
   },
 };
-
-/** The context of whoever only looks into the store: nothing is written before. */
-function withinTime(context: Context): Context {
-  const { clock, flags } = context;
-  const seconds = flags.number('timeout');
-  const words = `Nothing was created: what is in the store of backups is not known after ${seconds} s.`;
-  const limit = timeLimit(clock, seconds, () => new TimedOut(words));
-  return { ...context, kubectl: limitedKubectl(context.kubectl, clock, limit) };
-}
 
 type Which = Pick<CloneRequest, 'at' | 'backup'>;
 
@@ -100,25 +95,10 @@ async function neededBackup(
 ): Promise<StoredBackup | undefined> {
   if (at === undefined && backup === undefined) return undefined;
   const { name: from } = record.metadata;
-  const cronJob = await cronJobIn(context.kubectl, from).catch(forbidden);
-  const all = cronJob && (await storedBackups(context, { record, cronJob, from }).catch(forbidden));
-  if (all === undefined) return undefined;
-  const found = all.find(({ name, takenAt }) =>
-    backup === undefined ? Date.parse(takenAt) <= Date.parse(at ?? '') : name === backup,
-  );
-  if (found !== undefined) return found;
-  const [newest, oldest] = [all[0], all.at(-1)];
-  const asked = backup === undefined ? `backup of ${at} or before` : `backup ${backup}`;
-  throw new Failure(
-    newest && oldest
-      ? `Nothing was created: the store has no ${asked} of ${from}. The earliest is of ${oldest.takenAt}, the latest of ${newest.takenAt}. All: ${PROGRAM} backups ${from}`
-      : `Nothing was created: the store has no backup of ${from}.`,
-  );
-}
-
-/** Whoever may create deployments may not create Jobs in every case. */
-function forbidden(error: unknown): undefined {
-  if (!isForbidden(error)) throw error;
+  const cronJob = await cronJobIn(context.kubectl, from).catch(ignoreForbidden);
+  const all = cronJob && (await storedBackups(context, { record, cronJob, from }).catch(ignoreForbidden));
+  const which = { from, ...(at !== undefined && { at }), ...(backup !== undefined && { backup }) };
+  return all && chosenBackup(all, { which, name: from, nothing: 'Nothing was created' });
 }
 
 /** Which data the clone gets, where that is known: what is in the store, only the restore sees. */

@@ -26,8 +26,20 @@ export function confirm(
     name,
     asks: `${question} Type ${name} to ${verb} it: `,
     refusal,
-    nobody: `Nobody can be asked here. ${refusal} To ${verb} it: ${[PROGRAM, ...command].join(' ')} --yes`,
+    nobody: nobodySentence({ verb, refusal, command }),
   });
+}
+
+/** Throws Misuse, as `confirm` does, where nobody can be asked and --yes is not given. */
+export function needAnswer(
+  { flags, terminal }: Pick<Context, 'flags' | 'terminal'>,
+  { verb, refusal, command }: Omit<Question, 'question'>,
+): void {
+  if (!flags.has(YES.name) && !terminal.isInteractive) throw new Misuse(nobodySentence({ verb, refusal, command }));
+}
+
+function nobodySentence({ verb, refusal, command }: Omit<Question, 'question'>): string {
+  return `Nobody can be asked here. ${refusal} To ${verb} it: ${[PROGRAM, ...command].join(' ')} --yes`;
 }
 
 interface NameQuestion {

@@ -29,18 +29,14 @@ export interface Restore {
 
 /** Throws Failure if the CronJob is not one that Davit has made. */
 export function restoreJob(restore: Restore): IJob {
-  return jobOfBackups(restore, ({ dump, fetch }) => {
-    const inDatabase = (container: string, script: string): IContainer => ({
-      ...dump,
-      name: container,
-      command: ['sh', '-c', script],
-      env: [...(dump.env ?? []), OWN_RELATIONS],
-    });
-    return {
-      initContainers: [inDatabase(CHECK_CONTAINER, CHECK_EMPTY), fetch],
-      containers: [inDatabase(RESTORE_CONTAINER, LOAD)],
-    };
-  });
+  return jobOfBackups(restore, ({ dump, fetch }) => ({
+    initContainers: [inDatabase(dump, CHECK_CONTAINER, CHECK_EMPTY), fetch],
+    containers: [inDatabase(dump, RESTORE_CONTAINER, LOAD)],
+  }));
+}
+
+function inDatabase(dump: IContainer, name: string, script: string): IContainer {
+  return { ...dump, name, command: ['sh', '-c', script], env: [...(dump.env ?? []), OWN_RELATIONS] };
 }
 
 /** In the container of `keepingJob`. */
@@ -60,10 +56,17 @@ export function keepingJob(restore: Restore): IJob {
   }));
 }
 
-/** The Job that prints what the store has of `from`. It has no password of a database. */
-export function listingJob({ record, cronJob, from }: Omit<Restore, 'which'> & { readonly from: string }): IJob {
-  return jobOfBackups({ record, cronJob, which: { from } }, ({ fetch }) => ({
-    initContainers: [],
+export interface Listing extends Omit<Restore, 'which'> {
+  /** Whose backups. */
+  readonly from: string;
+  /** It fails first if the database of the record is not empty. Otherwise it has no password of a database. */
+  readonly needsEmpty?: true;
+}
+
+/** The Job that prints what the store has of `from`. */
+export function listingJob({ record, cronJob, from, needsEmpty }: Listing): IJob {
+  return jobOfBackups({ record, cronJob, which: { from } }, ({ dump, fetch }) => ({
+    initContainers: needsEmpty ? [inDatabase(dump, CHECK_CONTAINER, CHECK_EMPTY)] : [],
     containers: [{ ...fetch, args: (fetch.args ?? []).map((arg) => (arg === 'fetch' ? 'list' : arg)) }],
   }));
 }

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { CRON_JOB } from '../../test/support/backup-cron-job.ts';
 import { answering, aRecord, type CliWorld, runCli, uid } from '../../test/support/cli-world.ts';
-import type { Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
 const ended = (name: string, exitCode: number, message: string): object => ({
@@ -12,6 +12,11 @@ const ended = (name: string, exitCode: number, message: string): object => ({
 });
 
 const BACKUP = '20260202T000000Z-0123abcd';
+const EARLIER = '20260101T000000Z-0123abcd';
+const STORED = [
+  { name: BACKUP, takenAt: '2026-02-02T00:00:00Z', sizeBytes: 1536, uid },
+  { name: EARLIER, takenAt: '2026-01-01T00:00:00Z', sizeBytes: 1536, uid },
+];
 const LOADED = { name: 'b', takenAt: '2026-02-01T00:00:00Z', sizeBytes: 1536 };
 
 interface Made {
@@ -39,7 +44,22 @@ interface Made {
   };
 }
 
-/** `condition`: how the Job ends. `pods`: statuses of its containers. */
+interface Restored {
+  readonly result: Awaited<ReturnType<typeof runCli>>;
+  /** The Job that loads. */
+  readonly made: Made | undefined;
+  /** The one that looks before. */
+  readonly looked: Made | undefined;
+}
+
+function isLoading(job: Made): boolean {
+  return job.spec.template.spec.containers.some(({ name }) => name === 'davit-restore');
+}
+
+/**
+ * `condition`: how the Jobs end. `containers`: statuses of theirs. `stored`: what the store has. `mayRead`: whether the caller may read
+ * logs. `isLate`: the Job that loads has no condition at the first look.
+ */
 async function restore(
   args: readonly string[],
   {
@@ -47,12 +67,14 @@ async function restore(
     condition = 'Complete',
     containers = [] as object[],
     isLate = false,
+    stored = STORED as readonly object[],
+    mayRead = true,
     world = {} as CliWorld,
     says = ['--yes'],
     record = aRecord({}, {}),
   } = {},
-): Promise<{ readonly result: Awaited<ReturnType<typeof runCli>>; readonly made: Made | undefined }> {
-  const written: [string, string][] = [];
+): Promise<Restored> {
+  const written: Made[] = [];
   const get = answering(
     {
       [RECORDS]: record,
@@ -66,17 +88,20 @@ async function restore(
   );
   let isEnded = !isLate;
   const kubectl: Kubectl = async (words, input = '') => {
-    if (words.includes('jobs.batch') && !isEnded) {
+    if (words.includes('jobs.batch') && words[0] === 'get' && !isEnded) {
       isEnded = true;
       return '{}';
     }
     if (words[0] === 'get') return words.includes('cronjobs.batch') && cronJob === '' ? '' : get(words, input);
-    written.push([words.join(' '), input]);
+    if (words[0] === 'logs') {
+      if (!mayRead) throw new Failure('Error from server (Forbidden): pods/log');
+      return JSON.stringify({ backups: stored });
+    }
+    if (words[0] === 'create') written.push(JSON.parse(input) as Made);
     return JSON.stringify({ metadata: { name: 'shop---restore-x' } });
   };
   const result = await runCli(['restore', ...args, ...says], { kubectl, ...world });
-  const [text] = written.map(([, input]) => input);
-  return { result, made: text === undefined ? undefined : (JSON.parse(text) as Made) };
+  return { result, made: written.find(isLoading), looked: written.find((job) => !isLoading(job)) };
 }
 
 describe('restore', () => {
@@ -127,17 +152,21 @@ describe('restore', () => {
   });
 
   it.each<[string, string[], string]>([
-    ['the newest backup', ['shop', '--from', 'old'], 'the newest backup of old'],
-    ['one of its own', ['shop', '--backup', BACKUP], `backup ${BACKUP} of shop`],
+    ['the newest backup', ['shop', '--from', 'old'], `backup ${BACKUP} of old, of 2026-02-02T00:00:00Z, 1.5 KiB,`],
+    ['one of its own', ['shop', '--backup', BACKUP], `backup ${BACKUP} of shop, of 2026-02-02T00:00:00Z, 1.5 KiB,`],
     [
       'one of a time',
-      ['shop', '--from', 'old', '--at', '2026-02-02T00:00:00Z'],
-      'the newest backup of old of 2026-02-02T00:00:00Z or before',
+      ['shop', '--from', 'old', '--at', '2026-01-02T00:00:00Z'],
+      `backup ${EARLIER} of old, of 2026-01-01T00:00:00Z, 1.5 KiB,`,
     ],
-  ])('asks before it loads %s', async (_what, args, words) => {
+  ])('looks, and asks before it loads %s', async (_what, args, words) => {
     const asked = { world: { answers: ['shop'] }, says: [] };
-    const { result, made } = await restore(args, asked);
+    const { result, made, looked } = await restore(args, asked);
     expect([result.code, made?.metadata.generateName]).toEqual([0, 'shop---restore-']);
+    const { initContainers = [], containers = [] } = looked?.spec.template.spec ?? {};
+    expect([...initContainers, ...containers].map(({ name }) => name)).toEqual(['davit-check', 'davit-fetch']);
+    expect(result.asked.at(-1)).not.toContain('delete jobs.batch');
+    expect(result.asked.filter((one) => one.includes('delete jobs.batch'))).toHaveLength(1);
     expect(result.questions).toEqual([
       `Load ${words} into the database of shop in namespace team, which must be empty? Type shop to load it: `,
     ]);
@@ -155,6 +184,57 @@ describe('restore', () => {
     const args = ['shop', '--from', 'old', '--at', '2026-02-02T00:00:00Z'];
     const { result, made } = await restore(args, { world, says: [] });
     expect([result.code, result.err, made]).toEqual([code, err, undefined]);
+  });
+
+  it.each<[string, string[], readonly object[], string]>([
+    [
+      'a backup that the store does not have',
+      ['shop', '--backup', '20260303T000000Z-0123abcd'],
+      STORED,
+      'Nothing was loaded: the store has no backup 20260303T000000Z-0123abcd of shop. The earliest is of 2026-01-01T00:00:00Z, the latest of 2026-02-02T00:00:00Z. All: kubectl davit backups shop',
+    ],
+    [
+      'a time before all of them',
+      ['shop', '--from', 'old', '--at', '2025-01-01T00:00:00Z'],
+      STORED,
+      'Nothing was loaded: the store has no backup of 2025-01-01T00:00:00Z or before of old. The earliest is of 2026-01-01T00:00:00Z, the latest of 2026-02-02T00:00:00Z. All: kubectl davit backups shop --from old',
+    ],
+    ['a store that has none', ['shop', '--from', 'old'], [], 'Nothing was loaded: the store has no backup of old.'],
+  ])('asks and loads nothing for %s', async (_what, args, stored, err) => {
+    const { result, made } = await restore(args, { stored, world: { answers: ['shop'] }, says: [] });
+    expect([result.code, result.err.split('\n').at(-1), result.questions, made]).toEqual([1, err, [], undefined]);
+  });
+
+  it('asks and loads nothing where the database is not empty', async () => {
+    const containers = [ended('davit-check', 1, 'The database is not empty: it has 3 tables.\n')];
+    const { result, made } = await restore(['shop'], {
+      condition: 'Failed',
+      containers,
+      says: [],
+      world: { answers: ['shop'] },
+    });
+    expect([result.code, result.err, result.questions, made]).toEqual([
+      1,
+      'Nothing was loaded. The database is not empty: it has 3 tables.',
+      [],
+      undefined,
+    ]);
+  });
+
+  it('goes on where its caller may not read what the store has', async () => {
+    const { result, made } = await restore(['shop'], { mayRead: false, says: [], world: { answers: ['shop'] } });
+    expect([result.code, made !== undefined]).toEqual([0, true]);
+    expect(result.questions[0]).toMatch(/^Load the newest backup of shop into the database/);
+  });
+
+  it('looks into nothing where nobody can be asked', async () => {
+    const { result, looked } = await restore(['shop'], { says: [] });
+    expect([result.code, looked]).toEqual([2, undefined]);
+  });
+
+  it('ends after its time, and the Job goes on', async () => {
+    const { result } = await restore(['shop', '--timeout', '5'], { condition: 'None' });
+    expect([result.code, result.err]).toEqual([124, expect.stringMatching(/^Nothing was loaded: /)]);
   });
 
   it('does not ask about what cannot be loaded', async () => {

@@ -17,16 +17,19 @@ import {
   type Flags,
   Misuse,
   OUTPUT,
+  ownTimeoutFlag,
   tell,
 } from './command.ts';
-import { confirm, YES } from './confirm.ts';
+import { confirm, needAnswer, YES } from './confirm.ts';
 import { createJob, lastMessages, untilJob } from './jobs.ts';
 import { jsonIn } from './json.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
+import { chosenBackup, ignoreForbidden, type StoredBackup, storedBackups } from './stored-backups.ts';
 import { sizeOf } from './table.ts';
+import { withinTime } from './time-limit.ts';
 
 /** Which backup is taken, as `backupOf` reads it. */
 export const BACKUP_FLAGS: readonly FlagDefinition[] = [
@@ -42,9 +45,10 @@ export const restoreCommand: Command = {
     { name: 'from', value: 'OTHER', help: 'the deployment whose backup it is; NAME if not given' },
     ...BACKUP_FLAGS,
     YES,
+    ownTimeoutFlag('end after this time (exit code 124); the Job that loads goes on'),
     OUTPUT,
   ],
-  about: `It asks first, and needs --yes where nobody can be asked. The database must be empty: create the deployment with a scale of 0 and with source_config.database.backup, and raise its
+  about: `It looks into the store and whether the database is empty, and then asks. It needs --yes where nobody can be asked. The database must be empty: create the deployment with a scale of 0 and with source_config.database.backup, and raise its
 scale afterwards. OTHER may be deleted by now; its backups of all of its lives are looked at. The whole backup is loaded, or
 nothing. One that is not complete, damaged, or of another version of PostgreSQL is refused.
 
@@ -62,17 +66,24 @@ nothing. One that is not complete, damaged, or of another version of PostgreSQL 
     const from = flags.text('from') ?? name;
     needName(from, '--from');
     const which = { from, ...backupOf(flags) };
-    const { manifest, namespace } = await jobFor(kubectl, name, which);
-    await confirm(context, {
-      question: `Load ${backupWords(which)} into the database of ${name} in namespace ${namespace}, which must be empty?`,
-      verb: 'load',
-      refusal: 'Nothing was loaded.',
-      command: ['restore', name, ...flagsOf(which)],
+    const asks = { verb: 'load', refusal: 'Nothing was loaded.', command: ['restore', name, ...flagsOf(which)] };
+    needAnswer(context, asks);
+    const looking = withinTime(context, {
+      message: (seconds) => `Nothing was loaded: what the store of backups has is not known after ${seconds} s.`,
+      hint: `${PROGRAM} backups ${name}`,
     });
+    const { manifest, namespace, found } = await jobFor(looking, name, which);
+    const words = found ? foundWords(from, found) : backupWords(which);
+    const question = `Load ${words} into the database of ${name} in namespace ${namespace}, which must be empty?`;
+    await confirm(context, { question, ...asks });
     const job = await createJob(kubectl, manifest);
     warn(`Job ${job} loads the backup.`);
     onInterrupt(() => `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`);
-    return follow(context, job);
+    const loading = withinTime(context, {
+      message: (seconds) => `The backup is not loaded after ${seconds} s. Job ${job} goes on.`,
+      hint: `${PROGRAM} status ${name}`,
+    });
+    return follow(loading, job);
   },
 };
 
@@ -93,6 +104,10 @@ export function backupOf(flags: Flags): Omit<DatabaseRestore, 'from'> {
   if (at !== undefined && Number.isNaN(Date.parse(at)))
     throw new Misuse(`--at must be a time such as 2026-11-25T12:00:00Z, not ${at}.`);
   return { ...(backup !== undefined && { backup }), ...(at !== undefined && { at }) };
+}
+
+function foundWords(from: string, { name, takenAt, sizeBytes }: StoredBackup): string {
+  return `backup ${name} of ${from}, of ${takenAt}, ${sizeOf(sizeBytes)},`;
 }
 
 function backupWords({ from, backup, at }: DatabaseRestore): string {
@@ -123,12 +138,16 @@ export async function cronJobIn(kubectl: Kubectl, name: string): Promise<ICronJo
   return found.trim() === '' ? undefined : (JSON.parse(found) as ICronJob);
 }
 
-/** Throws Failure if the deployment cannot be restored into, or the caller may not read it. */
-async function jobFor(
-  kubectl: Kubectl,
-  name: string,
-  which: DatabaseRestore,
-): Promise<{ readonly manifest: IJob; readonly namespace: string | undefined }> {
+interface Restoring {
+  readonly manifest: IJob;
+  readonly namespace: string | undefined;
+  /** Undefined where the caller may not look. */
+  readonly found: StoredBackup | undefined;
+}
+
+/** Throws Failure if the deployment cannot be restored into, if the store has no such backup, or if the caller may not read the record. */
+async function jobFor(context: Context, name: string, which: DatabaseRestore): Promise<Restoring> {
+  const { kubectl } = context;
   const { restoreJob } = await import('./restore-job.ts');
   const record = await readRecord(kubectl, name);
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted.`);
@@ -136,8 +155,17 @@ async function jobFor(
     record,
     'Davit has no database into which a backup could be loaded. Name a deployment with a database of its own, or create one that begins with the backup: source_config.database.restore (docs/database-backups.md, "A deployment that begins with a backup").',
   );
-  const manifest = restoreJob({ record, cronJob: await cronJobOf(kubectl, name), which });
-  return { manifest, namespace: record.metadata.namespace };
+  const cronJob = await cronJobOf(kubectl, name);
+  const manifest = restoreJob({ record, cronJob, which });
+  const all = await storedBackups(context, {
+    record,
+    cronJob,
+    from: which.from,
+    needsEmpty: true,
+    failed: (words) => `Nothing was loaded. ${words}`,
+  }).catch(ignoreForbidden);
+  const found = all && chosenBackup(all, { which, name, nothing: 'Nothing was loaded' });
+  return { manifest, namespace: record.metadata.namespace, found };
 }
 
 /** Says which backup was loaded. Throws Failure with the last words of what failed. */

@@ -1,29 +1,32 @@
 // What the store of backups has, as a Job in the namespace reads it.
 
-import type { ICronJob } from 'kubernetes-models/batch/v1/CronJob';
-import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { DatabaseRestore } from '../schema/database.ts';
 import { isBackupName } from '../schema/database-names.ts';
 import { FETCH_CONTAINER } from '../schema/meta.ts';
 import type { StoredBackup, StoredBackups } from '../schema/stored-backups.ts';
 import type { Context } from './command.ts';
 import { createJob, untilJob } from './jobs.ts';
 import { jsonIn } from './json.ts';
-import { Failure, ignoreFailure } from './kubectl.ts';
+import { Failure, ignoreFailure, isForbidden } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+import type { Listing } from './restore-job.ts';
 
 export type { StoredBackup };
 
-export interface Listing {
-  /** Its CronJob knows the store. */
-  readonly record: AppDeployment;
-  readonly cronJob: ICronJob;
-  /** Whose backups. */
-  readonly from: string;
+/** The CronJob of the record knows the store. */
+interface Looking extends Listing {
+  /** The message of a failure, given the last words of what failed. */
+  readonly failed?: (words: string) => string;
+}
+
+function unreadable(words: string): string {
+  return `The store of backups could not be read. ${words} A Davit of before kubectl davit backups cannot list it.`;
 }
 
 /** Newest first. The Job is deleted. Throws Failure. */
 export async function storedBackups(
   { kubectl, warn, onInterrupt, clock }: Pick<Context, 'kubectl' | 'warn' | 'onInterrupt' | 'clock'>,
-  listing: Listing,
+  { failed = unreadable, ...listing }: Looking,
 ): Promise<readonly StoredBackup[]> {
   const { listingJob } = await import('./restore-job.ts');
   const job = await createJob(kubectl, listingJob(listing));
@@ -40,8 +43,7 @@ export async function storedBackups(
       clock,
       warn,
       until: ({ is }) => (is === 'complete' ? true : undefined),
-      failed: (words) =>
-        `The store of backups could not be read. ${words} A Davit of before kubectl davit backups cannot list it.`,
+      failed,
     });
     const text = await kubectl(['logs', `job/${job}`, `--container=${FETCH_CONTAINER}`]);
     // What it has warned of stands beside.
@@ -52,4 +54,38 @@ export async function storedBackups(
   } finally {
     await remove();
   }
+}
+
+interface Choice {
+  readonly which: Readonly<DatabaseRestore>;
+  /** The deployment whose CronJob knows the store. */
+  readonly name: string;
+  /** What the refusal begins with. */
+  readonly nothing: string;
+}
+
+/**
+ * The backup that --at or --backup chooses, or the newest. `all`: newest first. Throws Failure, with what can be asked for, if the store
+ * has none.
+ */
+export function chosenBackup(
+  all: readonly StoredBackup[],
+  { which: { from, backup, at }, name, nothing }: Choice,
+): StoredBackup {
+  const found = all.find((one) =>
+    backup === undefined ? at === undefined || Date.parse(one.takenAt) <= Date.parse(at) : one.name === backup,
+  );
+  if (found !== undefined) return found;
+  const [newest, oldest] = [all[0], all.at(-1)];
+  if (!newest || !oldest) throw new Failure(`${nothing}: the store has no backup of ${from}.`);
+  const asked = backup === undefined ? `backup of ${at} or before` : `backup ${backup}`;
+  const others = from === name ? '' : ` --from ${from}`;
+  throw new Failure(
+    `${nothing}: the store has no ${asked} of ${from}. The earliest is of ${oldest.takenAt}, the latest of ${newest.takenAt}. All: ${PROGRAM} backups ${name}${others}`,
+  );
+}
+
+/** For what goes on where the caller may not look. Throws what is another failure. */
+export function ignoreForbidden(error: unknown): undefined {
+  if (!isForbidden(error)) throw error;
 }
