@@ -7,7 +7,7 @@ import { RECORDS } from './records.ts';
 
 interface Stage {
   /** Labels of the namespace; null: there is none; undefined: the caller may not look. */
-  readonly labels?: Readonly<Record<string, string>> | null;
+  readonly labels?: Readonly<Record<string, string>> | null | undefined;
   /** Namespace of the kubeconfig's context; null: it has no context. */
   readonly context?: string | null;
   /** The deployments that there are; undefined: the caller may not list them. */

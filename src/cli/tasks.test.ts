@@ -22,7 +22,7 @@ const TASKS: TaskStatus[] = [
         finishedAt: at(7),
         exitCode: 3,
         reason: 'ContainerCrashed',
-        message: 'Container davit-task exited (Error, exit code 3): no such table.',
+        message: 'The command failed (Error, exit code 3): no such table.',
       },
       { job: 'shop--clean-1', state: 'Succeeded', startedAt: at(180), finishedAt: at(180) },
     ],
@@ -45,7 +45,7 @@ describe('tasks', () => {
         '                                       shop--clean-1  3h ago   0s    Succeeded',
         'report  0 3 * * * (suspended)  -       -              -        -     -',
         'ask     -                      -       shop--run-x    5m ago   -     Running',
-        'clean: Container davit-task exited (Error, exit code 3): no such table.',
+        'clean: The command failed (Error, exit code 3): no such table.',
         'report: No run begins while …',
       ].join('\n'),
     ]);

@@ -4,6 +4,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { DeploymentEvent, DeploymentEvents, DeploymentPod } from '../deployments/http/events/payloads.ts';
+import { containerEnded } from '../schema/own-containers.ts';
 import { type Amounts, usageWords } from '../schema/pod-usage.ts';
 import type { Api } from './api.ts';
 import type { Tone } from './health.ts';
@@ -77,7 +78,7 @@ function Pods({ pods }: { readonly pods: readonly DeploymentPod[] | null }): VNo
           {pod.last_exit !== null && (
             <div class="why">
               {plain(
-                `Container ${pod.last_exit.container} exited with code ${pod.last_exit.exit_code}${pod.last_exit.reason === null ? '' : ` (${pod.last_exit.reason})`}`,
+                `${containerEnded(pod.last_exit.container)} with code ${pod.last_exit.exit_code}${pod.last_exit.reason === null ? '' : ` (${pod.last_exit.reason})`}`,
               )}
               {pod.last_exit.at !== null && (
                 <>

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { jsonOf } from '../../lib/json-value.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
 import { DEPLOYMENT_UID_LABEL, SERVER_CONTAINER } from '../../schema/meta.ts';
+import { containerEnded } from '../../schema/own-containers.ts';
 import { quoted } from '../../schema/text.ts';
 import { type Job, jobEnd } from './jobs.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
@@ -99,7 +100,7 @@ export function lastWords({ status }: Pod): readonly string[] {
     if (ended === undefined || ended.exitCode === 0) return [];
     const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
     const words = quoted(withoutValues(ended.message?.slice(-2048) ?? ''), 900);
-    return [`Container ${name} exited (${how})${words === '' ? '' : `: ${words}`}`];
+    return [`${containerEnded(name)} (${how})${words === '' ? '' : `: ${words}`}`];
   });
 }
 

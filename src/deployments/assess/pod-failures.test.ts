@@ -23,6 +23,41 @@ it('the last words of PostgreSQL are its messages, without the data that it adds
 });
 
 it.each([
+  ['davit-fetch', 1, undefined, 'The fetch of the backup failed (Error, exit code 1): it is away.'],
+  [
+    'davit-fetch',
+    137,
+    'OOMKilled',
+    'The fetch of the backup failed (OOMKilled, exit code 137): it is away. It reached the limit of its memory.',
+  ],
+  ['davit-dump', 255, 'StartError', 'The dump of the database failed (StartError, exit code 255): it is away.'],
+  ['postgres', 1, undefined, 'Container postgres exited (Error, exit code 1): it is away. Read its log.'],
+  ['redis', 1, undefined, 'Container redis exited (Error, exit code 1): it is away. Read its log.'],
+  [
+    'davit-migration',
+    1,
+    undefined,
+    'The command of the migration failed (Error, exit code 1): it is away. Read its log, and deploy a corrected revision.',
+  ],
+  [
+    'server',
+    1,
+    undefined,
+    'Container server exited (Error, exit code 1): it is away. Read its log, and deploy a corrected revision.',
+  ],
+])('the end of %s (%i, %s) is in words of a person, with advice that helps', (name, exitCode, reason, message) => {
+  const state = { terminated: { exitCode, ...(reason !== undefined && { reason }), message: 'it is away' } };
+  const pod = aPod('restore', REVISION, { main: [{ name, image: 'x:1', state }] });
+  expect(podFailure([pod])).toEqual({ reason: 'ContainerCrashed', message });
+});
+
+it('an image of a step of a restore is said to be that of the step', () => {
+  const state = { waiting: { reason: 'ImagePullBackOff', message: 'not found' } };
+  const pod = aPod('restore', REVISION, { main: [{ name: 'davit-fetch', image: 'davit:1', state }] });
+  expect(podFailure([pod])?.message).toContain('Image davit:1 of the fetch of the backup cannot be pulled');
+});
+
+it.each([
   {
     name: 'a ConfigMap of a variable is not there',
     pods: [server({ waiting: { reason: 'CreateContainerConfigError', message: 'configmap "settings" not found' } })],

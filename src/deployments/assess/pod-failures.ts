@@ -2,6 +2,7 @@
 
 import type { Reason } from '../../schema/app-deployment-conditions.ts';
 import { COMPONENT_LABEL, isOfStores, REVISION_LABEL, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../schema/meta.ts';
+import { containerEnded, containerSubject, containerText, isDatabaseStep } from '../../schema/own-containers.ts';
 import { quoted, shortened } from '../../schema/text.ts';
 import { isPart } from '../../schema/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
@@ -23,6 +24,7 @@ const CONFIG_REASONS: ReadonlySet<string> = new Set([
 
 /** Container of an own PostgreSQL. */
 const DATABASE = 'postgres';
+const STORES: ReadonlySet<string> = new Set([DATABASE, 'redis']);
 
 /** Longest quotation of a pod's own words, in characters. */
 const MAX_QUOTE = 512;
@@ -92,7 +94,7 @@ function pullTrouble(container: ContainerStatus): Trouble | undefined {
   const { cause, todo } = pullFailureOf(container);
   return {
     reason: 'ImagePullFailed',
-    message: `Image ${shortened(container.image ?? '', 512)} of container ${container.name} cannot be pulled${cause === '' ? '' : `: ${cause}`}. ${todo}`,
+    message: `Image ${shortened(container.image ?? '', 512)} of ${containerText(container.name)} cannot be pulled${cause === '' ? '' : `: ${cause}`}. ${todo}`,
   };
 }
 
@@ -105,7 +107,7 @@ function configTrouble(container: ContainerStatus): Trouble | undefined {
     'Create the missing object, or correct what the container takes from it in resource_spec.';
   return {
     reason: 'ContainerConfigInvalid',
-    message: `Container ${container.name} cannot be created: ${words || waiting?.reason}. ${todo}`,
+    message: `${containerSubject(container.name)} cannot be created: ${words || waiting?.reason}. ${todo}`,
   };
 }
 
@@ -124,17 +126,23 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
   if (!ended || (ended.exitCode === 0 && container.state?.waiting?.reason !== 'CrashLoopBackOff')) return undefined;
   const words = quote(container.name === DATABASE ? messagesOnly(ended.message ?? '') : ended.message);
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
-  // A container that has started wrote them itself.
-  const advice =
-    ended.reason === 'OOMKilled'
-      ? 'It reached the limit of its memory: raise that of its part in source_config.resource_spec, or have it use less.'
-      : ended.reason === 'StartError'
-        ? adviceOnProgram(words)
-        : adviceOnProcessor(words);
+  const advice = adviceOnEnd(container.name, ended.reason, words);
   return {
     reason: 'ContainerCrashed',
-    message: `Container ${container.name} exited (${how})${words ? `: ${words}` : ''}. ${advice ?? 'Read its log, and deploy a corrected revision.'}`,
+    message: `${containerEnded(container.name)} (${how})${words ? `: ${words}` : ''}.${advice === undefined ? '' : ` ${advice}`}`,
   };
+}
+
+/** What helps. No revision changes what Davit's own work on the database does, nor the program of a store. */
+function adviceOnEnd(name: string, reason: string | undefined, words: string): string | undefined {
+  const isOwn = isDatabaseStep(name);
+  if (reason === 'OOMKilled' && isOwn) return 'It reached the limit of its memory.';
+  if (reason === 'OOMKilled')
+    return 'It reached the limit of its memory: raise that of its part in source_config.resource_spec, or have it use less.';
+  // A container that has started wrote its words itself.
+  const known = reason === 'StartError' && !isOwn ? adviceOnProgram(words) : adviceOnProcessor(words);
+  if (known !== undefined || isOwn) return known;
+  return STORES.has(name) ? 'Read its log.' : 'Read its log, and deploy a corrected revision.';
 }
 
 /** Davit's own containers wait for stores, and may exit until these answer. */

@@ -76,7 +76,7 @@ describe('a run', () => {
         ...base,
         state: 'Running',
         reason: 'ImagePullFailed',
-        message: expect.stringMatching(/^Image none:1 of container/),
+        message: expect.stringMatching(/^Image none:1 of the command cannot be pulled/),
       },
     ],
     ['has succeeded', { children: [job(1, COMPLETE)] }, { ...base, state: 'Succeeded', finishedAt: at(9) }],

@@ -329,7 +329,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       await apply(begins('late', { from: 'nowhere' }));
       const message = await says('late', 'Ready', 'False', 'RestoreFailed');
       expect(message).toMatch(
-        /No backup of nowhere was loaded\. Container davit-fetch exited .*There is no complete backup/,
+        /No backup of nowhere was loaded\. The fetch of the backup failed .*There is no complete backup/,
       );
       expect(await serversOf('late')).toBe('');
       await putCredentials('wrong');
@@ -403,7 +403,7 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     const before = await store.keys();
     await backUp('refused');
     const message = await says('shop', 'BackupReady', 'False', 'BackupFailing');
-    expect(message).toMatch(/Container davit-upload exited .*The store refused .*\(403/);
+    expect(message).toMatch(/The upload of the backup failed .*The store refused .*\(403/);
     expect([(await reported()).name, await store.keys()]).toEqual([name, before]);
     await putCredentials(store.credentials.secretAccessKey);
     const refused = await reported();

@@ -303,7 +303,7 @@ const TASKS: readonly TaskStatus[] = [
         finishedAt: '2026-07-02T01:00:09Z',
         exitCode: 3,
         reason: 'ContainerCrashed',
-        message: 'Container davit-task exited (Error, exit code 3): no such table: <b>sessions</b>.',
+        message: 'The command failed (Error, exit code 3): no such table: <b>sessions</b>.',
       },
       {
         job: 'shop--clean-29700180',

@@ -198,7 +198,7 @@ describe('a restore that does not come about', () => {
       0,
     ]);
     expect(message(kube)).toContain(
-      'No backup of old was loaded. Container davit-restore exited (Error, exit code 4): There is no complete backup. There is none. Correct',
+      'No backup of old was loaded. The load of the backup failed (Error, exit code 4): There is no complete backup. There is none. Correct',
     );
     expect(message(kube)).toContain(`kubectl delete job ${NAME} -n team`);
     expect(reported(kube)).toMatchObject({ lastFailureAt: '2026-02-02T02:05:00Z' });
@@ -240,7 +240,7 @@ describe('a restore that does not come about', () => {
     ends(kube, 1, 'The store refused GET: 403');
     await passes(controller);
     expect([says(kube, 'DatabaseRestored'), says(kube, 'Stalled')]).toEqual(['False Restoring', 'False Settled']);
-    expect(message(kube)).toMatch(/is tried again\. Container davit-restore exited .*The store refused GET: 403\.$/);
+    expect(message(kube)).toMatch(/is tried again\. The load of the backup failed .*The store refused GET: 403\.$/);
   });
 
   it.each([

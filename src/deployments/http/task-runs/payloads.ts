@@ -22,7 +22,7 @@ const EXAMPLE = {
   exit_code: 3,
   reason: 'ContainerCrashed',
   message:
-    'Container davit-task exited (Error, exit code 3): no such table: sessions. Read its log, and deploy a corrected revision.',
+    'The command failed (Error, exit code 3): no such table: sessions. Read its log, and deploy a corrected revision.',
 };
 
 export const TaskRunResponse = z.object({ ...responseShape(TaskRun.shape), job, state }).meta({
