@@ -65,6 +65,7 @@ const kubectl: Kubectl = async (words, input = '') => {
     if (words[1] === 'cronjobs.batch') return JSON.stringify(CRON_JOB);
     return words[1] === 'secret' ? 'secret/there' : '';
   }
+  if (words[0] === 'logs') return JSON.stringify({ backups: [STORED] });
   if (words[0] === 'create' && words.includes('-o')) return JSON.stringify({ metadata: { name: 'shop---restore-x' } });
   return answering({
     [RECORDS]: record,
