@@ -1,6 +1,8 @@
 // The events of one deployment's objects.
 
+import type { Pod } from '../deployments/assess/observed.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
+import { isOver } from '../schema/event-over.ts';
 
 /** The used part of an Event of Kubernetes. */
 export interface ClusterEvent extends KubeObject {
@@ -25,6 +27,12 @@ export function eventsOf(names: readonly string[], events: readonly ClusterEvent
 /** When it happened last, RFC 3339. */
 export function lastTime({ series, lastTimestamp, eventTime, metadata }: ClusterEvent): string | undefined {
   return series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp;
+}
+
+/** Whether it is a warning of one of these pods from before it became ready. */
+export function isOfThePast(event: ClusterEvent, pods: readonly Pod[]): boolean {
+  const { kind, name } = event.involvedObject ?? {};
+  return isOver({ type: event.type, kind, name, at: lastTime(event) }, pods);
 }
 
 /** How often it happened. */

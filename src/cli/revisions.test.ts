@@ -316,6 +316,25 @@ describe('status', () => {
     );
   });
 
+  it('shows what happened before a pod became ready as over', async () => {
+    const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:04:00Z' }];
+    const ready = { ...pod, status: { ...pod.status, conditions } };
+    const later = event('shop-1', 5, { type: 'Warning', reason: 'Unhealthy' });
+    const kubectl: Kubectl = async (args, input) =>
+      args[1] === 'pods'
+        ? JSON.stringify({ items: [ready] })
+        : args[1] === 'events'
+          ? JSON.stringify({ items: [...events, later] })
+          : withPods(args, input);
+    const { out } = await runCli(['status', 'shop'], { kubectl });
+    expect(out).toMatch(/├─ \d+d {2}!! Unhealthy {2}Pod shop-1: Pulled it\.\n/);
+    expect(out).toMatch(/├─ \d+d {2}over: BackOff {2}Pod shop-1 \(4 times\): Pulled it\.\n/);
+    const view = JSON.parse((await runCli(['status', 'shop', '-o', 'json'], { kubectl })).out) as object;
+    expect(view).toMatchObject({
+      events: [{ reason: 'Unhealthy', over: false }, { reason: 'BackOff', over: true }, { over: false }],
+    });
+  });
+
   it('lists the newest events alone', () => {
     const many = Array.from({ length: 20 }, () => event('shop-1', 1));
     const lines = treeOf({ record: RECORD, revisions: [], workloads: [], pods: [], events: many });

@@ -8,7 +8,7 @@ import { REVISION_LABEL } from '../schema/meta.ts';
 import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
 import { cloningOf, originOf, unfinishedClone } from './cloning.ts';
 import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
-import { lastTime, timesOf } from './events.ts';
+import { isOfThePast, lastTime, timesOf } from './events.ts';
 import { needTenant } from './not-found.ts';
 import { PROGRAM } from './program.ts';
 import { RECORDS, readParts } from './records.ts';
@@ -105,6 +105,8 @@ function viewOf({ record, revisions, workloads, pods, metrics, events = [], hidd
       object: `${event.involvedObject?.kind}/${event.involvedObject?.name}`,
       times: timesOf(event),
       message: event.message ?? '',
+      /** A warning of a pod that has become ready since. */
+      over: isOfThePast(event, pods),
     })),
     notShown: hidden,
   };

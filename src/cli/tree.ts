@@ -15,7 +15,7 @@ import { limitsOf, type PodMetrics, usageOf, usageWords } from '../schema/pod-us
 import type { Condition } from '../schema/primitives.ts';
 import { isWorker } from '../schema/worker-parts.ts';
 import { unfinishedClone } from './cloning.ts';
-import { type ClusterEvent, lastTime, timesOf } from './events.ts';
+import { type ClusterEvent, isOfThePast, lastTime, timesOf } from './events.ts';
 import { withShortIds } from './short-ids.ts';
 import { ageOf } from './table.ts';
 
@@ -86,7 +86,7 @@ export function treeOf(
       ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, pods, metrics)),
       ...heading(
         'events',
-        events.slice(0, EVENTS_SHOWN).map((event) => ({ text: eventText(event, now) })),
+        events.slice(0, EVENTS_SHOWN).map((event) => ({ text: eventText(event, isOfThePast(event, pods), now) })),
       ),
     ]),
     ...(hidden.length > 0
@@ -201,10 +201,10 @@ function workloadOf(workload: Workload, pods: readonly Pod[], metrics: ReadonlyM
 }
 
 /** `2m  !! BackOff pod/shop-1: ...`. */
-function eventText(event: ClusterEvent, now: number): string {
+function eventText(event: ClusterEvent, isPast: boolean, now: number): string {
   const { type, reason = '', message = '', involvedObject: { kind = '', name = '' } = {} } = event;
   const times = timesOf(event) > 1 ? ` (${timesOf(event)} times)` : '';
-  const mark = type === 'Warning' ? '!! ' : '';
+  const mark = isPast ? 'over: ' : type === 'Warning' ? '!! ' : '';
   return `${ageOf(lastTime(event), now)}  ${mark}${reason}  ${kind} ${name}${times}: ${message.replaceAll(/\s+/g, ' ').trim()}`;
 }
 

@@ -127,8 +127,8 @@ function Events({ events }: { readonly events: readonly DeploymentEvent[] }): VN
     <ul class="reports" aria-label="Events, newest first">
       {events.map((event, place) => (
         <li key={place}>
-          <Mark tone={event.type === 'Warning' ? 'bad' : 'off'}>
-            {event.type === 'Warning' && <span class="hidden">Warning: </span>}
+          <Mark tone={event.type === 'Warning' && !event.over ? 'bad' : 'off'}>
+            {event.type === 'Warning' && (event.over ? 'Over: ' : <span class="hidden">Warning: </span>)}
             {plain(event.message === '' ? event.reason : event.message)}
           </Mark>
           <div class="sub">

@@ -167,6 +167,21 @@ it('has the events of the record, its children and its pods, newest first, and n
   expect(body.truncated).toBe(false);
 });
 
+it('says which warnings of a pod are over, because it has become ready since', async () => {
+  const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: at(4) }];
+  const { metadata } = pod('shop-1', { phase: 'Running', conditions });
+  for (const minute of [5, 3])
+    event(
+      { kind: 'Pod', name: 'shop-1', uid: metadata.uid ?? '' },
+      { type: 'Warning', reason: 'Unhealthy', eventTime: at(minute) },
+    );
+  const { body } = await call();
+  expect(body.resources.map(({ last_at, over }: Record<string, unknown>) => [last_at, over])).toEqual([
+    [at(5), false],
+    [at(3), true],
+  ]);
+});
+
 describe('rights', () => {
   const listed = (kind: string): void =>
     facade.kube.failOn(({ verb, kind: asked, token }) =>

@@ -15,6 +15,11 @@ const DeploymentEvent = z.object({
   object: z.string().describe('Kind and name of the object, such as Pod/shop-5f4d7c9b8-x2x7k.'),
   count: z.int().min(1).describe('How often it happened.'),
   last_at: time.nullable().describe('When it happened last.'),
+  over: z
+    .boolean()
+    .describe(
+      'Whether it is a warning about a pod that has become ready since and is: what fails while a pod starts is over then.',
+    ),
 });
 export type DeploymentEvent = z.output<typeof DeploymentEvent>;
 
@@ -73,6 +78,7 @@ export const DeploymentEvents = z
             object: 'Pod/shop-5f4d7c9b8-x2x7k',
             count: 7,
             last_at: '2026-07-01T12:05:00Z',
+            over: false,
           },
         ],
         pods: [

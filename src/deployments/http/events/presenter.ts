@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../../lib/kube/client.ts';
 import { type EventObject, lastAt } from '../../../lib/kube/event-object.ts';
+import { isOver } from '../../../schema/event-over.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../../../schema/meta.ts';
 import { type Amounts, limitsOf, type PodMetrics, usageOf } from '../../../schema/pod-usage.ts';
 import type { DeploymentEvent, DeploymentPod } from './payloads.ts';
@@ -22,13 +23,18 @@ export interface PodObject extends KubeObject {
   readonly spec?: Parameters<typeof limitsOf>[0];
   readonly status?: {
     readonly phase?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly lastTransitionTime?: string;
+    }[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
   };
 }
 
-export function presentEvent(event: EventObject): DeploymentEvent {
+/** `pods`: those of the deployment, as far as the caller may see them. */
+export function presentEvent(event: EventObject, pods: readonly PodObject[]): DeploymentEvent {
   const { type = 'Normal', reason = '', note = '', regarding, series, deprecatedCount } = event;
   return {
     type,
@@ -37,6 +43,7 @@ export function presentEvent(event: EventObject): DeploymentEvent {
     object: `${regarding?.kind ?? ''}/${regarding?.name ?? ''}`,
     count: Math.max(1, series?.count ?? deprecatedCount ?? 1),
     last_at: lastAt(event) ?? null,
+    over: isOver({ type, kind: regarding?.kind, name: regarding?.name, at: lastAt(event) }, pods),
   };
 }
 

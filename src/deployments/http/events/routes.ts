@@ -45,7 +45,7 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       const isOwn = ownedBy(record, pods ?? []);
       const own = items.filter(isOwn).toSorted((a, b) => lastAtMs(b) - lastAtMs(a));
       return {
-        resources: own.slice(0, MOST_EVENTS).map(presentEvent),
+        resources: own.slice(0, MOST_EVENTS).map((event) => presentEvent(event, pods ?? [])),
         pods: pods?.slice(0, MOST_PODS).map((pod) => presentPod(pod, metrics.get(pod.metadata.name))) ?? null,
         truncated: !isWhole,
       };

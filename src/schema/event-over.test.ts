@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { isOver } from './event-over.ts';
+
+const pod = (status: string, lastTransitionTime?: string): Parameters<typeof isOver>[1][number] => ({
+  metadata: { name: 'shop-1' },
+  status: { conditions: [{ type: 'Ready', status, ...(lastTransitionTime !== undefined && { lastTransitionTime }) }] },
+});
+const warning = { type: 'Warning', kind: 'Pod', name: 'shop-1', at: '2026-01-01T00:00:05Z' };
+
+it.each([
+  ['before its pod became ready', {}, pod('True', '2026-01-01T00:00:06Z'), true],
+  ['in the second in which it did', {}, pod('True', '2026-01-01T00:00:05Z'), true],
+  ['after that', {}, pod('True', '2026-01-01T00:00:04Z'), false],
+  ['of a pod that is not ready', {}, pod('False', '2026-01-01T00:00:06Z'), false],
+  ['of a pod that does not say since when', {}, pod('True'), false],
+  ['of no time', { at: undefined }, pod('True', '2026-01-01T00:00:06Z'), false],
+  ['of another pod', { name: 'shop-2' }, pod('True', '2026-01-01T00:00:06Z'), false],
+  ['of another kind', { kind: 'ReplicaSet' }, pod('True', '2026-01-01T00:00:06Z'), false],
+  ['that is none', { type: 'Normal' }, pod('True', '2026-01-01T00:00:06Z'), false],
+])('a warning %s', (_what, more, of, over) => {
+  expect(isOver({ ...warning, ...more }, [of])).toBe(over);
+});

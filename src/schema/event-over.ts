@@ -1,0 +1,30 @@
+// Which warnings of the cluster are over: probes fail while a pod starts, and the API server keeps the events of that for an hour.
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastTransitionTime?: string | null;
+}
+
+interface Pod {
+  readonly metadata: { readonly name: string };
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+interface Warning {
+  readonly type: string | undefined;
+  /** Of the object that it is about. */
+  readonly kind: string | undefined;
+  readonly name: string | undefined;
+  /** When it happened last, RFC 3339. */
+  readonly at: string | undefined;
+}
+
+/** Whether it is a warning about one of these pods, which has become ready since and is. */
+export function isOver({ type, kind, name, at = '' }: Warning, pods: readonly Pod[]): boolean {
+  if (type !== 'Warning' || kind !== 'Pod') return false;
+  const pod = pods.find(({ metadata }) => metadata.name === name);
+  const ready = pod?.status?.conditions?.find((one) => one.type === 'Ready' && one.status === 'True');
+  // Both are of whole seconds; without one of them nothing is known.
+  return Date.parse(at) <= Date.parse(ready?.lastTransitionTime ?? '');
+}
