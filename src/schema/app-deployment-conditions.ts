@@ -100,7 +100,8 @@ export const REASONS = {
     todo: 'Wait, or follow the message (docs/database-moves.md).',
   },
   DatabaseMoveRefused: {
-    meaning: 'The database cannot be moved to where the record asks for. Nothing is changed.',
+    meaning:
+      'The database cannot be moved to where the record or its annotation asks for. Nothing of the database is changed.',
     todo: 'Read the message. kubectl davit database back NAME sets the record back.',
   },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },

@@ -13,7 +13,7 @@ interface Pod {
 
 interface Warning {
   readonly type: string | undefined;
-  /** Of the object that it is about. */
+  /** The object that it is about. */
   readonly kind: string | undefined;
   readonly name: string | undefined;
   /** When it happened last, RFC 3339. */

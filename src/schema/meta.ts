@@ -160,6 +160,8 @@ export type Component = (typeof COMPONENTS)[number];
 /** The parts that run the record's image. */
 export const ROLES = ['server', 'queue', 'orchestrator', 'executor'] as const;
 export type Role = (typeof ROLES)[number];
+/** Most pods of one part. */
+export const MOST_PODS = 100;
 /** The component of a revision's migration, which is a Job and not a part. */
 export const MIGRATION = 'migrate';
 /** Its container. Records may have a container `migrate` of their own. */

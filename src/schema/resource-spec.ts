@@ -2,7 +2,7 @@
 // (sizes.ts), and deployments/record/resolve.ts applies them.
 
 import { z } from 'zod';
-import type { Component } from './meta.ts';
+import { type Component, MOST_PODS } from './meta.ts';
 import {
   BIDIRECTIONAL_MESSAGE,
   celNoneReserved,
@@ -18,7 +18,6 @@ import {
   VOLUME_KINDS,
 } from './pod-policy.ts';
 import { type CelRule, celRules, DNS_LABEL_PATTERN, ObjectName, passthrough, Quantity } from './primitives.ts';
-import { MOST_PODS } from './worker-parts.ts';
 
 /** Lowest CPU request of every part, in cores: what an idle part needs (docs/adr/0035-room-for-small-applications.md). */
 const LEAST_CPU = 0.01;

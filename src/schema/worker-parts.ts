@@ -5,9 +5,6 @@ import { ownValue } from '../lib/json-value.ts';
 import { RESERVED_WORKERS, ROLES, type Role } from './meta.ts';
 import type { RuntimeWorker } from './workers.ts';
 
-/** Most pods of one part. */
-export const MOST_PODS = 100;
-
 type Workers = Readonly<Record<string, Readonly<RuntimeWorker>>>;
 type WithWorkers = { readonly workers?: Workers | undefined } | undefined;
 

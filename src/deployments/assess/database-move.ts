@@ -12,8 +12,10 @@ import {
   databaseOf,
   databaseText,
   moveAsked,
+  moveIn,
   neverLoadedWords,
   postgresVersionOf,
+  takeBackCommand,
   wasNeverLoaded,
 } from '../record/database-move.ts';
 import { databaseOffers, whyNotOffered } from '../record/database-offers.ts';
@@ -22,7 +24,7 @@ import { names } from '../record/names.ts';
 import { runsNothing } from '../record/revisions.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { driverThere } from './database-cluster.ts';
-import { type Entry, fail, firstOf, stalled } from './entry.ts';
+import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import { childOf, isOurs, type Observed, workloadOf } from './observed.ts';
 import { writersAmong } from './pod-failures.ts';
 
@@ -68,6 +70,35 @@ function driverStays({ record, revisions }: Observed, has: DatabaseDriver, asked
     'DatabaseDriverFixed',
     `source_config.database.driver: ${driverFixedMessage(record.metadata.name, has, asked)}${clause}`,
   );
+}
+
+/**
+ * An annotation that asks for a move which nothing else of the record asks for. It holds nothing up: a tool may have written again what
+ * was done long ago.
+ */
+export function checkUnfollowedMove({ observed: { record, revisions } }: Pick<Seen, 'observed'>): Entry | undefined {
+  const said = record.metadata.annotations?.[MOVE_DATABASE_ANNOTATION];
+  const [newest] = revisions;
+  if (said === undefined || newest === undefined || moveAsked(record, revisions)) return undefined;
+  const why = whyNotFollowed(moveIn(said), databaseOf(newest));
+  if (why === undefined) return undefined;
+  const { name, namespace } = record.metadata;
+  return pass(
+    'DatabaseMoveRefused',
+    `Annotation ${MOVE_DATABASE_ANNOTATION} says ${quoted(said)}, which has no effect. ${why} To remove it: kubectl annotate appdeployment ${name} -n ${namespace} ${MOVE_DATABASE_ANNOTATION}-`,
+  );
+}
+
+/** Undefined for a move that is made. `now`: the database that the record has, of those that Davit makes. */
+function whyNotFollowed(move: DatabaseMove | undefined, now: ReturnType<typeof databaseOf>): string | undefined {
+  if (now === undefined) return 'The deployment has no database that Davit made.';
+  if (move === undefined)
+    return `It is no move: write it as ${databaseText(now)} to ${databaseText({ driver: 'shared', number: now.number + 1 })} with BACKUP.`;
+  const [has, from, to] = [now, move.from, move.to].map(databaseText);
+  if (from === to) return 'It names one database twice.';
+  if (has === to) return undefined;
+  if (has !== from) return `The deployment has database ${has}, and not ${from}.`;
+  return `source_config.database.driver does not ask for ${move.to.driver}: set it in the same write.`;
 }
 
 /** Where the database of the record can be moved. Undefined where it has none here that Davit made. */
@@ -150,7 +181,7 @@ function noCredentialsToMove({ observed: { backupStore, record }, move: { backup
 }
 
 /** A scale that is asked for together with the move is not in force: nothing of a record that is refused is. */
-function stillScaled({ observed }: Seen): Entry | undefined {
+function stillScaled({ observed, move }: Seen): Entry | undefined {
   const { record, revisions } = observed;
   const [newest] = revisions;
   const replicas = workloadOf(observed, 'server')?.spec?.replicas ?? 0;
@@ -158,7 +189,7 @@ function stillScaled({ observed }: Seen): Entry | undefined {
     ? undefined
     : stalled(
         'DatabaseMoveWaits',
-        `The database is moved when nothing can write to it any more. kubectl davit database move ${record.metadata.name} stops the pods, makes the backup and starts them again; by hand, set a scale of 0 (resource_spec.max_scale), then make the backup, and ask for the move after that.`,
+        `The database is moved when nothing can write to it any more. Until then no other change takes effect, a scale of 0 included, so take the request back: ${takeBackCommand(record, move.from.driver)}. Then kubectl davit database move ${record.metadata.name} stops the pods, makes the backup and starts them again; by hand, set a scale of 0 (resource_spec.max_scale), then make the backup, and ask for the move after that.`,
       );
 }
 

@@ -20,7 +20,7 @@ import { referencesOf } from '../record/secret-references.ts';
 import { notOffered, type Offered, templateFields } from '../record/template-catalogue.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { driverThere } from './database-cluster.ts';
-import { checkDriver } from './database-move.ts';
+import { checkDriver, checkUnfollowedMove } from './database-move.ts';
 import { type Entry, firstOf, pass, stalled } from './entry.ts';
 import type { Observed } from './observed.ts';
 import { breachesOf, faultsOf, reachesOf } from './pod-policy.ts';
@@ -51,6 +51,8 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   workerLimitExceeded,
   podPolicyViolated,
   foreignImageNamed,
+  // Holds nothing up, so whatever does comes before.
+  checkUnfollowedMove,
 ];
 
 export function checkPolicy(observed: Observed, settings: Settings): Entry {

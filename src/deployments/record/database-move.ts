@@ -91,6 +91,15 @@ export function moveAsked({ metadata, spec }: AppDeployment, own: readonly Snaps
   return isAsked && move.to.number !== move.from.number ? move : undefined;
 }
 
+/** Takes a move back that is asked for and not made: until then nothing else of the record takes effect. `driver`: of its database now. */
+export function takeBackCommand({ metadata: { name, namespace } }: AppDeployment, driver: DatabaseDriver): string {
+  const patch = {
+    metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: null } },
+    spec: { sourceConfig: { database: { driver } } },
+  };
+  return `kubectl patch appdeployment ${name} -n ${namespace} --type=merge -p '${JSON.stringify(patch)}'`;
+}
+
 /** Whether the database of this number was moved from before its backup was loaded. `own`: the record's revisions, newest first. */
 export function wasNeverLoaded([newest]: readonly Snapshot[], number: number): boolean {
   return newest?.spec.resolved.movedDatabase?.neverLoaded?.includes(number) === true;

@@ -11,10 +11,12 @@ import {
   databaseNumberOf,
   databaseOf,
   databaseText,
+  moveAsked,
   moveIn,
   moveText,
   neverLoadedWords,
   postgresVersionOf,
+  takeBackCommand,
   wasNeverLoaded,
 } from './database-move.ts';
 import { whyNotOffered } from './database-offers.ts';
@@ -196,6 +198,9 @@ function whyNotNow(record: AppDeployment, [newest]: readonly AppRevision[]): str
   if (!runsHere(record)) return `${name} runs in the cluster of a listener, where a database cannot be moved.`;
   if ((status?.observedGeneration ?? 0) < generation)
     return `Davit has not observed the latest change of ${name} yet. Run the command again.`;
+  const asked = moveAsked(record, newest ? [newest] : []);
+  if (asked)
+    return `A move of ${name} is asked for by hand (${MOVE_DATABASE_ANNOTATION}: ${moveText(asked)}). Take it back first: ${takeBackCommand(record, asked.from.driver)}`;
   if (!newest || status?.activeRevisionId !== newest.spec.id)
     return `The newest revision of ${name} is not deployed. Wait for it, or roll back, before its database is moved.`;
   const restored = conditionOf(status.conditions, 'DatabaseRestored');

@@ -104,10 +104,10 @@ async function rested(driver?: DatabaseDriver, settings = SETTINGS): Promise<Wor
 
 const scaled = (kube: FakeKube, scale: number): Promise<void> =>
   edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: scale, maxScale: scale } } } });
-const asked = (kube: FakeKube, driver: DatabaseDriver, move: string | null): Promise<void> =>
+const asked = (kube: FakeKube, driver: DatabaseDriver | undefined, move: string | null): Promise<void> =>
   edit(kube, {
     metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } },
-    spec: { sourceConfig: { database: { driver } } },
+    spec: { sourceConfig: { database: driver === undefined ? {} : { driver } } },
   });
 
 /** Stopped, moved and started again. */
@@ -638,14 +638,19 @@ describe('a move that cannot be', () => {
       'shop--postgres',
     ]);
     expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl davit database move shop');
-    // What is asked for together with it is not in force.
+    // What is asked for together with it is not in force, so the message says how to take the move back first.
     await scaled(kube, 0);
     await rest(world);
     expect(says(kube, 'Ready')).toBe('False DatabaseMoveWaits');
+    const takeBack = /kubectl patch appdeployment shop -n \S+ --type=merge -p '([^']+)'/;
+    const [, patch = '{}'] = takeBack.exec(conditionIn(kube, 'Ready')?.message ?? '') ?? [];
+    expect(JSON.parse(patch)).toEqual({
+      metadata: { annotations: { 'davit.dev/move-database': null } },
+      spec: { sourceConfig: { database: { driver: 'pod' } } },
+    });
     await asked(kube, 'pod', null);
     await rest(world);
-    await scaled(kube, 0);
-    await rest(world);
+    expect(says(kube, 'Ready')).toBe('True ScaledToZero');
     putPod(kube, 'server', newestRevision(kube).spec.id, {}, true);
     await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
     await pass(world);
@@ -672,6 +677,52 @@ describe('a move that cannot be', () => {
     expect(conditionIn(kube, 'Ready')?.message).toContain(move);
     expect(newestRevision(kube).spec.resolved.movedDatabase).toBeUndefined();
   });
+
+  it.each([
+    {
+      why: 'the record names no driver',
+      driver: undefined,
+      move: `pod/0 to shared/1 with ${BACKUP}`,
+      says: 'source_config.database.driver does not ask for shared',
+    },
+    {
+      why: 'the record asks for the driver that it has',
+      driver: 'pod',
+      move: `pod/0 to shared/1 with ${BACKUP}`,
+      says: 'source_config.database.driver does not ask for shared',
+    },
+    { why: 'it is no move', driver: undefined, move: 'please', says: 'It is no move: write it as pod/0 to' },
+    {
+      why: 'it names another database than the record has',
+      driver: undefined,
+      move: `shared/3 to pod/4 with ${BACKUP}`,
+      says: 'The deployment has database pod/0, and not shared/3',
+    },
+    {
+      why: 'it goes from a database to itself',
+      driver: 'pod',
+      move: 'pod/0 to pod/0',
+      says: 'It names one database twice',
+    },
+  ] as const)(
+    'says that an annotation has no effect, and holds nothing up: $why',
+    async ({ driver, move, says: words }) => {
+      const world = await rested();
+      const { kube } = world;
+      await asked(kube, driver, move);
+      await rest(world);
+      expect([says(kube, 'Ready'), says(kube, 'PolicyAccepted')]).toEqual(['True Serving', 'True DatabaseMoveRefused']);
+      const message = conditionIn(kube, 'PolicyAccepted')?.message ?? '';
+      expect(message).toContain(`davit.dev/move-database says ${move}, which has no effect. ${words}`);
+      expect(message).toContain('kubectl annotate appdeployment shop -n team davit.dev/move-database-');
+      await scaled(kube, 0);
+      await rest(world);
+      expect(says(kube, 'Ready')).toBe('True ScaledToZero');
+      await asked(kube, driver, null);
+      await rest(world);
+      expect(says(kube, 'PolicyAccepted')).toBe('True Accepted');
+    },
+  );
 
   it.each([
     {
