@@ -196,6 +196,9 @@ describe('npm run demo -- --context', () => {
     expect(out).toContain('  kubectl davit status hello --context kind-test -n demo\n');
     expect(out).toMatch(/export PATH="\S+:\S+:\$PATH" .*\n {2}source <\(kubectl completion bash\) /);
     expect(out).toMatch(/export .*API=(\S+) TOKEN=(\$\(cat \S+\)) DAVIT_SERVER=\1 DAVIT_TOKEN=\2\n/);
+    expect(out).toMatch(
+      /with roles davit-editor and edit in namespace demo and no other right:\n {2}export KUBECONFIG=\S+editor\.kubeconfig /,
+    );
     expect(out).toMatch(/curl -s http:\/\/127\.0\.0\.1:\d+\/metrics /);
     expect(out).toContain('"imageUri":"us-docker.pkg.dev/google-samples/containers/gke/hello-app:2.0"');
     expect(await objects()).not.toEqual(before);

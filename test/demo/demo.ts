@@ -8,8 +8,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { Settings } from '../../src/schema/settings.ts';
 import type { PlatformThatBuilds } from '../support/build-platform.ts';
-import { type Platform, startRendered, type Tenant } from '../support/platform.ts';
+import { roomIn, smallWords } from '../support/node-room.ts';
+import { kubeconfigFor, type Platform, startRendered, TEAM_ACCOUNT, type Tenant } from '../support/platform.ts';
 import { writePlugin } from '../support/plugin.ts';
 import { sayingSteps } from '../support/steps-said.ts';
 import { call, type Deployment, type Stage } from './api-calls.ts';
@@ -205,6 +207,7 @@ async function run(options: Options, stopping: AbortSignal): Promise<void> {
       await writeFile(options.json, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
     }
     await writePlugin(cluster.directory);
+    await saySmallNode(cluster);
     steps.done();
     await sayWhatNext(platform, tenant, cluster, { builds, further, ofTokens, sample });
     if (!options.once && !stopping.aborted) {
@@ -270,6 +273,21 @@ async function removeDeployment({ target }: DemoCluster): Promise<void> {
   });
 }
 
+/** What a newcomer deploys beside the sample has the platform's sizes, and waits for ever on a node without room. */
+async function saySmallNode({ target, realPods }: DemoCluster): Promise<void> {
+  if (!realPods) return;
+  const [nodes, pods] = await Promise.all(
+    [['nodes'], ['pods', '-A']].map(async (args) => JSON.parse(await target.kubectl(['get', ...args, '-o', 'json']))),
+  );
+  const { server, postgres, redis } = Settings.parse({}).sizes.plain;
+  const words = smallWords(roomIn(nodes.items, pods.items), {
+    what: 'A deployment without sizes of its own',
+    cpu: Math.round((server.cpu + postgres.cpu + redis.cpu) * 100) / 100,
+    memoryMb: server.memoryMb + postgres.memoryMb + redis.memoryMb,
+  });
+  if (words !== undefined) say(words);
+}
+
 async function sayWhatNext(
   platform: Platform,
   tenant: Tenant,
@@ -292,6 +310,8 @@ async function sayWhatNext(
     return `$(cat ${file})`;
   };
   const token = await inFile('token', tenant.token);
+  const editor = `${cluster.directory}/editor.kubeconfig`;
+  await writeFile(editor, await kubeconfigFor(cluster.target, TENANT, TEAM_ACCOUNT), { mode: 0o600 });
   // The last two are for kubectl davit.
   const forPlugin = [`DAVIT_SERVER=${platform.apiUrl}`, `DAVIT_TOKEN=${token}`];
   // kubectl finds its plugins on the PATH, and the plugin needs the Node that runs the demo.
@@ -339,6 +359,8 @@ async function sayWhatNext(
     `  ${cluster.kubectlCommand} get appr`,
     `  ${platform.apiUrl}/ in a browser, with that token; the API to try is at ${platform.apiUrl}/docs`,
     `  ${plugin} rollback ${DEPLOYMENT}${flags}   # and back; all commands: ${plugin} --help`,
+    `${cluster.outlivesDemo ? 'That context is your own' : "That KUBECONFIG is an administrator's"}. To be a member of the team, with roles davit-editor and edit in namespace ${TENANT} and no other right:`,
+    `  export KUBECONFIG=${editor}   # then kubectl and ${plugin} need no flags`,
     `Then deploy something of your own: ${builds === undefined ? 'README.md, "A deployment"' : 'docs/builds.md, "From a clean clone to READY"'}.`,
     '',
   ];

@@ -320,9 +320,12 @@ function namespaceOf(name: string, labels: Readonly<Record<string, string>>): st
   return `${JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })}\n`;
 }
 
+/** The ServiceAccount of a tenant. */
+export const TEAM_ACCOUNT = 'team';
+
 /** A tenant: a labelled namespace, and a ServiceAccount in it with the rights of a team. */
 export async function makeTenant(target: Target, namespace: string): Promise<Tenant> {
-  const account = 'team';
+  const account = TEAM_ACCOUNT;
   const subject = { kind: 'ServiceAccount', name: account, namespace };
   const binding = (where: string, name: string, role: string, kind = 'ClusterRole'): object => ({
     apiVersion: 'rbac.authorization.k8s.io/v1',
