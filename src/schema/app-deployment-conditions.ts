@@ -102,7 +102,7 @@ export const REASONS = {
   DatabaseMoveRefused: {
     meaning:
       'The database cannot be moved to where the record or its annotation asks for. Nothing of the database is changed.',
-    todo: 'Read the message. kubectl davit database back NAME sets the record back.',
+    todo: 'Read the message. It has the command that takes the request back; until then nothing else of the record takes effect.',
   },
   AsAsked: { meaning: 'Every field of resource_spec takes effect as written.', todo: 'Nothing.' },
   ChildrenModified: {

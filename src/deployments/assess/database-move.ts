@@ -3,7 +3,7 @@
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseDriver, DatabaseOffer } from '../../schema/database.ts';
-import { MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
+import { MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { quoted } from '../../schema/text.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
@@ -52,10 +52,21 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
 export function checkDriver({ observed, settings }: Omit<Seen, 'move'>): Entry | undefined {
   // Also to another database of the same driver.
   const move = moveAsked(observed.record, observed.revisions);
-  if (move) return firstOf(CHECKS, { observed, settings, move });
+  if (move) return withWayOut(firstOf(CHECKS, { observed, settings, move }), observed, move);
   const asked = observed.record.spec.sourceConfig.database?.driver;
   const has = driverThere(observed);
   return asked === undefined || has === undefined || asked === has ? undefined : driverStays(observed, has, asked);
+}
+
+/** Until the request is taken back, nothing else of the record takes effect. What waits says itself what to do. */
+function withWayOut(entry: Entry | undefined, { record }: Observed, { from }: DatabaseMove): Entry | undefined {
+  if (entry?.is !== 'stalled' || entry.reason === 'DatabaseMoveWaits') return entry;
+  const { name, namespace, annotations } = record.metadata;
+  const isByCommand = annotations?.[MOVING_ANNOTATION] !== undefined;
+  const out = isByCommand
+    ? `kubectl davit database back ${name} -n ${namespace}`
+    : takeBackCommand(record, from.driver);
+  return { ...entry, message: `${entry.message.replace(/\.$/, '')}. To take the request back: ${out}` };
 }
 
 /** Whoever asks by an annotation of his own learns what it must say. */

@@ -782,7 +782,12 @@ describe('a move that cannot be', () => {
     await asked(kube, driver, move);
     await rest(world);
     expect([says(kube, 'Ready'), firstData(kube)]).toEqual([given.says, before]);
-    expect(conditionIn(kube, 'Ready')?.message).toContain(given.in);
+    const message = conditionIn(kube, 'Ready')?.message;
+    expect(message).toContain(given.in);
+    // Nothing else of the record takes effect, so whoever has asked by hand needs a way out.
+    expect(message).toMatch(
+      /\. To take the request back: kubectl patch appdeployment shop -n team .*"driver":"pod"\}\}\}\}'$/,
+    );
     await asked(kube, 'pod', null);
     await scaled(kube, 1);
     await rest(world);
