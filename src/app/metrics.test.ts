@@ -6,6 +6,7 @@ const CENSUS = {
   databases: [{ reason: 'Ready', count: 4 }],
   backups: [{ reason: 'BackedUp', count: 2 }],
   oldestBackup: 1_700_000_000,
+  archives: [{ reason: 'Archived', count: 3 }],
   proofs: [{ reason: 'Proven', count: 1 }],
   oldestProof: 1_600_000_000,
   dataAtRisk: [{ reason: 'VolumeLost', count: 1 }],
@@ -33,6 +34,7 @@ it('records are counted at each scrape, by the one who counts; without one there
     'davit_databases{reason="Ready"} 4',
     'davit_database_backups{reason="BackedUp"} 2',
     'davit_database_backups_oldest_timestamp_seconds 1700000000',
+    'davit_database_archives{reason="Archived"} 3',
     'davit_database_proofs{reason="Proven"} 1',
     'davit_database_proofs_oldest_timestamp_seconds 1600000000',
     'davit_deployments_unavailable_oldest_timestamp_seconds{reason="ContainerCrashed"} 900',
@@ -45,7 +47,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
   const stopNext = metrics.countRecords(() => CENSUS);
   stop();
-  expect(await values(metrics, ofRecords)).toHaveLength(12);
+  expect(await values(metrics, ofRecords)).toHaveLength(13);
   stopNext();
   expect(await values(metrics, ofRecords)).toEqual([]);
 });

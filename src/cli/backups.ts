@@ -3,7 +3,8 @@
 
 import { names } from '../deployments/record/names.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type Command, DEPLOYMENT, OUTPUT, printList } from './command.ts';
+import { conditionOf } from '../schema/conditions.ts';
+import { type Command, type Context, DEPLOYMENT, OUTPUT, printList } from './command.ts';
 import { needName } from './needed-names.ts';
 import { readRecord } from './records.ts';
 import { cronJobOf, needOwnDatabase } from './restore.ts';
@@ -37,6 +38,7 @@ deployment that there is, or an earlier one of its name.
     needName(from, '--from');
     const record = await readRecord(kubectl, name);
     needOwnDatabase(record, 'Davit makes no backups of it.');
+    sayWindow(context, record, from);
     const cronJob = await cronJobOf(kubectl, name);
     const found = await storedBackups(context, { record, cronJob, from });
     const backups = found.map((one) => shownOf(record, from, one));
@@ -62,6 +64,15 @@ deployment that there is, or an earlier one of its name.
     return 0;
   },
 };
+
+/** The archive of the deployment that there is, which is no part of the list. */
+function sayWindow({ warn }: Context, { metadata, status }: AppDeployment, from: string): void {
+  const { firstRecoverableAt } = status?.databaseArchive ?? {};
+  if (from !== metadata.name || firstRecoverableAt === undefined) return;
+  const ready = conditionOf(status?.conditions, 'ArchiveReady');
+  const until = ready?.status === 'True' ? 'a few minutes ago' : 'an unknown time, see condition ArchiveReady';
+  warn(`Its archive has every point in time from ${firstRecoverableAt} until ${until}: clone --at.`);
+}
 
 interface ShownBackup extends Omit<StoredBackup, 'uid'> {
   /** Null for one that was not proven, or not last. */

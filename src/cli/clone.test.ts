@@ -36,6 +36,23 @@ it('creates the record, and says what to do next', async () => {
   expect(made?.spec.sourceConfig.database?.restore).toEqual({ from: 'shop', at: '2026-02-02T00:00:00Z' });
 });
 
+it('takes the archive where that has the time, and says so', async () => {
+  const conditions = [
+    { type: 'ArchiveReady', status: 'True', reason: 'Archived', message: '', lastTransitionTime: '' },
+  ];
+  const databaseArchive = { firstRecoverableAt: '2026-02-01T00:00:00Z' };
+  const archived = aRecord({}, { databaseDriver: 'cloudnative-pg', databaseArchive, conditions } as object);
+  const at = '2026-02-02T00:00:00Z';
+  const { out, made } = await clone(['shop', '--to', 'shop-2', '--at', at], archived);
+  expect(out).toBe(
+    `shop-2 is being created as shop is now. Its data is the state of ${at}, by the archive of shop. To follow it: kubectl davit wait shop-2`,
+  );
+  expect(made?.spec.sourceConfig.database).toEqual({
+    driver: 'cloudnative-pg',
+    restore: { from: 'shop', at, archive: true },
+  });
+});
+
 it.each([
   ['no new name', ['shop'], 2, '--to must be the name of the new deployment.'],
   ['two choices', ['shop', '--to', 'b', '--at', '2026-02-02T00:00:00Z', '--backup', 'x'], 2, 'Give --backup or --at'],

@@ -3,6 +3,7 @@
 import { type CloneRequest, cloneOf } from '../deployments/record/clone.ts';
 import { claimOfCreation } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import type { DatabaseRestore } from '../schema/database.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, ownTimeoutFlag, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
@@ -30,7 +31,7 @@ export const cloneCommand: Command = {
     OUTPUT,
   ],
   about: `OTHER gets the image, values and sizes of the revision that serves, the same Secrets, and no address. Its database begins
-with the backup. NAME is only read.
+with the backup. Where NAME has an archive with the time of --at, it begins with the state of exactly that time. NAME is only read.
 
 Into another namespace, values of variables are copied, and the backup goes through this program: no credential crosses. Secrets,
 ConfigMaps and volumes that its pods name must be there. Run again after an interruption or after --timeout, it goes on.
@@ -62,21 +63,22 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
     }
     const taken = await kubectl(['get', RECORDS, to, '--ignore-not-found', '-o', 'name']);
     if (taken.trim() !== '') throw new Failure(`A deployment named ${to} already exists. Choose another name.`);
-    const clone = cloneOf(origin, await readRevisions(kubectl, origin), request);
+    const clone = cloneOf(origin, await readRevisions(kubectl, origin), request, new Date());
     if ('refused' in clone) throw new Failure(clone.refused);
+    const restore = clone.record.spec.sourceConfig.database?.restore;
     const looking = withinTime(context, {
       message: (seconds) => `Nothing was created: what the store of backups has is not known after ${seconds} s.`,
       hint: `${PROGRAM} backups ${name}`,
     });
-    const chosen = await neededBackup(looking, origin, request);
+    const chosen = restore?.archive === true ? undefined : await neededBackup(looking, origin, request);
     const username = await usernameOf(kubectl);
     const annotations = username === undefined ? undefined : claimOfCreation(username);
     const metadata = { ...clone.record.metadata, ...(annotations && { annotations }) };
     await kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...clone.record, metadata }));
     for (const note of clone.notes) warn(note);
     tell(context, {
-      says: `${to} is being created as ${name} is now.${dataOf(origin, request, chosen)} To follow it: ${PROGRAM} wait ${to}`,
-      result: { name: to, from: name, notes: clone.notes },
+      says: `${to} is being created as ${name} is now.${archiveWords(restore) ?? dataOf(origin, request, chosen)} To follow it: ${PROGRAM} wait ${to}`,
+      result: { name: to, from: name, archive: restore?.archive === true, notes: clone.notes },
     });
     return 0;
   },
@@ -99,6 +101,13 @@ async function neededBackup(
   const all = cronJob && (await storedBackups(context, { record, cronJob, from }).catch(ignoreForbidden));
   const which = { from, ...(at !== undefined && { at }), ...(backup !== undefined && { backup }) };
   return all && chosenBackup(all, { which, name: from, nothing: 'Nothing was created' });
+}
+
+/** Undefined where its database does not begin with an archive. */
+function archiveWords(restore: DatabaseRestore | undefined): string | undefined {
+  if (restore?.archive !== true) return undefined;
+  const state = restore.at === undefined ? 'the newest state' : `the state of ${restore.at}`;
+  return ` Its data is ${state}, by the archive of ${restore.from}.`;
 }
 
 /** Which data the clone gets, where that is known: what is in the store, only the restore sees. */

@@ -157,7 +157,9 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
     ],
   ],
   restore: [[['shop', '--from', 'old', '--yes'], { name, job: 'shop---restore-x', loaded: null }]],
-  clone: [[['shop', '--to', 'shop-2'], { name: 'shop-2', from: 'shop', notes: expect.any(Array) as unknown }]],
+  clone: [
+    [['shop', '--to', 'shop-2'], { name: 'shop-2', from: 'shop', archive: false, notes: expect.any(Array) as unknown }],
+  ],
   database: [[['forget-old', 'shop'], { name, deleted: [], droppedFromSharedServer: null }]],
   scale: [
     [['shop'], { name, parts: expect.arrayContaining([expect.objectContaining({ part: 'server' })]) as unknown }],

@@ -51,6 +51,7 @@ const OF_PARTS = [
   'DatabaseReady',
   'DatabaseRestored',
   'BackupReady',
+  'ArchiveReady',
   'RestoreProven',
   'RedisReady',
   'WorkloadsReady',

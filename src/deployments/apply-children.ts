@@ -7,6 +7,7 @@ import type { ActionFailure, Observed, ObservedRecord } from './assess/observed.
 import { mayStartPods } from './assess/pod-starts.ts';
 import { executePlan, withAppliedDigest } from './cluster/apply.ts';
 import type { EnsuredRevision } from './ensure-revision.ts';
+import { ensureStoreSecret } from './ensure-store-secret.ts';
 import { guardShared, guardStores } from './guard-stores.ts';
 import type { ReconcilerOptions } from './pass.ts';
 import { correctionsOf } from './plan/corrections.ts';
@@ -58,7 +59,8 @@ export async function applyChildren(
   );
   const { actions, lost, refusals, foreign } = planned;
   const [data, rest] = partitionByData(actions);
-  const volumes = lost.length > 0 ? [] : await executePlan(data, record, target);
+  const secret = lost.length > 0 ? [] : await ensureStoreSecret(observed, latest, options);
+  const volumes = lost.length > 0 || secret.length > 0 ? secret : await executePlan(data, record, target);
   const before = [...earlier, ...lost, ...refusals, ...volumes];
   const performed = await executePlan(withoutUnsafe(rest, before), record, target);
   const corrections = correctionsOf(actions, [...volumes, ...performed], isDeployed(observed, latest));

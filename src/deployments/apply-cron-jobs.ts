@@ -13,7 +13,7 @@ import { plan } from './plan/plan.ts';
 import { inputsOf, type PlanningOptions } from './plan-children.ts';
 import { activeRevision } from './record/revisions.ts';
 
-const CRON_JOB_KINDS: ReadonlySet<string> = new Set(['CronJob']);
+const CRON_JOB_KINDS: ReadonlySet<string> = new Set(['CronJob', 'ScheduledBackup']);
 
 /** Returns what failed. Without an active revision there are no tasks yet; what a newer Davit has made stays as it is. */
 export async function applyCronJobs(
@@ -28,8 +28,8 @@ export async function applyCronJobs(
   const judged = active ? observed : withoutTasks(observed);
   const hasSome = judged.children.some((child) => CRON_JOB_KINDS.has(child.kind) && isOurs(child, observed));
   const isDue = active !== undefined || hasDataToLose(observed, revision);
-  const { backup } = observed.record.spec.sourceConfig.database ?? {};
-  const isNeeded = isDue && (active?.spec.requested.tasks !== undefined || backup !== undefined);
+  const { backup, archive = backup } = observed.record.spec.sourceConfig.database ?? {};
+  const isNeeded = isDue && (active?.spec.requested.tasks !== undefined || archive !== undefined);
   if (!isNeeded && !hasSome) return [];
   const inputs = inputsOf(observed, revision, {}, options);
   const tasks = active ? taskChildren(inputs, contracts) : [];

@@ -181,9 +181,10 @@ async function listLive(
 ): Promise<Pick<Observed, 'children' | 'tracingProject'>> {
   const { metadata, spec } = record;
   const { namespace = '', name } = metadata;
-  const { addresses, postgresClusters } = target.caches;
+  const { addresses, postgresClusters, objectStores } = target.caches;
   const routes = addresses?.isInstalled() ? [addresses.resource] : [];
-  const postgres = postgresClusters?.isInstalled() ? [postgresClusters.resource] : [];
+  const ofOthers = [postgresClusters, objectStores];
+  const postgres = ofOthers.flatMap((cache) => (cache?.isInstalled() ? [cache.resource] : []));
   const { tasks, database } = spec.sourceConfig;
   // A file of the repository may have given the tasks.
   const hasTasks = tasks ?? revisions.find((revision) => revision.spec.requested.tasks);

@@ -4,7 +4,6 @@
 import type { Logger } from '../lib/logger.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DEPLOYMENT_LABEL, HOSTS_ANNOTATION, TENANT_LABEL } from '../schema/meta.ts';
-import type { Settings } from '../schema/settings.ts';
 import type { Preconditions } from './assess/assessment.ts';
 import {
   type ActionFailure,
@@ -20,8 +19,8 @@ import { withLongHeld } from './assess/pod-inits.ts';
 import { withJustStarted } from './assess/pod-startup.ts';
 import { sharedNameOf } from './assess/shared-database.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
-import { backupMeans } from './children/database/job-pod.ts';
 import type { SecretVersion } from './children/secret-digest.ts';
+import { archivesIn, backupStoreIn } from './cluster/archives.ts';
 import { childrenNamed } from './cluster/caches.ts';
 import type { Clusters } from './cluster/cluster.ts';
 import { failureOf } from './cluster/failures.ts';
@@ -73,6 +72,7 @@ export function observeCaches(
     addressKindMissing: target.caches.addresses?.isInstalled() === false,
     keda: target.caches.keda.length > 0 && target.caches.keda.every((cache) => cache.isInstalled()),
     cloudNativePg: target.caches.postgresClusters?.isInstalled() === true,
+    archives: archivesIn(record, target, settings),
     cloudNativePgOff: target.caches.postgresClusters === undefined,
     namespaceTerminating: tenant?.metadata.deletionTimestamp !== undefined,
     revisions: revisions.map((revision) => scaledBy(record.spec, revision, settings)),
@@ -84,13 +84,6 @@ export function observeCaches(
     integrations: record.spec.source === 'codehost' ? caches.integrations.list() : [],
     templates: record.spec.source === 'internal_template' ? caches.templates.list() : [],
   };
-}
-
-function backupStoreIn(namespace: string, { caches }: Clusters['target'], settings: Settings): Observed['backupStore'] {
-  const secret = backupMeans(settings)?.store.credentialsSecret;
-  if (secret === undefined) return undefined;
-  const hasCredentials = caches.secrets.get({ namespace, name: secret }) !== undefined;
-  return { secret, hasCredentials, isProven: settings.backups.prove };
 }
 
 /** A scale that is refused, or asked for in a pause, is not in force: the one that was reported before it is. */

@@ -10,10 +10,12 @@ import {
   type StorePart,
 } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
+import { archiveOriginOf, awaitsArchive } from './assess/archive-restore.ts';
 import { isMigrated, mayMigrate, migratingBefore } from './assess/migration.ts';
 import { type ActionFailure, isOfPart, type Observed, workersAmong, workloadOf } from './assess/observed.ts';
 import { mayStartPods } from './assess/pod-starts.ts';
 import { isRestored } from './assess/restore.ts';
+import { canMakeBaseBackups, mayArchive } from './assess/wal-archive.ts';
 import { heldRevision, isRolled } from './assess/workloads.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
 import { desiredChildren } from './children/desired.ts';
@@ -58,8 +60,15 @@ export function inputsOf(
     // Old pods keep their database until they end, also where their worker is gone from the record.
     otherWorkers: workersAmong(observed.pods),
     keda: observed.keda === true,
+    ...(observed.archives && { archives: archivesFor(observed) }),
+    ...(awaitsArchive(observed) && { awaitsArchive: true }),
     ...(host !== undefined && { host }),
   };
+}
+
+function archivesFor(observed: Observed): NonNullable<Inputs['archives']> {
+  const origin = archiveOriginOf(observed);
+  return { hasKeys: mayArchive(observed), isRunning: canMakeBaseBackups(observed), ...(origin && { origin }) };
 }
 
 /** All children of `revision`, whether they exist or not. `host` is the record's host. */

@@ -22,6 +22,7 @@ import { restoreStatusOf } from './assess/restore.ts';
 import { sharedStatusOf } from './assess/shared-database.ts';
 import { unfinished } from './assess/stores.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
+import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
 import { runsHere } from './record/listener-assignment.ts';
 import { changedBy, deleterOf } from './record/requester.ts';
@@ -54,6 +55,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
   const replicas = replicasOf(observed);
   const volume = usedVolume(observed, assessment.database.is === 'pass');
   const backup = backupStatusOf(observed);
+  const archive = archiveStatusOf(observed);
   const proof = proofStatusOf(observed);
   const restore = restoreStatusOf(observed, now);
   const tasks = active && taskStatuses(observed, active);
@@ -84,6 +86,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
     ...(inputs.offers && { databaseDrivers: inputs.offers }),
     ...sharedStatusOf(observed),
     ...(backup !== undefined && { databaseBackup: backup }),
+    ...(archive !== undefined && { databaseArchive: archive }),
     ...(proof !== undefined && { databaseProof: proof }),
     ...(restore !== undefined && { databaseRestore: restore }),
     ...reportedAddress(observed, inputs.address, now),
@@ -187,6 +190,8 @@ const ENTRIES = [
   ['PolicyAccepted', 'policy'],
   // Only of a record that asks for backups.
   ['BackupReady', 'backup'],
+  // Only of a record that asks for an archive.
+  ['ArchiveReady', 'archive'],
   // Only of a record that asks for proofs of them.
   ['RestoreProven', 'proof'],
   // Only of a record that begins with one.

@@ -45,6 +45,16 @@ export function enqueueOnChange(
     ),
     // So has CloudNativePG. Without a driver of its own a record may have that of the platform.
     ...(caches.postgresClusters ? [caches.postgresClusters.onInstalled(() => wakeThose(undefined, () => true))] : []),
+    // So has its plugin, or an archive with which a database is to begin has become known.
+    ...(caches.objectStores
+      ? [
+          caches.objectStores.onInstalled(() => wakeThose(undefined, asksForArchive)),
+          caches.objectStores.onChange(({ object: { metadata } }) => {
+            const from = metadata.labels?.[DEPLOYMENT_LABEL];
+            wakeThose(metadata.namespace, ({ spec }) => begunWith(spec) === from);
+          }),
+        ]
+      : []),
     caches.listeners.onChange(({ object: { metadata } }) =>
       wake(caches.records.byIndex(metadata.namespace ?? '', LISTENER_NAMED, metadata.uid ?? '')),
     ),
@@ -70,6 +80,16 @@ export function enqueueOnChange(
   function wakeThose(namespace: string | undefined, which: (record: AppDeployment) => boolean): void {
     wake(caches.records.list(namespace).filter(which));
   }
+}
+
+function asksForArchive({ spec }: AppDeployment): boolean {
+  return spec.sourceConfig.database?.archive !== undefined || begunWith(spec) !== undefined;
+}
+
+/** Name of the deployment with whose archive the database begins. */
+function begunWith({ sourceConfig }: AppDeployment['spec']): string | undefined {
+  const { restore } = sourceConfig.database ?? {};
+  return restore?.archive === true ? restore.from : undefined;
 }
 
 /** The status of an integration is written at each push. */

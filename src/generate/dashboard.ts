@@ -121,6 +121,7 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       isStat: true,
       series: { oldest: 'time() - min(davit_database_backups_oldest_timestamp_seconds)' },
     },
+    { title: 'Archives', unit: 'short', series: { '{{reason}}': 'sum by (reason) (davit_database_archives)' } },
     { title: 'Proofs', unit: 'short', series: { '{{reason}}': 'sum by (reason) (davit_database_proofs)' } },
     {
       title: 'Age of the oldest last proof',

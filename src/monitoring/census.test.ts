@@ -152,6 +152,7 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
     dataAtRisk: [],
     databases: [],
     backups: [],
+    archives: [],
     proofs: [],
     unavailableSince: [],
     stalledSince: [],

@@ -81,15 +81,17 @@ export function lastRunOf(task: TaskStatus): 'succeeded' | 'failed' | 'none' {
   return run.state === 'Failed' ? 'failed' : 'succeeded';
 }
 
-/** Counts the records that ask for backups, and for proofs of them. */
+/** Counts the records that ask for backups, for proofs of them, and for archives. */
 function backupsOf(
   records: readonly AppDeployment[],
-): Pick<Census, 'backups' | 'oldestBackup' | 'proofs' | 'oldestProof'> {
+): Pick<Census, 'backups' | 'oldestBackup' | 'archives' | 'proofs' | 'oldestProof'> {
   const backups = reasonsOf(records, 'BackupReady', (status) => status?.databaseBackup?.lastSuccessAt);
+  const archives = reasonsOf(records, 'ArchiveReady');
   const proofs = reasonsOf(records, 'RestoreProven', (status) => status?.databaseProof?.provenAt);
   return {
     backups: backups.counts,
     ...(backups.oldest !== undefined && { oldestBackup: backups.oldest }),
+    archives: archives.counts,
     proofs: proofs.counts,
     ...(proofs.oldest !== undefined && { oldestProof: proofs.oldest }),
   };

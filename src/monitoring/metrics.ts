@@ -36,6 +36,8 @@ export interface Census {
   readonly backups: readonly { readonly reason: string; readonly count: number }[];
   /** Time of the last backup of the record whose last one is oldest; seconds since 1970. */
   readonly oldestBackup?: number;
+  /** Records that ask for an archive, by the reason of ArchiveReady. */
+  readonly archives: readonly { readonly reason: string; readonly count: number }[];
   /** Records that ask for proofs of their backups, by the reason of RestoreProven. */
   readonly proofs: readonly { readonly reason: string; readonly count: number }[];
   /** Time of the last proof of the record whose last one is oldest; seconds since 1970. */
@@ -188,6 +190,12 @@ const CENSUS_GAUGES: readonly CensusGauge[] = [
     name: 'database_backups_oldest_timestamp_seconds',
     help: 'Time of the last backup of the AppDeployment whose last backup is oldest',
     read: ({ oldestBackup }) => unlabelled(oldestBackup),
+  },
+  {
+    name: 'database_archives',
+    help: 'AppDeployments that ask for an archive of their PostgreSQL, by reason of ArchiveReady',
+    labelNames: ['reason'],
+    read: ({ archives }) => archives.map(({ reason, count }) => [{ reason }, count]),
   },
   {
     name: 'database_proofs',

@@ -21,6 +21,8 @@ export const CONDITION_TYPES = {
   PolicyAccepted: "The record complies with the platform's rules for sources and pods.",
   BackupReady:
     'The last backup of the own PostgreSQL is in the store and is not too old. Only a record that asks for backups has it. Ready does not depend on it.',
+  ArchiveReady:
+    'Every change of the own PostgreSQL goes to the archive, whose last base backup is not too old. Only a record that asks for an archive has it. Ready does not depend on it.',
   RestoreProven:
     'A backup of the own PostgreSQL was restored beside, not too long ago, and had every row. Only a record that asks for proofs has it. Ready does not depend on it.',
   DatabaseRestored:
@@ -133,7 +135,7 @@ export const REASONS = {
     todo: 'Check the schedule, and the events of CronJob NAME---backup.',
   },
   BackupStoreMissing: {
-    meaning: 'The record asks for backups, or begins with one, and this platform has no store for them.',
+    meaning: 'The record asks for backups or an archive, or begins with one, and this platform has no store for them.',
     todo: 'Set settings.backups.store, or remove the field of source_config.database that the message names.',
   },
   BackupCredentialsMissing: {
@@ -143,6 +145,36 @@ export const REASONS = {
   BackupNotPossible: {
     meaning: 'The record asks for backups, and its database is not its own.',
     todo: 'Remove source_config.database.backup, and back up the external database where it runs.',
+  },
+  Archived: {
+    meaning: 'The database can be restored to any point in time from the one that the message names.',
+    todo: 'Nothing.',
+  },
+  ArchivePending: {
+    meaning: 'The archive has no base backup yet, or has not said so.',
+    todo: 'Wait. The first one is made as soon as PostgreSQL answers.',
+  },
+  ArchiveFailing: {
+    meaning:
+      'Changes do not reach the archive, or the last base backup failed. PostgreSQL keeps what is not archived, until its volume is full.',
+    todo: 'Read the message, which has the words of CloudNativePG. Check the store, its keys and its room; it goes on automatically.',
+  },
+  ArchiveStale: {
+    meaning: 'The last base backup is older than source_config.database.archive.stale_after_hours.',
+    todo: 'Check the schedule: kubectl describe scheduledbackups.postgresql.cnpg.io.',
+  },
+  ArchivePluginMissing: {
+    meaning:
+      'The record asks for an archive, or begins with one, and the platform has no Barman Cloud plugin of CloudNativePG.',
+    todo: 'Install the plugin (docs/database-backups.md). It goes on automatically.',
+  },
+  ArchiveNotPossible: {
+    meaning: 'The record asks for an archive, and its database is no Cluster of CloudNativePG.',
+    todo: 'Remove source_config.database.archive, or move the database to driver cloudnative-pg.',
+  },
+  ArchiveMissing: {
+    meaning: 'The record is to begin with an archive, and the namespace knows none that has this point in time.',
+    todo: 'Correct source_config.database.restore. The message has what there is.',
   },
   Proven: {
     meaning: 'The backup that the message names was restored beside, and has every row that its database had.',
@@ -478,6 +510,8 @@ const CALM: ReadonlySet<string> = new Set<Reason>([
   'VolumeResizing',
   'BackedUp',
   'BackupPending',
+  'Archived',
+  'ArchivePending',
   'Proven',
   'ProofPending',
   'ProofWithoutCounts',

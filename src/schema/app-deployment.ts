@@ -3,7 +3,10 @@
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
 import {
+  ARCHIVE_DRIVER_MESSAGE,
+  ARCHIVE_RESTORE_MESSAGE,
   Database,
+  DatabaseArchiveStatus,
   DatabaseBackupStatus,
   DatabaseOffer,
   DatabaseProofStatus,
@@ -112,6 +115,16 @@ export const SourceConfig = z.object({
         rule: "!has(self.driver) || self.driver == 'cloudnative-pg' || !has(self.instances) || self.instances == 1",
         message: ONE_POD_MESSAGE,
         fieldPath: '.instances',
+      },
+      {
+        rule: "!has(self.driver) || self.driver == 'cloudnative-pg' || !has(self.archive) || (has(self.archive.enabled) && !self.archive.enabled)",
+        message: ARCHIVE_DRIVER_MESSAGE,
+        fieldPath: '.archive',
+      },
+      {
+        rule: "!has(self.driver) || self.driver == 'cloudnative-pg' || !has(self.restore) || !has(self.restore.archive) || !self.restore.archive",
+        message: ARCHIVE_RESTORE_MESSAGE,
+        fieldPath: '.restore',
       },
     ]),
   )
@@ -413,6 +426,7 @@ export const AppDeploymentStatus = z.object({
     'Where the database of driver shared is. It is there from the moment that the role is made.',
   ).optional(),
   databaseBackup: DatabaseBackupStatus.describe('What is known of the backups of the own PostgreSQL.').optional(),
+  databaseArchive: DatabaseArchiveStatus.describe('What is known of the archive of the own PostgreSQL.').optional(),
   databaseProof: DatabaseProofStatus.describe('What is known of the proofs of these backups.').optional(),
   databaseRestore: DatabaseRestoreStatus.describe(
     'What is known of the backup that the own PostgreSQL began with.',

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from './database-names.ts';
 import { NAME_PATTERN } from './name-patterns.ts';
 import { celRules, Time } from './primitives.ts';
-import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone } from './tasks.ts';
+import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone, zonelessScheduleRules } from './tasks.ts';
 
 export type DatabaseDriver = (typeof DATABASE_DRIVERS)[number];
 
@@ -23,7 +23,14 @@ export const Instances = z.int().min(1).max(MOST_INSTANCES);
 export const ONE_POD_MESSAGE =
   'only driver cloudnative-pg has instances: leave instances out, or set driver to cloudnative-pg';
 
+export const ARCHIVE_DRIVER_MESSAGE =
+  'only driver cloudnative-pg has an archive: leave archive out, or set driver to cloudnative-pg';
+export const ARCHIVE_RESTORE_MESSAGE =
+  'only driver cloudnative-pg begins with an archive: leave restore.archive out for the newest backup, or set driver to cloudnative-pg';
+export const ARCHIVE_OR_BACKUP_MESSAGE = 'set archive or backup, not both';
+
 const KEPT = 7;
+const ARCHIVE_KEPT_DAYS = 7;
 const STALE_AFTER_HOURS = 48;
 /** Three days more than a week. */
 const PROOF_STALE_AFTER_HOURS = 240;
@@ -64,6 +71,28 @@ export const DatabaseBackup = z.object({
 });
 export type DatabaseBackup = z.infer<typeof DatabaseBackup>;
 
+export const DatabaseArchive = z.object({
+  enabled: z.boolean().describe('Whether the database is archived. Default: true.').optional(),
+  schedule: Schedule.describe(
+    'When a base backup is made, as in a CronJob, in UTC; at most every 5 minutes. Default: once a day between 00:00 and 06:00, at a minute that follows from the name. The first one is made at once.',
+  ).optional(),
+  keepDays: z
+    .int()
+    .min(1)
+    .max(3650)
+    .describe(
+      `Days back to which the database can be restored, and no less. What is older is deleted. Default: ${ARCHIVE_KEPT_DAYS}.`,
+    )
+    .optional(),
+  staleAfterHours: z
+    .int()
+    .min(1)
+    .max(8760)
+    .describe(`Hours without a base backup after which ArchiveReady is False. Default: ${STALE_AFTER_HOURS}.`)
+    .optional(),
+});
+export type DatabaseArchive = z.infer<typeof DatabaseArchive>;
+
 /** RFC 3339, of what people write. */
 export const TIME_PATTERN =
   '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$';
@@ -90,9 +119,22 @@ export const DatabaseRestore = z
       .regex(new RegExp(BACKUP_NAME_PATTERN))
       .describe('Take the backup of this name, as the status of its deployment has it.')
       .optional(),
+    archive: z
+      .boolean()
+      .describe(
+        'true: begin with the state of exactly at, by the archive of that deployment (driver cloudnative-pg). Without at, with the newest state that is archived. Default: false.',
+      )
+      .optional(),
   })
   .meta(
-    celRules([{ rule: '!has(self.at) || !has(self.backup)', message: AT_OR_BACKUP_MESSAGE, fieldPath: '.backup' }]),
+    celRules([
+      { rule: '!has(self.at) || !has(self.backup)', message: AT_OR_BACKUP_MESSAGE, fieldPath: '.backup' },
+      {
+        rule: '!has(self.archive) || !self.archive || !has(self.backup)',
+        message: ARCHIVE_OR_BACKUP_MESSAGE,
+        fieldPath: '.archive',
+      },
+    ]),
   );
 export type DatabaseRestore = z.infer<typeof DatabaseRestore>;
 
@@ -110,6 +152,13 @@ export const Database = z.object({
     'x-kubernetes-validations': scheduleRules(PACE_OF_BACKUPS, 'schedule', 'proveSchedule'),
   })
     .describe('Scheduled backups to the store of the platform.')
+    .optional(),
+  archive: DatabaseArchive.meta({
+    'x-kubernetes-validations': zonelessScheduleRules(PACE_OF_BACKUPS, 'schedule'),
+  })
+    .describe(
+      'Archive of every change in the store of the platform, by which the database can be restored to any point in time (driver cloudnative-pg).',
+    )
     .optional(),
   restore: DatabaseRestore.describe(
     'The backup that the new database begins with. It is loaded once, into an empty database, before the first pod of the deployment starts. It can be set only when the deployment is created.',
@@ -137,10 +186,25 @@ export function backupPlanOf(database: Readonly<Database> | undefined, name: str
   return { schedule, timeZone, keep, staleAfterHours };
 }
 
-/** Spreads the backups of a platform over six hours of the night. */
+/** Spreads the backups of a platform over six hours of the night. `name`: another one for what runs beside. */
 function defaultSchedule(name: string): string {
   const minute = spread(name, 360);
   return `${minute % 60} ${Math.floor(minute / 60)} * * *`;
+}
+
+/** The archive that a record asks for, with all defaults. */
+export interface ArchivePlan {
+  readonly schedule: string;
+  readonly keepDays: number;
+  readonly staleAfterHours: number;
+}
+
+/** Undefined if none is asked for. `name`: of the record; its default schedule follows from it. */
+export function archivePlanOf(database: Readonly<Database> | undefined, name: string): ArchivePlan | undefined {
+  const archive = database?.archive;
+  if (archive === undefined || archive.enabled === false) return undefined;
+  const { schedule = defaultSchedule(`${name}/archive`), keepDays = ARCHIVE_KEPT_DAYS } = archive;
+  return { schedule, keepDays, staleAfterHours: archive.staleAfterHours ?? STALE_AFTER_HOURS };
 }
 
 /** How the newest backup is proven, with all defaults. */
@@ -225,6 +289,14 @@ export const DatabaseBackupStatus = z.object({
 });
 export type DatabaseBackupStatus = z.infer<typeof DatabaseBackupStatus>;
 
+/** What is known of the archive of a record. */
+export const DatabaseArchiveStatus = z.object({
+  firstRecoverableAt: Time.describe('The earliest point in time to which the database can be restored.').optional(),
+  lastBackupAt: Time.describe('When the last base backup was complete in the store.').optional(),
+  lastFailureAt: Time.describe('When a base backup failed last, if one has.').optional(),
+});
+export type DatabaseArchiveStatus = z.infer<typeof DatabaseArchiveStatus>;
+
 /** What is known of the proofs of a record's backups. */
 export const DatabaseProofStatus = z.object({
   name: z.string().max(64).describe('Name of the backup that was proven last.').optional(),
@@ -243,7 +315,10 @@ export type DatabaseProofStatus = z.infer<typeof DatabaseProofStatus>;
 export const DatabaseRestoreStatus = z.object({
   from: z.string().max(64).describe('Deployment whose backup the database began with.').optional(),
   name: z.string().max(64).describe('Name of that backup.').optional(),
-  takenAt: Time.describe('The database began with the state of this time.').optional(),
+  takenAt: Time.describe(
+    'The database began with the state of this time. Absent where it began with all that was archived.',
+  ).optional(),
+  archive: z.boolean().describe('Whether it was an archive, and no backup.').optional(),
   sizeBytes: z
     .int()
     .min(0)

@@ -36,6 +36,14 @@ export const HIBERNATION_ANNOTATION = 'cnpg.io/hibernation';
 export const CNPG_CLUSTER_LABEL = 'cnpg.io/cluster';
 /** On a pod of an instance: primary or replica. */
 export const CNPG_ROLE_LABEL = 'cnpg.io/instanceRole';
+/** On an ObjectStore with which a database begins: its name in that store. */
+export const ARCHIVE_SERVER_ANNOTATION = 'davit.dev/archive-server';
+/** On the same: the point in time, RFC 3339. Absent: the newest that is archived. */
+export const ARCHIVE_AT_ANNOTATION = 'davit.dev/archive-at';
+/** On the pods of a Job of CloudNativePG: what it does. */
+export const CNPG_JOB_LABEL = 'cnpg.io/jobRole';
+/** Name of the Barman Cloud plugin in a Cluster. */
+export const BARMAN_CLOUD_PLUGIN = 'barman-cloud.cloudnative-pg.io';
 /** On a Secret of values: the facade created it for one record's `secrets`. */
 export const VARIABLES_LABEL = 'davit.dev/variables';
 /** On everything that belongs to one build, in the builds' namespace: id of the revision that is built. */

@@ -129,6 +129,8 @@ export function* backupBreaches(
   const fields = { timeZone, schedules: ['schedule', proveSchedule], pace: PACE_OF_BACKUPS };
   for (const { at, message } of scheduleBreaches(asObject(database['backup']), fields))
     yield { at: ['backup', at], message };
+  for (const { at, message } of scheduleBreaches(asObject(database['archive']), { pace: PACE_OF_BACKUPS }))
+    yield { at: ['archive', at], message };
 }
 
 /**

@@ -174,30 +174,35 @@ interface CelRule {
 /** CEL rules of an object that has schedules in these fields, and a time zone. */
 export function scheduleRules(pace: Pace, ...fields: readonly string[]): CelRule[] {
   return [
-    ...fields.flatMap((field) => [
-      {
-        // A range that ends before it begins has a rule of its own, and would count for less than nothing.
-        rule: `!has(self.${field}) || self.${field}.matches('${REVERSED_PATTERN}') || !(${celTooOften(`self.${field}`, pace)})`,
-        message: pace.message,
-        fieldPath: `.${field}`,
-      },
-      {
-        rule: `!has(self.${field}) || !self.${field}.matches('${NEVER_PATTERN}')`,
-        message: NEVER_MESSAGE,
-        fieldPath: `.${field}`,
-      },
-      {
-        rule: `!has(self.${field}) || !self.${field}.matches('${REVERSED_PATTERN}')`,
-        message: REVERSED_MESSAGE,
-        fieldPath: `.${field}`,
-      },
-    ]),
+    ...zonelessScheduleRules(pace, ...fields),
     {
       rule: `!has(self.timeZone) || !self.timeZone.matches('${LOCAL_PATTERN}')`,
       message: LOCAL_MESSAGE,
       fieldPath: '.timeZone',
     },
   ];
+}
+
+/** The same without the field `timeZone`. */
+export function zonelessScheduleRules(pace: Pace, ...fields: readonly string[]): CelRule[] {
+  return fields.flatMap((field) => [
+    {
+      // A range that ends before it begins has a rule of its own, and would count for less than nothing.
+      rule: `!has(self.${field}) || self.${field}.matches('${REVERSED_PATTERN}') || !(${celTooOften(`self.${field}`, pace)})`,
+      message: pace.message,
+      fieldPath: `.${field}`,
+    },
+    {
+      rule: `!has(self.${field}) || !self.${field}.matches('${NEVER_PATTERN}')`,
+      message: NEVER_MESSAGE,
+      fieldPath: `.${field}`,
+    },
+    {
+      rule: `!has(self.${field}) || !self.${field}.matches('${REVERSED_PATTERN}')`,
+      message: REVERSED_MESSAGE,
+      fieldPath: `.${field}`,
+    },
+  ]);
 }
 
 export const CONCURRENCIES = ['forbid', 'replace', 'allow'] as const;

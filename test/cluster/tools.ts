@@ -22,7 +22,8 @@ export type ToolModule =
   | BuildToolModule
   | ScalingToolModule
   | 'versitygw'
-  | 'cloudnative-pg';
+  | 'cloudnative-pg'
+  | 'plugin-barman-cloud';
 /**
  * What builds need, and nothing else does: they are compiled when they are first asked for. On two cores, in this
  * order, for what they share is compiled once: the registry 47 s, rootlesskit 8 s, runc 7 s, BuildKit 63 s, Gitea 3.5 min

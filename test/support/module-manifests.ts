@@ -4,7 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { Image } from '../cluster/images/build.ts';
 
-interface Manifest {
+export interface Manifest {
   readonly kind: string;
   readonly spec?: { readonly template?: { readonly spec: { readonly containers: Container[] } } };
 }
@@ -28,9 +28,19 @@ export interface ModuleOptions {
 export async function applyModule(
   cluster: Cluster,
   folder: string,
+  image: Image,
+  options: ModuleOptions = {},
+): Promise<void> {
+  await applyManifests(cluster, await renderedModule(cluster, folder, image, options));
+}
+
+/** The manifests of the kustomization in `folder`, with all containers of this image. */
+export async function renderedModule(
+  cluster: Cluster,
+  folder: string,
   { name }: Image,
   { args = [], env = {} }: ModuleOptions = {},
-): Promise<void> {
+): Promise<readonly Manifest[]> {
   const rendered = await cluster.kubectl(['kustomize', folder]);
   const manifests = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest);
   for (const { spec } of manifests)
@@ -45,8 +55,12 @@ export async function applyModule(
         if (value !== undefined) variable.value = value;
       }
     }
-  // Server-side: an annotation with all of a kind would be too long.
+  return manifests;
+}
+
+/** Server-side: an annotation with all of a kind would be too long. */
+export async function applyManifests(cluster: Cluster, items: readonly object[]): Promise<void> {
   await cluster.kubectl(['apply', '--server-side', '-f', '-'], {
-    input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests }),
+    input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
   });
 }

@@ -14,6 +14,7 @@ import { ensureN8n, ensureTraced } from '../suites/applications/npm-applications
 import { ensureExampleImages } from '../suites/applications/python-image.ts';
 import { ensureScalingImages } from '../suites/applications/scaling-systems.ts';
 import { chromiumHere } from '../suites/page/browser.ts';
+import { BARMAN_CLOUD, ensureBarmanCloud } from './barman-cloud.ts';
 import { ensureCloudNativePg } from './cloudnative-pg.ts';
 import { ensureCollector } from './collector.ts';
 import { ensureGlewlwyd, GLEWLWYD } from './glewlwyd.ts';
@@ -128,6 +129,8 @@ export const needs = {
     ...pods,
     { ...tool('cloudnative-pg', 330), pods: true },
     { name: 'image of CloudNativePG', seconds: 10, pods: true, make: ensureCloudNativePg },
+    { ...tool(BARMAN_CLOUD, 280), pods: true },
+    { name: 'images of the Barman Cloud plugin', seconds: 30, pods: true, make: ensureBarmanCloud },
     { ...tool('versitygw', 120), pods: true },
     baseImages,
     davitImage,

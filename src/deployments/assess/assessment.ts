@@ -16,6 +16,7 @@ import { checkReferences } from './references.ts';
 import { checkRestore } from './restore.ts';
 import { rolloutOf } from './rollout.ts';
 import { checkStore } from './stores.ts';
+import { checkArchive } from './wal-archive.ts';
 import { checkHeld, checkUnstarted, checkWorkloads, revisionOfStore } from './workloads.ts';
 
 /** What is judged before anything is done: the record, and what it names. */
@@ -41,6 +42,8 @@ export interface Assessment extends Preconditions {
   readonly address: Entry;
   /** Undefined if the record asks for no backups. */
   readonly backup: Entry | undefined;
+  /** Undefined if the record asks for no archive. */
+  readonly archive: Entry | undefined;
   /** Undefined if the record asks for no proofs of its backups. */
   readonly proof: Entry | undefined;
   /** Undefined if the record does not begin with a backup. */
@@ -75,7 +78,8 @@ export function assess(
   const address = checkAddress(observed, outcome, failures);
   const backup = checkBackup(observed, latest, failures);
   const proof = checkProof(observed, backup, failures);
-  if (!latest) return { ...preconditions, ...nothingRuns(failures), address, backup, proof };
+  const archive = checkArchive(observed, latest, failures);
+  if (!latest) return { ...preconditions, ...nothingRuns(failures), address, backup, archive, proof };
   const storeOf = (part: StorePart, revision: AppRevision): Entry => checkStore(part, observed, revision, failures);
   // The pods of the latest revision wait for its stores alone.
   const awaited = { postgres: storeOf('postgres', latest), redis: storeOf('redis', latest) };
@@ -101,6 +105,7 @@ export function assess(
     honored: checkHonored(observed, latest, foreign),
     address,
     backup,
+    archive,
     proof,
     restore: checkRestore(observed, latest, failures),
   };
@@ -110,7 +115,7 @@ export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Pus
 
 function nothingRuns([failure]: readonly ActionFailure[]): Omit<
   Assessment,
-  keyof Preconditions | 'address' | 'backup' | 'proof'
+  keyof Preconditions | 'address' | 'backup' | 'archive' | 'proof'
 > {
   const waiting = failure ? fail(failure.reason, failure.message) : fail('WaitingForImage', WAITING_FOR_IMAGE);
   return {

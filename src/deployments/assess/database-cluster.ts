@@ -135,6 +135,7 @@ function instancesOf({ pods, names }: ObservedChildren): readonly Pod[] {
   );
 }
 
-function isPrimary({ metadata }: Pod): boolean {
+/** Whether the pod is the instance that takes writes. */
+export function isPrimary({ metadata }: Pod): boolean {
   return metadata.labels?.[CNPG_ROLE_LABEL] === 'primary';
 }

@@ -14,6 +14,7 @@ import { databaseNumberOf } from '../record/database-move.ts';
 import { databaseNumberIn, type Names, names } from '../record/names.ts';
 import type { ServerReason, SharedView } from '../record/shared-database.ts';
 import { driverUsedLast } from '../record/used-last.ts';
+import type { ObjectStoreSeen } from '../record/wal-archive.ts';
 import type { Patience } from './patience.ts';
 
 /** The record and its revisions. */
@@ -66,6 +67,11 @@ export interface Observed extends ObservedChildren, ObservedSecrets {
   readonly cloudNativePg?: boolean;
   /** Whether the platform has them switched off: then Davit may not even look for Clusters. */
   readonly cloudNativePgOff?: boolean;
+  /**
+   * ObjectStores of the deployment with whose archive the database is to begin, of any life. Undefined if the cluster has no Barman Cloud
+   * plugin.
+   */
+  readonly archives?: readonly ObjectStoreSeen[] | undefined;
   /** What is known of the database on the shared server, for a record that has one there. */
   readonly sharedDatabase?: SharedView;
   /** Where backups go, for a record that asks for them, and whether they are proven by default. Undefined if the platform has no store. */
@@ -197,6 +203,8 @@ export interface PostgresClusterSeen extends KubeObject {
     readonly instances?: number;
     readonly imageName?: string;
     readonly storage?: { readonly size?: string; readonly storageClass?: string };
+    readonly bootstrap?: { readonly recovery?: object };
+    readonly plugins?: readonly { readonly name?: string }[];
   };
   readonly status?: {
     readonly phase?: string;

@@ -3,7 +3,7 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../../schema/conditions.ts';
-import { backupPlanOf, proofPlanOf } from '../../schema/database.ts';
+import { archivePlanOf, backupPlanOf, proofPlanOf } from '../../schema/database.ts';
 import type { Condition } from '../../schema/primitives.ts';
 import type { Settings } from '../../schema/settings.ts';
 
@@ -18,6 +18,8 @@ export interface Patience {
   readonly overdue: ReadonlySet<ConditionType>;
   /** The record asks for backups, and has had none for longer than it allows. */
   readonly backupStale?: boolean;
+  /** The same of base backups of its archive. */
+  readonly archiveStale?: boolean;
   /** The same of proofs. */
   readonly proofStale?: boolean;
 }
@@ -40,7 +42,9 @@ export function patienceOf(record: AppDeployment, settings: Settings, now: Date)
   const overdue = over(awaitedIn(record), progressDeadlineSeconds);
   const backupStale = untilBackupStaleMs(record, now) === 0;
   const proofStale = untilProofStaleMs(record, settings, now) === 0;
-  return { maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue, backupStale, proofStale };
+  const archiveStale = untilArchiveStaleMs(record, now) === 0;
+  const limits = { maxCrashes, unavailableSeconds, exhausted, progressDeadlineSeconds, overdue };
+  return { ...limits, backupStale, archiveStale, proofStale };
 }
 
 /** Milliseconds until the next condition has been False for too long; undefined if none is on its way there. */
@@ -50,6 +54,7 @@ export function untilExhaustedMs(record: AppDeployment, settings: Settings, now:
     ...TIMED.map((type) => leftMs(record, type, pods.unavailableSeconds, now)),
     ...awaitedIn(record).map((type) => leftMs(record, type, pods.progressDeadlineSeconds, now)),
     untilBackupStaleMs(record, now),
+    untilArchiveStaleMs(record, now),
     untilProofStaleMs(record, settings, now),
   ].filter((ms) => ms !== undefined && ms > 0) as number[];
   return waits.length > 0 ? Math.min(...waits) : undefined;
@@ -63,6 +68,13 @@ function untilBackupStaleMs({ metadata, spec, status }: AppDeployment, now: Date
   const plan = backupPlanOf(spec.sourceConfig.database, metadata.name);
   const ready = conditionOf(status?.conditions, 'BackupReady');
   return untilStaleMs(plan, ready, status?.databaseBackup?.lastSuccessAt, now);
+}
+
+/** The same of base backups. */
+function untilArchiveStaleMs({ metadata, spec, status }: AppDeployment, now: Date): number | undefined {
+  const plan = archivePlanOf(spec.sourceConfig.database, metadata.name);
+  const ready = conditionOf(status?.conditions, 'ArchiveReady');
+  return untilStaleMs(plan, ready, status?.databaseArchive?.lastBackupAt, now);
 }
 
 /** The same of proofs. Nothing can be proven before there is a backup, and BackupReady says so. */
@@ -89,7 +101,7 @@ function untilStaleMs(
   return Math.max(0, from + plan.staleAfterHours * 3_600_000 - now.getTime());
 }
 
-const STALE: ReadonlySet<string> = new Set(['BackupStale', 'ProofStale']);
+const STALE: ReadonlySet<string> = new Set(['BackupStale', 'ArchiveStale', 'ProofStale']);
 
 function leftMs({ status }: AppDeployment, type: ConditionType, seconds: number, now: Date): number | undefined {
   const condition = conditionOf(status?.conditions, type);

@@ -8,6 +8,13 @@ import { type DatabaseRestore, type DatabaseRestoreStatus, LoadedBackup } from '
 import { RESTORE, RESTORE_CONTAINER, RESTORE_REQUEST_ANNOTATION } from '../../schema/meta.ts';
 import { restoreOf } from '../record/database-move.ts';
 import { restoreRequestOf } from '../record/restore-request.ts';
+import {
+  archiveAsked,
+  archivePhaseOf,
+  archiveRestoreStatus,
+  beganWith,
+  checkArchiveRestore,
+} from './archive-restore.ts';
 import { databaseJobPods, lastWords, newestFailure, newestPodsFirst, sizeText } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
 import { type Job, jobEnd, jobsOf } from './jobs.ts';
@@ -24,15 +31,16 @@ import { databaseAnswers } from './stores.ts';
 
 /**
  * `done`: nothing is loaded any more, or nothing was asked for. `ending`: what was asked for before must end first. `external`: the
- * revision has no PostgreSQL of its own.
+ * revision has no PostgreSQL of its own. `taken`: of an archive alone, see archive-restore.ts.
  */
-type Phase = 'done' | 'due' | 'running' | 'failed' | 'ending' | 'external';
+type Phase = 'done' | 'due' | 'running' | 'failed' | 'ending' | 'external' | 'taken';
 
 function restorePhaseOf(observed: ObservedChildren, revision: AppRevision): Phase {
   if (loadedInto(observed)) return 'done';
   const job = jobOf(observed);
   const isBusy = restorePods(observed).some(isUnended);
   if (restoreAsked(observed) === undefined) return (job && !hasEnded(job)) || isBusy ? 'ending' : 'done';
+  if (archiveAsked(observed) !== undefined) return archivePhaseOf(observed, revision);
   const { postgres, sharedDatabase } = revision.spec.resolved;
   if (postgres === undefined && sharedDatabase === undefined) return 'external';
   if (job === undefined) return isBusy ? 'ending' : 'due';
@@ -48,6 +56,7 @@ export function isRestored(observed: ObservedChildren, revision: AppRevision): b
 /** Whether the Job may be made. */
 export function mayRestore(observed: Observed, revision: AppRevision): boolean {
   return (
+    archiveAsked(observed) === undefined &&
     restorePhaseOf(observed, revision) === 'due' &&
     observed.backupStore?.hasCredentials === true &&
     databaseAnswers(observed, revision)
@@ -71,6 +80,8 @@ export function obsoleteRestores(observed: ObservedChildren): readonly Job[] {
 export function restoreStatusOf(observed: ObservedChildren, now: Date): DatabaseRestoreStatus | undefined {
   const before = knownDatabase(observed).restore;
   if (before?.restoredAt !== undefined) return before;
+  const begun = archiveRestoreStatus(observed, now);
+  if (begun !== undefined) return begun;
   const loaded = loadedInto(observed);
   const job = jobOf(observed);
   const after = {
@@ -110,6 +121,8 @@ export function checkRestore(
   const phase = restorePhaseOf(observed, revision);
   const isAsked = restoreAsked(observed) !== undefined;
   if (phase === 'done' && !isAsked) return undefined;
+  const archive = checkFromArchive(observed, revision, phase);
+  if (archive !== undefined) return archive;
   const seen = { observed, revision, phase, failures };
   return (
     firstOf(CHECKS, seen) ??
@@ -120,6 +133,13 @@ export function checkRestore(
         : `A backup of ${fromOf(observed)} is loaded as soon as PostgreSQL answers.`,
     )
   );
+}
+
+/** Undefined where it is no archive that the database begins with, or began with. */
+function checkFromArchive(observed: Observed, revision: AppRevision, phase: Phase): Entry | undefined {
+  const known = knownDatabase(observed).restore ?? archiveRestoreStatus(observed, new Date(0));
+  if (phase === 'done') return known?.archive === true ? beganWith(known) : undefined;
+  return archiveAsked(observed) && phase !== 'ending' ? checkArchiveRestore(observed, revision) : undefined;
 }
 
 function restoredFrom({ observed, phase }: Seen): Entry | undefined {

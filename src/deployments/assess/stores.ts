@@ -19,6 +19,7 @@ import { databaseNumberIn } from '../record/names.ts';
 import { partsOf } from '../record/parts.ts';
 import { runsNothing } from '../record/revisions.ts';
 import { podsIdOf } from '../record/shared-pods.ts';
+import { isRestoringArchive } from './archive-restore.ts';
 import { cloudNativePgMissing, clusterAnswers, ownCluster, phaseOf, readyInstances } from './database-cluster.ts';
 import { VOLUME_UNUSABLE, volumeTrouble } from './database-volume.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
@@ -134,6 +135,8 @@ export function checkStore(
     return pass('NotNeeded', `The record needs no ${what}.${keptVolume(seen)}`);
   if (part === 'postgres' && revision.spec.resolved.sharedDatabase)
     return tooLong(seen, withServing(seen, firstOf(SHARED_CHECKS, seen) ?? checkShared(observed, revision, failures)));
+  if (inCluster && isRestoringArchive(observed, revision))
+    return fail('Starting', `${what} answers when the archive that it begins with is restored.`);
   if (isOwn(part, revision))
     return tooLong(
       seen,

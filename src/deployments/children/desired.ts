@@ -14,6 +14,7 @@ import { makeProof } from './database/proof.ts';
 import { makeRestore } from './database/restore.ts';
 import { makePostgresService } from './database/service.ts';
 import { makeVolumeClaim } from './database/volume-claim.ts';
+import { makeObjectStores, makeScheduledBackup } from './database/wal-archive.ts';
 import { makeDisruptionBudgets } from './disruption-budget.ts';
 import type { Inputs } from './inputs.ts';
 import { makeNetworkPolicies } from './network.ts';
@@ -61,9 +62,9 @@ export function taskChildren(inputs: Inputs, contracts: PodContracts = POD_CONTR
   );
 }
 
-/** The CronJobs of the backups and of their proofs, of the revision whose database runs. */
+/** The schedules of the backups, of their proofs and of the archive's base backups, of the revision whose database runs. */
 export function backupChildren(inputs: Inputs): KubeObject[] {
-  return [makeBackup(inputs), makeProof(inputs)].filter((job) => job !== undefined);
+  return [makeBackup(inputs), makeProof(inputs), makeScheduledBackup(inputs)].filter((one) => one !== undefined);
 }
 
 /** The Job that loads the backup with which the database of this revision begins. It is created once and never changed. */
@@ -76,7 +77,10 @@ function databaseChildren(inputs: Inputs, contract: PodContract): KubeObject[] {
   if (postgres === undefined) return [];
   const driver = driverOf(postgres);
   const service = makePostgresService(inputs, driver);
-  if (driver === 'cloudnative-pg') return [service, marked(contract.cluster(inputs, postgres), 'postgres', inputs)];
+  if (driver === 'cloudnative-pg') {
+    const cluster = inputs.awaitsArchive === true ? [] : [contract.cluster(inputs, postgres)];
+    return [service, ...makeObjectStores(inputs), ...cluster.map((one) => marked(one, 'postgres', inputs))];
+  }
   return [service, makeVolumeClaim(inputs, postgres), marked(contract.postgres(inputs, postgres), 'postgres', inputs)];
 }
 

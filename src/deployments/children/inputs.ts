@@ -3,6 +3,7 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { Settings } from '../../schema/settings.ts';
+import type { ArchiveOrigin } from '../record/wal-archive.ts';
 
 export interface Inputs {
   /** As read from the API server, with uid and namespace. */
@@ -18,10 +19,22 @@ export interface Inputs {
   readonly host?: string;
   /** Whether the cluster has KEDA's kinds, and the platform uses them. */
   readonly keda?: boolean;
+  /** What is known of archives. Absent where the cluster has no Barman Cloud plugin. */
+  readonly archives?: ArchivesKnown;
+  /** Whether the database begins with an archive that is not known yet, so that no Cluster is made. */
+  readonly awaitsArchive?: boolean;
   /** Parts whose `replicas` an autoscaler owns, so that the field is omitted. */
   readonly autoscaled?: ReadonlySet<string>;
   /** Workers of other revisions that still have pods, which use its stores. */
   readonly otherWorkers?: readonly string[];
+}
+
+export interface ArchivesKnown {
+  readonly origin?: ArchiveOrigin;
+  /** Whether there are keys for the store, or were: without them, PostgreSQL would keep its changes until its volume is full. */
+  readonly hasKeys: boolean;
+  /** Whether the instances can make base backups. */
+  readonly isRunning: boolean;
 }
 
 /** By part. */

@@ -13,11 +13,13 @@ import {
   JOBS,
   NAMESPACES,
   NETWORK_POLICIES,
+  OBJECT_STORES,
   PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
   POSTGRES_CLUSTERS,
   SCALED_OBJECTS,
+  SCHEDULED_BACKUPS,
   SECRETS,
   SERVICES,
   STATEFUL_SETS,
@@ -38,6 +40,7 @@ import type { Pod } from '../assess/observed.ts';
 import { parseImage } from '../record/image.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
+import type { ObjectStoreSeen } from '../record/wal-archive.ts';
 import { slimSecret } from './secret-metadata.ts';
 
 /** Kinds of a record's children except pods, revisions, Secrets and address objects. */
@@ -76,6 +79,8 @@ export interface Caches extends OrganizationCaches {
   readonly keda: readonly Reflector<KubeObject>[];
   /** CloudNativePG's Clusters, which `children` contains too. Undefined if the platform does not use CloudNativePG. */
   readonly postgresClusters: Reflector<KubeObject> | undefined;
+  /** Archives, also of deployments that are gone, which `children` contains too. Undefined as with `postgresClusters`. */
+  readonly objectStores: Reflector<ObjectStoreSeen> | undefined;
   /** Caches of children by kind, including Secrets and address objects. */
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
   /** AppTemplates of the organization's namespace. */
@@ -145,9 +150,7 @@ export function makeCaches(options: CacheOptions): Caches {
   const addresses = addressesFor(options);
   if (addresses) children.set(addresses.resource.kind, addresses);
   const ofOthers = cachesOfOthers(options);
-  const { keda, postgresClusters } = ofOthers;
-  for (const cache of [...keda, ...(postgresClusters ? [postgresClusters] : [])])
-    children.set(cache.resource.kind, cache);
+  for (const cache of ofOthers.all) children.set(cache.resource.kind, cache);
   const all = [
     records,
     revisions,
@@ -168,7 +171,7 @@ export function makeCaches(options: CacheOptions): Caches {
     pods,
     secrets,
     addresses,
-    ...ofOthers,
+    ...ofOthers.caches,
     children,
     templates,
     listeners,
@@ -204,12 +207,19 @@ function addressesFor(options: CacheOptions): Reflector<KubeObject> | undefined 
 }
 
 /** Kinds of software that may be installed later than Davit. */
-function cachesOfOthers(options: CacheOptions): Pick<Caches, 'keda' | 'postgresClusters'> {
+function cachesOfOthers(options: CacheOptions): {
+  readonly caches: Pick<Caches, 'keda' | 'postgresClusters' | 'objectStores'>;
+  readonly all: readonly Reflector<KubeObject>[];
+} {
   const details = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL], optional: true };
   const of = (resource: Resource): Reflector<KubeObject> => perNamespace<KubeObject>(options, resource, details);
+  const keda = (options.keda ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : []).map(of);
+  if (!options.cloudNativePg)
+    return { caches: { keda, postgresClusters: undefined, objectStores: undefined }, all: keda };
+  const [postgresClusters, objectStores] = [of(POSTGRES_CLUSTERS), of(OBJECT_STORES)];
   return {
-    keda: (options.keda ? [SCALED_OBJECTS, TRIGGER_AUTHENTICATIONS] : []).map(of),
-    postgresClusters: options.cloudNativePg ? of(POSTGRES_CLUSTERS) : undefined,
+    caches: { keda, postgresClusters, objectStores: objectStores as Reflector<ObjectStoreSeen> },
+    all: [...keda, postgresClusters, objectStores, of(SCHEDULED_BACKUPS)],
   };
 }
 

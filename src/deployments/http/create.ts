@@ -62,7 +62,7 @@ export async function cloneRecord(
   mark?: RequestMark,
 ): Promise<Created & { readonly notes: readonly string[] }> {
   const origin = await findRecord(creating, admitted, id);
-  const clone = cloneOf(origin, cachedRevisions(creating, origin), request);
+  const clone = cloneOf(origin, cachedRevisions(creating, origin), request, new Date());
   const created = await unlessMade(creating, admitted, mark, () => {
     if ('refused' in clone) throw new HttpError(409, clone.refused);
     return { record: clone.record };

@@ -8,8 +8,13 @@ import { asObject, isSet } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
 import { type AppDeployment, RESTORE_AT_CREATION_MESSAGE } from '../../schema/app-deployment.ts';
 import {
+  ARCHIVE_DRIVER_MESSAGE,
+  ARCHIVE_OR_BACKUP_MESSAGE,
+  ARCHIVE_RESTORE_MESSAGE,
   AT_OR_BACKUP_MESSAGE,
   Database,
+  DatabaseArchive,
+  DatabaseArchiveStatus,
   DatabaseBackup,
   DatabaseBackupStatus,
   type DatabaseDriver,
@@ -26,13 +31,23 @@ const BackupPayload = z.object(payloadShape(DatabaseBackup.shape)).meta({
   description:
     'Scheduled backups of the own PostgreSQL. An empty object asks for them with all defaults. In a PATCH merged field by field: null sets a field back.',
 });
+const ArchivePayload = z.object(payloadShape(DatabaseArchive.shape)).meta({
+  id: 'DatabaseArchiveRequest',
+  description:
+    'Archive of the own PostgreSQL, by which it can be restored to any point in time. An empty object asks for it with all defaults. In a PATCH merged field by field: null sets a field back.',
+});
 const RestorePayload = z.object({ ...payloadShape(DatabaseRestore.shape), from: DatabaseRestore.shape.from }).meta({
   id: 'DatabaseRestoreRequest',
   description:
     'The backup that the database of a new deployment begins with. In a PATCH it replaces the previous one, and null takes it away; that has an effect until it is loaded.',
 });
 export const DatabasePayload = z
-  .object({ ...payloadShape(Database.shape), backup: BackupPayload.nullish(), restore: RestorePayload.nullish() })
+  .object({
+    ...payloadShape(Database.shape),
+    backup: BackupPayload.nullish(),
+    archive: ArchivePayload.nullish(),
+    restore: RestorePayload.nullish(),
+  })
   .meta({
     id: 'DatabaseRequest',
     description: 'The own PostgreSQL beyond its size. In a PATCH absent fields are unchanged, and null takes one away.',
@@ -42,16 +57,27 @@ type DatabasePayload = z.output<typeof DatabasePayload>;
 const BackupResponse = z
   .object(responseShape(DatabaseBackup.shape))
   .meta({ id: 'DatabaseBackup', description: 'Scheduled backups, as the record asks for them; null where unset.' });
+const ArchiveResponse = z
+  .object(responseShape(DatabaseArchive.shape))
+  .meta({ id: 'DatabaseArchive', description: 'The archive, as the record asks for it; null where unset.' });
 const RestoreResponse = z
   .object(responseShape(DatabaseRestore.shape))
   .meta({ id: 'DatabaseRestore', description: 'The backup that the database begins with; null where unset.' });
 export const DatabaseResponse = z
-  .object({ ...responseShape(Database.shape), backup: BackupResponse.nullable(), restore: RestoreResponse.nullable() })
+  .object({
+    ...responseShape(Database.shape),
+    backup: BackupResponse.nullable(),
+    archive: ArchiveResponse.nullable(),
+    restore: RestoreResponse.nullable(),
+  })
   .meta({ id: 'Database', description: 'The own PostgreSQL beyond its size; null where unset.' });
 
 export const DatabaseBackupReport = z
   .object(responseShape(DatabaseBackupStatus.shape))
   .meta({ id: 'DatabaseBackupReport', description: 'What is known of the backups; null where nothing is known.' });
+export const DatabaseArchiveReport = z
+  .object(responseShape(DatabaseArchiveStatus.shape))
+  .meta({ id: 'DatabaseArchiveReport', description: 'What is known of the archive; null where nothing is known.' });
 export const DatabaseProofReport = z.object(responseShape(DatabaseProofStatus.shape)).meta({
   id: 'DatabaseProofReport',
   description: 'What is known of the proofs of the backups; null where nothing is known.',
@@ -63,11 +89,12 @@ export const DatabaseRestoreReport = z.object(responseShape(DatabaseRestoreStatu
 
 export function presentDatabase(database: Readonly<Database> | undefined): z.output<typeof DatabaseResponse> | null {
   if (database === undefined) return null;
-  const { driver, instances, backup, restore } = database;
+  const { driver, instances, backup, archive, restore } = database;
   return {
     driver: driver ?? null,
     instances: instances ?? null,
     backup: backup === undefined ? null : toSnake(DatabaseBackup.shape, backup),
+    archive: archive === undefined ? null : toSnake(DatabaseArchive.shape, archive),
     restore: restore === undefined ? null : toSnake(DatabaseRestore.shape, restore),
   };
 }
@@ -76,6 +103,12 @@ export function presentBackupReport(
   status: Readonly<DatabaseBackupStatus> | undefined,
 ): z.output<typeof DatabaseBackupReport> | null {
   return status === undefined ? null : toSnake(DatabaseBackupStatus.shape, status);
+}
+
+export function presentArchiveReport(
+  status: Readonly<DatabaseArchiveStatus> | undefined,
+): z.output<typeof DatabaseArchiveReport> | null {
+  return status === undefined ? null : toSnake(DatabaseArchiveStatus.shape, status);
 }
 
 export function presentProofReport(
@@ -100,15 +133,18 @@ export function mergedDatabase(
     sent.backup === undefined
       ? before?.backup
       : (mergedPart(DatabaseBackup.shape, before?.backup ?? {}, sent.backup) as DatabaseBackup | undefined);
+  const archive =
+    sent.archive === undefined
+      ? before?.archive
+      : (mergedPart(DatabaseArchive.shape, before?.archive ?? {}, sent.archive) as DatabaseArchive | undefined);
   const restore = sent.restore === undefined ? before?.restore : restoreFrom(sent.restore);
   // An unset one is not sent, and null takes one away.
   const { driver = before?.driver, instances = before?.instances } = sent;
-  const { backup: _backup, restore: _restore, driver: _driver, instances: _instances, ...others } = before ?? {};
   const after: Database = {
-    ...others,
     ...(driver !== undefined && driver !== null && { driver }),
     ...(instances !== undefined && instances !== null && { instances }),
     ...(backup !== undefined && { backup }),
+    ...(archive !== undefined && { archive }),
     ...(restore !== undefined && { restore }),
   };
   if (isDeepStrictEqual(after, before ?? {})) return before;
@@ -123,14 +159,24 @@ const RESTORE = ['source_config', 'database', 'restore'] as const;
 
 /** What the schema does not say of a restore, in the words of the CRD. */
 export function* restoreRule(draft: Draft): Generator<FieldError> {
-  yield* oneBackupRule(asObject(asObject(asObject(draft['source_config'])['database'])['restore']), RESTORE);
+  yield* oneBackupRule(asObject(databaseIn(draft)['restore']), RESTORE);
 }
 
 /** What the schema does not say of drivers, in the words of the CRD. */
 export function* driverRule(draft: Draft): Generator<FieldError> {
-  const { driver, instances } = asObject(asObject(draft['source_config'])['database']);
-  if (isSet(driver) && driver !== 'cloudnative-pg' && typeof instances === 'number' && instances > 1)
-    yield { loc: ['source_config', 'database', 'instances'], msg: ONE_POD_MESSAGE, type: 'value_error' };
+  const { driver, instances, archive, restore } = databaseIn(draft);
+  if (!isSet(driver) || driver === 'cloudnative-pg') return;
+  if (typeof instances === 'number' && instances > 1) yield ofDatabase('instances', ONE_POD_MESSAGE);
+  if (isSet(archive) && asObject(archive)['enabled'] !== false) yield ofDatabase('archive', ARCHIVE_DRIVER_MESSAGE);
+  if (asObject(restore)['archive'] === true) yield ofDatabase('restore', ARCHIVE_RESTORE_MESSAGE);
+}
+
+function databaseIn(draft: Draft): Draft {
+  return asObject(asObject(draft['source_config'])['database']);
+}
+
+function ofDatabase(field: string, msg: string): FieldError {
+  return { loc: ['source_config', 'database', field], msg, type: 'value_error' };
 }
 
 /** A driver that cannot change because there is data. `before`: the record. */
@@ -152,6 +198,8 @@ export function* otherDriver(
 export function* oneBackupRule(fields: Draft, at: FieldError['loc'] = []): Generator<FieldError> {
   if (isSet(fields['at']) && isSet(fields['backup']))
     yield { loc: [...at, 'backup'], msg: AT_OR_BACKUP_MESSAGE, type: 'value_error' };
+  if (fields['archive'] === true && isSet(fields['backup']))
+    yield { loc: [...at, 'archive'], msg: ARCHIVE_OR_BACKUP_MESSAGE, type: 'value_error' };
 }
 
 /** A restore that a record does not have cannot be added to it. */

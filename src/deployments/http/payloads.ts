@@ -20,6 +20,7 @@ import { REVISION_STATES } from '../../schema/revision-states.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { SOURCES } from '../../schema/source-rules.ts';
 import {
+  DatabaseArchiveReport,
   DatabaseBackupReport,
   DatabasePayload,
   DatabaseProofReport,
@@ -486,6 +487,7 @@ const EXAMPLE = {
   active_revision_id: '1c8ac5f4-6f5b-5d0e-9d6c-0d9a0c6a4f21',
   image_version: '1.4.2',
   database_backup: null,
+  database_archive: null,
   database_proof: null,
   database_restore: null,
   internal_url: 'http://shop.team.svc',
@@ -548,6 +550,7 @@ export const Deployment = z
     active_revision_id: id.nullable().describe('The newest revision that was fully deployed.'),
     image_version: z.string().nullable().describe("Tag of the latest revision's image. null for a bare digest."),
     database_backup: DatabaseBackupReport.nullable(),
+    database_archive: DatabaseArchiveReport.nullable(),
     database_proof: DatabaseProofReport.nullable(),
     database_restore: DatabaseRestoreReport.nullable(),
     internal_url: z

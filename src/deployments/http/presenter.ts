@@ -32,7 +32,13 @@ import { effectiveNumbers, resolve } from '../record/resolve.ts';
 import { revisionsOf } from '../record/revisions.ts';
 import { scaledBy } from '../record/scaled.ts';
 import { requestedOf, sameRevision } from '../record/wanted-revision.ts';
-import { presentBackupReport, presentDatabase, presentProofReport, presentRestoreReport } from './database.ts';
+import {
+  presentArchiveReport,
+  presentBackupReport,
+  presentDatabase,
+  presentProofReport,
+  presentRestoreReport,
+} from './database.ts';
 import type { Deployment } from './payloads.ts';
 import { presentRuntime } from './runtime.ts';
 import { ASKS_NOTHING } from './same-request.ts';
@@ -102,6 +108,7 @@ export function presentDeployment(
     active_revision_id: ids.active,
     image_version: imageVersion(revision.imageUri),
     database_backup: presentBackupReport(record.status?.databaseBackup),
+    database_archive: presentArchiveReport(record.status?.databaseArchive),
     database_proof: presentProofReport(record.status?.databaseProof),
     database_restore: presentRestoreReport(record.status?.databaseRestore),
     internal_url: internalUrl(record),

@@ -10,6 +10,7 @@ import { isOurs, type Observed, type ObservedChildren, type Pod } from '../asses
 import { type SharedRest, sharedRestOf } from '../assess/shared-database.ts';
 import { howToRelease, isControlled, podText, untilOverdueMs } from '../assess/terminating-pods.ts';
 import { databaseNumberIn } from '../record/names.ts';
+import { isArchiveOf, isOfArchive } from '../record/wal-archive.ts';
 import { componentOf } from './adoption.ts';
 import { valuesNamed } from './secret-garbage.ts';
 import { type UsedLast, usedLastOf } from './used-last.ts';
@@ -106,6 +107,7 @@ export function orphanedChildren(record: AppDeployment, named: readonly KubeObje
   const isData = isDataOf(record);
   return named.filter((object) => {
     if (!isOurs(object, { record }) || object.metadata.deletionTimestamp !== undefined) return false;
+    if (staysAsArchive(object, record)) return false;
     if (isData(object)) return spec.databaseDeletionPolicy !== 'Retain';
     return object.kind !== 'TracingProject' || spec.tracingProjectDeletionPolicy === 'Delete';
   });
@@ -127,12 +129,13 @@ function keepsDatabase({ record }: Pick<Observed, 'record'>): boolean {
  * instead, and nothing waits for its pods, which end when its operator has seen that and the Cluster is healthy.
  */
 function databaseObjects(observed: Observed, ours: readonly KubeObject[]): readonly KubeObject[] {
+  const { name } = observed.record.metadata;
   const isData = isDataOf(observed.record);
   const clusters = ours.filter((child) => child.kind === 'Cluster' && isData(child));
   const isKept = keepsDatabase(observed);
   const isOfSome = (pod: KubeObject): boolean => clusters.some(({ metadata }) => isOfCluster(pod, metadata.name));
   return [
-    ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child)),
+    ...ours.filter((child) => componentOf(child) === 'postgres' && !isData(child) && !isOfArchive(child, name)),
     ...clusters.filter((cluster) => !isKept || !isHibernated(cluster)),
     ...podsWith(observed, 'postgres').filter((pod) => !isKept || !isOfSome(pod)),
   ];
@@ -192,11 +195,17 @@ function stepsOf(observed: Observed): readonly Step[] {
       'the PostgreSQL volume and password',
       keepsDatabase(observed) ? [] : [...ours.filter(isData), ...clusterVolumes(observed)],
     ],
-    ['its remaining objects', ours.filter((child) => !isData(child))],
+    ['its remaining objects', ours.filter((child) => !isData(child) && !staysAsArchive(child, record))],
     ['its secret values', values],
     ['its revisions', observed.revisions],
     ['its tracing project', dropsTracing && observed.tracingProject ? [observed.tracingProject] : []],
   ];
+}
+
+/** The archive outlives the record, as a backup does. A Cluster that is kept still names what else there is of it. */
+function staysAsArchive(object: KubeObject, record: AppDeployment): boolean {
+  if (!isOfArchive(object, record.metadata.name)) return false;
+  return isArchiveOf(object, record) || keepsDatabase({ record });
 }
 
 function hasImage(component: string | undefined): boolean {

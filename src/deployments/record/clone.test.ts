@@ -7,6 +7,8 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import { type CloneRequest, cloneOf } from './clone.ts';
 import { askingForRevision } from './revision-request.ts';
 
+/** Later than what the tests ask for. */
+const NOW = new Date('2026-03-01T00:00:00Z');
 const BACKED_UP = { status: { databaseBackup: { name: '20260202T000000Z-0123abcd' } } };
 const COMMIT = 'c'.repeat(40);
 
@@ -19,7 +21,7 @@ function clone(
   readonly metadata: AppDeployment['metadata'];
   readonly notes: readonly string[];
 } {
-  const made = cloneOf(origin, revisions, { name: 'shop-2', ...request });
+  const made = cloneOf(origin, revisions, { name: 'shop-2', ...request }, NOW);
   if ('refused' in made) throw new Error(made.refused);
   return { ...made.record, notes: made.notes };
 }
@@ -48,6 +50,69 @@ describe('a clone', () => {
     const [at, backup] = ['2026-02-02T00:00:00Z', '20260202T000000Z-0123abcd'];
     expect(clone(aRecord(), { at }).spec.sourceConfig.database?.restore).toEqual({ from: 'shop', at });
     expect(clone(aRecord(), { backup }).spec.sourceConfig.database?.restore).toEqual({ from: 'shop', backup });
+  });
+
+  describe('of a deployment with an archive,', () => {
+    const FIRST = '2026-02-01T00:00:00Z';
+    const archived = (reason: string, status = 'True', more: object = {}): AppDeployment =>
+      aRecord(
+        { sourceConfig: { database: { archive: {} } } },
+        {
+          status: {
+            databaseDriver: 'cloudnative-pg',
+            databaseArchive: { firstRecoverableAt: FIRST },
+            conditions: [{ type: 'ArchiveReady', status, reason, message: '', lastTransitionTime: FIRST }],
+            ...BACKED_UP.status,
+            ...more,
+          } as AppDeployment['status'] & object,
+        },
+      );
+    const restoreOf = (origin: AppDeployment, request: Partial<CloneRequest>): unknown =>
+      clone(origin, request).spec.sourceConfig.database?.restore;
+    const backup = '20260202T000000Z-0123abcd';
+    const exactly = (at: string): object => ({ from: 'shop', at, archive: true });
+
+    it.each([
+      ['a time that it has', archived('Archived'), { at: '2026-02-15T00:00:00Z' }, exactly('2026-02-15T00:00:00Z')],
+      ['the first moment that it has', archived('Archived'), { at: FIRST }, exactly(FIRST)],
+      [
+        'an earlier time',
+        archived('Archived'),
+        { at: '2026-01-31T00:00:00Z' },
+        { from: 'shop', at: '2026-01-31T00:00:00Z' },
+      ],
+      [
+        'a later time than now',
+        archived('Archived'),
+        { at: '2026-03-02T00:00:00Z' },
+        { from: 'shop', at: '2026-03-02T00:00:00Z' },
+      ],
+      ['a time while it fails', archived('ArchiveFailing', 'False'), { at: FIRST }, { from: 'shop', at: FIRST }],
+      ['a backup of a name', archived('Archived'), { backup }, { from: 'shop', backup }],
+      ['no time', archived('Archived', 'True', { databaseBackup: { name: backup } }), {}, { from: 'shop' }],
+      [
+        'no time, without a backup',
+        archived('Archived', 'True', { databaseBackup: undefined }),
+        {},
+        { from: 'shop', archive: true },
+      ],
+      [
+        'a time, in one pod',
+        archived('Archived', 'True', { databaseDriver: undefined }),
+        { at: FIRST },
+        { from: 'shop', at: FIRST },
+      ],
+    ])('that asks for %s', (_what, origin, request, restore) => {
+      expect(restoreOf(origin, request)).toEqual(restore);
+    });
+
+    it('has the driver that the archive needs, and an archive of its own', () => {
+      expect(clone(archived('Archived'), { at: FIRST }).spec.sourceConfig.database).toEqual({
+        archive: {},
+        driver: 'cloudnative-pg',
+        restore: exactly(FIRST),
+      });
+    });
   });
 
   it('is what serves, where a newer revision does not', () => {
@@ -150,7 +215,7 @@ describe('a clone', () => {
     ['the image was pushed', aRecord({ source: 'internal_docker' }, BACKED_UP), {}, 'push the image to it'],
     ['the source was uploaded', aRecord({ source: 'internal_source' }, BACKED_UP), {}, 'kubectl davit deploy FOLDER'],
   ])('is refused where %s', (_where, origin, request, words) => {
-    const made = cloneOf(origin, [aRevision(origin, 'DEPLOYED')], { name: 'shop-2', ...request });
+    const made = cloneOf(origin, [aRevision(origin, 'DEPLOYED')], { name: 'shop-2', ...request }, NOW);
     expect(made).toEqual({ refused: expect.stringContaining(words) as string });
   });
 });

@@ -16,7 +16,7 @@ import { rollingBack } from './revision-request.ts';
 import { activeRevision, revisionsOf } from './revisions.ts';
 import { referencesOf } from './secret-references.ts';
 
-export interface CloneRequest extends Omit<DatabaseRestore, 'from'> {
+export interface CloneRequest extends Omit<DatabaseRestore, 'from' | 'archive'> {
   /** The new record's. */
   readonly name: string;
 }
@@ -33,14 +33,15 @@ const OWN_IMAGES: Partial<Readonly<Record<Source, string>>> = {
 };
 
 /** `all`: revisions of the origin, in any order. */
-export function cloneOf(origin: AppDeployment, all: readonly AppRevision[], request: CloneRequest): Clone {
+export function cloneOf(origin: AppDeployment, all: readonly AppRevision[], request: CloneRequest, now: Date): Clone {
   const way = OWN_IMAGES[origin.spec.source];
   if (way !== undefined)
     return {
       refused: `The image of "${origin.metadata.name}" is its own (source ${origin.spec.source}), and no other deployment may use it. ${way}`,
     };
   const { spec: serving, active } = servingSpec(origin, all);
-  const data = dataOf({ ...origin, spec: serving }, request);
+  const asServing = { ...origin, spec: serving };
+  const data = archiveOf(asServing, request, now) ?? dataOf(asServing, request);
   if ('refused' in data) return data;
   const commit = origin.spec.source === 'codehost' && active !== undefined ? commitOf(active) : undefined;
   const spec = specOf(serving, data.restore, commit);
@@ -129,6 +130,26 @@ export function cloneElsewhere(
   };
 }
 
+/**
+ * The archive of the origin, for a point in time that it has; without one, where there is no backup. Undefined where a backup is to be
+ * taken.
+ */
+function archiveOf(
+  { metadata: { name }, spec, status = {} }: AppDeployment,
+  { at, backup }: CloneRequest,
+  now: Date,
+): { readonly restore: DatabaseRestore } | undefined {
+  const { databaseArchive, databaseDriver, databaseBackup, conditions } = status;
+  const first = Date.parse(databaseArchive?.firstRecoverableAt ?? '');
+  const isReady = conditionOf(conditions, 'ArchiveReady')?.status === 'True';
+  const hasCluster = databaseDriver === 'cloudnative-pg' && spec.sourceConfig.runtime?.database !== 'none';
+  if (!hasCluster || !isReady || Number.isNaN(first) || backup !== undefined) return undefined;
+  if (at === undefined)
+    return databaseBackup?.name === undefined ? { restore: { from: name, archive: true } } : undefined;
+  const wanted = Date.parse(at);
+  return wanted >= first && wanted <= now.getTime() ? { restore: { from: name, at, archive: true } } : undefined;
+}
+
 /** What the new database begins with; nothing where there is none. */
 function dataOf(
   { metadata: { name }, spec, status }: AppDeployment,
@@ -172,7 +193,11 @@ function specOf(
 ): AppDeploymentSpec {
   const { customUrl: _url, buildOnPush: _push, database, ...config } = sourceConfig;
   const { restore: _restore, ...asked } = database ?? {};
-  const begun = { ...asked, ...(restore && { restore }) };
+  const begun = {
+    ...asked,
+    ...(restore?.archive === true && { driver: 'cloudnative-pg' as const }),
+    ...(restore && { restore }),
+  };
   return {
     ...spec,
     sourceConfig: { ...config, ...(Object.keys(begun).length > 0 && { database: begun }) },

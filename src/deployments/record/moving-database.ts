@@ -118,6 +118,11 @@ export function moveTo(record: AppDeployment, own: readonly AppRevision[], { dri
     return {
       refused: `${name} has had a database on the shared server before, ${sharedDatabase.name}, and nothing is loaded over it. ${goBackWords(name)}`,
     };
+  const { archive } = record.spec.sourceConfig.database ?? {};
+  if (archive !== undefined && archive.enabled !== false)
+    return {
+      refused: `Driver ${driver} has no archive, and one is asked for. Remove source_config.database.archive of ${name} first; what is archived stays in the store.`,
+    };
   const backups = backupTrouble(record);
   if (backups !== undefined) return { refused: backups };
   return { move: { from, to: { driver, number: nextNumber(own, used) } } };

@@ -46,6 +46,9 @@ export const TRIGGER_AUTHENTICATIONS = namespaced(
 );
 /** CloudNativePG's. */
 export const POSTGRES_CLUSTERS = namespaced('postgresql.cnpg.io', 'v1', 'Cluster', 'clusters');
+export const SCHEDULED_BACKUPS = namespaced('postgresql.cnpg.io', 'v1', 'ScheduledBackup', 'scheduledbackups');
+/** Of CloudNativePG's Barman Cloud plugin. */
+export const OBJECT_STORES = namespaced('barmancloud.cnpg.io', 'v1', 'ObjectStore', 'objectstores');
 export const GATEWAYS = namespaced('gateway.networking.k8s.io', 'v1', 'Gateway', 'gateways');
 export const LEASES = namespaced('coordination.k8s.io', 'v1', 'Lease', 'leases');
 export const STORAGE_CLASSES = clusterWide('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses');
@@ -121,6 +124,8 @@ export const BUILT_IN_RESOURCES: readonly Resource[] = [
   SCALED_OBJECTS,
   TRIGGER_AUTHENTICATIONS,
   POSTGRES_CLUSTERS,
+  SCHEDULED_BACKUPS,
+  OBJECT_STORES,
   LEASES,
   STORAGE_CLASSES,
   ROLES,

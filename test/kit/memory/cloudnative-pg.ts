@@ -8,6 +8,7 @@ import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 interface Cluster extends KubeObject {
   readonly spec?: {
     readonly instances?: number;
+    readonly plugins?: readonly unknown[];
     readonly inheritedMetadata?: { readonly labels?: Readonly<Record<string, string>> };
   };
 }
@@ -29,7 +30,7 @@ export async function operate(kube: FakeKube, ready = Infinity): Promise<void> {
 }
 
 async function startInstances(kube: FakeKube, cluster: Cluster, ready: number): Promise<void> {
-  const { instances = 1, inheritedMetadata } = cluster.spec ?? {};
+  const { instances = 1, plugins = [], inheritedMetadata } = cluster.spec ?? {};
   const { name, namespace = '', uid = '' } = cluster.metadata;
   const ownerReferences = [{ apiVersion: cluster.apiVersion, kind: cluster.kind, name, uid, controller: true }];
   for (let serial = 1; serial <= instances; serial += 1) {
@@ -46,7 +47,11 @@ async function startInstances(kube: FakeKube, cluster: Cluster, ready: number): 
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { ...metadata, labels: { ...labels, 'cnpg.io/instanceRole': role } },
-      status: { phase: 'Running', conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }] },
+      status: {
+        phase: 'Running',
+        conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
+        ...(plugins.length > 0 && { initContainerStatuses: [{ name: 'plugin-barman-cloud', ready: isReady }] }),
+      },
     } as KubeObject);
   }
   const phase = ready >= instances ? 'Cluster in healthy state' : 'Waiting for the instances to become active';

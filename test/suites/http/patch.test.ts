@@ -926,7 +926,8 @@ describe('a restore', () => {
       driver: null,
       instances: null,
       backup: null,
-      restore: { from: 'old', at: '2026-02-01T00:00:00Z', backup: null },
+      archive: null,
+      restore: { from: 'old', at: '2026-02-01T00:00:00Z', backup: null, archive: null },
     });
     expect(stored().spec.sourceConfig.database).toEqual({ restore: { from: 'old', at: '2026-02-01T00:00:00Z' } });
     expect((await patch(id, body)).status).toBe(200);

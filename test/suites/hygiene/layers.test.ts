@@ -123,6 +123,7 @@ const PURE = [
 ];
 const NODE_MODULES_OF_PURE_FILES: Readonly<Record<string, string>> = {
   'deployments/children/secret-digest.ts': 'node:crypto',
+  'deployments/children/database/wal-archive.ts': 'node:crypto',
   'deployments/record/hostnames.ts': 'node:crypto',
   'builds/registry/registry-grant.ts': 'node:crypto',
   'organization/http/oauth-tokens/html.ts': 'node:crypto',

@@ -11,6 +11,7 @@ import type { Inputs } from '../inputs.ts';
 import { keptMeta } from '../owner.ts';
 import { placementFor, pullSecretsFor } from '../placement.ts';
 import { storageQuantity } from '../quantity.ts';
+import { clusterArchive } from './wal-archive.ts';
 
 export interface PostgresCluster extends KubeObject {
   readonly spec: Readonly<Record<string, unknown>> & { readonly instances: number };
@@ -25,18 +26,17 @@ const LOCALE = 'C.UTF-8';
 
 /**
  * It has no owner, as everything that holds data, and its deletion deletes its volumes: only a teardown does that. Depends only on
- * `postgres`, placement and pull secrets of the revision.
+ * `postgres`, placement and pull secrets of the revision, and on what the record asks of its archive.
  */
-export function makePostgresCluster(
-  { record, revision, settings }: Inputs,
-  postgres: NonNullable<Resolved['postgres']>,
-): PostgresCluster {
+export function makePostgresCluster(inputs: Inputs, postgres: NonNullable<Resolved['postgres']>): PostgresCluster {
+  const { record, revision, settings } = inputs;
   const { resolved } = revision.spec;
   const { postgres: name, postgresSecret } = databaseNames(record, revision);
   const { user, database } = accessOf('cloudnative-pg');
   const { instances = 1, dataDurability = 'off', userId } = postgres;
   const { storageClassName } = settings.database;
   const { nodeSelector, tolerations, ...placement } = placementFor(resolved, 'postgres', record.metadata.name);
+  const archive = clusterArchive(inputs);
   const metadata = keptMeta(record, name, 'postgres');
   const annotations = {
     ...metadata.annotations,
@@ -55,7 +55,9 @@ export function makePostgresCluster(
       ...pullSecretsFor(resolved),
       ...(userId !== undefined && { postgresUID: userId, postgresGID: userId }),
       enableSuperuserAccess: false,
-      bootstrap: {
+      ...(archive.plugins && { plugins: archive.plugins }),
+      ...(archive.externalClusters && { externalClusters: archive.externalClusters }),
+      bootstrap: archive.bootstrap ?? {
         initdb: {
           database,
           owner: user,

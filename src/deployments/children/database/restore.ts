@@ -28,13 +28,15 @@ interface Restored extends DatabaseJob {
   readonly restore: Readonly<DatabaseRestore>;
 }
 
-/** What is loaded; undefined if the record asks for nothing, has no own PostgreSQL, or the platform has no store. */
+/** What is loaded; undefined if the record asks for nothing or an archive, has no own PostgreSQL, or the platform has no store. */
 export function restored(inputs: Inputs): Restored | undefined {
   const { record, revision, settings } = inputs;
   const postgres = madePostgres(revision.spec.resolved);
   const restore = restoreOf(record, [revision]);
   const means = backupMeans(settings);
-  return postgres && restore && means && { inputs, postgres, restore, means };
+  if (postgres === undefined || restore === undefined || restore.archive === true || means === undefined)
+    return undefined;
+  return { inputs, postgres, restore, means };
 }
 
 /** Undefined if nothing is loaded. */

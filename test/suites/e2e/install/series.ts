@@ -156,6 +156,7 @@ function censusAt(platform: Platform): Census {
       { type: 'Available', status: reason === 'Progressing' ? 'True' : ready, reason, ...common },
       { type: 'DatabaseReady', status: database === 'Answering' ? 'True' : 'False', reason: database, ...common },
       { type: 'BackupReady', status: 'True', reason: isBroken(reason) ? 'BackupStale' : 'BackedUp', ...common },
+      { type: 'ArchiveReady', status: 'True', reason: isBroken(reason) ? 'ArchiveFailing' : 'Archived', ...common },
       { type: 'RestoreProven', status: 'True', reason: isBroken(reason) ? 'ProofFailing' : 'Proven', ...common },
     ];
     return aRecord(

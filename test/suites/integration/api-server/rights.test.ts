@@ -173,6 +173,8 @@ async function installKindsOfOthers(at: Cluster): Promise<void> {
     ['keda.sh', 'v1alpha1', 'ScaledObject', 'scaledobject'],
     ['keda.sh', 'v1alpha1', 'TriggerAuthentication', 'triggerauthentication'],
     ['postgresql.cnpg.io', 'v1', 'Cluster', 'cluster'],
+    ['postgresql.cnpg.io', 'v1', 'ScheduledBackup', 'scheduledbackup'],
+    ['barmancloud.cnpg.io', 'v1', 'ObjectStore', 'objectstore'],
   ] as const;
   const definitions = kinds.map(([group, version, kind, singular]) => ({
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -228,6 +230,34 @@ async function haveCluster(): Promise<void> {
   await eventually(async () => expect(await cluster.kubectl(clusters)).not.toContain('/many--postgres'));
 }
 
+/** A Cluster that begins with an archive and has one of its own, of which that one alone stays. */
+async function haveArchive(): Promise<void> {
+  const { namespace } = tenant;
+  const known = {
+    apiVersion: 'barmancloud.cnpg.io/v1',
+    kind: 'ObjectStore',
+    metadata: { name: 'old', namespace, labels: { 'davit.dev/deployment': 'old' } },
+    spec: { configuration: { destinationPath: `s3://backups/davit/${namespace}/old--archive/1` } },
+    status: { serverRecoveryWindow: { 'old--postgres': { firstRecoverabilityPoint: '2026-01-01T00:00:00Z' } } },
+  };
+  const keys = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'davit-backup-store', namespace } };
+  // oxlint-disable-next-line no-await-in-loop -- two objects
+  for (const object of [known, keys]) await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(object) });
+  const database = { driver: 'cloudnative-pg', archive: {}, restore: { from: 'old', archive: true } };
+  await cluster.kubectl(['apply', '-f', '-'], { input: record('begun', { sourceConfig: { database } }) });
+  const stores = async (): Promise<readonly string[]> =>
+    (await cluster.kubectl(['-n', namespace, 'get', 'objectstores', '-l', 'davit.dev/deployment=begun', '-o', 'name']))
+      .trim()
+      .split('\n')
+      .map((name) => name.replace(/^.*---(\w+)-.*$/, '$1'));
+  await eventually(async () => expect(await stores()).toEqual(['archive', 'origin']));
+  await cluster.kubectl(['-n', namespace, 'delete', 'appd', 'begun', '--timeout=60s']);
+  await eventually(async () => expect(await stores()).toEqual(['archive']));
+}
+
+/** CloudNativePG's instances, which are not there, have the container without which no base backup is asked for. */
+const OF_INSTANCES = ['create', 'delete', 'patch'].map((verb) => `${verb} postgresql.cnpg.io/scheduledbackups`);
+
 /** As far as it goes without a registry and without pods: test/suites/builds/sources.test.ts goes on. */
 async function build(): Promise<void> {
   const create = (name: string, source: string, config: object, revision: object): Promise<{ readonly id: string }> =>
@@ -263,7 +293,11 @@ async function build(): Promise<void> {
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'pushed', '--timeout=60s']);
 }
 
-const ADDRESS = { 'settings.address.kind': 'ingress', 'settings.address.baseDomain': 'apps.example' };
+const ADDRESS = {
+  'settings.address.kind': 'ingress',
+  'settings.address.baseDomain': 'apps.example',
+  'settings.backups.store': { endpoint: 'https://s3.example', bucket: 'backups' },
+};
 const PLATFORMS = [
   { name: 'a platform', builds: false, values: ADDRESS },
   {
@@ -291,6 +325,7 @@ describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
     await migrate();
     await followQueue();
     await haveCluster();
+    await haveArchive();
     if (builds) await build();
   }, 900_000);
   afterAll(async () => {
@@ -310,7 +345,7 @@ describe.each(PLATFORMS)('on $name', ({ builds, values }) => {
         ['-n', 'davit-org', 'role', 'davit-controller-organization'],
       );
       const resizes = await resizesPods(cluster);
-      expect(idle(rights, used)).toEqual(resizes ? [] : ['patch /pods', 'patch /pods/resize']);
+      expect(idle(rights, used)).toEqual([...(resizes ? [] : ['patch /pods', 'patch /pods/resize']), ...OF_INSTANCES]);
     });
   });
 

@@ -1,0 +1,38 @@
+// What a namespace has for backups, and the archives that it knows, by the watch caches.
+
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { DEPLOYMENT_LABEL } from '../../schema/meta.ts';
+import type { Settings } from '../../schema/settings.ts';
+import type { Observed } from '../assess/observed.ts';
+import { backupMeans } from '../children/database/job-pod.ts';
+import { archivesAmong, type ObjectStoreSeen } from '../record/wal-archive.ts';
+import type { Clusters } from './cluster.ts';
+
+/**
+ * Those of the deployment with whose archive the database begins; none where it begins with no archive. Undefined if the cluster has no
+ * Barman Cloud plugin.
+ */
+export function archivesIn(
+  { metadata: { namespace = '' }, spec }: AppDeployment,
+  { caches }: Clusters['target'],
+  settings: Settings,
+): readonly ObjectStoreSeen[] | undefined {
+  const { restore } = spec.sourceConfig.database ?? {};
+  const { store } = settings.backups;
+  if (caches.objectStores?.isInstalled() !== true) return undefined;
+  if (restore?.archive !== true || store === undefined) return [];
+  const { from: name } = restore;
+  return archivesAmong(caches.objectStores.byLabel(namespace, DEPLOYMENT_LABEL, name), { namespace, name }, store);
+}
+
+/** Where backups go. Undefined if the platform has no store. */
+export function backupStoreIn(
+  namespace: string,
+  { caches }: Clusters['target'],
+  settings: Settings,
+): Observed['backupStore'] {
+  const secret = backupMeans(settings)?.store.credentialsSecret;
+  if (secret === undefined) return undefined;
+  const hasCredentials = caches.secrets.get({ namespace, name: secret }) !== undefined;
+  return { secret, hasCredentials, isProven: settings.backups.prove };
+}
