@@ -238,9 +238,9 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
       // With what the sample has made there.
       await sql('drop schema public cascade; create schema public', 'copy');
       await expect(restore('copy', '--from', 'shop', '--backup', '20260101T000000Z-00000000')).rejects.toThrow(
-        /There is no backup 20260101T000000Z-00000000\. There are /,
+        /Nothing was loaded: the store has no backup 20260101T000000Z-00000000 of shop\. The earliest is of /,
       );
-      await expect(restore('copy', '--from', 'other')).rejects.toThrow(/There is no complete backup\. There is none/);
+      await expect(restore('copy', '--from', 'other')).rejects.toThrow(/the store has no backup of other\.$/m);
       const [dump = ''] = (await store.keys()).filter((key) => key.endsWith('/dump')).toReversed();
       const whole = await readFile(store.fileOf(dump));
       await writeFile(store.fileOf(dump), Buffer.from(whole).fill(0, whole.length - 10));

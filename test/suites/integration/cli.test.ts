@@ -164,14 +164,19 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
     const last = lines.filter((line) => line.includes('"Deleted"') && line.includes(`"name":"${name}"`)).at(-1);
     expect(JSON.parse(last ?? '{}')).toMatchObject({ kind: 'AppDeployment', name, by: username });
   });
-  expect((await plugin('status', name, ...on)).err).toMatch(/NotFound/);
+  expect((await plugin('status', name, ...on)).err).toContain(`There is no deployment ${name} in namespace `);
 });
 
 it.each([
   ['a flag is of another command', ['scale', 'shop', '--tail', '3'], 2, /scale has no flag --tail\./],
   ['a part is unknown', ['scale', 'shop', 'web=3'], 2, /"web" is no part of shop with a scale/],
-  ['a number is too large', ['scale', 'shop', 'server=1000'], 1, /maxScale/],
-  ['there is no such deployment', ['status', 'nope'], 1, /NotFound.*"nope"/],
+  ['a number is too large', ['scale', 'shop', 'server=1000'], 2, /at most 100 pods/],
+  [
+    'there is no such deployment',
+    ['status', 'sho'],
+    1,
+    /There is no deployment sho in namespace cli\. Did you mean shop\?/,
+  ],
   ['there is no such command', ['fly', 'shop'], 2, /Unknown command "fly"\./],
   ['a name is missing', ['wait'], 2, /Which deployment\?/],
   ['a flag is unknown', ['status', '--colour'], 2, /--colour/],
