@@ -15,27 +15,32 @@ import {
   beginning,
   begunIn,
   downtimeOf,
+  type ExternalUri,
   type Moving,
   moveBack,
+  moveOut,
   moveTo,
   stageOf,
   upgradeTo,
+  usePatch,
 } from '../deployments/record/moving-database.ts';
 import { names } from '../deployments/record/names.ts';
 import { claimOfChange, claimOfMove, moverOf } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { DatabaseDriver, SentBackup } from '../schema/database.ts';
+import { EXTERNAL_DATABASE } from '../schema/database-names.ts';
 import { MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION, MOVING_BY_ANNOTATION, UPLOAD_CONTAINER } from '../schema/meta.ts';
 import { type Context, tell } from './command.ts';
 import { askForName } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
+import { loadExternal, needUri, tryExternal } from './external-database.ts';
 import { lastMessages, untilJob } from './jobs.ts';
 import { jsonIn } from './json.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord, readRevisions } from './records.ts';
-import { limitedKubectl } from './time-limit.ts';
+import { limitedKubectl, withinTime } from './time-limit.ts';
 import { makeJudge, waitUntilReady } from './wait.ts';
 import { usernameOf } from './who.ts';
 
@@ -54,7 +59,7 @@ interface Work {
 export function move(context: Context, name: string, driver: DatabaseDriver): Promise<number> {
   return begin(context, name, {
     action: `move NAME --driver ${driver}`,
-    isThis: (moved) => !isUpgrade(moved) && moved.to.driver === driver,
+    isThis: ({ move: moved }) => !isUpgrade(moved) && moved.to.driver === driver,
     decide(record, own, used) {
       const decided = moveTo(record, own, { driver, used });
       if ('refused' in decided) return decided;
@@ -64,11 +69,62 @@ export function move(context: Context, name: string, driver: DatabaseDriver): Pr
   });
 }
 
+/** The same to a database that is not Davit's. Resolves to the exit code. */
+export function moveAway(context: Context, name: string, uri: ExternalUri): Promise<number> {
+  const { secretName, secretKey } = uri;
+  return begin(context, name, {
+    action: outward(uri),
+    isThis: ({ move: { to }, moving: { external } }) =>
+      to.driver === EXTERNAL_DATABASE && external?.secretName === secretName && external.secretKey === secretKey,
+    decide(record, own, used) {
+      const decided = moveOut(record, own, { used });
+      if ('refused' in decided) return decided;
+      const { postgresUriScheme: uriScheme } = record.spec.sourceConfig.runtime ?? {};
+      const says = `is moved from ${databaseText(decided.move.from)} to ${databaseText(decided.move.to)}`;
+      return { ...decided, says, outside: { external: uri, ...(uriScheme !== undefined && { uriScheme }) } };
+    },
+    async tries(record, { to }, moving) {
+      const { external, uriScheme } = moving;
+      if (external === undefined) return '';
+      await needUri(context.kubectl, external);
+      await rehearse(context, record, to, moving);
+      const over = {
+        message: () => 'The time is over. The external database was not tried to its end, and nothing was changed.',
+        hint: `${PROGRAM} database ${outward(uri).replace('NAME', name)}`,
+      };
+      const there = await tryExternal(withinTime(context, over), record, { uri: external, to, uriScheme });
+      return ` That is ${there}. Davit does not back it up.`;
+    },
+  });
+}
+
+function outward({ secretName, secretKey }: ExternalUri): string {
+  return `move NAME --external ${secretName} --key ${secretKey}`;
+}
+
+/** What the record is to ask for, which its policies may refuse. Throws Failure if they do. */
+async function rehearse(
+  { kubectl }: Context,
+  record: AppDeployment,
+  to: DatabaseMove['to'],
+  moving: Moving,
+): Promise<void> {
+  const { name, resourceVersion } = record.metadata;
+  const username = await usernameOf(kubectl);
+  const annotations = username === undefined ? {} : claimOfChange(record, username);
+  const patch = JSON.stringify({ metadata: { resourceVersion, annotations }, spec: usePatch(record.spec, to, moving) });
+  const sends = ['patch', RECORDS, name, '--type=merge', '--dry-run=server', FIELD_MANAGER, '-o', 'name', '-p', patch];
+  await kubectl(sends).catch((error: unknown) => {
+    if (!(error instanceof Failure)) throw error;
+    throw new Failure(`Nothing was changed. ${name} cannot use an external database as it is: ${error.message}`);
+  });
+}
+
 /** Resolves to the exit code. */
 export function upgrade(context: Context, name: string): Promise<number> {
   return begin(context, name, {
     action: UPGRADE,
-    isThis: isUpgrade,
+    isThis: ({ move: moved }) => isUpgrade(moved),
     decide(record, own, used) {
       const decided = upgradeTo(record, own, { used });
       if ('refused' in decided) return decided;
@@ -92,23 +148,27 @@ interface Beginning {
   /** As of the command line, after `database`. */
   readonly action: string;
   /** Whether a move that was begun is what this action does. */
-  isThis(move: DatabaseMove): boolean;
+  isThis(begun: BegunMove): boolean;
   /** `own`: the record's revisions, newest first. `used`: numbers of databases that are there. */
   decide(
     record: AppDeployment,
     own: readonly AppRevision[],
     used: readonly number[],
-  ): { readonly move: DatabaseMove; readonly says: string } | { readonly refused: string };
+  ):
+    | { readonly move: DatabaseMove; readonly says: string; readonly outside?: Pick<Moving, 'external' | 'uriScheme'> }
+    | { readonly refused: string };
+  /** Tries what else may fail, and resolves to what is said of it, after a space. Throws Failure if it would fail. */
+  tries?(record: AppDeployment, move: DatabaseMove, moving: Moving): Promise<string>;
 }
 
-async function begin(context: Context, name: string, { action, isThis, decide }: Beginning): Promise<number> {
+async function begin(context: Context, name: string, { action, isThis, decide, tries }: Beginning): Promise<number> {
   const { kubectl, warn } = context;
   const record = await readRecord(kubectl, name);
   const revisions = await readRevisions(kubectl, record);
   const begun = begunIn(record);
   if (begun) {
     const { isBack, move: text } = begun.moving;
-    if (isBack || !isThis(begun.move))
+    if (isBack || !isThis(begun))
       throw new Failure(
         `A move of ${name} was begun: ${text}. ${isBack ? 'Finish it' : `Finish it by ${commandOf(name, begun)}, or end it`}: ${PROGRAM} database back ${name}`,
       );
@@ -119,20 +179,21 @@ async function begin(context: Context, name: string, { action, isThis, decide }:
   const decided = decide(record, revisions, used);
   if ('refused' in decided) throw new Failure(decided.refused);
   await needBackups(context, name);
+  const moving = beginning(record, decided.move, { isBack: false, now: new Date(), outside: decided.outside });
+  const found = (await tries?.(record, decided.move, moving)) ?? '';
   const { sizeBytes = 0, lastSuccessAt } = record.status?.databaseBackup ?? {};
   const seconds = downtimeOf(decided.move, sizeBytes);
   warn(
-    `${name} ${decided.says}. Its pods are stopped, and nothing serves for about ${durationText(seconds)}, by the size of the backup of ${lastSuccessAt}. The present database stays as it is.`,
+    `${name} ${decided.says}.${found} Its pods are stopped, and nothing serves for about ${durationText(seconds)}, by the size of the backup of ${lastSuccessAt}. The present database stays as it is.`,
   );
   await needConsent(context, name, `${PROGRAM} database ${action.replace('NAME', name)} --yes`);
-  return carryOut(
-    workOf(context, name, decided.move, beginning(record, decided.move, { isBack: false, now: new Date() })),
-  );
+  return carryOut(workOf(context, name, decided.move, { ...moving, stoppedAt: new Date().toISOString() }));
 }
 
 /** The command that goes on with it. */
 function commandOf(name: string, { move: moved, moving }: BegunMove): string {
-  const onward = isUpgrade(moved) ? UPGRADE : `move NAME --driver ${moved.to.driver}`;
+  const { external } = moving;
+  const onward = external ? outward(external) : isUpgrade(moved) ? UPGRADE : `move NAME --driver ${moved.to.driver}`;
   return `${PROGRAM} database ${(moving.isBack ? 'back NAME' : onward).replace('NAME', name)}`;
 }
 
@@ -159,7 +220,9 @@ export async function goBack(context: Context, name: string): Promise<number> {
     `${name} goes back to ${databaseText(decided.move.to)}, with the data that it had before the move. What was written since then stays in ${databaseText(decided.move.from)}, and is not in it. Its pods are stopped meanwhile.`,
   );
   await needConsent(context, name, `${PROGRAM} database back ${name} --yes`);
-  const moving = beginning(record, decided.move, { isBack: true, now: new Date(), begun: begun?.moving });
+  const { outside } = decided;
+  if (outside?.external && decided.move.to.driver === EXTERNAL_DATABASE) await needUri(kubectl, outside.external);
+  const moving = beginning(record, decided.move, { isBack: true, now: new Date(), begun: begun?.moving, outside });
   return carryOut(workOf(context, name, decided.move, moving));
 }
 
@@ -171,10 +234,11 @@ async function needOwnMove({ kubectl, flags }: Context, record: AppDeployment, {
   const { name } = record.metadata;
   const mover = moverOf(record, moving.stoppedAt);
   if (flags.has('go-on') || (mover !== undefined && mover === (await usernameOf(kubectl)))) return;
-  const { minScale, maxScale, driver } = moving;
+  const { minScale, maxScale, driver, external } = moving;
+  const secret = external ? `, with the URI in Secret ${external.secretName}` : '';
   const scale = `a scale of ${minScale ?? 'the default'} to ${maxScale ?? 'the default'}`;
   throw new Failure(
-    `A move of ${name} was begun${mover === undefined ? ', and nothing proves by whom' : ` by ${mover}`}: ${moving.move}, on ${moving.stoppedAt}. It leaves ${name} with ${scale}, and ends with driver ${driver ?? 'as the platform sets it'} if it is given up. If that is right, run the command again with --go-on.`,
+    `A move of ${name} was begun${mover === undefined ? ', and nothing proves by whom' : ` by ${mover}`}: ${moving.move}${secret}, on ${moving.stoppedAt}. It leaves ${name} with ${scale}, and ends with driver ${driver ?? 'as the platform sets it'} if it is given up. If that is right, run the command again with --go-on.`,
   );
 }
 
@@ -198,13 +262,14 @@ async function carryOut(work: Work): Promise<number> {
   const record = await readRecord(kubectl, name);
   if (stageOf(record, await readRevisions(kubectl, record), moved) === 'stop') {
     const generation = await stop(work);
-    const backup = moving.isBack ? undefined : await makeBackup(work);
-    await ask(work, generation, backup);
+    const backup = moving.isBack ? undefined : await backupOf(work, generation);
+    const version = await fill(work, record, backup);
+    await ask(work, { generation, backup, version });
   }
   const loaded = await untilLoaded(work);
   await write(work, () => ({
     annotations: NOT_MOVING,
-    sourceConfig: { resourceSpec: scaleToHave(moving) },
+    spec: { sourceConfig: { resourceSpec: scaleToHave(moving) } },
   }));
   await ready(context, name);
   const seconds = secondsSince(moving.stoppedAt);
@@ -215,6 +280,8 @@ async function carryOut(work: Work): Promise<number> {
     ? `Database ${databaseText(moved.from)} is left, into which nothing was loaded.`
     : `What it was moved from is kept: ${databaseText(moved.from)}. To go back to it: ${PROGRAM} database back ${name}${suggested}.`;
   warn(`${left} To delete it: ${PROGRAM} database forget-old ${name}${suggested}`);
+  if (moved.to.driver === EXTERNAL_DATABASE)
+    warn('Davit makes no backups of an external database. Have it backed up where it runs.');
   tell(context, {
     says: `${name} is on database ${databaseText(moved.to)}${withVersion}. Nothing served for ${durationText(seconds)}.`,
     result: {
@@ -239,7 +306,7 @@ async function stop(work: Work): Promise<number> {
       [MOVING_ANNOTATION]: JSON.stringify(moving),
       ...(username !== undefined && claimOfMove(record, moving.stoppedAt, username)),
     },
-    sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } },
+    spec: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } },
   }));
   let said = '';
   for (;;) {
@@ -256,6 +323,38 @@ async function stop(work: Work): Promise<number> {
     // oxlint-disable-next-line no-await-in-loop -- the time between two questions
     await clock.sleep(EVERY_MS);
   }
+}
+
+/** Resolves to the name of a backup that has all that was written. */
+async function backupOf(work: Work, generation: number): Promise<string> {
+  const { move: moved, moving } = work;
+  // An external database may have been loaded with it, and it is not loaded twice.
+  if (moving.made?.generation === generation) return moving.made.backup;
+  const backup = await makeBackup(work);
+  if (moved.to.driver === EXTERNAL_DATABASE) {
+    const made = JSON.stringify({ ...moving, made: { backup, generation } });
+    await write(work, () => ({ annotations: { [MOVING_ANNOTATION]: made }, spec: {} }));
+  }
+  return backup;
+}
+
+/** Loads an external database. Resolves to the version of the Secret with its URI. */
+async function fill(work: Work, record: AppDeployment, backup: string | undefined): Promise<string | undefined> {
+  const {
+    context: { clock, warn, ...context },
+    name,
+    move: { to },
+    moving: { external },
+    until,
+  } = work;
+  if (to.driver !== EXTERNAL_DATABASE || external === undefined) return undefined;
+  const over = (): TimedOut => tooLate(work, 'The external database is not loaded.');
+  const kubectl = limitedKubectl(context.kubectl, clock, { until, over });
+  const version = await needUri(kubectl, external);
+  const otherwise = `${name} is stopped, and its database is as it was. When the cause is mended, run the command again. To start it as it was: ${PROGRAM} database back ${name}`;
+  if (backup !== undefined)
+    await loadExternal({ kubectl, clock, warn }, record, { uri: external, to, backup, otherwise });
+  return version;
 }
 
 /** Resolves to its name. */
@@ -284,25 +383,44 @@ async function makeBackup(work: Work): Promise<string> {
   return backup;
 }
 
+interface Asked {
+  /** That of the record since its pods were stopped. */
+  readonly generation: number;
+  readonly backup: string | undefined;
+  /** That of the Secret with the URI when the database was loaded. */
+  readonly version: string | undefined;
+}
+
 /** The one write by which the move is asked for. Throws Failure if somebody has changed the record since its pods were stopped. */
-async function ask(work: Work, generation: number, backup: string | undefined): Promise<void> {
-  const { name, move: moved, moving } = work;
+async function ask(work: Work, { generation, backup, version }: Asked): Promise<void> {
+  const { context, name, move: moved, moving } = work;
   const text = moveText({ ...moved, ...(backup !== undefined && { backup }) });
-  const { instances } = moving;
-  await write(work, ({ metadata }) => {
+  const { instances, external } = moving;
+  if (external && version !== undefined && version !== (await needUri(context.kubectl, external)))
+    throw new Failure(
+      `Somebody has changed Secret ${external.secretName} since the database in it was looked at. Run the command again, or end the move: ${PROGRAM} database back ${name}`,
+    );
+  await write(work, ({ metadata, spec }) => {
     if (metadata.generation !== generation)
       throw new Failure(
         `Somebody has changed ${name} since its pods were stopped, so the backup may not have all. Run the command again, or end the move: ${PROGRAM} database back ${name}`,
       );
+    const use = usePatch(spec, moved.to, moving);
+    const own = {
+      driver: moved.to.driver,
+      // Only one driver has them.
+      ...(instances !== undefined && moved.to.driver !== 'cloudnative-pg' && { instances: null }),
+    };
     return {
       annotations: { [MOVE_DATABASE_ANNOTATION]: text },
-      sourceConfig: {
-        // The revision of another database of the same driver needs a generation of its own. Without a minimum the scale stays 0.
-        ...(isUpgrade(moved) && { resourceSpec: { minScale: null } }),
-        database: {
-          driver: moved.to.driver,
-          // Only one driver has them.
-          ...(instances !== undefined && moved.to.driver !== 'cloudnative-pg' && { instances: null }),
+      spec: {
+        ...use,
+        sourceConfig: {
+          ...use.sourceConfig,
+          // The revision of another database of the same driver needs a generation of its own. Without a minimum the scale stays 0.
+          ...(isUpgrade(moved) && { resourceSpec: { minScale: null } }),
+          // The driver of an own database is kept while an external one is used.
+          database: { ...use.sourceConfig.database, ...(moved.to.driver !== EXTERNAL_DATABASE && own) },
         },
       },
     };
@@ -323,7 +441,8 @@ async function untilLoaded(work: Work): Promise<AppDeployment> {
     // oxlint-disable-next-line no-await-in-loop -- as above
     const isThere = stageOf(record, await readRevisions(kubectl, record), moved) === 'there';
     const isOfIt = (status?.databaseNumber ?? 0) === moved.to.number;
-    const hasData = moving.isBack || status?.databaseRestore?.restoredAt !== undefined;
+    const isLoaded = moving.isBack || moved.to.driver === EXTERNAL_DATABASE;
+    const hasData = isLoaded || status?.databaseRestore?.restoredAt !== undefined;
     if (isSeen && isThere && isOfIt && hasData) return record;
     // A failure of before a repair does not count at once.
     const { verdict, looksAgainForMs } = judge(record);
@@ -347,14 +466,22 @@ async function untilLoaded(work: Work): Promise<AppDeployment> {
 
 /** The record is as it was before the move, which is not made. */
 async function endMove(work: Work): Promise<void> {
-  const { moving } = work;
-  await write(work, () => ({
-    annotations: { ...NOT_MOVING, [MOVE_DATABASE_ANNOTATION]: null },
-    sourceConfig: {
-      resourceSpec: scaleToHave(moving),
-      database: { driver: moving.driver ?? null, instances: moving.instances ?? null },
-    },
-  }));
+  const { moving, move: moved } = work;
+  await write(work, ({ spec }) => {
+    const use = usePatch(spec, moved.from, moving);
+    const database = { driver: moving.driver ?? null, instances: moving.instances ?? null };
+    return {
+      annotations: { ...NOT_MOVING, [MOVE_DATABASE_ANNOTATION]: null },
+      spec: {
+        ...use,
+        sourceConfig: {
+          ...use.sourceConfig,
+          resourceSpec: scaleToHave(moving),
+          database: { ...use.sourceConfig.database, ...database },
+        },
+      },
+    };
+  });
 }
 
 const NOT_MOVING = { [MOVING_ANNOTATION]: null, [MOVING_BY_ANNOTATION]: null } as const;
@@ -368,25 +495,25 @@ function scaleToHave({
 
 interface Change {
   readonly annotations: Readonly<Record<string, string | null>>;
-  readonly sourceConfig: object;
+  readonly spec: object;
 }
 
 /** A merge patch of the record as it is, again after a conflict. Resolves to its generation then. */
 function write({ context: { kubectl }, name }: Work, change: (record: AppDeployment) => Change): Promise<number> {
   return afterConflicts(async () => {
     const [record, username] = await Promise.all([readRecord(kubectl, name), usernameOf(kubectl)]);
-    const { annotations, sourceConfig } = change(record);
+    const { annotations, spec } = change(record);
     const { uid, resourceVersion } = record.metadata;
     const patch = (claim: object): string =>
       JSON.stringify({
         metadata: { uid, resourceVersion, annotations: { ...annotations, ...claim } },
-        spec: { sourceConfig },
+        spec,
       });
     const send = async (claim: object): Promise<AppDeployment> =>
       JSON.parse(
         await kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-o', 'json', '-p', patch(claim)]),
       ) as AppDeployment;
-    const isChange = changes(record.spec.sourceConfig, sourceConfig);
+    const isChange = changes(record.spec, spec);
     // The API server takes a claim for a change of the spec alone.
     const claim = isChange && username !== undefined ? (claimOfChange(record, username) ?? {}) : {};
     const { metadata } = await send(claim);
@@ -399,6 +526,7 @@ function changes(object: unknown, patch: object): boolean {
   return Object.entries(patch).some(([key, value]) => {
     const before = (object as Readonly<Record<string, unknown>> | undefined)?.[key];
     if (value === null) return before !== undefined;
+    if (Array.isArray(value)) return JSON.stringify(before) !== JSON.stringify(value);
     return typeof value === 'object' ? changes(before, value as object) : before !== value;
   });
 }

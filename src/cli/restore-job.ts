@@ -71,14 +71,15 @@ export function listingJob({ record, cronJob, from, needsEmpty }: Listing): IJob
   }));
 }
 
-interface BackupContainers {
+export interface BackupContainers {
   /** Writes dumps: it has the database's image and password. */
   readonly dump: IContainer;
   /** Fetches the backup. */
   readonly fetch: IContainer;
 }
 
-function jobOfBackups(
+/** Throws Failure if the CronJob is not one that Davit has made. */
+export function jobOfBackups(
   { record, cronJob, which }: Restore,
   containersOf: (from: BackupContainers) => Pick<IPodSpec, 'initContainers' | 'containers'>,
 ): IJob {

@@ -16,6 +16,7 @@ import {
 } from './database.ts';
 import { DATABASE_DRIVERS } from './database-names.ts';
 import { LONGEST_USERNAME, PLATFORM_VARIABLES } from './meta.ts';
+import { SECRET_KEY_PATTERN } from './name-patterns.ts';
 import { PLAIN_VARIABLE_RULES, PlainVariables, RESERVED_NAMES_MESSAGE } from './plain-variables.ts';
 import {
   type CelRule,
@@ -66,12 +67,7 @@ export const UPLOAD_MESSAGE = 'is not a path that the upload endpoint returned';
 export const SecretReference = z.object({
   name: VariableName.describe('Name of the environment variable.'),
   secretName: ObjectName.describe('Secret in the same namespace.'),
-  secretKey: z
-    .string()
-    .min(1)
-    .max(253)
-    .regex(/^[-._a-zA-Z0-9]+$/)
-    .describe('Key in the Secret.'),
+  secretKey: z.string().min(1).max(253).regex(new RegExp(SECRET_KEY_PATTERN)).describe('Key in the Secret.'),
 });
 export type SecretReference = z.infer<typeof SecretReference>;
 

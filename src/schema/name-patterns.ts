@@ -8,3 +8,7 @@ export const NAME_MAX_LENGTH = 40;
 export const IMPOSSIBLE_NAME = 'xn';
 /** C identifier: the form of variable names that a shell can use. */
 export const VARIABLE_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]*$';
+/** RFC 1123 subdomain: the form of names of Secrets, claims and service accounts. */
+export const DNS_SUBDOMAIN_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
+/** The form of a Secret's keys. */
+export const SECRET_KEY_PATTERN = '^[-._a-zA-Z0-9]+$';

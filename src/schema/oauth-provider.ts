@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import type { KubeObject, ObjectMeta } from '../lib/kube/client.ts';
+import { SECRET_KEY_PATTERN } from './name-patterns.ts';
 import { celRules, ObjectName, ObservedStatus, Printable } from './primitives.ts';
 
 /** Longest name of an object, which is also a label value, and longest id. */
@@ -41,12 +42,7 @@ export const CLIENT_SECRET_KEY = 'client-secret';
 
 const ClientSecretRef = z.object({
   name: ObjectName.describe('Secret in the same namespace.'),
-  key: z
-    .string()
-    .min(1)
-    .max(253)
-    .regex(/^[-._a-zA-Z0-9]+$/)
-    .describe('Key in the Secret.'),
+  key: z.string().min(1).max(253).regex(new RegExp(SECRET_KEY_PATTERN)).describe('Key in the Secret.'),
 });
 
 export const OAuthProviderSpec = z

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { COMPONENTS, type Component } from './meta.ts';
-import { DNS_SUBDOMAIN_PATTERN } from './primitives.ts';
+import { DNS_SUBDOMAIN_PATTERN } from './name-patterns.ts';
 
 const key = z.string().min(1).max(317);
 const word = z.string().max(63);

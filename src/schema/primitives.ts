@@ -2,7 +2,7 @@
 // of a CEL rule exceeds its limit, and the server rejects the whole CRD.
 
 import { z } from 'zod';
-import { VARIABLE_NAME_PATTERN } from './name-patterns.ts';
+import { DNS_SUBDOMAIN_PATTERN, VARIABLE_NAME_PATTERN } from './name-patterns.ts';
 
 /** A free-form part of a pod, passed through unchanged. The API server validates it with the rendered workload. */
 export function passthrough(description: string): z.ZodObject<Record<never, never>, z.core.$loose> {
@@ -11,8 +11,6 @@ export function passthrough(description: string): z.ZodObject<Record<never, neve
 
 /** RFC 1123 label: the form of names of volumes and containers. */
 export const DNS_LABEL_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
-/** RFC 1123 subdomain: the form of names of Secrets, claims and service accounts. */
-export const DNS_SUBDOMAIN_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
 export const UUID_PATTERN = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$';
 /**
  * An image reference: [registry/]path[:tag][@digest]. Source: the grammar of github.com/distribution/reference, with

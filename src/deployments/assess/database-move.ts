@@ -3,7 +3,9 @@
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseDriver, DatabaseOffer } from '../../schema/database.ts';
-import { MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION } from '../../schema/meta.ts';
+import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
+import { EXTERNAL_POSTGRES_VARIABLE, MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION } from '../../schema/meta.ts';
+import { doesWithout } from '../../schema/runtime.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { quoted } from '../../schema/text.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
@@ -16,12 +18,14 @@ import {
   neverLoadedWords,
   postgresVersionOf,
   takeBackCommand,
+  wasMovedOut,
   wasNeverLoaded,
 } from '../record/database-move.ts';
 import { databaseOffers, whyNotOffered } from '../record/database-offers.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { names } from '../record/names.ts';
 import { runsNothing } from '../record/revisions.ts';
+import { namesExternalPostgres } from '../record/secret-references.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
 import { driverThere } from './database-cluster.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
@@ -34,7 +38,7 @@ interface Seen {
   readonly move: DatabaseMove;
 }
 
-/** In the order in which people should hear of them. */
+/** In the order in which people should hear of them. An external database was loaded, or had its data, before it was asked for. */
 const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   movedElsewhere,
   nothingKept,
@@ -53,20 +57,32 @@ export function checkDriver({ observed, settings }: Omit<Seen, 'move'>): Entry |
   // Also to another database of the same driver.
   const move = moveAsked(observed.record, observed.revisions);
   if (move) return withWayOut(firstOf(CHECKS, { observed, settings, move }), observed, move);
+  const left = externalLeft(observed);
+  if (left) return left;
   const asked = observed.record.spec.sourceConfig.database?.driver;
   const has = driverThere(observed);
   return asked === undefined || has === undefined || asked === has ? undefined : driverStays(observed, has, asked);
 }
 
 /** Until the request is taken back, nothing else of the record takes effect. What waits says itself what to do. */
-function withWayOut(entry: Entry | undefined, { record }: Observed, { from }: DatabaseMove): Entry | undefined {
+function withWayOut(entry: Entry | undefined, { record, revisions }: Observed, move: DatabaseMove): Entry | undefined {
   if (entry?.is !== 'stalled' || entry.reason === 'DatabaseMoveWaits') return entry;
   const { name, namespace, annotations } = record.metadata;
   const isByCommand = annotations?.[MOVING_ANNOTATION] !== undefined;
   const out = isByCommand
     ? `kubectl davit database back ${name} -n ${namespace}`
-    : takeBackCommand(record, from.driver);
+    : takeBackCommand(record, move, revisions[0]);
   return { ...entry, message: `${entry.message.replace(/\.$/, '')}. To take the request back: ${out}` };
+}
+
+/** Its own database has the data of before the move, or none. So a rollback and a change by hand bring no pod back to it. */
+function externalLeft({ record: { metadata, spec }, revisions }: Observed): Entry | undefined {
+  const wantsOwn = !namesExternalPostgres(spec) && !doesWithout('postgres', spec.sourceConfig.runtime);
+  return wantsOwn && wasMovedOut(revisions)
+    ? moveRefused(
+        `${EXTERNAL_POSTGRES_VARIABLE} is gone from the record, and the deployment was moved to that database: its own one has the data of before. Name the Secret again. To go back to the data of before, do so after that: kubectl davit database back ${metadata.name}.`,
+      )
+    : undefined;
 }
 
 /** Whoever asks by an annotation of his own learns what it must say. */
@@ -109,7 +125,9 @@ function whyNotFollowed(move: DatabaseMove | undefined, now: ReturnType<typeof d
   if (from === to) return 'It names one database twice.';
   if (has === to) return undefined;
   if (has !== from) return `The deployment has database ${has}, and not ${from}.`;
-  return `source_config.database.driver does not ask for ${move.to.driver}: set it in the same write.`;
+  if (move.to.driver === EXTERNAL_DATABASE)
+    return `The record names no external database: add ${EXTERNAL_POSTGRES_VARIABLE} to its secret_references in the same write.`;
+  return `source_config.database.driver does not ask for ${move.to.driver}, or the record names an external database (${EXTERNAL_POSTGRES_VARIABLE}): change that in the same write.`;
 }
 
 /** Where the database of the record can be moved. Undefined where it has none here that Davit made. */
@@ -118,7 +136,8 @@ export function offersOf(
   settings: Settings,
   latest: AppRevision | undefined,
 ): DatabaseOffer[] | undefined {
-  const isMovable = latest && databaseOf(latest) !== undefined && runsHere(observed.record);
+  const now = latest && databaseOf(latest);
+  const isMovable = now !== undefined && now.driver !== EXTERNAL_DATABASE && runsHere(observed.record);
   return isMovable ? [...databaseOffers(settings, observed.cloudNativePg === true)] : undefined;
 }
 
@@ -132,7 +151,7 @@ function movedElsewhere({ observed: { record } }: Seen): Entry | undefined {
 
 /** Back to a database that is not there would begin with nothing. */
 function nothingKept({ observed, move: { to, backup } }: Seen): Entry | undefined {
-  if (backup !== undefined) return undefined;
+  if (backup !== undefined || to.driver === EXTERNAL_DATABASE) return undefined;
   const { record } = observed;
   const { postgresSecret, postgresClaim } = names(record.metadata.name, to.number);
   const holder = to.driver === 'pod' ? 'PersistentVolumeClaim' : 'Cluster';
@@ -167,15 +186,21 @@ function usedBefore({ observed: { record }, move: { to, backup } }: Seen): Entry
     : undefined;
 }
 
+/** Whether Davit loads a backup. */
+function isFetched({ to, backup }: DatabaseMove): boolean {
+  return backup !== undefined && to.driver !== EXTERNAL_DATABASE;
+}
+
 /** The plugin has read the same in the status, which may be older. */
 function driverNotOffered({ observed, settings, move: { to, backup } }: Seen): Entry | undefined {
+  if (to.driver === EXTERNAL_DATABASE) return undefined;
   const from = backup === undefined ? undefined : postgresVersionOf(observed.revisions[0]);
   const why = whyNotOffered(databaseOffers(settings, observed.cloudNativePg === true), to.driver, from);
   return why === undefined ? undefined : moveRefused(why);
 }
 
-function noStoreToMove({ observed: { backupStore }, move: { backup } }: Seen): Entry | undefined {
-  return backup !== undefined && backupStore === undefined
+function noStoreToMove({ observed: { backupStore }, move }: Seen): Entry | undefined {
+  return isFetched(move) && backupStore === undefined
     ? stalled(
         'BackupStoreMissing',
         'This platform has no store for backups (settings.backups.store), so no backup can be loaded.',
@@ -183,8 +208,8 @@ function noStoreToMove({ observed: { backupStore }, move: { backup } }: Seen): E
     : undefined;
 }
 
-function noCredentialsToMove({ observed: { backupStore, record }, move: { backup } }: Seen): Entry | undefined {
-  if (backup === undefined || backupStore === undefined || backupStore.hasCredentials) return undefined;
+function noCredentialsToMove({ observed: { backupStore, record }, move }: Seen): Entry | undefined {
+  if (!isFetched(move) || backupStore === undefined || backupStore.hasCredentials) return undefined;
   return stalled(
     'BackupCredentialsMissing',
     `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so no backup can be fetched.`,
@@ -200,7 +225,7 @@ function stillScaled({ observed, move }: Seen): Entry | undefined {
     ? undefined
     : stalled(
         'DatabaseMoveWaits',
-        `The database is moved when nothing can write to it any more. Until then no other change takes effect, a scale of 0 included, so take the request back: ${takeBackCommand(record, move.from.driver)}. Then kubectl davit database move ${record.metadata.name} stops the pods, makes the backup and starts them again; by hand, set a scale of 0 (resource_spec.max_scale), then make the backup, and ask for the move after that.`,
+        `The database is moved when nothing can write to it any more. Until then no other change takes effect, a scale of 0 included, so take the request back: ${takeBackCommand(record, move, newest)}. Then kubectl davit database move ${record.metadata.name} stops the pods, makes the backup and starts them again; by hand, set a scale of 0 (resource_spec.max_scale), then make the backup, and ask for the move after that.`,
       );
 }
 

@@ -54,6 +54,50 @@ split() {
 usable=yes blind=no scheme= rest= authority= userinfo= hosts= user= password= query= path=
 `;
 
+/** Reads $uri into $target, which has no password, $password and $root, and sets $usable. */
+const READ_TARGET = `split || usable=no
+case $scheme in postgres | postgresql | postgres+* | postgresql+*) ;; *) usable=no ;; esac
+target="postgresql://$user\${user:+@}$hosts$path" join='?' mode= root=
+set -f
+IFS='&'
+for parameter in $query; do
+  value=\${parameter#*=}
+  case $parameter in
+    password=*) password=$value ;;
+    ssl=true | ssl=1 | sslmode=no-verify) mode=require ;;
+    sslmode=*) mode=$value ;;
+    sslrootcert=*) root=$(decode "$value") ;;
+    sslcert=* | sslkey=* | sslcrl=*)
+      if [ -r "$(decode "$value")" ]; then target=$target$join$parameter join='&'; fi ;;
+    host=* | hostaddr=* | port=* | user=* | dbname=* | options=* | target_session_attrs=* | sslnegotiation=* | sslsni=* | channel_binding=* | gssencmode=*)
+      target=$target$join$parameter join='&' ;;
+  esac
+done
+unset IFS
+set +f
+`;
+/** Whether the server's certificate can be verified as $mode says; otherwise $blind is yes, and no password is sent. */
+const VERIFY_TARGET = `case $mode in verify-*)
+  if [ -r "$root" ]; then
+    target=$target\${join}sslrootcert=$root join='&'
+  else
+    mode=require blind=yes
+  fi ;;
+esac
+[ -z "$mode" ] || target=$target\${join}sslmode=$mode
+if [ -n "$password" ] && [ "$blind" = no ]; then
+  PGPASSWORD=$(decode "$password")
+  export PGPASSWORD
+fi
+`;
+
+/** The steps by which a script reads the URI of a PostgreSQL in $uri, for scripts that do not wait. */
+export const POSTGRES_URI_STEPS = {
+  begin: `${DECODE.trim()}\n${SPLIT.trim()}\n`,
+  read: READ_TARGET,
+  verify: VERIFY_TARGET,
+} as const;
+
 /** Runs attempt until it succeeds. Prints the cause of a failure when it changes, and once a minute. */
 const LOOP = `
 unset uri rest authority userinfo password query parameter
@@ -92,39 +136,7 @@ attempt() {
   printf '%s' "$answer" | tr '\\n' ' '
   return 1
 }
-split || usable=no
-case $scheme in postgres | postgresql | postgres+* | postgresql+*) ;; *) usable=no ;; esac
-target="postgresql://$user\${user:+@}$hosts$path" join='?' mode= root=
-set -f
-IFS='&'
-for parameter in $query; do
-  value=\${parameter#*=}
-  case $parameter in
-    password=*) password=$value ;;
-    ssl=true | ssl=1 | sslmode=no-verify) mode=require ;;
-    sslmode=*) mode=$value ;;
-    sslrootcert=*) root=$(decode "$value") ;;
-    sslcert=* | sslkey=* | sslcrl=*)
-      if [ -r "$(decode "$value")" ]; then target=$target$join$parameter join='&'; fi ;;
-    host=* | hostaddr=* | port=* | user=* | dbname=* | options=* | target_session_attrs=* | sslnegotiation=* | sslsni=* | channel_binding=* | gssencmode=*)
-      target=$target$join$parameter join='&' ;;
-  esac
-done
-unset IFS
-set +f
-case $mode in verify-*)
-  if [ -r "$root" ]; then
-    target=$target\${join}sslrootcert=$root join='&'
-  else
-    mode=require blind=yes
-  fi ;;
-esac
-[ -z "$mode" ] || target=$target\${join}sslmode=$mode
-if [ -n "$password" ] && [ "$blind" = no ]; then
-  PGPASSWORD=$(decode "$password")
-  export PGPASSWORD
-fi
-export PGCONNECT_TIMEOUT=5
+${READ_TARGET}${VERIFY_TARGET}export PGCONNECT_TIMEOUT=5
 ${LOOP.trim()}
 `;
 

@@ -5,23 +5,30 @@
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseDriver, DatabaseRestore } from '../../schema/database.ts';
-import { DATABASE_DRIVERS, isBackupName } from '../../schema/database-names.ts';
+import { DATABASE_DRIVERS, EXTERNAL_DATABASE, isBackupName } from '../../schema/database-names.ts';
 import { MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
 import { driverOf } from './database-driver.ts';
 import { majorVersion } from './image.ts';
 import { uidOf } from './metadata.ts';
 import { type Names, names } from './names.ts';
+import { namesExternalPostgres } from './secret-references.ts';
+
+/** What a record can be moved to, and back from. */
+export type DatabaseKind = DatabaseDriver | typeof EXTERNAL_DATABASE;
 
 /** One of the databases of a record. */
 export interface DatabaseOfRecord {
-  readonly driver: DatabaseDriver;
+  readonly driver: DatabaseKind;
   readonly number: number;
 }
 
 export interface DatabaseMove {
   readonly from: DatabaseOfRecord;
   readonly to: DatabaseOfRecord;
-  /** The record's own backup with which the new one begins. Absent: back to one that is kept, with the data that it has. */
+  /**
+   * The record's own backup with which the new one begins; an external one was loaded with it before. Absent: back to one that is kept,
+   * with the data that it has.
+   */
   readonly backup?: string;
 }
 
@@ -42,11 +49,20 @@ export function databaseNames({ metadata: { name } }: AppDeployment, revision: S
   return names(name, databaseNumberOf(revision));
 }
 
-/** The database that Davit made for a revision. Undefined where it uses none or an external one. */
+/**
+ * The database that Davit made for a revision, or to which the record was moved. Undefined where it uses none, or an external one that
+ * was set by hand: its number is that of the own one, which such a record returns to.
+ */
 export function databaseOf(revision: Snapshot): DatabaseOfRecord | undefined {
-  const { postgres, sharedDatabase } = revision.spec.resolved;
-  const driver = sharedDatabase ? 'shared' : postgres && driverOf(postgres);
+  const { postgres, sharedDatabase, movedDatabase } = revision.spec.resolved;
+  const own = sharedDatabase ? 'shared' : postgres && driverOf(postgres);
+  const driver = own ?? (movedDatabase?.external === true ? EXTERNAL_DATABASE : undefined);
   return driver && { driver, number: databaseNumberOf(revision) };
+}
+
+/** Whether the record was moved to an external database, and has been on it since. `own`: its revisions, newest first. */
+export function wasMovedOut([newest]: readonly Snapshot[]): boolean {
+  return newest !== undefined && databaseOf(newest)?.driver === EXTERNAL_DATABASE;
 }
 
 /** Major version of a revision's own PostgreSQL. Undefined where its image does not say it, and on the shared server. */
@@ -65,7 +81,7 @@ export function moveText({ from, to, backup }: DatabaseMove): string {
   return `${databaseText(from)} to ${databaseText(to)}${backup === undefined ? '' : ` with ${backup}`}`;
 }
 
-const DATABASE = `(${DATABASE_DRIVERS.join('|')})/([0-9]|[1-9][0-9]{1,3})`;
+const DATABASE = `(${[...DATABASE_DRIVERS, EXTERNAL_DATABASE].join('|')})/([0-9]|[1-9][0-9]{1,3})`;
 const MOVE = new RegExp(`^${DATABASE} to ${DATABASE}(?: with (\\S{1,64}))?$`);
 
 /** Undefined if it is none. */
@@ -73,29 +89,47 @@ export function moveIn(text: string): DatabaseMove | undefined {
   const [, from = '', fromNumber, to = '', toNumber, backup] = MOVE.exec(text) ?? [];
   if (fromNumber === undefined || (backup !== undefined && !isBackupName(backup))) return undefined;
   return {
-    from: { driver: from as DatabaseDriver, number: Number(fromNumber) },
-    to: { driver: to as DatabaseDriver, number: Number(toNumber) },
+    from: { driver: from as DatabaseKind, number: Number(fromNumber) },
+    to: { driver: to as DatabaseKind, number: Number(toNumber) },
     ...(backup !== undefined && { backup }),
   };
 }
 
 /**
- * The move that a record asks for and that is not made yet: its annotation names the database that the newest revision has, and the
- * driver that the record asks for. So it is spent when the next revision is made. `own`: the record's revisions, newest first.
+ * The move that a record asks for and that is not made yet: its annotation names the database that the newest revision has, and what
+ * the record asks for, which is a driver or an external database. So it is spent when the next revision is made. `own`: the record's
+ * revisions, newest first.
  */
-export function moveAsked({ metadata, spec }: AppDeployment, own: readonly Snapshot[]): DatabaseMove | undefined {
-  const move = moveIn(metadata.annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
+export function moveAsked(record: AppDeployment, own: readonly Snapshot[]): DatabaseMove | undefined {
+  const move = moveIn(record.metadata.annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
   const now = own[0] && databaseOf(own[0]);
   if (!move || !now || databaseText(now) !== databaseText(move.from)) return undefined;
-  const isAsked = spec.sourceConfig.database?.driver === move.to.driver;
-  return isAsked && move.to.number !== move.from.number ? move : undefined;
+  return asksFor(record, move.to) && move.to.number !== move.from.number ? move : undefined;
 }
 
-/** Takes a move back that is asked for and not made: until then nothing else of the record takes effect. `driver`: of its database now. */
-export function takeBackCommand({ metadata: { name, namespace } }: AppDeployment, driver: DatabaseDriver): string {
+/** Whether the fields of a record ask for a database of this driver, or for an external one. */
+export function asksFor({ spec }: AppDeployment, { driver }: DatabaseOfRecord): boolean {
+  const isOut = namesExternalPostgres(spec);
+  return driver === EXTERNAL_DATABASE ? isOut : !isOut && spec.sourceConfig.database?.driver === driver;
+}
+
+/**
+ * Takes a move back that is asked for and not made: until then nothing else of the record takes effect. `newest`: its newest revision, which
+ * has the database that the move names first.
+ */
+export function takeBackCommand(
+  { metadata: { name, namespace } }: AppDeployment,
+  { from, to }: DatabaseMove,
+  newest: Snapshot | undefined,
+): string {
+  const { secretReferences } = newest?.spec.requested ?? {};
+  const isOutside = from.driver === EXTERNAL_DATABASE || to.driver === EXTERNAL_DATABASE;
   const patch = {
     metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: null } },
-    spec: { sourceConfig: { database: { driver } } },
+    spec: {
+      ...(isOutside && { secretReferences: secretReferences ?? [] }),
+      ...(from.driver !== EXTERNAL_DATABASE && { sourceConfig: { database: { driver: from.driver } } }),
+    },
   };
   return `kubectl patch appdeployment ${name} -n ${namespace} --type=merge -p '${JSON.stringify(patch)}'`;
 }
@@ -116,13 +150,14 @@ export function restoreIdOf(record: AppDeployment, revision: Snapshot): string {
   return number === 0 ? uidOf(record) : `${uidOf(record)}/${number}/${backup}`;
 }
 
-/** The backup that the database of the record begins with. `own`: its revisions, newest first. */
+/** The backup that Davit loads into the database of the record before its first pod. `own`: its revisions, newest first. */
 export function restoreOf(
   { metadata: { name }, spec }: AppDeployment,
   own: readonly Snapshot[],
 ): Readonly<DatabaseRestore> | undefined {
   const moved = own[0]?.spec.resolved.movedDatabase;
   if (moved === undefined || moved.number === 0) return spec.sourceConfig.database?.restore;
-  const isOwn = own[0] && databaseOf(own[0]) !== undefined;
+  const now = own[0] && databaseOf(own[0]);
+  const isOwn = now !== undefined && now.driver !== EXTERNAL_DATABASE;
   return isOwn && moved.backup !== undefined ? { from: name, backup: moved.backup } : undefined;
 }

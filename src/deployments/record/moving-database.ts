@@ -1,13 +1,22 @@
 // What `kubectl davit database` decides of a record: whether its database can be moved, and how far a move is that was begun. Pure, and
 // imports no zod at run time.
 
-import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { AppDeployment, SecretReference } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { conditionOf } from '../../schema/conditions.ts';
 import type { DatabaseDriver } from '../../schema/database.ts';
-import { isPaused, MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION } from '../../schema/meta.ts';
+import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  isPaused,
+  MOVE_DATABASE_ANNOTATION,
+  MOVING_ANNOTATION,
+} from '../../schema/meta.ts';
+import {
+  asksFor,
+  type DatabaseKind,
   type DatabaseMove,
+  type DatabaseOfRecord,
   databaseNumberOf,
   databaseOf,
   databaseText,
@@ -21,6 +30,7 @@ import {
 } from './database-move.ts';
 import { whyNotOffered } from './database-offers.ts';
 import { runsHere } from './listener-assignment.ts';
+import { namesExternalPostgres, referencesOf } from './secret-references.ts';
 
 /** Value of the annotation, as JSON: what the record had, and is to have again. */
 export interface Moving {
@@ -28,6 +38,12 @@ export interface Moving {
   readonly move: string;
   /** To a database that was kept, with the data that it has. */
   readonly isBack?: true;
+  /** Where the URI of the external database is, to which or from which it is moved. */
+  readonly external?: ExternalUri;
+  /** Scheme of the URI of the own database (runtime.postgresUriScheme). An external one is used as it is. */
+  readonly uriScheme?: string;
+  /** What was made for an external database, while the record had this generation. */
+  readonly made?: { readonly backup: string; readonly generation: number };
   readonly driver?: DatabaseDriver;
   readonly instances?: number;
   readonly minScale?: number;
@@ -35,6 +51,9 @@ export interface Moving {
   /** RFC 3339: when nothing was to run any more. */
   readonly stoppedAt: string;
 }
+
+/** A key of a Secret in the namespace of the record. */
+export type ExternalUri = Pick<SecretReference, 'secretName' | 'secretKey'>;
 
 export interface BegunMove {
   readonly moving: Moving;
@@ -47,6 +66,7 @@ export function begunIn({ metadata }: AppDeployment): BegunMove | undefined {
     const moving = JSON.parse(metadata.annotations?.[MOVING_ANNOTATION] ?? '') as Partial<Moving> | null;
     const move = moveIn(moving?.move ?? '');
     if (!move || Number.isNaN(Date.parse(moving?.stoppedAt ?? ''))) return undefined;
+    if (isOutside(move) !== (moving?.external !== undefined)) return undefined;
     return { moving: moving as Moving, move };
   } catch {
     return undefined;
@@ -58,15 +78,21 @@ interface Beginning {
   readonly now: Date;
   /** An earlier move of the record, which is stopped for it already. */
   readonly begun?: Moving | undefined;
+  readonly outside?: Pick<Moving, 'external' | 'uriScheme'> | undefined;
 }
 
 /** What is written down of a record before it is stopped. */
-export function beginning({ spec }: AppDeployment, move: DatabaseMove, { isBack, now, begun }: Beginning): Moving {
+export function beginning(
+  { spec }: AppDeployment,
+  move: DatabaseMove,
+  { isBack, now, begun, outside }: Beginning,
+): Moving {
   const { database: { driver, instances } = {}, resourceSpec = {} } = spec.sourceConfig;
   const { minScale, maxScale } = begun ?? resourceSpec;
   return {
     move: moveText({ from: move.from, to: move.to }),
     ...(isBack && { isBack }),
+    ...outside,
     ...(driver !== undefined && { driver }),
     ...(instances !== undefined && { instances }),
     ...(minScale !== undefined && { minScale }),
@@ -86,13 +112,77 @@ export function stageOf(record: AppDeployment, own: readonly AppRevision[], { to
   if (now && databaseText(now) === databaseText(to)) return 'there';
   const asked = moveIn(record.metadata.annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
   const isAsked = asked && databaseText(asked.to) === databaseText(to);
-  return isAsked && record.spec.sourceConfig.database?.driver === to.driver ? 'load' : 'stop';
+  return isAsked && asksFor(record, to) ? 'load' : 'stop';
+}
+
+/** Whether an external database is one of the two. */
+function isOutside({ from, to }: DatabaseMove): boolean {
+  return from.driver === EXTERNAL_DATABASE || to.driver === EXTERNAL_DATABASE;
+}
+
+/**
+ * What of a spec, as a merge patch, decides which of the two databases of a move to or from an external one is used. Davit backs up no
+ * external one, so backups are off meanwhile. Empty for another move.
+ */
+export function usePatch(spec: AppDeployment['spec'], { driver }: DatabaseOfRecord, moving: Moving): UsePatch {
+  const { external, uriScheme } = moving;
+  if (external === undefined) return { sourceConfig: {} };
+  const isOut = driver === EXTERNAL_DATABASE;
+  const others = (all: readonly SecretReference[]): SecretReference[] =>
+    all.filter(({ name }) => name !== EXTERNAL_POSTGRES_VARIABLE);
+  const reference = { name: EXTERNAL_POSTGRES_VARIABLE, ...external };
+  const { secrets, secretReferences = [], sourceConfig } = spec;
+  const { backup } = sourceConfig.database ?? {};
+  const isOff = isOut || backup?.enabled === false;
+  const isNamed = namesExternalPostgres(spec);
+  return {
+    ...(!isOut && others(secrets).length < secrets.length && { secrets: others(secrets) }),
+    ...(isNamed !== isOut && { secretReferences: [...others(secretReferences), ...(isOut ? [reference] : [])] }),
+    sourceConfig: {
+      ...(backup && isOff && { database: { backup: { enabled: isOut ? false : null } } }),
+      ...(uriScheme !== undefined && { runtime: { postgresUriScheme: isOut ? null : uriScheme } }),
+    },
+  };
+}
+
+export interface UsePatch {
+  readonly secrets?: readonly SecretReference[];
+  readonly secretReferences?: readonly SecretReference[];
+  readonly sourceConfig: {
+    readonly database?: object;
+    readonly runtime?: object;
+  };
 }
 
 export interface MoveRequest {
   readonly driver: DatabaseDriver;
   /** Numbers of the databases whose objects are there. */
   readonly used: readonly number[];
+}
+
+/** The move to an external database, of a record that goes on without trouble. `own`: its revisions, newest first. */
+export function moveOut(
+  record: AppDeployment,
+  own: readonly AppRevision[],
+  { used }: Pick<MoveRequest, 'used'>,
+): Decided {
+  const { name } = record.metadata;
+  const trouble = whyNotNow(record, own);
+  if (trouble !== undefined) return { refused: trouble };
+  const from = own[0] && databaseOf(own[0]);
+  if (namesExternalPostgres(record.spec) || from?.driver === EXTERNAL_DATABASE)
+    return {
+      refused: `${name} uses an external database already (${EXTERNAL_POSTGRES_VARIABLE}). From one external database to another it is moved with the programs of PostgreSQL.`,
+    };
+  if (!from) return { refused: `${name} has no PostgreSQL that Davit made.` };
+  const { databaseVolumeUid, sharedDatabase } = record.status ?? {};
+  if (databaseVolumeUid === undefined && sharedDatabase === undefined)
+    return {
+      refused: `The database of ${name} has no data yet. Name the Secret as ${EXTERNAL_POSTGRES_VARIABLE} in its secret_references.`,
+    };
+  const backups = backupTrouble(record);
+  if (backups !== undefined) return { refused: backups };
+  return { move: { from, to: { driver: EXTERNAL_DATABASE, number: nextNumber(own, used) } } };
 }
 
 type Decided = { readonly move: DatabaseMove } | { readonly refused: string };
@@ -107,6 +197,8 @@ export function moveTo(record: AppDeployment, own: readonly AppRevision[], { dri
     return {
       refused: `${name} has no PostgreSQL that Davit made. An external database is moved with the programs of PostgreSQL.`,
     };
+  if (from.driver === EXTERNAL_DATABASE)
+    return { refused: `${name} was moved to an external database. ${inByHand(name)}` };
   if (from.driver === driver) return { refused: `The database of ${name} has driver ${driver} already.` };
   const { databaseVolumeUid, sharedDatabase, databaseDrivers } = record.status ?? {};
   // A Davit that does not say it refuses it later.
@@ -148,7 +240,7 @@ export function upgradeTo(
   const trouble = whyNotNow(record, own);
   if (trouble !== undefined) return { refused: trouble };
   const from = own[0] && databaseOf(own[0]);
-  if (!from)
+  if (!from || from.driver === EXTERNAL_DATABASE)
     return { refused: `${name} has no PostgreSQL that Davit made. An external database is upgraded where it runs.` };
   const { driver } = from;
   if (driver === 'shared')
@@ -178,7 +270,7 @@ export function upgradeTo(
 }
 
 /** Back to the database of before the last move, with the data that it had then. */
-export function moveBack(record: AppDeployment, own: readonly AppRevision[]): Decided {
+export function moveBack(record: AppDeployment, own: readonly AppRevision[]): DecidedBack {
   const { name, annotations, deletionTimestamp } = record.metadata;
   if (deletionTimestamp !== undefined) return { refused: `${name} is being deleted.` };
   const last = moveIn(annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
@@ -186,7 +278,46 @@ export function moveBack(record: AppDeployment, own: readonly AppRevision[]): De
   if (!last || !now || databaseText(last.to) !== databaseText(now))
     return { refused: `The database of ${name} was not moved, so there is none to go back to.` };
   if (wasNeverLoaded(own, last.from.number)) return { refused: neverLoadedWords(name, last.from) };
-  return { move: { from: now, to: last.from } };
+  const move = { from: now, to: last.from };
+  if (!isOutside(move)) return { move };
+  const external = uriOf(now.driver === EXTERNAL_DATABASE ? record.spec : requestedOfNumber(own, last.from.number));
+  if (!external)
+    return {
+      refused:
+        now.driver === EXTERNAL_DATABASE
+          ? `${EXTERNAL_POSTGRES_VARIABLE} is gone from ${name}, so Davit changes nothing of it. Name the Secret again, as in its newest revision, and then go back.`
+          : `No revision of ${name} says any more in which Secret the URI of ${databaseText(last.from)} is. Name it as ${EXTERNAL_POSTGRES_VARIABLE} in its secret_references, at a scale of 0.`,
+    };
+  const uriScheme = runtimeOfOwn(record, own, move)?.postgresUriScheme;
+  return { move, outside: { external, ...(uriScheme !== undefined && { uriScheme }) } };
+}
+
+type DecidedBack =
+  | { readonly move: DatabaseMove; readonly outside?: Pick<Moving, 'external' | 'uriScheme'> }
+  | { readonly refused: string };
+
+function uriOf(where: Parameters<typeof referencesOf>[0] | undefined): ExternalUri | undefined {
+  const found = where && referencesOf(where).find(({ name }) => name === EXTERNAL_POSTGRES_VARIABLE);
+  return found && { secretName: found.secretName, secretKey: found.secretKey };
+}
+
+/** What the newest revision with the database of this number asks for. */
+function requestedOfNumber(own: readonly AppRevision[], number: number): AppRevision['spec']['requested'] | undefined {
+  return own.find((one) => databaseOf(one)?.number === number)?.spec.requested;
+}
+
+/** The runtime that goes with the own one of the two databases. */
+function runtimeOfOwn(
+  { spec }: AppDeployment,
+  own: readonly AppRevision[],
+  { from, to }: DatabaseMove,
+): AppDeployment['spec']['sourceConfig']['runtime'] {
+  return from.driver === EXTERNAL_DATABASE ? requestedOfNumber(own, to.number)?.runtime : spec.sourceConfig.runtime;
+}
+
+/** An external database is not backed up by Davit, so nothing could be loaded. */
+function inByHand(name: string): string {
+  return `Davit has no backups of that, so it cannot move it here. By hand: make a dump of it with pg_dump while ${name} has a scale of 0, go back to the database of before (kubectl davit database back ${name}), and load the dump there with pg_restore --clean (docs/database-moves.md).`;
 }
 
 function goBackWords(name: string): string {
@@ -205,7 +336,7 @@ function whyNotNow(record: AppDeployment, [newest]: readonly AppRevision[]): str
     return `Davit has not observed the latest change of ${name} yet. Run the command again.`;
   const asked = moveAsked(record, newest ? [newest] : []);
   if (asked)
-    return `A move of ${name} is asked for by hand (${MOVE_DATABASE_ANNOTATION}: ${moveText(asked)}). Take it back first: ${takeBackCommand(record, asked.from.driver)}`;
+    return `A move of ${name} is asked for by hand (${MOVE_DATABASE_ANNOTATION}: ${moveText(asked)}). Take it back first: ${takeBackCommand(record, asked, newest)}`;
   if (!newest || status?.activeRevisionId !== newest.spec.id)
     return `The newest revision of ${name} is not deployed. Wait for it, or roll back, before its database is moved.`;
   const restored = conditionOf(status.conditions, 'DatabaseRestored');
@@ -228,7 +359,12 @@ function backupTrouble({ metadata: { name }, spec, status }: AppDeployment): str
 const DUMPED = 14 * 2 ** 20;
 const LOADED = 25 * 2 ** 20;
 /** Seconds in which pods end, the next database starts, and pods start. */
-const OTHERWISE = { pod: 60, shared: 45, 'cloudnative-pg': 100 } as const satisfies Record<DatabaseDriver, number>;
+const OTHERWISE = {
+  pod: 60,
+  shared: 45,
+  'cloudnative-pg': 100,
+  external: 45,
+} as const satisfies Record<DatabaseKind, number>;
 
 /** Seconds for which nothing will serve. `sizeBytes`: of the last backup. */
 export function downtimeOf({ to }: DatabaseMove, sizeBytes: number): number {

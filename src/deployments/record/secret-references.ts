@@ -1,6 +1,7 @@
-// All references of a record to Secrets, in any field.
+// All references of a record to Secrets, in any field. Imports no zod at run time, because kubectl-davit bundles it.
 
 import type { SecretReference } from '../../schema/app-deployment.ts';
+import { EXTERNAL_POSTGRES_VARIABLE } from '../../schema/meta.ts';
 import type { Container, ResourceSpec } from '../../schema/resource-spec.ts';
 
 /** A record's spec, or a revision's `requested`. */
@@ -12,6 +13,11 @@ export interface NamesSecrets {
 /** All of them, `secrets` before `secretReferences`. */
 export function referencesOf({ secrets, secretReferences = [] }: NamesSecrets): SecretReference[] {
   return [...secrets, ...secretReferences];
+}
+
+/** Whether they name an external PostgreSQL. */
+export function namesExternalPostgres(where: NamesSecrets): boolean {
+  return referencesOf(where).some(({ name }) => name === EXTERNAL_POSTGRES_VARIABLE);
 }
 
 /** A value that a container reads from a Secret only when it starts. */

@@ -4,6 +4,7 @@
 import type { Pod, Workload } from '../../../src/deployments/assess/observed.ts';
 import { isUnended as isUnendedPod } from '../../../src/deployments/assess/pod-failures.ts';
 import {
+  type DatabaseKind,
   databaseNumberOf,
   databaseOf,
   databaseText,
@@ -18,11 +19,12 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import type { AppRevision } from '../../../src/schema/app-revision.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
-import type { DatabaseDriver } from '../../../src/schema/database.ts';
+import { EXTERNAL_DATABASE } from '../../../src/schema/database-names.ts';
 import {
   COMPONENT_LABEL,
   DEPLOYMENT_LABEL,
   EMPTY_DATABASE_ANNOTATION,
+  EXTERNAL_POSTGRES_VARIABLE,
   MIGRATION,
   MOVE_DATABASE_ANNOTATION,
   RESTORE,
@@ -51,14 +53,19 @@ const alive = (scene: Scene, namespace: string): readonly AppDeployment[] =>
 const named = (scene: Scene, namespace: string, name: string): AppDeployment | undefined =>
   scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, name);
 
-/** A write that kubectl makes: the annotation and the driver at once. */
-async function ask(scene: Scene, record: AppDeployment, move: string | null, driver: DatabaseDriver): Promise<void> {
+/** In Secret `external`, which all scenes have (people-events.ts). */
+const OUTSIDE = { name: EXTERNAL_POSTGRES_VARIABLE, secretName: 'external', secretKey: 'uri' };
+
+/** A write that kubectl makes: the annotation, and the driver or the Secret with the URI of an external database, at once. */
+async function ask(scene: Scene, record: AppDeployment, move: string | null, driver: DatabaseKind): Promise<void> {
   const { namespace = '', name } = record.metadata;
-  const isInCluster = driver === 'cloudnative-pg';
-  const database = { driver, instances: isInCluster ? 1 : null };
+  const isOut = driver === EXTERNAL_DATABASE;
+  const database = isOut ? {} : { driver, instances: driver === 'cloudnative-pg' ? 1 : null };
+  const { secretReferences = [] } = record.spec;
+  const others = secretReferences.filter((one) => one.name !== EXTERNAL_POSTGRES_VARIABLE);
   const patch = {
     metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } },
-    spec: { sourceConfig: { database } },
+    spec: { secretReferences: isOut ? [...others, OUTSIDE] : others, sourceConfig: { database } },
   };
   await scene.kube.mergePatch(APP_DEPLOYMENTS, { namespace, name }, patch, { fieldManager: 'person' });
 }
@@ -72,7 +79,7 @@ function nextNumber(scene: Scene, record: AppDeployment, own: readonly AppRevisi
   return Math.max(...used, ...own.map(databaseNumberOf)) + 1;
 }
 
-export const moveTo = (driver: DatabaseDriver): Event => ({
+export const moveTo = (driver: DatabaseKind): Event => ({
   name: `somebody asks to move the database of % to ${driver}`,
   by: 'people',
   subjects: (scene, namespace) =>

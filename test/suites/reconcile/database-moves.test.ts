@@ -861,3 +861,178 @@ it('a teardown in the middle of a move leaves nothing', async () => {
     0,
   ]);
 });
+
+describe('a database that is moved to an external one', () => {
+  const REFERENCE = { name: 'POSTGRES_URI_CUSTOM', secretName: 'hosted', secretKey: 'uri' };
+  /** One write, as kubectl-davit makes it: the reference, and what it was moved from. */
+  const out = (kube: FakeKube, move: string | null): Promise<void> =>
+    edit(kube, {
+      metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } },
+      spec: { secretReferences: [REFERENCE], sourceConfig: { database: { backup: { enabled: false } } } },
+    });
+  const home = (kube: FakeKube, driver: DatabaseDriver, move: string | null): Promise<void> =>
+    edit(kube, {
+      metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } },
+      spec: { secretReferences: [], sourceConfig: { database: { driver, backup: { enabled: null } } } },
+    });
+  /** Stopped, and started again afterwards. */
+  async function during(world: World, change: () => Promise<void>): Promise<void> {
+    await scaled(world.kube, 0);
+    await rest(world);
+    await change();
+    await rest(world);
+    await scaled(world.kube, 1);
+    await rest(world);
+  }
+  async function movedOut(driver?: DatabaseDriver): Promise<World> {
+    const world = await rested(driver);
+    putSecret(world.kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
+    await during(world, () => out(world.kube, `${driver ?? 'pod'}/0 to external/1 with ${BACKUP}`));
+    return world;
+  }
+  // No pod of the test says that an external one has answered it.
+  const serves = (kube: FakeKube): unknown => says(kube, 'WorkloadsReady');
+  const uriKey = (kube: FakeKube): unknown => [uriIn(kube), record(kube).status?.databaseNumber];
+
+  it('uses it, loads nothing, keeps the own one without a pod, and goes back to that', async () => {
+    const world = await rested();
+    const { kube, writes } = world;
+    const before = firstData(kube);
+    putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
+    await during(world, () => out(kube, `pod/0 to external/1 with ${BACKUP}`));
+    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', 1]]);
+    expect(newestRevision(kube).spec.resolved).toMatchObject({
+      movedDatabase: { number: 1, backup: BACKUP, external: true },
+    });
+    expect([firstData(kube), namesOf(kube, STATEFUL_SETS), namesOf(kube, JOBS), namesOf(kube, CRON_JOBS)]).toEqual([
+      before,
+      ['shop--redis'],
+      [],
+      [],
+    ]);
+    expect(
+      record(kube).status?.conditions?.filter(({ type }) => /^(?:DatabaseRestored|BackupReady)$/.test(type)),
+    ).toEqual([]);
+    writes();
+    await pass(world);
+    expect(writes().filter((write) => !write.startsWith('try '))).toEqual([]);
+
+    await during(world, () => home(kube, 'pod', 'external/1 to pod/0'));
+    expect([serves(kube), uriKey(kube), firstData(kube)]).toEqual([
+      'True Serving',
+      ['shop--postgres', undefined],
+      before,
+    ]);
+    await during(world, () => out(kube, 'pod/0 to external/1'));
+    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', 1]]);
+  });
+
+  it.each([
+    ['a rollback', { rollbackTo: 'first', revisionSerial: 1 }],
+    ['a change by hand', {}],
+    ['a change of the driver', { sourceConfig: { database: { driver: 'shared' } } }],
+  ])('brings no pod back to the own one by %s', async (_what, change) => {
+    const world = await movedOut();
+    const { kube } = world;
+    const first = kube.objects<AppRevision>(APP_REVISIONS).find(({ spec }) => spec.resolved.postgres)?.spec.id;
+    const rollback = 'rollbackTo' in change ? { rollbackTo: first } : {};
+    await edit(kube, { spec: { ...change, ...rollback, secretReferences: [] } });
+    await rest(world);
+    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message, uriKey(kube)]).toEqual([
+      'False DatabaseMoveRefused',
+      expect.stringContaining('POSTGRES_URI_CUSTOM is gone from the record'),
+      ['hosted', 1],
+    ]);
+    await edit(kube, { spec: { secretReferences: [REFERENCE], rollbackTo: null } });
+    await rest(world);
+    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', 1]]);
+  });
+
+  it('takes another Secret, a deployment without a database, and a driver that nobody uses', async () => {
+    const world = await movedOut();
+    const { kube } = world;
+    putSecret(kube, 'elsewhere', { uri: encoded('postgresql://u:p@other.example/app') });
+    const other = { ...REFERENCE, secretName: 'elsewhere' };
+    await edit(kube, { spec: { secretReferences: [other], sourceConfig: { database: { driver: 'cloudnative-pg' } } } });
+    await rest(world);
+    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['elsewhere', 1]]);
+    await edit(kube, { spec: { secretReferences: [], sourceConfig: { runtime: { database: 'none' } } } });
+    await rest(world);
+    expect([serves(kube), uriIn(kube)]).toEqual(['True Serving', undefined]);
+  });
+
+  it('waits until nothing writes, and needs the reference together with the annotation', async () => {
+    const world = await rested();
+    const { kube } = world;
+    putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
+    await out(kube, `pod/0 to external/1 with ${BACKUP}`);
+    await rest(world);
+    expect([says(kube, 'Ready'), uriKey(kube)]).toEqual(['False DatabaseMoveWaits', ['shop--postgres', undefined]]);
+    await edit(kube, { spec: { secretReferences: [] } });
+    await rest(world);
+    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['shop--postgres', undefined]]);
+    // Without the annotation it is the switch of before, whose own database is returned to by the field alone.
+    await out(kube, null);
+    await rest(world);
+    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', undefined]]);
+    await home(kube, 'pod', null);
+    await rest(world);
+    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['shop--postgres', undefined]]);
+  });
+
+  it('lets a Cluster rest, and drops what was on the shared server when somebody asks for it', async () => {
+    const cluster = await movedOut('cloudnative-pg');
+    expect([
+      serves(cluster.kube),
+      cluster.kube.objects(POSTGRES_CLUSTERS).map(({ metadata }) => metadata.annotations?.['cnpg.io/hibernation']),
+      namesOf(cluster.kube, PODS).filter((name) => /--postgres-\d$/.test(name)),
+    ]).toEqual(['True Serving', ['on'], []]);
+
+    const shared = await movedOut('shared');
+    const { kube, server } = shared;
+    const secret = kube.objects(SECRETS).find(({ metadata }) => metadata.name === 'shop--postgres');
+    expect([serves(kube), server.found.size]).toEqual(['True Serving', 1]);
+    await edit(kube, { metadata: { annotations: { [FORGET_DATABASE_ANNOTATION]: secret?.metadata.uid ?? null } } });
+    await rest(shared);
+    expect([serves(kube), server.found.size, record(kube).status?.sharedDatabase]).toEqual([
+      'True Serving',
+      0,
+      undefined,
+    ]);
+  });
+
+  it('survives a controller that dies at any of its writes', async () => {
+    for (let at = 1; at <= 60; at += 1) {
+      for (const when of ['failOn', 'failAfter'] as const) {
+        // oxlint-disable no-await-in-loop -- one world after the other
+        const world = await rested();
+        const { kube, server } = world;
+        const before = firstData(kube);
+        putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
+        await scaled(kube, 0);
+        await rest(world);
+        await out(kube, `pod/0 to external/1 with ${BACKUP}`);
+        const writes = await crashed(world, { when, at, keys: [KEY, KEY, KEY] });
+        const next = await aWorld(SETTINGS, kube, server);
+        await rest(next);
+        await scaled(kube, 1);
+        await rest(next);
+        // oxlint-enable no-await-in-loop
+        expect([serves(kube), uriKey(kube), firstData(kube)]).toEqual(['True Serving', ['hosted', 1], before]);
+        if (writes < at && when === 'failAfter') return;
+      }
+    }
+    throw new Error('more writes than the test counts to');
+  });
+
+  it('is followed by an own one with a backup, which is another one', async () => {
+    const world = await movedOut();
+    const { kube } = world;
+    await during(world, () => home(kube, 'pod', `external/1 to pod/2 with ${BACKUP}`));
+    expect([serves(kube), says(kube, 'DatabaseRestored'), uriKey(kube)]).toEqual([
+      'True Serving',
+      'True Restored',
+      ['shop---pg2', 2],
+    ]);
+  });
+});

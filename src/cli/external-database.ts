@@ -1,0 +1,79 @@
+// What a move to an external database asks of it, all with the caller's rights: by Jobs in the namespace of the deployment, which alone
+// read the URI. This program never does.
+
+import type { DatabaseOfRecord } from '../deployments/record/database-move.ts';
+import type { ExternalUri } from '../deployments/record/moving-database.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { RESTORE_CONTAINER } from '../schema/meta.ts';
+import { quoted } from '../schema/text.ts';
+import type { Context } from './command.ts';
+import type { ToExternal } from './external-jobs.ts';
+import { createJob, lastMessages, untilJob } from './jobs.ts';
+import { jsonIn } from './json.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
+import { cronJobOf } from './restore.ts';
+
+/** A version of the Secret with the URI. Throws Failure if it, or its key, is not there. Its values are not read. */
+export async function needUri(kubectl: Kubectl, { secretName, secretKey }: ExternalUri): Promise<string> {
+  const template = '{{.metadata.resourceVersion}}{{range $key, $value := .data}} {{$key}}{{end}}';
+  const text = await kubectl(['get', 'secret', secretName, '--ignore-not-found', '-o', `go-template=${template}`]);
+  const [version = '', ...keys] = text.trim().split(' ');
+  if (version === '') throw new Failure(`There is no Secret ${secretName} with the URI of the external database.`);
+  if (keys.includes(secretKey)) return version;
+  const has = keys.length === 0 ? 'It has none.' : `It has ${keys.join(', ')}.`;
+  throw new Failure(`Secret ${secretName} has no key ${secretKey}. ${has} Another one is named with --key.`);
+}
+
+export interface Place {
+  readonly uri: ExternalUri;
+  readonly to: DatabaseOfRecord;
+}
+
+/** What the Job that tries it has found. Any of it may be missing. */
+type ExternalServer = Readonly<Partial<Record<'host' | 'port' | 'database' | 'user' | 'version', string>>>;
+
+/**
+ * Tries whether the database can be moved there, and changes nothing. Resolves to what is there, in words without a password. Throws
+ * Failure with why it cannot. `uriScheme`: what the application expects.
+ */
+export async function tryExternal(
+  { kubectl, warn, clock }: Context,
+  record: AppDeployment,
+  { uri, to, uriScheme }: Place & { readonly uriScheme?: string | undefined },
+): Promise<string> {
+  const { tryingJob } = await import('./external-jobs.ts');
+  const job = await createJob(kubectl, tryingJob({ ...(await jobIn(kubectl, record, { uri, to })), uriScheme }));
+  warn(`Job ${job} tries the database in key ${uri.secretKey} of Secret ${uri.secretName}.`);
+  const pods = await untilJob(kubectl, job, {
+    clock,
+    warn,
+    until: (state) => (state.is === 'complete' ? state.pods : undefined),
+    failed: (words) => `Nothing was changed. The external database cannot be used: ${words}`,
+  });
+  const [said] = pods.flatMap((pod) => lastMessages(pod, ({ name }) => name === RESTORE_CONTAINER));
+  const { host, port, database, user, version } = jsonIn<ExternalServer | null>(said) ?? {};
+  const at = port === undefined ? host : `${host}:${port}`;
+  return `database ${quoted(database)} at ${quoted(at)}, as user ${quoted(user)}, with PostgreSQL ${quoted(version)}`;
+}
+
+/** Loads this backup there, unless it was loaded before. Throws Failure with why it is not. */
+export async function loadExternal(
+  { kubectl, warn, clock }: Pick<Context, 'kubectl' | 'warn' | 'clock'>,
+  record: AppDeployment,
+  { uri, to, backup, otherwise }: Place & { readonly backup: string; readonly otherwise: string },
+): Promise<void> {
+  const { loadingJob } = await import('./external-jobs.ts');
+  const job = await createJob(kubectl, loadingJob({ ...(await jobIn(kubectl, record, { uri, to })), backup }));
+  warn(`Job ${job} loads the backup into the external database.`);
+  await untilJob(kubectl, job, {
+    clock,
+    warn,
+    until: (state) => (state.is === 'complete' ? true : undefined),
+    failed: (words) => `Nothing was loaded. ${words}\n${otherwise}`,
+  });
+}
+
+async function jobIn(kubectl: Kubectl, record: AppDeployment, { uri, to }: Place): Promise<ToExternal> {
+  const { name } = record.metadata;
+  return { record, cronJob: await cronJobOf(kubectl, name), uri, number: to.number };
+}

@@ -1,0 +1,252 @@
+// A kubectl for tests of `database`, and a Davit that does what the record asks for.
+
+import type { IJob } from 'kubernetes-models/batch/v1/Job';
+import { Failure } from '../../src/cli/kubectl.ts';
+import { RECORDS } from '../../src/cli/records.ts';
+import type { AppDeployment } from '../../src/schema/app-deployment.ts';
+import { CRON_JOB } from './backup-cron-job.ts';
+import { aRecord, type CliRan, runCli, uid } from './cli-world.ts';
+
+export const BACKUP = '20260201T020000Z-0000000a';
+export const MOVE = 'davit.dev/move-database';
+export const MOVING = 'davit.dev/moving-database';
+
+export interface Cluster {
+  record: AppDeployment;
+  revisions: {
+    metadata: object;
+    spec: { id: string; deploymentGeneration: number; resolved: Record<string, unknown> };
+  }[];
+  held: string[];
+  /** Scales and drivers that were in force, one after the other. */
+  readonly story: string[];
+  /** Reasons with which Davit refuses what is asked for. */
+  refuses?: string;
+  restores?: 'fails';
+  backup?: 'fails' | 'mute';
+  backups: number;
+  /** The external database: the mark of what was loaded, and why a Job on it fails. */
+  readonly outside: { mark?: string; loaded: number; trouble?: string; loading?: string };
+  /** What kubectl says of the Secret with its URI. */
+  secret: string;
+  /** Why the API server refuses to use it. */
+  rejects?: string;
+  /** Called before each command. */
+  before?: (words: string) => void;
+  pods: number;
+}
+
+export const condition = (type: string, status: string, reason: string, message = `${reason}.`): object => ({
+  type,
+  status,
+  reason,
+  message,
+});
+
+export function revision(
+  id: string,
+  resolved: object,
+  deploymentGeneration = 1,
+  { sourceConfig, secrets, secretReferences }: AppDeployment['spec'] = aRecord().spec,
+): Cluster['revisions'][number] {
+  const { runtime } = sourceConfig;
+  const requested = { secrets, ...(secretReferences && { secretReferences }), ...(runtime && { runtime }) };
+  return {
+    metadata: { name: `shop--${id}` },
+    spec: { id, deploymentUid: uid, deploymentGeneration, requested, resolved } as never,
+  };
+}
+
+const namesExternal = ({ secretReferences = [] }: AppDeployment['spec']): boolean =>
+  secretReferences.some(({ name }) => name === 'POSTGRES_URI_CUSTOM');
+
+export function aCluster(spec: object = {}, status: object = {}): Cluster {
+  const record = aRecord(
+    { sourceConfig: { database: { backup: {} }, resourceSpec: { maxScale: 3 } }, ...spec },
+    {
+      observedGeneration: 1,
+      activeRevisionId: 'first',
+      databaseVolumeUid: 'volume',
+      databaseBackup: { name: 'b', lastSuccessAt: '2026-02-01T00:00:00Z', sizeBytes: 600 * 2 ** 20 },
+      conditions: [condition('Ready', 'True', 'Serving'), condition('BackupReady', 'True', 'BackedUp')],
+      ...status,
+    },
+    { generation: 1 },
+  );
+  return {
+    record,
+    revisions: [revision('first', { server: { maxScale: 3 }, postgres: { image: 'postgres:17' } }, 1, record.spec)],
+    held: ['persistentvolumeclaim/shop--postgres', 'secret/shop--postgres', 'secret/shop--redis'],
+    story: [],
+    pods: 2,
+    backups: 0,
+    outside: { loaded: 0 },
+    secret: '7 other uri',
+  };
+}
+
+type Json = Record<string, unknown>;
+
+function merged(before: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const after: Json = { ...(before as Json | undefined) };
+  for (const [key, value] of Object.entries(patch))
+    if (value === null) delete after[key];
+    else after[key] = merged(after[key], value);
+  return after;
+}
+
+/** What Davit does with the record as it is. */
+function reconcile(cluster: Cluster): void {
+  const { metadata, spec } = cluster.record;
+  const { driver } = spec.sourceConfig.database ?? {};
+  const [, to = '', number = '', backup] =
+    /^\S+ to (\S+)\/(\d+)(?: with (\S+))?$/.exec(metadata.annotations?.[MOVE] ?? '') ?? [];
+  const scale = spec.sourceConfig.resourceSpec?.maxScale ?? 1;
+  if (scale === 0) cluster.pods = Math.max(0, cluster.pods - 1);
+  const generation = metadata.generation ?? 0;
+  const [newest] = cluster.revisions;
+  const isOut = namesExternal(spec);
+  const isNew =
+    to !== '' &&
+    (to === 'external' ? isOut : !isOut && driver === to) &&
+    newest?.spec.id !== `${to}${number}` &&
+    // Two revisions of one generation have no order.
+    generation > (newest?.spec.deploymentGeneration ?? 0);
+  const common = { ...cluster.record.status, observedGeneration: metadata.generation };
+  const say = (reason: string, isStalled = false, rest: object = {}): void => {
+    const ready = condition('Ready', isStalled ? 'False' : 'True', reason);
+    const stalled = condition('Stalled', isStalled ? 'True' : 'False', reason);
+    const conditions = [ready, stalled, condition('BackupReady', 'True', 'BackedUp')];
+    cluster.record = { ...cluster.record, status: { ...common, ...rest, conditions } as never };
+  };
+  if (isNew && cluster.refuses !== undefined) return say(cluster.refuses, true);
+  if (isNew) {
+    if (cluster.pods > 0 || scale !== 0) return say('DatabaseMoveWaits', true);
+    const image = number === '0' ? 'postgres:17' : 'postgres:18.1';
+    const own = to === 'pod' ? { image } : { image, driver: to };
+    const kind = to === 'shared' ? { sharedDatabase: {} } : to === 'external' ? {} : { postgres: own };
+    const movedDatabase = { number: Number(number), ...(to === 'external' && { external: true }) };
+    const resolved = { server: { maxScale: 0 }, ...kind, movedDatabase };
+    cluster.revisions.unshift(revision(`${to}${number}`, resolved, generation, spec));
+    cluster.story.push(`${to}/${number}${backup === undefined ? '' : ` with ${backup}`}`);
+  }
+  const now = Number((cluster.revisions[0]?.spec.resolved['movedDatabase'] as Json | undefined)?.['number'] ?? 0);
+  const known = { ...(now > 0 && { databaseNumber: now }), activeRevisionId: cluster.revisions[0]?.spec.id };
+  if (now === 0) delete (common as Json)['databaseNumber'];
+  if (now > 0 && cluster.restores === 'fails') return say('RestoreFailed', true, known);
+  if (scale > 0) cluster.pods = scale;
+  return say(scale === 0 ? 'ScaledToZero' : 'Serving', false, {
+    ...known,
+    databaseRestore: now > 0 && !isOut ? { name: BACKUP, restoredAt: '2026-02-01T03:00:00Z' } : undefined,
+  });
+}
+
+const OUTSIDE = { host: 'db.example', port: '5432', database: 'app', user: 'shop', version: '17.2' };
+
+/** What the Job does that was created with this manifest. Returns its name. */
+function run(cluster: Cluster, manifest: string): string {
+  const { outside } = cluster;
+  const { initContainers = [], containers = [] } = (JSON.parse(manifest) as IJob).spec?.template.spec ?? {};
+  if (!initContainers.some(({ name }) => name === 'davit-fetch')) return 'tries';
+  const id = containers[0]?.env?.find(({ name }) => name === 'RESTORE_ID')?.value ?? '';
+  if (outside.loading !== undefined) return 'loads';
+  if (outside.mark !== undefined && outside.mark !== id) outside.loading = 'The database is not empty.';
+  else if (outside.mark === undefined) {
+    outside.mark = id;
+    outside.loaded += 1;
+    cluster.story.push(`outside ${id.slice(id.indexOf('/') + 1)}`);
+  }
+  return 'loads';
+}
+
+/** How the containers of this Job have ended. */
+function endOf(
+  { outside, backup, backups }: Cluster,
+  job: string,
+): { readonly code: number; readonly message: string } {
+  if (job === 'tries') {
+    const { trouble } = outside;
+    return trouble === undefined ? { code: 0, message: JSON.stringify(OUTSIDE) } : { code: 4, message: trouble };
+  }
+  if (job === 'loads') return { code: outside.loading === undefined ? 0 : 4, message: outside.loading ?? '{}' };
+  const name = `${BACKUP.slice(0, -1)}${(9 + backups).toString(16)}`;
+  return { code: backup === 'fails' ? 1 : 0, message: backup === 'mute' ? '' : JSON.stringify({ name }) };
+}
+
+function answer(cluster: Cluster, words: readonly string[], input = ''): string {
+  const [verb, kind = ''] = words;
+  cluster.before?.(words.join(' '));
+  if (verb === 'auth') return words[1] === 'can-i' ? 'yes' : '{"status": {"userInfo": {"username": "anna"}}}';
+  if (verb === 'patch') {
+    const patch = JSON.parse(words.at(-1) ?? '') as { metadata: Json; spec: Json };
+    const before = cluster.record;
+    const { resourceVersion, uid: _uid, ...metadata } = patch.metadata;
+    if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
+      throw new Failure('Error from server (Conflict): changed');
+    if (words.includes('--dry-run=server')) {
+      if (cluster.rejects !== undefined) throw new Failure(cluster.rejects);
+      return '';
+    }
+    const spec = (patch.spec ? merged(before.spec, patch.spec) : before.spec) as AppDeployment['spec'];
+    const isChanged = JSON.stringify(spec) !== JSON.stringify(before.spec);
+    const generation = (before.metadata.generation ?? 0) + (isChanged ? 1 : 0);
+    const resourceNow = String(Number(before.metadata.resourceVersion) + 1);
+    const all = { ...(merged(before.metadata, metadata) as object), generation, resourceVersion: resourceNow };
+    cluster.record = { ...before, metadata: all as never, spec };
+    const { resourceSpec, database } = spec.sourceConfig;
+    if (isChanged)
+      cluster.story.push(
+        `scale ${resourceSpec?.maxScale}, driver ${database?.driver}${namesExternal(spec) ? ', external' : ''}`,
+      );
+    return JSON.stringify(cluster.record);
+  }
+  if (verb === 'create' && words.includes('-f')) return JSON.stringify({ metadata: { name: run(cluster, input) } });
+  if (verb === 'create') {
+    cluster.backups += 1;
+    return `job.batch/${words[2]}`;
+  }
+  if (verb === 'delete') {
+    cluster.held = cluster.held.filter((one) => !words.includes(one));
+    return '';
+  }
+  if (kind === RECORDS) {
+    const read = JSON.stringify(cluster.record);
+    reconcile(cluster);
+    return read;
+  }
+  if (kind.startsWith('apprevisions')) return JSON.stringify({ items: cluster.revisions });
+  if (kind === 'secret') return cluster.secret;
+  if (kind === 'cronjobs.batch')
+    return words.includes('json') ? JSON.stringify(CRON_JOB) : 'cronjob.batch/shop---backup';
+  if (kind === 'jobs.batch') {
+    const { code } = endOf(cluster, words[2] ?? '');
+    return JSON.stringify({ status: { conditions: [condition(code === 0 ? 'Complete' : 'Failed', 'True', 'x')] } });
+  }
+  if (kind === 'pods' && words.join(' ').includes('job-name')) {
+    const job = words.join(' ').split('job-name=')[1]?.split(' ')[0] ?? '';
+    const { code, message } = endOf(cluster, job);
+    const name = job === 'tries' || job === 'loads' ? 'davit-restore' : 'davit-upload';
+    const state = { terminated: { exitCode: code, message } };
+    return JSON.stringify({
+      items: [{ metadata: { name: 'p' }, status: { containerStatuses: [{ name, state }] } }],
+    });
+  }
+  if (kind === 'pods') {
+    const items = Array.from({ length: cluster.pods }, (_one, at) => ({
+      metadata: { name: `shop-${at}`, labels: { 'davit.dev/component': 'server' } },
+      status: { phase: 'Running' },
+    }));
+    return JSON.stringify({ items });
+  }
+  if (words.includes('jsonpath={.metadata.uid}')) return `the uid of ${kind}`;
+  if (kind.startsWith('clusters')) throw new Failure("error: the server doesn't have a resource type");
+  return cluster.held.filter((one) => kind.startsWith(one.split('/')[0] ?? '')).join('\n');
+}
+
+export function database(args: readonly string[], cluster: Cluster, answers?: readonly string[]): Promise<CliRan> {
+  return runCli(['database', ...args], {
+    kubectl: async (words, input) => answer(cluster, words, input),
+    ...(answers && { answers }),
+  });
+}
