@@ -154,6 +154,17 @@ it('what is exported asks for backups as the record does, and for no backup that
   expect(fileOf(aRecord())).not.toHaveProperty('database');
 });
 
+it('has the driver of the database, its instances and its archive, which another deployment from it needs', () => {
+  const database = { driver: 'cloudnative-pg', instances: 3, archive: { keepDays: 14 } } as const;
+  expect(fileOf(aRecord({ sourceConfig: { database } }))['database']).toEqual({
+    driver: 'cloudnative-pg',
+    instances: 3,
+    archive: { keep_days: 14 },
+  });
+  const empty = { driver: 'cloudnative-pg', archive: {} } as const;
+  expect(fileOf(aRecord({ sourceConfig: { database: empty } }))['database']).toEqual(empty);
+});
+
 describe('a file that would fill the memory', () => {
   it('by aliases of aliases is refused before they are read', () => {
     const levels = Array.from({ length: 20 }, (_, i) => `k${i}: &k${i} [${`*k${i - 1}, `.repeat(i === 0 ? 0 : 9)}x]`);

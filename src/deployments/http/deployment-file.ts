@@ -153,10 +153,13 @@ export function fileOf({ metadata, spec, status }: AppDeployment): Readonly<Reco
     secrets: spec.secrets.map((one) => one.name),
     secret_references: spec.secretReferences?.map((one) => toSnake(SecretReference.shape, one)),
   };
-  const { backup, restore } = presentDatabase(database) ?? {};
-  // An empty one asks for backups. What was loaded is over: another deployment from this file begins empty.
+  const { driver, instances, backup, archive, restore } = presentDatabase(database) ?? {};
+  // An empty one asks for backups, or an archive. What was loaded is over: another deployment from this file begins empty.
   const asked = {
+    ...(driver && { driver }),
+    ...(instances && { instances }),
     ...(backup && { backup: withoutUnset(backup) }),
+    ...(archive && { archive: withoutUnset(archive) }),
     ...(restore && status?.databaseRestore?.restoredAt === undefined && { restore: withoutUnset(restore) }),
   };
   return { ...asObject(withoutUnset(whole)), ...(!isEmpty(asked) && { database: asked }) };

@@ -97,6 +97,7 @@ const MERGED: ReadonlySet<string> = new Set([
   'body.source_config.runtime',
   'body.source_config.database',
   'body.source_config.database.backup',
+  'body.source_config.database.archive',
   ...Object.keys(RUNTIME_PARTS).map((part) => `body.source_config.runtime.${snake(part)}`),
 ]);
 

@@ -916,6 +916,52 @@ describe('what becomes of the database', () => {
   });
 });
 
+describe('an archive', () => {
+  const database = (fields: unknown): object => ({ source_config: { database: fields } });
+
+  it('is merged field by field without a revision, and null sets a field back', async () => {
+    const id = await made(database({ driver: 'cloudnative-pg', archive: { keep_days: 3 } }));
+    const before = stored().spec.revisionSerial;
+    await patch(id, database({ archive: { schedule: '@daily' } }));
+    await patch(id, database({ archive: { keep_days: null } }));
+    expect([stored().spec.sourceConfig.database, stored().spec.revisionSerial]).toEqual([
+      { driver: 'cloudnative-pg', archive: { schedule: '@daily' } },
+      before,
+    ]);
+  });
+
+  it.each([
+    [{ driver: 'pod', archive: {} }, 'archive', 'only driver cloudnative-pg has an archive'],
+    [
+      { driver: 'pod', restore: { from: 'old', archive: true } },
+      'restore',
+      'only driver cloudnative-pg begins with an archive',
+    ],
+    [
+      { restore: { from: 'old', archive: true, backup: '20260202T000000Z-0123abcd' } },
+      'restore',
+      'set archive or backup, not both',
+    ],
+    [{ archive: { schedule: '* * * * *' } }, 'archive', 'would run more often than every 5 minutes'],
+  ])('%j is refused', async (asked, field, words) => {
+    const { status, body } = await facade.call('POST', '/v2/deployments', aBody(database(asked)));
+    expect([status, body.detail]).toEqual([
+      422,
+      [
+        expect.objectContaining({
+          loc: expect.arrayContaining(['source_config', 'database', field]) as unknown,
+          msg: expect.stringContaining(words) as string,
+        }),
+      ],
+    ]);
+  });
+
+  it('that is turned off is no hindrance to another driver', async () => {
+    await made(database({ driver: 'pod', archive: { enabled: false } }));
+    expect(stored().spec.sourceConfig.database).toEqual({ driver: 'pod', archive: { enabled: false } });
+  });
+});
+
 describe('a restore', () => {
   const restore = (fields: unknown): object => ({ source_config: { database: { restore: fields } } });
 
