@@ -6,6 +6,7 @@ import type { StreamFault } from './watch-faults.ts';
 export type Fault =
   | StreamFault
   | Meddling
+  | ServerFault
   /** `quiet`: nothing, but then nothing may be written for `ms`. */
   | { readonly kind: 'none' | 'quiet'; readonly ms?: number }
   /** Not sent; committed with its answer lost; answered: then SIGKILL. */
@@ -99,6 +100,8 @@ export const WORKLOADS = [
   'moves',
   'moves-kept',
   'moves-deleted',
+  'claims',
+  'shared',
   ...BUILD_WORKLOADS,
 ] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
@@ -108,6 +111,15 @@ export interface Plan {
   readonly fault: Fault;
   /** A bug that is put into the controller for this plan (mutants.ts). */
   readonly seed?: string;
+}
+
+/** At a statement to the shared PostgreSQL server that changes something: not passed on, its answer lost, or refused; or SIGKILL. */
+export interface ServerFault {
+  readonly kind: 'server';
+  /** As `create database#1`. */
+  readonly statement: string;
+  readonly does: 'broken' | 'lost' | 'full' | 'crash-before' | 'crash-lost' | 'crash-after';
+  readonly ms?: number;
 }
 
 /** What others than Davit do. */

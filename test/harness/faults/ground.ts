@@ -2,6 +2,7 @@
 
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type ApiClient, connectApi } from '../../cluster/api-client.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { DAVIT_NAMESPACE, makeTenant, type Tenant } from '../../support/platform.ts';
 import type { Keys } from './rotations.ts';
@@ -28,6 +29,21 @@ async function allowLease(cluster: Cluster, namespace: string): Promise<void> {
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'lease' },
     subjects: [{ kind: 'ServiceAccount', name: 'davit-controller', namespace: DAVIT_NAMESPACE }],
   });
+}
+
+/** A client with the rights of an editor of the namespace: `system:serviceaccount:NAMESPACE:NAME`. */
+export async function makeEditor(
+  { api, server, ca, tokenFor }: Cluster,
+  namespace: string,
+  name: string,
+): Promise<ApiClient> {
+  await api.call('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name } });
+  await api.call('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`, {
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'davit-editor' },
+    subjects: [{ kind: 'ServiceAccount', name, namespace }],
+  });
+  return connectApi({ server, ca, token: await tokenFor(namespace, name) });
 }
 
 export interface RunFolder {

@@ -1,6 +1,7 @@
 // Whether a run kept every promise. Each function is one promise of docs/reliability.md and reports violations.
 
 import { canonicalJson } from '../../../src/lib/json-value.ts';
+import { misattributed } from './author-invariants.ts';
 import { buildProblems, isCredentialOfBuild, leftOfBuilds } from './build-invariants.ts';
 import { FORGOTTEN, usedWrongly, userOf } from './database-invariants.ts';
 import type { Run } from './evidence.ts';
@@ -26,6 +27,8 @@ export interface Reference {
   /** How long an undisturbed run takes here and now, set-up and quiet end included. */
   readonly seconds: number;
   readonly labels: readonly string[];
+  /** The same of the shared server. */
+  readonly statements?: readonly string[];
   /** What was there at the end and was Davit's. */
   readonly children: readonly Sighting[];
 }
@@ -45,6 +48,7 @@ export function referenceOf(run: Run, again: Run): Reference {
     requests: Math.max(run.trace.requests, again.trace.requests),
     seconds: Math.max(run.seconds, again.seconds),
     labels: run.trace.writes.map(({ label }) => label).filter((label) => second.has(label)),
+    statements: run.statements?.filter((statement) => again.statements?.includes(statement)) ?? [],
     children: run.current.filter(isDavits),
   };
 }
@@ -73,6 +77,7 @@ export function judge(run: Run, reference: Reference): Violation[] {
   blame('I5 one writer', slowHandover(run));
   // The namespace takes everything with it, in an order that is nobody's.
   if (!isDoomed) blame('I6 honest', dishonest(run) ?? unlatched(run) ?? silent(run));
+  if (run.plan.workload === 'claims') blame('I6 honest', misattributed(run.history));
   blame('I7 exactly once', twoRevisions(run));
   blame('I8 no secret elsewhere', leaks(run));
   blame('I7 exactly once', rolledTwice(run) ?? migratedWrongly(run.history));
@@ -161,6 +166,8 @@ function masked({ kind, object }: Pick<Sighting, 'kind' | 'object'>, namespace: 
     .replaceAll(/"[0-9a-z]+\.[0-9a-f]{32}"/g, '"DIGEST"')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/"\d{1,3}(\.\d{1,3}){3}"/g, '"IP"')
+    .replaceAll(/"installation":"run\d+"/g, '"installation":"RUN"')
+    .replaceAll(/"port":\d{5}\b/g, '"port":PORT')
     .replaceAll(namespace, 'NAMESPACE')
     .replaceAll(/NAMESPACE-[0-9a-f]{8}\b/g, 'TENANT')
     .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST');
@@ -265,7 +272,7 @@ function tookOthers(run: Run): string | undefined {
 }
 
 /** Workloads at whose end nothing of the record is left. */
-const ENDING: ReadonlySet<string> = new Set(['delete', 'moves-deleted']);
+const ENDING: ReadonlySet<string> = new Set(['delete', 'moves-deleted', 'claims']);
 
 function leaked(run: Run): string | undefined {
   if (run.stuck !== undefined || !ENDING.has(run.plan.workload)) return undefined;

@@ -25,6 +25,7 @@ import { type Census, startCensus } from './object-history.ts';
 import { allPlans, oneOfEach, shuffled } from './plans.ts';
 import { runPlan } from './run.ts';
 import type { Patience } from './run-setup.ts';
+import { sharedServerThere, stopSharedServer } from './shared-world.ts';
 
 /** All five sources, and what builds are granted; what they are built with is each run's own. */
 const CHART = {
@@ -44,6 +45,8 @@ const QUICK_BUGS = 6;
 /** Every workload is run twice before it is disturbed: with another for each bug, that took as long as the bugs. */
 const QUICK_BUG_WORKLOADS = 2;
 const PATIENCE_MS = 30_000;
+/** Of runs by which it is learned how long one takes here. */
+const LEARNING_PATIENCE_MS = 120_000;
 /** What never ends is waited for in vain: with a bug a phase ends when nothing has changed for so long, or for a usual run. */
 const LEAST_QUIET_WITH_BUG_MS = 8_000;
 /** Faults that need no moment of their own to have happened. */
@@ -241,10 +244,19 @@ async function inLanes<T>(
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
+/** Without those for which this machine lacks something. */
+async function playable(workloads: readonly WorkloadName[]): Promise<readonly WorkloadName[]> {
+  if (!workloads.includes('shared') || (await sharedServerThere())) return workloads;
+  say('shared is left out: PostgreSQL is not installed on this machine');
+  return workloads.filter((workload) => workload !== 'shared');
+}
+
 async function learn({ cluster, census, references }: Bench, workloads: readonly WorkloadName[]): Promise<void> {
   const runs = new Map<WorkloadName, Run[]>();
   const runOnce = async (workload: WorkloadName): Promise<void> => {
-    const run = await runPlan({ workload, fault: { kind: 'none' } }, cluster, census, { patienceMs: PATIENCE_MS });
+    const run = await runPlan({ workload, fault: { kind: 'none' } }, cluster, census, {
+      patienceMs: LEARNING_PATIENCE_MS,
+    });
     runs.set(workload, [...(runs.get(workload) ?? []), run]);
   };
   // A namespace takes longest to go: last, all others would wait for it.
@@ -581,6 +593,7 @@ async function startBench(
   let remote: ReturnType<typeof startRemote> | undefined;
   const end = async (): Promise<void> => {
     ended.abort();
+    await stopSharedServer();
     await cluster.stop();
     // One that could not be started has ended itself.
     await second?.then((other) => other.end()).catch(() => undefined);
@@ -621,7 +634,7 @@ try {
     say(JSON.stringify(idle));
   } else {
     const what = programme();
-    await learn(bench, what.workloads);
+    await learn(bench, await playable(what.workloads));
     await disturb(bench, what, tally);
   }
 } finally {

@@ -90,6 +90,13 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       },
     ],
   },
+  SHORT_SURVEY: {
+    replacements: [
+      { file: 'src/deployments/shared-databases.ts', from: 'SURVEY_MS = 60_000', to: 'SURVEY_MS = 1_500' },
+      { file: 'src/deployments/shared-databases.ts', from: 'SOONEST_MS = 5_000', to: 'SOONEST_MS = 500' },
+      { file: 'src/deployments/shared-databases.ts', from: 'AGAIN_MS = 30_000', to: 'AGAIN_MS = 1_000' },
+    ],
+  },
   'deletes have no uid precondition': bug(
     'src/lib/kube/writes.ts',
     'preconditions: { uid, ',
@@ -250,6 +257,18 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const mark = usedLastOf(observed);',
     'const mark = undefined;',
     'moves-kept',
+  ),
+  'a change without a claim is by whoever claimed before': bug(
+    'src/deployments/record/requester.ts',
+    "const isOfThisWrite = of === String(generation) && (subject === uid || (subject === NEW && of === '1'));",
+    'const isOfThisWrite = subject === uid;',
+    'claims',
+  ),
+  'the last of several changes is the whole revision': bug(
+    'src/deployments/record/requester.ts',
+    'return metadata.generation === deployed + 1 ? requesterOf(record) : undefined;',
+    'return requesterOf(record);',
+    'claims',
   ),
   'what was said of a run is forgotten with its pod': bug(
     'src/deployments/assess/task-runs.ts',

@@ -14,6 +14,7 @@ export interface Seen extends ApiObject {
   // oxlint-disable-next-line typescript/no-explicit-any -- as above
   readonly status?: any;
   readonly data?: Readonly<Record<string, string>>;
+  readonly type?: string;
 }
 
 export interface Sighting {

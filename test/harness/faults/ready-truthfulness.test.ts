@@ -82,6 +82,7 @@ describe('a generation that is said to be seen, with the revision of an earlier 
       reason: 'it was made a moment ago, and the answer lost',
       history: [aRevision(2, NEW, 1500), reported({ message: CREATE })],
     },
+    { reason: 'the record is paused', history: [reported({ reason: 'Paused', message: 'This record is paused.' })] },
   ])('is accepted where $reason', ({ history }) => {
     expect(judged([...before, ...history])).toBeUndefined();
   });

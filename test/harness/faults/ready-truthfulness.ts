@@ -140,10 +140,11 @@ const WITHOUT_FAILURES: ReadonlySet<string> = new Set(['none', 'quiet']);
 /** The revision, or what comes before it: the finalizer of the record, and a pass as a whole. */
 const MAKING = /\b(?:AppRevision|AppDeployment) /;
 
-/** Does Ready say that the revision could not be made? */
+/** Does Ready say that the revision could not be made, or that nothing is? */
 function saysThatNoneIsMade({ status }: Seen, { plan }: Judged): boolean {
-  if (WITHOUT_FAILURES.has(plan.fault.kind)) return false;
   const ready = readyOf(status);
+  if (ready?.status === 'False' && ready.reason === 'Paused') return true;
+  if (WITHOUT_FAILURES.has(plan.fault.kind)) return false;
   return ready?.status === 'False' && FAILURES.has(ready.reason) && MAKING.test(ready.message);
 }
 

@@ -8,7 +8,7 @@ import { isBuildWorkload, performBuilds, worldFor } from './build-workloads.ts';
 import { type BuildWorld, startBuildWorld } from './build-world.ts';
 import { breaker, type ControlBreaker, isExclusive } from './control-plane-faults.ts';
 import type { Plan } from './fault.ts';
-import { LEASE_MS, makeRunFolder, makeRunTenant, type RunFolder } from './ground.ts';
+import { LEASE_MS, makeEditor, makeRunFolder, makeRunTenant, type RunFolder } from './ground.ts';
 import { type Meddler, meddlerOf, race } from './interference.ts';
 import type { Census } from './object-history.ts';
 import type { Actor, Trace } from './proxy/trace.ts';
@@ -16,6 +16,7 @@ import { type Proxy, startProxy } from './proxy.ts';
 import { rotateAt } from './rotations.ts';
 import { type Cast, type CastOptions, startCast } from './run-processes.ts';
 import { mainFor, startWith } from './seeded-start.ts';
+import { type SharedRun, startSharedRun } from './shared-world.ts';
 import { BACKUP_SETTINGS } from './workloads/backups.ts';
 import type { Scene, Stage } from './workloads/stage.ts';
 import { changeAndWait } from './workloads.ts';
@@ -27,6 +28,7 @@ const TEST_TIMES: Readonly<Record<string, string>> = {
   'code-host': 'SHORT_BUILD_RETRY',
   'builds-overdue': 'SHORT_BUILD_TIME',
   'builds-file': 'SHORT_FILE_RETRY',
+  shared: 'SHORT_SURVEY',
 };
 
 /** Workloads whose platform has a store of backups. */
@@ -43,6 +45,7 @@ export interface Setup {
   readonly cast: Cast;
   readonly proxy: Proxy;
   readonly world: BuildWorld | undefined;
+  readonly server: SharedRun | undefined;
   readonly folder: RunFolder;
   readonly broken: ControlBreaker;
   readonly meddler: Meddler;
@@ -87,6 +90,15 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     onWrite: leave.at,
   });
   const world = isBuildWorkload(workload) ? await startBuildWorld(cluster, namespace, worldFor(workload)) : undefined;
+  const sharedRun =
+    workload === 'shared'
+      ? await startSharedRun(serial, fault, {
+          kill: () => void started.promise.then((there) => there.kill('a', 'SIGKILL')),
+          fired: () => {
+            proxy.trace.fired = true;
+          },
+        })
+      : undefined;
   const folder = await makeRunFolder(cluster, { namespace, authority: proxy.ca });
   const keys = await folder.keysOf('davit-controller');
   const cast = await startCast(actors, {
@@ -94,7 +106,7 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     proxy,
     namespace,
     leaseNamespace,
-    settings: world?.settings ?? (HAVE_BACKUPS.has(workload) ? BACKUP_SETTINGS : undefined),
+    settings: world?.settings ?? sharedRun?.settings ?? (HAVE_BACKUPS.has(workload) ? BACKUP_SETTINGS : undefined),
     directory: folder.directory,
     keys,
     leaseMs: LEASE_MS,
@@ -116,8 +128,10 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     upgrade: () => upgrade(cast),
     ...(world && isBuildWorkload(workload) && { performBuilds: () => performBuilds(workload, stage, world) }),
     leaveAt: leave.leaveAt,
+    server: sharedRun,
+    person: (name) => makeEditor(cluster, namespace, name),
   };
-  return { plan, scene, stage, actors, cast, proxy, world, folder, broken, meddler };
+  return { plan, scene, stage, actors, cast, proxy, world, server: sharedRun, folder, broken, meddler };
 }
 
 /** The bugs and the clock of a plan's controller. */

@@ -3,8 +3,10 @@
 import type { BuildWorkload } from './build-workloads.ts';
 import type { WorkloadName } from './fault.ts';
 import type { Seen } from './object-history.ts';
+import { ADMIN_SECRET } from './shared-world.ts';
 import { type Acts, makeActs } from './workloads/acts.ts';
 import { backups, PROVEN, STORE_CREDENTIALS } from './workloads/backups.ts';
+import { claims } from './workloads/claims.ts';
 import { deleted, doomed, held, pair, recreate, taken, undone } from './workloads/lives.ts';
 import { MOVABLE, moves, movesDeleted, movesKept, stopped } from './workloads/moves.ts';
 import { CLEAN, tasks, workers } from './workloads/parts.ts';
@@ -20,6 +22,7 @@ import {
   unmounted,
   upgraded,
 } from './workloads/rollouts.ts';
+import { shared } from './workloads/shared.ts';
 import { hasCondition, IMAGES, MERGE, RECORD, recordIn, SECOND, type Stage, until } from './workloads/stage.ts';
 import { external, impossible, OUTSIDE, resize } from './workloads/stores.ts';
 import { OWN_SECRET, referenced, referencesTo, rotate, SHARED, secretOfValues, unfixed } from './workloads/values.ts';
@@ -30,7 +33,9 @@ type OfRecords = Exclude<WorkloadName, BuildWorkload | 'create'>;
 /** These do not wait until their record is Ready, and say themselves when they are at their end. */
 const UNREADY = { taken, hasty, doomed } satisfies Partial<Record<OfRecords, Phase>>;
 /** Their record is gone at the end. */
-const LAST = { held, delete: deleted, 'moves-deleted': movesDeleted } satisfies Partial<Record<OfRecords, Phase>>;
+const LAST = { held, delete: deleted, 'moves-deleted': movesDeleted, claims } satisfies Partial<
+  Record<OfRecords, Phase>
+>;
 /** Their record is Ready before and after. */
 const READY: Readonly<Record<Exclude<OfRecords, keyof typeof UNREADY | keyof typeof LAST>, Phase>> = {
   image,
@@ -56,6 +61,7 @@ const READY: Readonly<Record<Exclude<OfRecords, keyof typeof UNREADY | keyof typ
   backups,
   moves,
   'moves-kept': movesKept,
+  shared,
 };
 
 /** Secrets that the records of some workloads name from the beginning. */
@@ -68,6 +74,7 @@ const SECRETS: Readonly<Partial<Record<WorkloadName, object>>> = {
   moves: STORE_CREDENTIALS,
   'moves-kept': STORE_CREDENTIALS,
   'moves-deleted': STORE_CREDENTIALS,
+  shared: ADMIN_SECRET,
 };
 
 /** What the records of some workloads have from the beginning. */

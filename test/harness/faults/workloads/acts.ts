@@ -15,6 +15,8 @@ export interface Acts {
   again(annotations: Readonly<Record<string, string>>): Promise<void>;
   /** Merges into the record's spec, and in the same write into its annotations. */
   change(spec: object, annotations?: Readonly<Record<string, string | null>>): Promise<void>;
+  /** The record as another client's write was answered. */
+  ask(answer: Seen): void;
   /** The record as it was answered last: the census may still be behind it. */
   asked(): Seen | undefined;
   /** Throws NotConverged. */
@@ -53,6 +55,9 @@ export function makeActs(
     async change(spec, annotations) {
       const patch = { spec, ...(annotations && { metadata: { annotations } }) };
       asked = await api.call<Seen>('PATCH', `${paths.records}/${RECORD}`, patch, MERGE);
+    },
+    ask(answer) {
+      asked = answer;
     },
     asked: () => asked,
     untilReady: (what) =>

@@ -1,0 +1,110 @@
+// What the judge of authors lets pass, and what not.
+
+import { expect, it } from 'vitest';
+import { misattributed } from './author-invariants.ts';
+import type { Seen, Sighting } from './object-history.ts';
+
+type Said = Omit<Sighting, 'version'>;
+
+interface Asked {
+  readonly by?: string;
+  readonly deletedBy?: string;
+  readonly deletionTimestamp?: string;
+}
+
+function aRecord(generation: number, { by, deletedBy, deletionTimestamp }: Asked = {}, status?: object): Said {
+  const annotations = {
+    ...(by !== undefined && { 'example.com/really-by': by }),
+    ...(deletedBy !== undefined && { 'example.com/really-deleted-by': deletedBy }),
+  };
+  const metadata = { name: 'shop', uid: 'u', generation, annotations, ...(deletionTimestamp && { deletionTimestamp }) };
+  return { kind: 'AppDeployment', gone: false, at: 0, object: { metadata, ...(status && { status }) } as Seen };
+}
+
+function aRevision(generation: number, requestedBy?: string): Said {
+  const spec = { deploymentUid: 'u', deploymentGeneration: generation, ...(requestedBy && { requestedBy }) };
+  const metadata = { name: `shop--${generation}`, uid: `r${generation}` };
+  return { kind: 'AppRevision', gone: false, at: 0, object: { metadata, spec } as Seen };
+}
+
+function status(observedGeneration: number, changedBy?: string, ready = 'True', message = ''): object {
+  const conditions = [{ type: 'Ready', status: ready, message }];
+  return { observedGeneration, conditions, ...(changedBy && { changedBy }) };
+}
+
+const DELETED = '2026-01-01T00:00:00Z';
+
+it.each([
+  {
+    reason: 'one asks after the other',
+    history: [aRecord(1), aRevision(1), aRecord(2, { by: 'anna' }), aRevision(2, 'anna')],
+  },
+  {
+    reason: 'the record served in between',
+    history: [
+      aRevision(1),
+      aRecord(2, { by: 'bert' }),
+      aRecord(2, { by: 'bert' }, status(2, 'bert')),
+      aRecord(3, { by: 'anna' }),
+      aRevision(3, 'anna'),
+    ],
+  },
+  {
+    reason: 'two changes are one revision, which is nobody’s',
+    history: [aRevision(1), aRecord(2, { by: 'nobody' }), aRecord(3, { by: 'anna' }), aRevision(3)],
+  },
+  {
+    reason: 'she who deletes is named',
+    history: [
+      aRecord(2, { by: 'bert', deletedBy: 'anna' }, status(2, 'bert')),
+      aRecord(3, { by: 'bert', deletedBy: 'anna', deletionTimestamp: DELETED }, status(2, 'bert')),
+      aRecord(
+        3,
+        { by: 'bert', deletedBy: 'anna', deletionTimestamp: DELETED },
+        status(3, 'anna', 'False', 'Being deleted by anna: its workloads'),
+      ),
+    ],
+  },
+])('nothing is said where $reason', ({ history }) => {
+  expect(judged(history)).toBeUndefined();
+});
+
+it.each([
+  {
+    reason: 'of another',
+    history: [aRevision(1), aRecord(2, { by: 'anna' }), aRevision(2, 'bert')],
+    says: 'shop--2: requested by bert, and generation 2 was by anna',
+  },
+  {
+    reason: 'of nobody, and one asked alone',
+    history: [aRevision(1), aRecord(2, { by: 'anna' }), aRevision(2)],
+    says: 'shop--2: requested by nobody, and generation 2 was by anna',
+  },
+  {
+    reason: 'of one of two',
+    history: [aRevision(1), aRecord(2, { by: 'nobody' }), aRecord(3, { by: 'anna' }), aRevision(3, 'anna')],
+    says: 'shop--3: requested by anna, and generation 3 was by anna, after changes of others',
+  },
+  {
+    reason: 'a change of who changed before',
+    history: [aRecord(2, { by: 'bert' }), aRecord(3, { by: 'anna' }, status(3, 'bert'))],
+    says: 'shop: generation 3 is said to be changed by bert, and was by anna',
+  },
+  {
+    reason: 'a deletion of nobody',
+    history: [
+      aRecord(
+        2,
+        { by: 'bert', deletedBy: 'anna', deletionTimestamp: DELETED },
+        status(2, 'anna', 'False', 'Being deleted: its workloads'),
+      ),
+    ],
+    says: 'shop: is deleted by anna, and says: Being deleted: its workloads',
+  },
+])('it is seen: $reason', ({ history, says }) => {
+  expect(judged(history)).toBe(says);
+});
+
+function judged(history: readonly Said[]): string | undefined {
+  return misattributed(history.map((sighting, index) => ({ ...sighting, version: BigInt(index) })));
+}

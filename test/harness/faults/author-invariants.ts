@@ -1,0 +1,81 @@
+// I6 of authors: who is said to have asked for a revision, a change or a deletion has done so, and where one write alone asked, and says by
+// whom, it is said.
+
+import type { Seen, Sighting } from './object-history.ts';
+
+/** What the test knows of each write of a spec: a username, or `nobody` for one without a claim. */
+export const REALLY_BY = 'example.com/really-by';
+/** The same of the deletion that follows. */
+export const REALLY_DELETED_BY = 'example.com/really-deleted-by';
+
+const NOBODY = 'nobody';
+
+/** The first thing that is wrong, or nothing. `history` is in the order of the writes. */
+export function misattributed(history: readonly Sighting[]): string | undefined {
+  /** By uid and generation. */
+  const writers = new Map<string, string>();
+  /** Of which generations Davit has made a revision, or has said that the record serves, by uid. */
+  const taken = new Map<string, Set<number>>();
+  const judged = new Set<string>();
+  for (const { kind, object, gone } of history) {
+    const { uid = '' } = object.metadata;
+    if (kind === 'AppDeployment' && !gone) {
+      noteWriter(object, writers);
+      const wrong = wrongStatus(object, writers);
+      if (wrong !== undefined) return wrong;
+      const { observedGeneration, conditions = [] } = object.status ?? {};
+      const isReady = (conditions as readonly { readonly type: string; readonly status: string }[]).some(
+        ({ type, status }) => type === 'Ready' && status === 'True',
+      );
+      if (isReady) noteTaken(taken, uid, observedGeneration);
+    }
+    if (kind !== 'AppRevision' || gone || judged.has(uid)) continue;
+    judged.add(uid);
+    const wrong = wrongRevision(object, writers, taken);
+    if (wrong !== undefined) return wrong;
+    noteTaken(taken, object.spec.deploymentUid, object.spec.deploymentGeneration);
+  }
+  return undefined;
+}
+
+function noteTaken(taken: Map<string, Set<number>>, uid: string, generation: number): void {
+  taken.set(uid, (taken.get(uid) ?? new Set()).add(generation));
+}
+
+function noteWriter({ metadata }: Seen, writers: Map<string, string>): void {
+  const { uid, generation = 0, annotations = {}, deletionTimestamp } = metadata;
+  const key = `${uid}/${generation}`;
+  if (writers.has(key)) return;
+  const writer = annotations[deletionTimestamp === undefined ? REALLY_BY : REALLY_DELETED_BY];
+  writers.set(key, writer ?? NOBODY);
+}
+
+function wrongStatus({ metadata, status }: Seen, writers: ReadonlyMap<string, string>): string | undefined {
+  const { uid, name, generation, deletionTimestamp } = metadata;
+  const { observedGeneration, changedBy, conditions = [] } = status ?? {};
+  if (observedGeneration === undefined) return undefined;
+  const writer = writers.get(`${uid}/${observedGeneration}`) ?? NOBODY;
+  if ((changedBy ?? NOBODY) !== writer)
+    return `${name}: generation ${observedGeneration} is said to be changed by ${changedBy}, and was by ${writer}`;
+  if (deletionTimestamp === undefined || observedGeneration !== generation) return undefined;
+  const { message = '' } =
+    (conditions as readonly { readonly type: string; readonly message: string }[]).find(
+      ({ type }) => type === 'Ready',
+    ) ?? {};
+  const by = /^Being deleted by (\S+): /.exec(message)?.[1] ?? NOBODY;
+  return by === writer ? undefined : `${name}: is deleted by ${writer}, and says: ${message}`;
+}
+
+function wrongRevision(
+  { metadata: { name }, spec }: Seen,
+  writers: ReadonlyMap<string, string>,
+  taken: ReadonlyMap<string, ReadonlySet<number>>,
+): string | undefined {
+  const { deploymentUid: uid, deploymentGeneration: generation, requestedBy = NOBODY } = spec;
+  const writer = writers.get(`${uid}/${generation}`) ?? NOBODY;
+  const isAlone = generation === 1 || taken.get(uid)?.has(generation - 1) === true;
+  const expected = isAlone ? writer : NOBODY;
+  return requestedBy === expected
+    ? undefined
+    : `${name}: requested by ${requestedBy}, and generation ${generation} was by ${writer}${isAlone ? '' : ', after changes of others'}`;
+}
