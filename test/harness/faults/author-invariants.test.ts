@@ -101,7 +101,7 @@ it.each([
     ],
     says: 'shop: is deleted by anna, and says: Being deleted: its workloads',
   },
-])('it is seen: $reason', ({ history, says }) => {
+])('a wrong name is seen: $reason', ({ history, says }) => {
   expect(judged(history)).toBe(says);
 });
 

@@ -203,9 +203,9 @@ function programme(): Programme {
   if (!values.quick)
     return { workloads: WORKLOADS, bugs, trials: true, choose: (every) => every, chooseFacade: (every) => every };
   say(`sample ${sample}`);
-  // To learn what builds are like takes twice as long as any other workload: they are left to the whole run.
+  // To learn what builds and the shared server are like takes twice as long as any other workload: they are left to the whole run.
   const shuffledBugs = shuffled(
-    bugs.filter((bug) => !isListener(bug) && !isBuildWorkload(bug.workload)),
+    bugs.filter((bug) => !isListener(bug) && !isBuildWorkload(bug.workload) && bug.workload !== 'shared'),
     sample,
   );
   const few = new Set([...new Set(shuffledBugs.map(({ workload }) => workload))].slice(0, QUICK_BUG_WORKLOADS));
@@ -244,11 +244,16 @@ async function inLanes<T>(
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
-/** Without those for which this machine lacks something. */
-async function playable(workloads: readonly WorkloadName[]): Promise<readonly WorkloadName[]> {
-  if (!workloads.includes('shared') || (await sharedServerThere())) return workloads;
+/** What of it this machine can play. */
+async function playable(what: Programme): Promise<Programme> {
+  if (!what.workloads.includes('shared') || (await sharedServerThere())) return what;
   say('shared is left out: PostgreSQL is not installed on this machine');
-  return workloads.filter((workload) => workload !== 'shared');
+  const isLeft = (workload: string): boolean => workload !== 'shared';
+  return {
+    ...what,
+    workloads: what.workloads.filter(isLeft),
+    bugs: what.bugs.filter(({ workload }) => isLeft(workload)),
+  };
 }
 
 async function learn({ cluster, census, references }: Bench, workloads: readonly WorkloadName[]): Promise<void> {
@@ -633,8 +638,8 @@ try {
     idleWrites = idle.writes;
     say(JSON.stringify(idle));
   } else {
-    const what = programme();
-    await learn(bench, await playable(what.workloads));
+    const what = await playable(programme());
+    await learn(bench, what.workloads);
     await disturb(bench, what, tally);
   }
 } finally {

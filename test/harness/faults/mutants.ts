@@ -258,6 +258,24 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     'const mark = undefined;',
     'moves-kept',
   ),
+  'a lost database of the shared server is made again': bug(
+    'src/deployments/record/shared-database.ts',
+    "if (wasMade && (role === undefined || database === undefined)) return { is: 'data lost' };",
+    '',
+    'shared',
+  ),
+  'a password of the shared server that is lost is made again': bug(
+    'src/deployments/record/shared-database.ts',
+    "if (!hasPassword) return { is: 'password lost' };",
+    "if (!hasPassword) return { is: 'needs password' };",
+    'shared',
+  ),
+  'a record is released before its database on the shared server is dropped': bug(
+    'src/deployments/plan/teardown.ts',
+    "['its database on the shared server', [], sharedRest(observed)],",
+    '',
+    'shared',
+  ),
   'a change without a claim is by whoever claimed before': bug(
     'src/deployments/record/requester.ts',
     "const isOfThisWrite = of === String(generation) && (subject === uid || (subject === NEW && of === '1'));",

@@ -56,7 +56,8 @@ let serial = 0;
 export async function setUp(plan: Plan, cluster: Cluster, census: Census, patience: Patience): Promise<Setup> {
   const isFirst = serial === 0;
   serial += 1;
-  const namespace = `run-${process.pid}-${serial}`;
+  const number = serial;
+  const namespace = `run-${process.pid}-${number}`;
   const { fault, workload } = plan;
   // A lease that went with the namespace would end the lead before its last write.
   const leaseNamespace = workload === 'doomed' ? `${namespace}-davit` : namespace;
@@ -90,15 +91,12 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     onWrite: leave.at,
   });
   const world = isBuildWorkload(workload) ? await startBuildWorld(cluster, namespace, worldFor(workload)) : undefined;
-  const sharedRun =
-    workload === 'shared'
-      ? await startSharedRun(serial, fault, {
-          kill: () => void started.promise.then((there) => there.kill('a', 'SIGKILL')),
-          fired: () => {
-            proxy.trace.fired = true;
-          },
-        })
-      : undefined;
+  const sharedRun = await sharedRunOf(plan, number, {
+    kill: () => void started.promise.then((there) => there.kill('a', 'SIGKILL')),
+    fired: () => {
+      proxy.trace.fired = true;
+    },
+  });
   const folder = await makeRunFolder(cluster, { namespace, authority: proxy.ca });
   const keys = await folder.keysOf('davit-controller');
   const cast = await startCast(actors, {
@@ -132,6 +130,15 @@ export async function setUp(plan: Plan, cluster: Cluster, census: Census, patien
     person: (name) => makeEditor(cluster, namespace, name),
   };
   return { plan, scene, stage, actors, cast, proxy, world, server: sharedRun, folder, broken, meddler };
+}
+
+/** `number`: of the run in this process. */
+async function sharedRunOf(
+  { workload, fault }: Plan,
+  number: number,
+  hooks: Parameters<typeof startSharedRun>[2],
+): Promise<SharedRun | undefined> {
+  return workload === 'shared' ? startSharedRun(number, fault, hooks) : undefined;
 }
 
 /** The bugs and the clock of a plan's controller. */

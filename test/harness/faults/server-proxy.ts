@@ -82,7 +82,7 @@ function relay(
   { strike, kill, fired }: ServerProxyOptions,
 ): void {
   /** What is done when the server says that it is ready for the next statement. */
-  let atAnswer: { readonly isTold: boolean; readonly then: () => void } | undefined;
+  let atAnswer: { readonly isTold: boolean; readonly act: () => void } | undefined;
   const breakOff = (): void => {
     client.destroy();
     upstream.destroy();
@@ -91,7 +91,7 @@ function relay(
     broken: breakOff,
     full: () => void client.write(refusal()),
     lost(frame) {
-      atAnswer = { isTold: false, then: breakOff };
+      atAnswer = { isTold: false, act: breakOff };
       upstream.write(frame);
     },
     'crash-before'() {
@@ -101,7 +101,7 @@ function relay(
     'crash-lost'(frame) {
       atAnswer = {
         isTold: false,
-        then() {
+        act() {
           kill();
           breakOff();
         },
@@ -109,7 +109,7 @@ function relay(
       upstream.write(frame);
     },
     'crash-after'(frame) {
-      atAnswer = { isTold: true, then: kill };
+      atAnswer = { isTold: true, act: kill };
       upstream.write(frame);
     },
   };
@@ -128,9 +128,9 @@ function relay(
     inFrames(false, (frame, type) => {
       if (atAnswer === undefined || atAnswer.isTold) client.write(frame);
       if (type !== 'Z' || atAnswer === undefined) return;
-      const { then } = atAnswer;
+      const { act } = atAnswer;
       atAnswer = undefined;
-      then();
+      act();
     }),
   );
 }
