@@ -60,6 +60,8 @@ export async function startSharedRun(
     close() {
       proxy.close();
       // What is left is nobody's, and takes connections from the runs that follow.
+      const databases = `select datname from pg_database where datname ~ '^(lost_)?${installation}_'`;
+      for (const name of world.sql(databases)) world.sql(`drop database "${name}" with (force)`);
       for (const one of left()) world.sql(`drop ${one.replace(' ', ' "')}"`);
     },
   };
