@@ -1,6 +1,7 @@
 // What a plan is: a workload, and the one fault that disturbs it.
 
 import { BUILD_WORKLOADS } from './build-workloads.ts';
+import type { ServerFault } from './server-proxy.ts';
 import type { StreamFault } from './watch-faults.ts';
 
 export type Fault =
@@ -111,15 +112,6 @@ export interface Plan {
   readonly fault: Fault;
   /** A bug that is put into the controller for this plan (mutants.ts). */
   readonly seed?: string;
-}
-
-/** At a statement to the shared PostgreSQL server that changes something: not passed on, its answer lost, or refused; or SIGKILL. */
-export interface ServerFault {
-  readonly kind: 'server';
-  /** As `create database#1`. */
-  readonly statement: string;
-  readonly does: 'broken' | 'lost' | 'full' | 'crash-before' | 'crash-lost' | 'crash-after';
-  readonly ms?: number;
 }
 
 /** What others than Davit do. */

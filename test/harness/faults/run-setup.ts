@@ -138,7 +138,7 @@ async function sharedRunOf(
   number: number,
   hooks: Parameters<typeof startSharedRun>[2],
 ): Promise<SharedRun | undefined> {
-  return workload === 'shared' ? startSharedRun(number, fault, hooks) : undefined;
+  return workload === 'shared' ? startSharedRun(number, fault.kind === 'server' ? fault : undefined, hooks) : undefined;
 }
 
 /** The bugs and the clock of a plan's controller. */

@@ -27,7 +27,7 @@ export async function runPlan(plan: Plan, cluster: Cluster, census: Census, pati
   const stopMs = await cast.stop();
   proxy.close();
   world?.close();
-  server?.close();
+  await server?.close();
   const run: Run = {
     plan,
     namespace,

@@ -3,8 +3,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import type { ServerFault } from './fault.ts';
-import { startServerProxy } from './server-proxy.ts';
+import { type ServerFault, startServerProxy } from './server-proxy.ts';
 
 const closing: (() => void)[] = [];
 afterEach(() => {

@@ -3,7 +3,15 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import type { ServerFault } from './fault.ts';
+
+/** At a statement to the shared PostgreSQL server that changes something: not passed on, its answer lost, or refused; or SIGKILL. */
+export interface ServerFault {
+  readonly kind: 'server';
+  /** As `create database#1`. */
+  readonly statement: string;
+  readonly does: 'broken' | 'lost' | 'full' | 'crash-before' | 'crash-lost' | 'crash-after';
+  readonly ms?: number;
+}
 
 export interface ServerProxyOptions {
   /** Port of the server on 127.0.0.1. */

@@ -35,19 +35,19 @@ export async function shared(acts: Acts): Promise<void> {
   await untilReady('shared: other connections');
   await until(stage, 'shared: the second is Ready', () => hasCondition(stage, 'Ready', 'Serving', 'True', SECOND));
   const [own, other] = [databaseOf(stage, RECORD), databaseOf(stage, SECOND)];
-  await until(stage, 'shared: other connections are in force', () => limitOf(server, own) === '12');
-  server.sql('create table orders as select 42 as id', own);
-  const before = dataIn(server, own);
+  await untilLimit(stage, server, own, '12');
+  await server.sql('create table orders as select 42 as id', own);
+  const before = await dataIn(server, own);
   await losePassword(acts);
   await loseDatabase(stage, server, own);
   await deleteWhileAway(acts, server, other);
   await change({ sourceRevisionConfig: { imageUri: IMAGES[1] } });
   await untilReady('shared: another image');
-  const after = dataIn(server, own);
+  const after = await dataIn(server, own);
   if (after !== before) throw new Meddled('I11 data', `database ${own} was ${before}, and is ${after}`);
   const wanted = [`database ${own}`, `role ${own}`];
-  if (server.left().join() !== wanted.join())
-    throw new Meddled('I4 no leak', `on the shared server are ${server.left().join(', ')}`);
+  const left = await server.left();
+  if (left.join() !== wanted.join()) throw new Meddled('I4 no leak', `on the shared server are ${left.join(', ')}`);
 }
 
 function databaseOf(stage: Stage, name: string): string {
@@ -56,18 +56,28 @@ function databaseOf(stage: Stage, name: string): string {
   return found;
 }
 
-function limitOf({ sql }: SharedRun, name: string): string | undefined {
-  return sql(`select rolconnlimit from pg_roles where rolname = '${name}'`)[0];
+/** That no status says it is no reason to ask the server without pause. */
+async function untilLimit({ patienceMs }: Stage, { sql }: SharedRun, name: string, limit: string): Promise<void> {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one question after the other
+    const [found] = await sql(`select rolconnlimit from pg_roles where rolname = '${name}'`);
+    if (found === limit) return;
+    if (performance.now() > end) throw new NotConverged(`shared: the limit of ${name} is ${found}, not ${limit}`);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await pause(200);
+  }
 }
 
 /** The very database, what is in it, who may enter it, and the verifier of its password. */
-function dataIn({ sql }: SharedRun, name: string): string {
-  const [oid] = sql(
+async function dataIn({ sql }: SharedRun, name: string): Promise<string> {
+  const [oid] = await sql(
     `select oid || ' ' || pg_get_userbyid(datdba) || ' ' || datallowconn || ' ' || has_database_privilege('public', oid, 'CONNECT')
      from pg_database where datname = '${name}'`,
   );
-  const [verifier] = sql(`select md5(rolpassword) from pg_authid where rolname = '${name}'`);
-  return `${oid}, ${sql('select count(*) from orders', name)[0]} rows, password ${verifier}`;
+  const [verifier] = await sql(`select md5(rolpassword) from pg_authid where rolname = '${name}'`);
+  const [rows] = await sql('select count(*) from orders', name);
+  return `${oid}, ${rows} rows, password ${verifier}`;
 }
 
 /** It is complained of, and nobody makes another, until a person brings it back. */
@@ -88,12 +98,12 @@ async function losePassword({ stage, api, paths }: Acts): Promise<void> {
 
 /** As an administrator may. No empty one may take its place. */
 async function loseDatabase(stage: Stage, { sql }: SharedRun, name: string): Promise<void> {
-  sql(`alter database "${name}" rename to "lost_${name}"`);
+  await sql(`alter database "${name}" rename to "lost_${name}"`);
   await until(stage, 'shared: VolumeMissing', () => says(stage, 'VolumeMissing'));
   await pause(COMPLAINING_MS);
-  if (sql(`select 1 from pg_database where datname = '${name}'`).length > 0)
+  if ((await sql(`select 1 from pg_database where datname = '${name}'`)).length > 0)
     throw new Meddled('I11 data', `database ${name} was replaced by an empty one`);
-  sql(`alter database "lost_${name}" rename to "${name}"`);
+  await sql(`alter database "lost_${name}" rename to "${name}"`);
   await until(stage, 'shared: with its database', () => hasCondition(stage, 'DatabaseReady', 'Answering'));
 }
 
@@ -107,7 +117,7 @@ async function deleteWhileAway({ stage, api, paths }: Acts, server: SharedRun, n
     throw new Meddled('I6 honest', 'what serves is not READY while the shared server is away');
   server.turn('well');
   await until(stage, 'shared: the second is gone', () => recordIn(stage, SECOND) === undefined);
-  const left = server.left().filter((one) => one.endsWith(name));
+  const left = (await server.left()).filter((one) => one.endsWith(name));
   if (left.length > 0) throw new Meddled('I4 no leak', `${left.join(', ')} was left by the deletion`);
 }
 
