@@ -328,6 +328,8 @@ describe('delete', () => {
     [{}, mine, /volume shop--postgres is deleted with all data/],
     [{ databaseDeletionPolicy: 'Retain' }, mine, /volume shop--postgres and its password stay/],
     [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project is deleted/],
+    [{}, { ...mine, databaseNumber: 1 }, /volume shop---pg1 .*\nWhat is left .* moved from is deleted too/],
+    [{ databaseDeletionPolicy: 'Retain' }, { databaseNumber: 1 }, /^What is left .* stays too\. .* forget-old shop\n/],
   ])('says of %j %j: %s', (spec, status, words) => {
     expect(consequencesOf(aRecord(spec, status)).join('\n')).toMatch(words);
   });

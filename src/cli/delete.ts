@@ -124,6 +124,7 @@ export function consequencesOf({ metadata: { name }, spec, status }: AppDeployme
     ...(status?.sharedDatabase === undefined
       ? []
       : [onSharedServer(status.sharedDatabase.name, ofDatabase === 'Retain')]),
+    ...(status?.databaseNumber === undefined ? [] : [movedFrom(name, ofDatabase === 'Retain')]),
     `Its pods, addresses, revisions and the values of its secrets are deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
     ...(ofTracing === 'Delete' ? ['Its tracing project is deleted (tracingProjectDeletionPolicy: Delete).'] : []),
   ];
@@ -133,6 +134,12 @@ function onSharedServer(name: string, isKept: boolean): string {
   return isKept
     ? `Its database ${name} on the shared server and its password stay (databaseDeletionPolicy: Retain).`
     : `Its database ${name} on the shared server is dropped with all data (databaseDeletionPolicy: Delete).`;
+}
+
+function movedFrom(name: string, isKept: boolean): string {
+  return isKept
+    ? `What is left of the databases that ${name} was moved from stays too. To delete it: ${PROGRAM} database forget-old ${name}`
+    : `What is left of the databases that ${name} was moved from is deleted too, with all data.`;
 }
 
 export interface UntilGoneOptions {

@@ -221,6 +221,15 @@ describe('database move --external', () => {
       }),
       'has no data yet. Name the Secret as POSTGRES_URI_CUSTOM',
     ],
+    [
+      'an archive',
+      inside((cluster) => {
+        const { spec } = cluster.record;
+        const database = { ...spec.sourceConfig.database, archive: {} };
+        cluster.record = { ...cluster.record, spec: { ...spec, sourceConfig: { ...spec.sourceConfig, database } } };
+      }),
+      'An external database has no archive, and one is asked for. Remove source_config.database.archive of shop',
+    ],
   ])('refuses %s, and stops nothing', async (_what, cluster, words) => {
     const { code, err } = await away(cluster);
     expect([code, err, cluster.story, cluster.backups]).toEqual([1, expect.stringContaining(words), [], 0]);

@@ -180,8 +180,8 @@ export function moveOut(
     return {
       refused: `The database of ${name} has no data yet. Name the Secret as ${EXTERNAL_POSTGRES_VARIABLE} in its secret_references.`,
     };
-  const backups = backupTrouble(record);
-  if (backups !== undefined) return { refused: backups };
+  const unready = archiveTrouble(record, 'An external database') ?? backupTrouble(record);
+  if (unready !== undefined) return { refused: unready };
   return { move: { from, to: { driver: EXTERNAL_DATABASE, number: nextNumber(own, used) } } };
 }
 
@@ -210,13 +210,8 @@ export function moveTo(record: AppDeployment, own: readonly AppRevision[], { dri
     return {
       refused: `${name} has had a database on the shared server before, ${sharedDatabase.name}, and nothing is loaded over it. ${goBackWords(name)}`,
     };
-  const { archive } = record.spec.sourceConfig.database ?? {};
-  if (archive !== undefined && archive.enabled !== false)
-    return {
-      refused: `Driver ${driver} has no archive, and one is asked for. Remove source_config.database.archive of ${name} first; what is archived stays in the store.`,
-    };
-  const backups = backupTrouble(record);
-  if (backups !== undefined) return { refused: backups };
+  const unready = archiveTrouble(record, `Driver ${driver}`) ?? backupTrouble(record);
+  if (unready !== undefined) return { refused: unready };
   return { move: { from, to: { driver, number: nextNumber(own, used) } } };
 }
 
@@ -343,6 +338,14 @@ function whyNotNow(record: AppDeployment, [newest]: readonly AppRevision[]): str
   return restored === undefined || restored.status === 'True'
     ? undefined
     : `The database of ${name} is still being loaded: ${restored.message}`;
+}
+
+/** `next`: what has none, as the beginning of a sentence. */
+function archiveTrouble({ metadata: { name }, spec }: AppDeployment, next: string): string | undefined {
+  const { archive } = spec.sourceConfig.database ?? {};
+  return archive === undefined || archive.enabled === false
+    ? undefined
+    : `${next} has no archive, and one is asked for. Remove source_config.database.archive of ${name} first; what is archived stays in the store.`;
 }
 
 function backupTrouble({ metadata: { name }, spec, status }: AppDeployment): string | undefined {
