@@ -62,6 +62,11 @@ describe('the archive of a time', () => {
       expect(chosenArchive(stores, { from: 'shop' })).toContain('No archive of shop is known in this namespace');
   });
 
+  it('is of no server whose name leads elsewhere', () => {
+    const odd = life('odd', { '../../rivals/shop--archive/1/shop--postgres': FEBRUARY });
+    expect(chosenArchive([odd], { from: 'shop' })).toContain('No archive of shop is known');
+  });
+
   it('is never what a deployment began with itself', () => {
     const origin = life('origin', { 'shop--postgres': FEBRUARY }, { 'davit.dev/archive-server': 'old--postgres' });
     expect(originIn(origin)).toEqual({ destinationPath: 's3://b/origin', server: 'old--postgres' });
@@ -86,7 +91,17 @@ it('each life of a name has names and a folder of its own, and no folder is with
 it('takes no ObjectStore for an archive of a name that leads to the data of another one', () => {
   const at = (destinationPath: string): ObjectStoreSeen => ({ ...NEW, spec: { configuration: { destinationPath } } });
   const own = at('s3://b/davit/team/shop--archive/1');
-  const others = ['team/shop-2--archive/1', 'team/other--archive/1', 'rivals/shop--archive/1', 'team/shop/1'];
+  const others = [
+    'team/shop-2--archive/1',
+    'team/other--archive/1',
+    'rivals/shop--archive/1',
+    'team/shop/1',
+    'team/shop--archive/../../rivals/shop--archive/1',
+    'team/shop--archive/..',
+    'team/shop--archive/1/../../other--archive/1',
+    'team/shop--archive/1?versionId=1',
+    'team/shop--archive/',
+  ];
   const all = [own, ...others.map((path) => at(`s3://b/davit/${path}`)), { ...NEW, spec: {} }];
   const from = { namespace: 'team', name: 'shop' };
   expect(archivesAmong(all, from, { bucket: 'b', prefix: 'davit' })).toEqual([own]);

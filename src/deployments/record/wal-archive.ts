@@ -64,6 +64,9 @@ function archiveFolder({ namespace, name }: ObjectRef, { bucket, prefix }: Place
   return `s3://${bucket}/${prefix}/${namespace}/${name}--archive/`;
 }
 
+/** One folder or server, never a way out of the folder that it stands in: some stores resolve `..`. */
+const SEGMENT = /^[0-9A-Za-z]([0-9A-Za-z-]{0,61}[0-9A-Za-z])?$/;
+
 export function archivePath(record: AppDeployment, place: Place): string {
   const { name } = record.metadata;
   return `${archiveFolder({ namespace: namespaceOf(record), name }, place)}${uidOf(record)}`;
@@ -76,7 +79,10 @@ export function archivesAmong(
   place: Place,
 ): readonly ObjectStoreSeen[] {
   const folder = archiveFolder(from, place);
-  return stores.filter(({ spec }) => spec?.configuration?.destinationPath?.startsWith(folder) === true);
+  return stores.filter(({ spec }) => {
+    const path = spec?.configuration?.destinationPath ?? '';
+    return path.startsWith(folder) && SEGMENT.test(path.slice(folder.length));
+  });
 }
 
 /** As an ObjectStore that Davit made has it; undefined where somebody has changed it. */
@@ -117,7 +123,7 @@ function windowsIn(store: ObjectStoreSeen): Archived[] {
   if (destinationPath === undefined || originIn(store) !== undefined) return [];
   return Object.entries(store.status?.serverRecoveryWindow ?? {}).flatMap(([server, window]) => {
     const from = Date.parse(window.firstRecoverabilityPoint ?? '');
-    return Number.isNaN(from) ? [] : [{ destinationPath, server, from }];
+    return Number.isNaN(from) || !SEGMENT.test(server) ? [] : [{ destinationPath, server, from }];
   });
 }
 

@@ -1,7 +1,7 @@
 // What the scripts of a move to an external database do with a real PostgreSQL, and what they say: it is shown to people who may not read
 // the data or the password.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -235,6 +235,33 @@ create table users(id int primary key, email text); insert into users values (1,
       sql('origin', 'create extension if not exists pg_stat_statements');
       expect(tries()).toMatch(/permission denied to create extension "pg_stat_statements"/);
       sql('origin', 'drop extension pg_stat_statements');
+    });
+
+    it('finds nothing that whoever had the database before has left in it', () => {
+      const evil = `$evil$select E'x is null;\\n\\\\! touch ${folder}/run\\nselect 1; --'$evil$`;
+      const names = ['quote_ident(name)', 'quote_ident(text)', 'current_setting(text)'];
+      const made = names.map((name) => `create function evil.${name} returns text language sql as ${evil};`);
+      sql(`'out"side'`, `create schema evil; grant usage on schema evil to public; ${made.join(' ')}`);
+      sql('postgres', `alter database ${QUOTED} set search_path = evil, pg_catalog, public`);
+      expect(tries()).toMatch(/^\{"host"/);
+      fetched();
+      expect(JSON.parse(loads())).toMatchObject({ name: 'b' });
+      expect(comment()).toBe(`davit-restore u1/1/b ${FETCHED}`);
+      expect(existsSync(join(folder, 'run'))).toBe(false);
+    });
+
+    it('says that a schema whose texts end its transaction has left something', () => {
+      sql('postgres', 'create database tampered');
+      sql(
+        'tampered',
+        `create view seen as select 1 as a;
+create or replace function pg_catalog.pg_get_viewdef(oid) returns text language sql as $$select ' select 1 as a; COMMIT; create table public.left_there(); begin; select 1;'$$;`,
+      );
+      shell(`cd ${folder}; ${DESCRIBE}`, { PGDATABASE: 'tampered' });
+      expect(words(() => outside(TRY, { id: 'u1/1/' }))).toMatch(
+        /ends its transaction, so the trial has left 2 tables/,
+      );
+      sql('postgres', 'drop database tampered');
     });
 
     it('takes what this deployment has left there and somebody has emptied', () => {

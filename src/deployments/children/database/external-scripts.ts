@@ -33,9 +33,13 @@ const REFUSE = `refuse() {
 }
 `;
 
+const PLAIN_NAMES = 'set search_path = pg_catalog';
+
 /**
  * Connects as the application will: with the parameters of its URI, except for those that PostgreSQL's programs do not know. A URI whose
- * server they could not verify as it asks is refused. \`ask\` runs psql.
+ * server they could not verify as it asks is refused. \`ask\` runs psql, with statements by -c or -f. Whoever had the database before may
+ * have left functions and a search_path of its own, so only what PostgreSQL has is found. What the server answers is compared or said, and
+ * never read as statements.
  */
 const CONNECT = `${REFUSE}uri=$EXTERNAL_URI
 unset EXTERNAL_URI
@@ -48,7 +52,7 @@ ${POSTGRES_URI_STEPS.verify}[ "$blind" = no ] || refuse 'The URI asks to verify 
 unset uri rest authority userinfo password query parameter value
 export PGCONNECT_TIMEOUT=10
 ask() {
-  psql -X -w -q -A -t -v ON_ERROR_STOP=1 ${ERROR_ALONE} -d "$target" "$@"
+  psql -X -w -q -A -t -v ON_ERROR_STOP=1 ${ERROR_ALONE} -d "$target" -c '${PLAIN_NAMES}' "$@"
 }
 tries=0
 until ask -c 'show server_version_num' > server-version 2> problem; do
@@ -64,6 +68,9 @@ comment() {
   ask -c "select shobj_description(oid, 'pg_database') from pg_database where datname = current_database()"
 }
 `;
+
+/** psql puts the name in that it has connected to. */
+const COMMENT_ON_IT = `${PLAIN_NAMES};\\nCOMMENT ON DATABASE :\\"DBNAME\\" IS`;
 
 const EMPTY = `count=$(ask -c "$OWN_RELATIONS")
 [ "$count" = 0 ] || refuse "The database is not empty: it has $count tables, indexes and sequences. A database is moved only into an empty one."
@@ -104,19 +111,20 @@ identity=$(ask -c "${IDENTITY}" 2> problem) || identity=
 if [ -n "$identity" ] && [ "$identity" = "$(cat present-identity)" ]; then
   refuse 'The URI is that of the database that the deployment has now.'
 fi
-trouble=$(ask -v present="$(cat present-version)" -v encoding="$(cat present-encoding)" <<'END'
+trouble=$(ask -v present="$(cat present-version)" -v encoding="$(cat present-encoding)" -f - <<'END'
 ${UNFIT};
 END
 )
 [ -z "$trouble" ] || refuse "$trouble"
 ${EMPTY}pg_restore -f schema.sql --no-owner --no-privileges schema
-name=$(ask -c 'select quote_ident(current_database())')
 {
-  printf "BEGIN;\\nCOMMENT ON DATABASE %s IS 'davit-restore';\\n" "$name"
+  printf "BEGIN;\\n${COMMENT_ON_IT} 'davit-restore';\\n"
   cat schema.sql
   printf 'ROLLBACK;\\n'
 } | psql -X -w -q -v ON_ERROR_STOP=1 -d "$target" > /dev/null 2> problem || copy_words $?
-ask > /dev/termination-log <<'END'
+left=$(ask -c "$OWN_RELATIONS")
+[ "$left" = 0 ] || refuse "The schema has a text that ends its transaction, so the trial has left $left tables, indexes and sequences. Look at the definitions of views and functions, and empty the external database."
+ask -f - > /dev/termination-log <<'END'
 ${ABOUT};
 END
 `;
@@ -136,12 +144,11 @@ const STILL_EMPTY = `DO $davit$ BEGIN IF (${OWN_RELATIONS.value}) <> 0 THEN RAIS
 export const LOAD_EXTERNAL = `${BEGIN}TRIES=60
 ${COPY_WORDS}${CONNECT}${COMMENT}failed=0
 if [ ! -e loaded ]; then
-  ${EMPTY}name=$(ask -c 'select quote_ident(current_database())')
-  pg_restore -f - --single-transaction --no-owner --no-privileges dump | {
+  ${EMPTY}pg_restore -f - --single-transaction --no-owner --no-privileges dump | {
     while IFS= read -r line; do
       printf '%s\\n' "$line"
       if [ "$line" = 'BEGIN;' ]; then
-        printf "COMMENT ON DATABASE %s IS '%s%s';\\n%s\\n" "$name" "$mark" "$(cat fetched)" "$STILL_EMPTY"
+        printf "${COMMENT_ON_IT} '%s%s';\\n%s\\n" "$mark" "$(cat fetched)" "$STILL_EMPTY"
         break
       fi
     done
