@@ -399,7 +399,20 @@ describe('exec', () => {
     [[], 'shop has no pod of server. See: kubectl davit status shop'],
     [[pod('x', {}, 'False')], 'No pod of server of shop is ready. See: kubectl davit status shop'],
   ])('fails without a ready pod', async (pods, err) => {
-    const ran = await runCli(['exec', 'shop', '--', 'ls'], { kubectl: answering({ pods: { items: pods } }) });
+    const resources = { [RECORDS]: aRecord({}), pods: { items: pods } };
+    const ran = await runCli(['exec', 'shop', '--', 'ls'], { kubectl: answering(resources) });
     expect(ran).toMatchObject({ code: 1, err });
+  });
+
+  it.each(['exec', 'logs'])('%s names the parts where it is asked for none of them', async (verb) => {
+    const spec = { sourceConfig: { runtime: { workers: { mailer: {} } } } };
+    const command = verb === 'exec' ? ['--', 'ls'] : [];
+    const ran = await runCli([verb, 'shop', '--component', 'nope', ...command], {
+      kubectl: answering({ [RECORDS]: aRecord(spec) }),
+    });
+    expect(ran).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^"nope" is no part of shop\. Parts are server, .*mailer\./),
+    });
   });
 });

@@ -4,10 +4,10 @@ import type { Pod } from '../deployments/assess/observed.ts';
 import { isReadyPod } from '../deployments/assess/pod-failures.ts';
 import { COMPONENT_LABEL, COMPONENTS } from '../schema/meta.ts';
 import { type Command, DEPLOYMENT, Misuse } from './command.ts';
-import { componentOf } from './component.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { componentOf, needPart } from './component.ts';
+import { Failure, isForbidden, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { listOf } from './records.ts';
+import { listOf, readRecord } from './records.ts';
 
 export const execCommand: Command = {
   name: 'exec',
@@ -40,11 +40,17 @@ export const execCommand: Command = {
 
 /** Name of the newest ready pod. Throws Failure if there is none. */
 async function readyPod(kubectl: Kubectl, name: string, component: string): Promise<string> {
-  const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: component });
+  const pods = await listOf<Pod>(kubectl, 'pods', name, { [COMPONENT_LABEL]: component }).catch(async (error) => {
+    // Whoever may not read the record is told of the namespace.
+    if (isForbidden(error)) await readRecord(kubectl, name);
+    throw error;
+  });
   const [newest] = pods
     .filter((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))
     .toSorted((a, b) => createdAt(b) - createdAt(a));
   if (newest) return newest.metadata.name;
+  // A deployment or a worker that is not there has no pods either.
+  if (pods.length === 0) needPart(await readRecord(kubectl, name), component);
   const why = pods.length === 0 ? `${name} has no pod of ${component}.` : `No pod of ${component} of ${name} is ready.`;
   throw new Failure(`${why} See: ${PROGRAM} status ${name}`);
 }

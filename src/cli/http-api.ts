@@ -6,6 +6,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from './kubectl.ts';
+import { unusableSentence } from './namespaces.ts';
 
 export interface Connection {
   /** Origin, and a base path if there is one; without a slash at the end. */
@@ -206,7 +207,7 @@ function parsed<T>(body: string, server: string): T {
 function sentenceOf({ status, body }: Answer, { server, namespace }: Connection): string {
   const detail = detailOf(body);
   if (typeof detail === 'string' && namespace !== undefined && /X-Tenant-Id/.test(detail))
-    return `Namespace ${namespace} is not there, is no tenant, or is none that you may use. Name another one with --namespace.`;
+    return unusableSentence(namespace);
   if (typeof detail === 'string') return detail + (HINTS.find(({ sign }) => sign.test(detail))?.hint ?? '');
   if (Array.isArray(detail)) return (detail as readonly Finding[]).map(findingLine).join('\n');
   return `${server} answered ${status}, and not as Davit's HTTP API does. --server or DAVIT_SERVER names its address.`;

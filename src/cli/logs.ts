@@ -8,7 +8,7 @@ import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL } from '../schem
 import { isPart } from '../schema/worker-parts.ts';
 import { printBuildLog } from './build-log.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse } from './command.ts';
-import { componentOf } from './component.ts';
+import { componentOf, needPart } from './component.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
@@ -70,6 +70,7 @@ async function podLogs({ words: [name = ''], flags, kubectl, onTerminal, termina
   const tools = { kubectl, run: (args: readonly string[]) => onTerminal(args, { onLine }) };
   const code = await printPodLogs(tools, name, {
     component,
+    needPart: () => needPart(record, component, KNOWN_COMPONENTS),
     labels: { [COMPONENT_LABEL]: component, ...(id !== undefined && { [REVISION_LABEL]: id }) },
     follow: flags.has('follow'),
     previous: flags.has('previous'),
@@ -83,6 +84,8 @@ async function podLogs({ words: [name = ''], flags, kubectl, onTerminal, termina
 
 export interface PodLogOptions {
   readonly component: string;
+  /** Called where there are no pods. Throws Misuse if the deployment has no such part. */
+  readonly needPart?: () => void;
   /** Selects pods besides deployment and component. */
   readonly labels: Readonly<Record<string, string>>;
   readonly follow: boolean;
@@ -115,8 +118,10 @@ export async function printPodLogs(
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- until no pod waits
     const pods = await listOf<Pod>(kubectl, 'pods', name, options.labels);
-    if (pods.length === 0 && begun.size === 0)
+    if (pods.length === 0 && begun.size === 0) {
+      options.needPart?.();
       throw new Failure(`${name} has no pod of ${component}. See: ${PROGRAM} status ${name}`);
+    }
     let waiting = 0;
     for (const pod of pods.filter(({ metadata }) => !begun.has(metadata.name))) {
       const why = options.previous ? undefined : waitsFor(pod);

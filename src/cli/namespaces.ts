@@ -19,6 +19,11 @@ export async function namespaceState(kubectl: Kubectl, namespace: string): Promi
   }
 }
 
+/** What a caller is told who cannot know which of these it is. */
+export function unusableSentence(namespace: string): string {
+  return `Namespace ${namespace} is not there, is no tenant, or is none that you may use. Name another one with --namespace.`;
+}
+
 /** Why nothing runs there, and who changes that. */
 export function noTenantSentence(namespace: string): string {
   return `namespace ${namespace} is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace ${namespace} ${TENANT_LABEL}=true`;

@@ -20,6 +20,8 @@ function cluster({ labels, context = 'team', names }: Stage): Kubectl {
   return async ([verb, resource = '', name = '', ...more]) => {
     if (verb === 'config')
       return JSON.stringify({ contexts: context === null ? null : [{ context: { namespace: context } }] });
+    // An empty list of pods is what `exec` gets of a deployment that is not there.
+    if (resource === 'pods') return '{"items": []}';
     if (resource === 'namespace') {
       if (labels === undefined) throw new Failure('Error from server (Forbidden): namespaces is forbidden');
       return labels === null ? '' : JSON.stringify({ metadata: { name, labels } });
@@ -73,10 +75,18 @@ describe('a deployment that is not there', () => {
       'Namespace team is no tenant, so Davit runs nothing in it. A cluster administrator makes it one: kubectl label namespace team davit.dev/tenant=true',
     ],
   ])('%s', async (_what, stage, args, says) => {
-    for (const command of [['status'], ['wait'], ['scale'], ['logs'], ['export'], ['delete', '--yes']]) {
+    for (const command of [
+      ['status'],
+      ['wait'],
+      ['scale'],
+      ['logs'],
+      ['export'],
+      ['delete', '--yes'],
+      ['exec', '--', 'true'],
+    ]) {
       const [verb = '', ...flags] = command;
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const ran = await runCli([verb, 'shpo', ...flags, ...args], { kubectl: cluster(stage) });
+      const ran = await runCli([verb, 'shpo', ...args, ...flags], { kubectl: cluster(stage) });
       expect([command, ran.code, ran.out, ran.err]).toEqual([command, 1, '', says]);
     }
   });
@@ -112,5 +122,46 @@ describe('the list of a namespace without deployments', () => {
     const ran = await runCli(['status', '-o', 'json'], { kubectl: cluster({ labels: null, names: ['shop'] }) });
     expect([ran.code, JSON.parse(ran.out)]).toEqual([0, { items: [{ metadata: { name: 'shop' } }] }]);
     expect(ran.asked).toHaveLength(1);
+  });
+});
+
+describe('a namespace whose deployments the caller may not read', () => {
+  const says =
+    'Namespace default is not there, is no tenant, or is none that you may use. Name another one with --namespace.';
+  /** As kubectl says it. */
+  const refusing: Kubectl = async ([verb = '', resource = '', name = '']) => {
+    if (verb !== 'get') throw new Failure('Error from server (Forbidden): you may not');
+    const [plural = '', ...group] = resource.split('.');
+    const [what, does] = name.startsWith('-') ? ['', 'list'] : [` "${name}"`, 'get'];
+    throw new Failure(
+      `Error from server (Forbidden): ${resource}${what} is forbidden: User "jane" cannot ${does} resource "${plural}" in API group "${group.join('.')}" in the namespace "default"`,
+    );
+  };
+
+  it.each(
+    [
+      ['status'],
+      ['status', 'shop'],
+      ['logs', 'shop'],
+      ['wait', 'shop'],
+      ['scale', 'shop'],
+      ['env', 'shop', 'list'],
+      ['secrets', 'shop', 'list'],
+      ['run', 'shop', '--', 'true'],
+      ['exec', 'shop', '--', 'true'],
+      ['clone', 'shop', '--to', 'shop-2'],
+      ['backups', 'shop'],
+    ].map((args) => [args] as const),
+  )('%j says so', async (args) => {
+    expect(await runCli(args, { kubectl: refusing, terminalCode: 1 })).toMatchObject({ code: 1, out: '', err: says });
+  });
+
+  it('keeps the words about what the caller may not change', async () => {
+    const words =
+      'Error from server (Forbidden): appdeployments.davit.dev "shop" is forbidden: User "jane" cannot patch resource "appdeployments" in API group "davit.dev" in the namespace "default"';
+    const kubectl: Kubectl = async () => {
+      throw new Failure(words);
+    };
+    expect(await runCli(['status', 'shop'], { kubectl })).toMatchObject({ code: 1, err: words });
   });
 });

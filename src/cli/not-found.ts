@@ -3,7 +3,7 @@
 import { GROUP } from '../schema/meta.ts';
 import type { Context } from './command.ts';
 import { Failure, ignoreFailure, type Kubectl } from './kubectl.ts';
-import { namespaceState, noTenantSentence } from './namespaces.ts';
+import { namespaceState, noTenantSentence, unusableSentence } from './namespaces.ts';
 import { PROGRAM } from './program.ts';
 import { mostSimilar } from './similar.ts';
 
@@ -12,10 +12,16 @@ type Asking = Pick<Context, 'kubectl' | 'flags'>;
 const RECORDS = `appdeployments.${GROUP}`;
 const NOT_FOUND = new RegExp(`Error from server \\(NotFound\\): ${RECORDS.replaceAll('.', '\\.')} "([^"]+)" not found`);
 
-/** The message of a failure, in which kubectl's words for a deployment that is not there are those of a person. */
+/** Whoever may not read deployments may use nothing of Davit there. A refused change says no more than kubectl does. */
+const MAY_NOT_READ = new RegExp(
+  `Error from server \\(Forbidden\\): ${RECORDS.replaceAll('.', '\\.')}\\b.* cannot (?:get|list) resource "[^"]+" in API group "[^"]+" in the namespace "([^"]+)".*`,
+);
+
+/** The message of a failure, in which kubectl's words for a deployment that is not there, or may not be read, are those of a person. */
 export async function explained(message: string, asking: Asking): Promise<string> {
   const [words, name] = NOT_FOUND.exec(message) ?? [];
-  if (words === undefined || name === undefined) return message;
+  if (words === undefined || name === undefined)
+    return message.replace(MAY_NOT_READ, (_words, namespace: string) => unusableSentence(namespace));
   return message.replace(words, await absence(asking, name));
 }
 

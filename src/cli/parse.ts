@@ -103,13 +103,17 @@ export function meant(word: string, known: readonly string[]): string {
   return similar === undefined ? '' : ` Did you mean ${similar}?`;
 }
 
+/** Limit for a number without one of its own: fields of Kubernetes objects have 32 bits. */
+const MOST = 999_999_999;
+
 function checkValue({ name, choices, isNumber, least = 0, most, value: shown }: FlagDefinition, value: Value): void {
   if (typeof value !== 'string') return;
   const unit = shown === 'SECONDS' ? ' of seconds' : '';
-  if (isNumber && !/^\d{1,9}$/.test(value))
-    throw new Misuse(`--${name} must be a whole number${unit}, not "${value}".`);
+  if (isNumber && !/^\d+$/.test(value)) throw new Misuse(`--${name} must be a whole number${unit}, not "${value}".`);
   if (isNumber && Number(value) < least) throw new Misuse(`--${name} must be at least ${least}, not ${value}.`);
-  if (most !== undefined && Number(value) > most) throw new Misuse(`--${name} must be at most ${most}, not ${value}.`);
+  const limit = most ?? (isNumber ? MOST : undefined);
+  if (limit !== undefined && Number(value) > limit)
+    throw new Misuse(`--${name} must be at most ${limit}, not ${value}.`);
   if (choices?.includes(value) === false)
     throw new Misuse(`--${name} must be one of ${choices.join(', ')}, not "${value}".`);
 }

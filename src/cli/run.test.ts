@@ -106,6 +106,16 @@ describe('a command line', () => {
       /^--timeout must be at least 1, not 0\.$/,
     ],
     ['too many pods', ['scale', 'shop', 'server=999999'], /^server=999999: a part has at most 100 pods\.$/],
+    [
+      'too long a time',
+      ['run', 'shop', '--timeout', '99999999999', '--', 'ls'],
+      /^--timeout must be at most 999999999, not 99999999999\.$/,
+    ],
+    [
+      'too many lines',
+      ['logs', 'shop', '--tail', '9999999999'],
+      /^--tail must be at most 999999999, not 9999999999\.$/,
+    ],
     ['too many of a range', ['scale', 'shop', 'queue=1..101'], /^queue=1\.\.101: a part has at most 100 pods\.$/],
     ['too many by a flag', ['scale', 'shop', '--replicas', '101'], /^--replicas must be at most 100, not 101\.$/],
     [

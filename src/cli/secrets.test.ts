@@ -74,6 +74,12 @@ describe('secrets', () => {
     expect(ran.out).toMatch(/^API_KEY of shop is removed; revision shop--22222222 takes it\./);
   });
 
+  it('unset of one that is not there is a failure', async () => {
+    const api = fakeApi([], DEPLOYMENT.latest_revision_id);
+    const ran = await runCli(['secrets', 'shop', 'unset', 'API_KEY'], { api });
+    expect(ran).toMatchObject({ code: 1, out: '', err: 'shop has no secret API_KEY: nothing was changed.' });
+  });
+
   it.each<[string, string[], CliWorld, number, RegExp]>([
     ['a value as an argument', ['set', 'API_KEY=canary'], {}, 2, /^The value of API_KEY must not be an argument/],
     ['no key', ['set'], {}, 2, /^Which variable\? kubectl davit secrets shop set KEY$/],

@@ -17,6 +17,7 @@ import {
   tell,
 } from './command.ts';
 import type { HttpApi } from './http-api.ts';
+import { Failure } from './kubectl.ts';
 import { needVariableName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
@@ -109,6 +110,9 @@ async function unset(context: Context, name: string, word: string): Promise<numb
   const api = await context.api();
   const before = await needDeployment(api, name);
   const after = await api.call<Deployment>('DELETE', pathOf(before, key));
+  // Without it a new revision would have been made.
+  if (after.latest_revision_id !== null && after.latest_revision_id === before.latest_revision_id)
+    throw new Failure(`${name} has no secret ${key}: nothing was changed.`);
   tell(context, await doneOf(api, { before, after, key, what: `${key} of ${name} is removed` }));
   return 0;
 }

@@ -9,6 +9,7 @@ import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
 import { cloningOf, originOf, unfinishedClone } from './cloning.ts';
 import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
 import { isOfThePast, lastTime, timesOf } from './events.ts';
+import { ignoreFailure, isForbidden, type Kubectl } from './kubectl.ts';
 import { needTenant } from './not-found.ts';
 import { PROGRAM } from './program.ts';
 import { RECORDS, readParts } from './records.ts';
@@ -51,10 +52,21 @@ async function list(context: Context): Promise<number> {
     say(line);
   };
   const code = await onTerminal(['get', RECORDS], { onLine });
+  if (code !== 0 && rows === 0) await needReadable(kubectl);
   if (code !== 0 || rows > 0) return code;
   await needTenant(context);
   warn(withFlags(NONE, suggested));
   return 0;
+}
+
+/** Throws Failure where the caller may not list: kubectl has said so, and not what to do. */
+async function needReadable(kubectl: Kubectl): Promise<void> {
+  try {
+    await kubectl(['get', RECORDS, '-o', 'name']);
+  } catch (error) {
+    if (isForbidden(error)) throw error;
+    ignoreFailure(error);
+  }
 }
 
 /** The same as data. Numbers of pods are counts; times are RFC 3339. */
