@@ -15,6 +15,7 @@ import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { withShortIds } from './short-ids.ts';
+import { servesMeanwhile } from './wait.ts';
 
 export interface RolloutOptions {
   readonly timeoutMs: number;
@@ -90,9 +91,11 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
       if (wasDeployed) ofDeployment(`${deployment.status}  ${deployment.status_message}`);
       wasDeployed = status === 'DEPLOYED';
     }
+    const active = before.active_revision_id;
+    const earlier = active === null || active === id ? '' : `${servesMeanwhile(before.name)}${suggested}`;
     if (Date.now() >= end)
       throw new TimedOut(
-        `${before.name} is not ready after ${timeoutMs / 1000} s.\nIt goes on. To wait for it: ${PROGRAM} wait ${before.name}${suggested}`,
+        `${before.name} is not ready after ${timeoutMs / 1000} s. ${last}\nIt goes on. To wait for it: ${PROGRAM} wait ${before.name}${suggested}${earlier}`,
         { result: 'undecided', reason: status, message: last, hint: `${PROGRAM} wait ${before.name}` },
       );
     // oxlint-disable-next-line no-await-in-loop -- as above

@@ -61,7 +61,10 @@ describe('what wait makes of a failure', () => {
     const [ran] = await waited([before, before, look(stalled('SecretMissing'), 2, 2), rolling, ready]);
     expect(ran).toMatchObject({ code: 0, err: '' });
     const [late] = await waited([before], '--timeout', '30');
-    expect(late).toMatchObject({ code: 124, err: 'shop is not ready after 30 s.' });
+    expect(late).toMatchObject({
+      code: 124,
+      err: expect.stringMatching(/^shop is not ready after 30 s\. Davit has not observed/),
+    });
   });
 
   it.each([
@@ -117,7 +120,7 @@ describe('what wait makes of a failure', () => {
       'not decided',
       [rolling],
       {
-        error: 'shop is not ready after 20 s.',
+        error: 'shop is not ready after 20 s. Progressing. Progressing it is.',
         result: 'undecided',
         reason: 'Progressing',
         message: 'Progressing it is.',
@@ -235,8 +238,17 @@ describe('wait', () => {
     const kubectl = answering({ [RECORDS]: aRecord() });
     expect(await runCli(['wait', 'shop', '--timeout', '0'], { kubectl })).toMatchObject({
       code: 124,
-      err: 'shop is not ready after 0 s.',
+      err: expect.stringMatching(/^shop is not ready after 0 s\. [^\n]+$/),
     });
+  });
+
+  it('says at its end that an earlier revision is active, and how to go back to it', async () => {
+    const record = aRecord({}, { latestRevisionId: '2'.repeat(32), activeRevisionId: '1'.repeat(32) });
+    const kubectl = answering({ [RECORDS]: record });
+    const ran = await runCli(['wait', 'shop', '--timeout', '0', '-n', 'team'], { kubectl });
+    expect(ran.err.split('\n')[1]).toBe(
+      'An earlier revision is active meanwhile. To go back to it: kubectl davit rollback --namespace=team shop',
+    );
   });
 
   it('says nothing more of a deployment that there is not', async () => {

@@ -86,7 +86,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     const isOver = clock.now() >= end;
     if (is === 'stalled' && (looksAgainForMs === 0 || isOver)) throw needsPerson(name, verdict);
     if (isOver)
-      throw new TimedOut(`${name} is not ready after ${timeoutMs / 1000} s.`, {
+      throw new TimedOut(`${name} is not ready after ${timeoutMs / 1000} s. ${words}${meanwhile(record)}`, {
         result: 'undecided',
         reason,
         message: message ?? words,
@@ -95,6 +95,19 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     // oxlint-disable-next-line no-await-in-loop -- as above
     await clock.sleep(EVERY_MS);
   }
+}
+
+/** A line of its own, for a deployment whose newest revision is not ready, and an earlier one is active. */
+export function servesMeanwhile(name: string): string {
+  return `\nAn earlier revision is active meanwhile. To go back to it: ${PROGRAM} rollback ${name}`;
+}
+
+/** What serves while the newest revision is not ready; empty where that is unknown, or there is no earlier one. */
+function meanwhile({ metadata: { name }, status }: AppDeployment): string {
+  const { activeRevisionId, latestRevisionId } = status ?? {};
+  if (activeRevisionId === undefined || latestRevisionId === undefined || activeRevisionId === latestRevisionId)
+    return '';
+  return servesMeanwhile(name);
 }
 
 /** Throws Failure for an unfinished clone, which the controller does not finish: whoever waited for it would wait in vain. */

@@ -497,7 +497,7 @@ Or set them first:
     );
     expect(code).toBe(124);
     expect(error).toBe(
-      'shop is not ready after 0.05 s.\nIt goes on. To wait for it: kubectl davit wait shop --namespace=team-a',
+      'shop is not ready after 0.05 s. QUEUED  Two builds are before it.\nIt goes on. To wait for it: kubectl davit wait shop --namespace=team-a',
     );
   });
 
