@@ -384,7 +384,7 @@ describe('the next revision', () => {
       'its last words',
       'BackoffLimitExceeded',
       'column "price" does not exist',
-      'exited (Error, exit code 3): column "price" does not exist',
+      'The command of the migration failed (Error, exit code 3): column "price" does not exist',
     ],
     ['the time that it had', 'DeadlineExceeded', 'half', 'took longer than 600 s'],
   ])('that fails says %s, and what served goes on serving', async (_what, reason, words, said) => {
