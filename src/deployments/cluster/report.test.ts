@@ -42,6 +42,8 @@ const NORMAL: readonly Reason[] = [
   'BackedUp',
   'Proven',
   'ProofPending',
+  'Archived',
+  'ArchivePending',
   'ProofWithoutCounts',
   'BackupPending',
   'Restored',
