@@ -8,6 +8,7 @@ import {
   type Cluster,
   condition,
   database,
+  interruptBefore,
   MOVE,
   MOVING,
   revision,
@@ -48,11 +49,7 @@ describe('database move', () => {
   it('goes on, whatever command it was interrupted before', async () => {
     for (let at = 1; at < 60; at += 1) {
       const cluster = aCluster();
-      let count = 0;
-      cluster.before = () => {
-        count += 1;
-        if (count === at) throw new Failure('interrupted');
-      };
+      interruptBefore(cluster, at);
       const first = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
       delete cluster.before;
       const second = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
@@ -251,11 +248,7 @@ describe('database upgrade', () => {
   it('goes on, whatever command it was interrupted before, also with a driver that the record names', async () => {
     for (let at = 1; at < 60; at += 1) {
       const cluster = aCluster({ sourceConfig: { database: { backup: {}, driver: 'pod' }, resourceSpec: {} } }, HAS_18);
-      let count = 0;
-      cluster.before = () => {
-        count += 1;
-        if (count === at) throw new Failure('interrupted');
-      };
+      interruptBefore(cluster, at);
       const first = await database(['upgrade', 'shop', '--yes'], cluster);
       delete cluster.before;
       const second = await database(['upgrade', 'shop', '--yes'], cluster);

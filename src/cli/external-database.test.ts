@@ -2,7 +2,16 @@
 
 import { describe, expect, it } from 'vitest';
 import type { CliRan } from '../../test/support/cli-world.ts';
-import { aCluster, BACKUP, type Cluster, database, MOVE, MOVING, revision } from '../../test/support/database-world.ts';
+import {
+  aCluster,
+  BACKUP,
+  type Cluster,
+  database,
+  interruptBefore,
+  MOVE,
+  MOVING,
+  revision,
+} from '../../test/support/database-world.ts';
 import { Failure } from './kubectl.ts';
 
 const REFERENCE = { name: 'POSTGRES_URI_CUSTOM', secretName: 'hosted', secretKey: 'uri' };
@@ -53,11 +62,7 @@ describe('database move --external', () => {
   it('goes on, whatever command it was interrupted before, and loads the database once', async () => {
     for (let at = 1; at < 90; at += 1) {
       const cluster = aCluster();
-      let count = 0;
-      cluster.before = () => {
-        count += 1;
-        if (count === at) throw new Failure('interrupted');
-      };
+      interruptBefore(cluster, at);
       const first = await away(cluster);
       delete cluster.before;
       const second = await away(cluster);
@@ -83,11 +88,7 @@ describe('database move --external', () => {
     for (let at = 1; at < 90; at += 1) {
       const cluster = aCluster({ secretReferences: [{ name: 'KEY', secretName: 's', secretKey: 'k' }] });
       const { spec } = structuredClone(cluster.record);
-      let count = 0;
-      cluster.before = () => {
-        count += 1;
-        if (count === at) throw new Failure('interrupted');
-      };
+      interruptBefore(cluster, at);
       const first = await away(cluster);
       delete cluster.before;
       const isBegun = cluster.record.metadata.annotations?.[MOVING] !== undefined;
@@ -310,11 +311,7 @@ describe('after a move to an external database', () => {
     for (let at = 1; at < 60; at += 1) {
       const cluster = aCluster();
       await away(cluster);
-      let count = 0;
-      cluster.before = () => {
-        count += 1;
-        if (count === at) throw new Failure('interrupted');
-      };
+      interruptBefore(cluster, at);
       const first = await back(cluster);
       delete cluster.before;
       if (first.code === 0) return;

@@ -1,15 +1,14 @@
 // What is said where a deployment, or its namespace, is not there.
 
-import { GROUP } from '../schema/meta.ts';
 import type { Context } from './command.ts';
 import { Failure, ignoreFailure, type Kubectl } from './kubectl.ts';
 import { namespaceState, noTenantSentence, unusableSentence } from './namespaces.ts';
 import { PROGRAM } from './program.ts';
+import { RECORDS } from './records.ts';
 import { mostSimilar } from './similar.ts';
 
 type Asking = Pick<Context, 'kubectl' | 'flags'>;
 
-const RECORDS = `appdeployments.${GROUP}`;
 const NOT_FOUND = new RegExp(`Error from server \\(NotFound\\): ${RECORDS.replaceAll('.', '\\.')} "([^"]+)" not found`);
 
 /** Whoever may not read deployments may use nothing of Davit there. A refused change says no more than kubectl does. */

@@ -28,8 +28,9 @@ export async function applyCronJobs(
   const judged = active ? observed : withoutTasks(observed);
   const hasSome = judged.children.some((child) => CRON_JOB_KINDS.has(child.kind) && isOurs(child, observed));
   const isDue = active !== undefined || hasDataToLose(observed, revision);
-  const { backup, archive = backup } = observed.record.spec.sourceConfig.database ?? {};
-  const isNeeded = isDue && (active?.spec.requested.tasks !== undefined || archive !== undefined);
+  const { backup, archive } = observed.record.spec.sourceConfig.database ?? {};
+  const asks = [active?.spec.requested.tasks, backup, archive].some((one) => one !== undefined);
+  const isNeeded = isDue && asks;
   if (!isNeeded && !hasSome) return [];
   const inputs = inputsOf(observed, revision, {}, options);
   const tasks = active ? taskChildren(inputs, contracts) : [];

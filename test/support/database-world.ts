@@ -85,6 +85,15 @@ export function aCluster(spec: object = {}, status: object = {}): Cluster {
   };
 }
 
+/** The command ends where it asks kubectl for the `at`th time. */
+export function interruptBefore(cluster: Cluster, at: number): void {
+  let count = 0;
+  cluster.before = () => {
+    count += 1;
+    if (count === at) throw new Failure('interrupted');
+  };
+}
+
 type Json = Record<string, unknown>;
 
 function merged(before: unknown, patch: unknown): unknown {

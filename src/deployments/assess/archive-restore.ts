@@ -8,6 +8,7 @@ import { CNPG_CLUSTER_LABEL, CNPG_JOB_LABEL } from '../../schema/meta.ts';
 import { driverOf } from '../record/database-driver.ts';
 import { restoreOf } from '../record/database-move.ts';
 import { type ArchiveOrigin, archiveOriginName, chosenArchive, originIn } from '../record/wal-archive.ts';
+import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
 import { clusterAnswers, isOfCluster, ownCluster, phaseOf } from './database-cluster.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import { type Job, jobEnd } from './jobs.ts';
@@ -188,12 +189,9 @@ function noStoreForArchive({ observed: { backupStore } }: Seen): Entry | undefin
     : undefined;
 }
 
-function noKeysForArchive({ observed: { backupStore, record } }: Seen): Entry | undefined {
-  if (backupStore === undefined || backupStore.hasCredentials) return undefined;
-  return stalled(
-    'BackupCredentialsMissing',
-    `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so the archive cannot be read. An administrator creates it with the keys accessKeyId and secretAccessKey.`,
-  );
+function noKeysForArchive({ observed }: Seen): Entry | undefined {
+  const missing = withoutKeys(observed, 'the archive cannot be read');
+  return missing === undefined ? undefined : stalled('BackupCredentialsMissing', `${missing} ${KEYS_ADVICE}.`);
 }
 
 function noArchive({ observed, phase }: Seen): Entry | undefined {

@@ -5,6 +5,7 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import { backupPlanOf, type DatabaseBackupStatus, SentBackup } from '../../schema/database.ts';
 import { BACKUP, UPLOAD_CONTAINER } from '../../schema/meta.ts';
 import { activeRevision } from '../record/revisions.ts';
+import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
 import { beginningFails, newestFailure, reportsOf, sizeText, toTryAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import { jobsOf } from './jobs.ts';
@@ -89,13 +90,11 @@ function refused({ observed: { names }, failures }: Seen): Entry | undefined {
   return failure && entryOf(failure);
 }
 
-function noCredentials({ observed: { backupStore, record } }: Seen): Entry | undefined {
-  if (backupStore === undefined || backupStore.hasCredentials) return undefined;
-  const { secret } = backupStore;
-  return fail(
-    'BackupCredentialsMissing',
-    `Secret ${secret} is missing in namespace ${record.metadata.namespace}, so no backup can be sent. An administrator creates it with the keys accessKeyId and secretAccessKey; the next backup then uses it.`,
-  );
+function noCredentials({ observed }: Seen): Entry | undefined {
+  const missing = withoutKeys(observed, 'no backup can be sent');
+  return missing === undefined
+    ? undefined
+    : fail('BackupCredentialsMissing', `${missing} ${KEYS_ADVICE}; the next backup then uses it.`);
 }
 
 function podFails({ observed }: Seen): Entry | undefined {

@@ -27,6 +27,7 @@ import { names } from '../record/names.ts';
 import { runsNothing } from '../record/revisions.ts';
 import { namesExternalPostgres } from '../record/secret-references.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
+import { withoutKeys } from './backup-store.ts';
 import { driverThere } from './database-cluster.ts';
 import { type Entry, fail, firstOf, pass, stalled } from './entry.ts';
 import { childOf, isOurs, type Observed, workloadOf } from './observed.ts';
@@ -208,12 +209,9 @@ function noStoreToMove({ observed: { backupStore }, move }: Seen): Entry | undef
     : undefined;
 }
 
-function noCredentialsToMove({ observed: { backupStore, record }, move }: Seen): Entry | undefined {
-  if (!isFetched(move) || backupStore === undefined || backupStore.hasCredentials) return undefined;
-  return stalled(
-    'BackupCredentialsMissing',
-    `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so no backup can be fetched.`,
-  );
+function noCredentialsToMove({ observed, move }: Seen): Entry | undefined {
+  const missing = isFetched(move) ? withoutKeys(observed, 'no backup can be fetched') : undefined;
+  return missing === undefined ? undefined : stalled('BackupCredentialsMissing', missing);
 }
 
 /** A scale that is asked for together with the move is not in force: nothing of a record that is refused is. */

@@ -15,6 +15,7 @@ import {
   beganWith,
   checkArchiveRestore,
 } from './archive-restore.ts';
+import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
 import { databaseJobPods, lastWords, newestFailure, newestPodsFirst, sizeText } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
 import { type Job, jobEnd, jobsOf } from './jobs.ts';
@@ -192,12 +193,11 @@ function noStoreToRestore({ observed: { backupStore } }: Seen): Entry | undefine
   );
 }
 
-function noCredentialsToRestore({ observed: { backupStore, record } }: Seen): Entry | undefined {
-  if (backupStore === undefined || backupStore.hasCredentials) return undefined;
-  return stalled(
-    'BackupCredentialsMissing',
-    `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so no backup can be fetched. An administrator creates it with the keys accessKeyId and secretAccessKey; the backup is then loaded.`,
-  );
+function noCredentialsToRestore({ observed }: Seen): Entry | undefined {
+  const missing = withoutKeys(observed, 'no backup can be fetched');
+  return missing === undefined
+    ? undefined
+    : stalled('BackupCredentialsMissing', `${missing} ${KEYS_ADVICE}; the backup is then loaded.`);
 }
 
 function restoreRefused({ observed: { names }, failures }: Seen): Entry | undefined {

@@ -3,11 +3,12 @@
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
 import { archivePlanOf, type DatabaseArchiveStatus } from '../../schema/database.ts';
-import { BARMAN_CLOUD_PLUGIN } from '../../schema/meta.ts';
+import { BARMAN_CLOUD_PLUGIN, CNPG_CLUSTER_LABEL, CNPG_ROLE_LABEL } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { isArchiveOf, type ObjectStoreSeen, scheduledBackupName, walArchiveName } from '../record/wal-archive.ts';
 import { pluginMissing } from './archive-restore.ts';
+import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
 import { isOfCluster, isPrimary, ownCluster, phaseOf } from './database-cluster.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import {
@@ -130,12 +131,11 @@ function archiveRefused({ observed: { record }, failures }: Seen): Entry | undef
   return failure && entryOf(failure);
 }
 
-function noArchiveKeys({ observed: { backupStore, record } }: Seen): Entry | undefined {
-  if (backupStore === undefined || backupStore.hasCredentials) return undefined;
-  return fail(
-    'BackupCredentialsMissing',
-    `Secret ${backupStore.secret} is missing in namespace ${record.metadata.namespace}, so nothing can be archived. An administrator creates it with the keys accessKeyId and secretAccessKey; the archive then goes on automatically.`,
-  );
+function noArchiveKeys({ observed }: Seen): Entry | undefined {
+  const missing = withoutKeys(observed, 'nothing can be archived');
+  return missing === undefined
+    ? undefined
+    : fail('BackupCredentialsMissing', `${missing} ${KEYS_ADVICE}; the archive then goes on automatically.`);
 }
 
 /** The kind is there, and what serves it is not. */
@@ -193,5 +193,5 @@ function scheduleOf({ names, record }: Observed): string {
 }
 
 function logs({ record, names }: Observed): string {
-  return `kubectl logs -n ${record.metadata.namespace} -l cnpg.io/cluster=${names.postgres},cnpg.io/instanceRole=primary -c ${SIDECAR_CONTAINER}`;
+  return `kubectl logs -n ${record.metadata.namespace} -l ${CNPG_CLUSTER_LABEL}=${names.postgres},${CNPG_ROLE_LABEL}=primary -c ${SIDECAR_CONTAINER}`;
 }

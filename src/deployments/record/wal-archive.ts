@@ -4,6 +4,7 @@
 
 import type { KubeObject, ObjectRef } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
+import { rfc3339 } from '../../schema/conditions.ts';
 import type { DatabaseRestore } from '../../schema/database.ts';
 import { ARCHIVE_AT_ANNOTATION, ARCHIVE_SERVER_ANNOTATION, DEPLOYMENT_UID_LABEL } from '../../schema/meta.ts';
 import { namespaceOf, uidOf } from './metadata.ts';
@@ -114,7 +115,7 @@ export function chosenArchive(
   if (found) return { destinationPath: found.destinationPath, server: found.server, ...(at !== undefined && { at }) };
   const earliest = all.at(-1);
   if (earliest === undefined) return `No archive of ${from} is known in this namespace, or none has a base backup yet.`;
-  return `No archive of ${from} has the state of ${at}: the earliest begins at ${rfc(earliest.from)}.`;
+  return `No archive of ${from} has the state of ${at}: the earliest begins at ${rfc3339(new Date(earliest.from))}.`;
 }
 
 function windowsIn(store: ObjectStoreSeen): Archived[] {
@@ -125,10 +126,6 @@ function windowsIn(store: ObjectStoreSeen): Archived[] {
     const from = Date.parse(window.firstRecoverabilityPoint ?? '');
     return Number.isNaN(from) || !SEGMENT.test(server) ? [] : [{ destinationPath, server, from }];
   });
-}
-
-function rfc(ms: number): string {
-  return new Date(ms).toISOString().replace('.000', '');
 }
 
 /** Whether it is what an archive consists of here: it goes or stays with the Cluster that uses it. */

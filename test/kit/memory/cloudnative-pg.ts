@@ -3,7 +3,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, POSTGRES_CLUSTERS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
+import type { MemoryController } from './controller.ts';
+import { makeReady } from './workloads.ts';
 
 interface Cluster extends KubeObject {
   readonly spec?: {
@@ -73,4 +76,42 @@ function put(kube: FakeKube, resource: Resource, object: KubeObject & { readonly
 
 function placeOf({ metadata: { namespace = '', name } }: KubeObject): { namespace: string; name: string } {
   return { namespace, name };
+}
+
+interface Between {
+  /** How many instances are ready, all of them by default. */
+  readonly ready?: number | undefined;
+  /** What happens after each look of the operator. */
+  readonly after?: (() => Promise<void>) | undefined;
+}
+
+/** Passes, with the operator and kubelets in between, until nothing is written. */
+export async function restWithOperator(controller: MemoryController, { ready, after }: Between = {}): Promise<void> {
+  let last: string[] = [];
+  for (let pass = 0; pass < 30; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
+    await controller.reconcile();
+    last = controller.writes().filter((write) => !write.startsWith('try '));
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await operate(controller.kube, ready);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await after?.();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await makeReady(controller.kube);
+    controller.kube.collectGarbage();
+    controller.writes();
+    if (last.length === 0 && pass > 1) return;
+  }
+  throw new Error(`It does not come to rest: ${last.join(', ')}`);
+}
+
+/** The teardown of the record, with the operator in between. */
+export async function tornDown(controller: MemoryController): Promise<void> {
+  for (let pass = 0; pass < 20 && controller.kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
+    await controller.reconcile();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await operate(controller.kube);
+    controller.kube.collectGarbage();
+  }
 }

@@ -4,11 +4,11 @@
 import { rename } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
-import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
+import type { Store } from '../../support/backup-store.ts';
 import { type BarmanCloud, ensureBarmanCloud, installBarmanCloud } from '../../support/barman-cloud.ts';
 import { runPlugin } from '../../support/run-plugin.ts';
 import { eventually } from '../../support/running-davit.ts';
-import { LONG_MS, type Stage, say, startStage } from './platform.ts';
+import { LONG_MS, type Stage, say, startStageWithStore } from './platform.ts';
 
 const machine = await realPods(say);
 
@@ -21,23 +21,8 @@ describe.skipIf(!machine.ok)('the archive of a Cluster', () => {
 
   beforeAll(async () => {
     barman = await ensureBarmanCloud(say);
-    stage = await startStage({
-      images: [barman.plugin, barman.sidecar],
-      async valuesFor(cluster) {
-        store = await startStore(cluster, say);
-        return {
-          // No dumps are made here, so nothing runs it.
-          'settings.backups.image': 'davit.local/none:1',
-          'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
-        };
-      },
-    });
-    await stage.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'davit-backup-store', namespace: 'team' },
-      stringData: store.credentials,
-    });
+    // No dumps are made here, so nothing runs the image that sends them.
+    ({ stage, store } = await startStageWithStore([barman.plugin, barman.sidecar], 'davit.local/none:1'));
   }, 900_000);
   afterAll(async () => {
     await stage?.stop();

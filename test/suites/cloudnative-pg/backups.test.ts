@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
 import { ensureDavitImage } from '../../image/davit-image.ts';
-import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
+import type { Store } from '../../support/backup-store.ts';
 import { runPlugin } from '../../support/run-plugin.ts';
 import { eventually } from '../../support/running-davit.ts';
-import { LONG_MS, type Stage, say, startStage } from './platform.ts';
+import { LONG_MS, type Stage, say, startStageWithStore } from './platform.ts';
 
 const machine = await realPods(say);
 
@@ -16,22 +16,7 @@ describe.skipIf(!machine.ok)('backups of a Cluster', () => {
 
   beforeAll(async () => {
     const image = await ensureDavitImage(say);
-    stage = await startStage({
-      images: [image],
-      async valuesFor(cluster) {
-        store = await startStore(cluster, say);
-        return {
-          'settings.backups.image': image.name,
-          'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
-        };
-      },
-    });
-    await stage.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'davit-backup-store', namespace: 'team' },
-      stringData: store.credentials,
-    });
+    ({ stage, store } = await startStageWithStore([image], image.name));
   }, 900_000);
   afterAll(async () => {
     await stage?.stop();

@@ -3,6 +3,7 @@
 import { expect } from 'vitest';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
 import { ensureImages, type Image } from '../../cluster/images/build.ts';
+import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
 import { ensureCloudNativePg, installCloudNativePg } from '../../support/cloudnative-pg.ts';
 import { type Platform, startPlatform, type Values } from '../../support/platform.ts';
 import { eventually } from '../../support/running-davit.ts';
@@ -140,4 +141,38 @@ export async function startStage({ images = [], valuesFor }: StageOptions = {}):
       await cluster.stop();
     },
   };
+}
+
+interface StoreStage {
+  readonly stage: Stage;
+  readonly store: Store;
+}
+
+/** A stage with a store for backups. `backupImage`: what sends dumps. */
+export async function startStageWithStore(images: readonly Image[], backupImage: string): Promise<StoreStage> {
+  const stores: Store[] = [];
+  const stage = await startStage({
+    images,
+    async valuesFor(cluster) {
+      const store = await startStore(cluster, say);
+      stores.push(store);
+      return {
+        'settings.backups.image': backupImage,
+        'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
+      };
+    },
+  });
+  const [store] = stores;
+  if (!store) throw new Error('the platform was started without its store');
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'davit-backup-store', namespace: 'team' },
+    stringData: store.credentials,
+  };
+  await stage.apply(secret).catch(async (error: unknown) => {
+    await stage.stop();
+    throw error;
+  });
+  return { stage, store };
 }

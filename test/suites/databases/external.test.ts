@@ -11,6 +11,7 @@ import { type FakeS3, startFakeS3 } from '../../support/fake-s3.ts';
 import type { Tenant } from '../../support/platform.ts';
 import { type Ended, type PlayedContainer, playPods } from '../../support/played-pods.ts';
 import { runPlugin } from '../../support/run-plugin.ts';
+import { backedUpRecord, grantRights, secretOfUri } from './movers.ts';
 import { makeServerWorld, type ServerWorld } from './world.ts';
 
 const found = await makeServerWorld();
@@ -51,9 +52,7 @@ describe.skipIf(!found)(`a move to an external database${skipped}`, () => {
     });
     tenant = await platform.knownTenant('external');
     await secret('davit-backup-store', { accessKeyId: 'key', secretAccessKey: 'b' });
-    for (const role of ['edit', 'davit-editor'])
-      await kubectl('create', 'rolebinding', `anna-${role}`, `--clusterrole=${role}`, '--user=anna');
-    await kubectl('create', 'rolebinding', 'bert', '--clusterrole=davit-editor', '--user=bert');
+    await grantRights(kubectl);
     player = playPods(platform.cluster, tenant.namespace, run);
   }, 900_000);
   afterAll(async () => {
@@ -118,27 +117,10 @@ describe.skipIf(!found)(`a move to an external database${skipped}`, () => {
     }
   };
 
-  const uriOf = (): Promise<string> =>
-    kubectl(
-      'get',
-      'deployment',
-      'shop',
-      '-o',
-      `jsonpath={.spec.template.spec.containers[0].env[?(@.name=="POSTGRES_URI")].valueFrom.secretKeyRef.name}`,
-    );
+  const uriOf = (): Promise<string> => secretOfUri(kubectl);
   const generation = (): Promise<string> => kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.metadata.generation}');
   async function deployed(name: string): Promise<void> {
-    const input = JSON.stringify({
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'AppDeployment',
-      metadata: { name, namespace: tenant.namespace },
-      spec: {
-        source: 'external_docker',
-        sourceConfig: { database: { backup: { schedule: '0 0 1 1 *' } } },
-        sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
-        secrets: [],
-      },
-    });
+    const input = backedUpRecord(name, tenant.namespace);
     await platform.cluster.kubectl(['apply', '-f', '-'], { input });
     await kubectl('wait', '--for=condition=Ready', `appd/${name}`, '--timeout=180s');
     await kubectl('wait', '--for=create', `cronjob/${name}---backup`, '--timeout=120s');

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Davit, startDavit } from '../../kit/davit.ts';
 import { DAVIT_NAMESPACE, type Tenant } from '../../support/platform.ts';
 import { runPlugin } from '../../support/run-plugin.ts';
+import { backedUpRecord, grantRights, secretOfUri } from './movers.ts';
 import { ADMIN, ADMIN_PASSWORD, makeServerWorld, type ServerWorld } from './world.ts';
 
 const found = await makeServerWorld(['max_connections=50']);
@@ -35,9 +36,7 @@ describe.skipIf(!found)(`a move to a shared server${skipped}`, () => {
     await create(DAVIT_NAMESPACE, 'davit-shared-database', `username=${ADMIN}`, `password=${ADMIN_PASSWORD}`);
     tenant = await platform.knownTenant('moves');
     await create(tenant.namespace, 'davit-backup-store', 'accessKeyId=a', 'secretAccessKey=b');
-    for (const role of ['edit', 'davit-editor'])
-      await kubectl('create', 'rolebinding', `anna-${role}`, `--clusterrole=${role}`, '--user=anna');
-    await kubectl('create', 'rolebinding', 'bert', '--clusterrole=davit-editor', '--user=bert');
+    await grantRights(kubectl);
   }, 900_000);
   afterAll(async () => {
     await platform?.stop();
@@ -49,14 +48,7 @@ describe.skipIf(!found)(`a move to a shared server${skipped}`, () => {
   const davit = (user: string, ...args: string[]): ReturnType<typeof runPlugin> =>
     runPlugin(platform.cluster, [...args, `--namespace=${tenant.namespace}`, `--as=${user}`]);
 
-  const uriOf = (): Promise<string> =>
-    kubectl(
-      'get',
-      'deployment',
-      'shop',
-      '-o',
-      `jsonpath={.spec.template.spec.containers[0].env[?(@.name=="POSTGRES_URI")].valueFrom.secretKeyRef.name}`,
-    );
+  const uriOf = (): Promise<string> => secretOfUri(kubectl);
   const heldOf = async (): Promise<string[]> =>
     (await kubectl('get', 'secrets,pvc', '-l', 'davit.dev/component=postgres', '-o', 'name'))
       .split('\n')
@@ -64,17 +56,7 @@ describe.skipIf(!found)(`a move to a shared server${skipped}`, () => {
       .toSorted();
 
   it('is made by who may, keeps what it was moved from until a person says so, and goes back', async () => {
-    const input = JSON.stringify({
-      apiVersion: 'davit.dev/v1alpha1',
-      kind: 'AppDeployment',
-      metadata: { name: 'shop', namespace: tenant.namespace },
-      spec: {
-        source: 'external_docker',
-        sourceConfig: { database: { backup: { schedule: '0 0 1 1 *' } } },
-        sourceRevisionConfig: { imageUri: 'registry.example/app:1' },
-        secrets: [],
-      },
-    });
+    const input = backedUpRecord('shop', tenant.namespace);
     await platform.cluster.kubectl(['apply', '-f', '-'], { input });
     await kubectl('wait', '--for=condition=Ready', 'appd/shop', '--timeout=120s');
     await kubectl('wait', '--for=create', 'cronjob/shop---backup', '--timeout=120s');

@@ -13,10 +13,9 @@ import {
 import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { Settings } from '../../../src/schema/settings.ts';
-import { operate } from '../../kit/memory/cloudnative-pg.ts';
+import { restWithOperator, tornDown } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, deleteRecord, edit, putRecord, record, says } from '../../kit/memory/record.ts';
-import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 
 const SETTINGS = Settings.parse({
@@ -56,24 +55,8 @@ async function reported(kube: FakeKube, conditions: readonly object[], window: o
     }
 }
 
-async function rest(controller: MemoryController, after: () => Promise<void> = async () => undefined): Promise<void> {
-  let last: string[] = [];
-  for (let pass = 0; pass < 30; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
-    await controller.reconcile();
-    last = controller.writes().filter((write) => !write.startsWith('try '));
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await operate(controller.kube);
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await after();
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await makeReady(controller.kube);
-    controller.kube.collectGarbage();
-    controller.writes();
-    if (last.length === 0 && pass > 1) return;
-  }
-  throw new Error(`It does not come to rest: ${last.join(', ')}`);
-}
+const rest = (controller: MemoryController, after?: () => Promise<void>): Promise<void> =>
+  restWithOperator(controller, { after });
 
 const TRUE = [{ type: 'ContinuousArchiving', status: 'True', message: 'Continuous archiving is working' }];
 const WINDOW = { firstRecoverabilityPoint: BACKUP_AT, lastSuccessfulBackupTime: BACKUP_AT };
@@ -96,16 +79,6 @@ async function archived(spec = ARCHIVED): Promise<MemoryController> {
   const controller = await aController(kube, SETTINGS);
   await rest(controller);
   return controller;
-}
-
-async function torn(controller: MemoryController): Promise<void> {
-  for (let pass = 0; pass < 20 && controller.kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-    await controller.reconcile();
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await operate(controller.kube);
-    controller.kube.collectGarbage();
-  }
 }
 
 it('is an ObjectStore, a plugin of the Cluster and a schedule, and rests', async () => {
@@ -252,7 +225,7 @@ describe('a deletion', () => {
     const stores = names(kube, OBJECT_STORES);
     const ofStore = (): string[] => names(kube, SECRETS).filter((name) => name.includes('---store-'));
     await deleteRecord(kube);
-    await torn(controller);
+    await tornDown(controller);
     expect([names(kube, OBJECT_STORES), kube.objects(APP_DEPLOYMENTS)]).toEqual([stores, []]);
     // A Cluster that is kept mounts it.
     expect(ofStore()).toHaveLength(databaseDeletionPolicy === 'Retain' ? 1 : 0);

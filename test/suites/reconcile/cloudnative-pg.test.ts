@@ -16,7 +16,7 @@ import {
 import type { KubeObject, SecretObject } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { Settings } from '../../../src/schema/settings.ts';
-import { operate } from '../../kit/memory/cloudnative-pg.ts';
+import { operate, restWithOperator, tornDown } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, type MemoryController } from '../../kit/memory/controller.ts';
 import {
   aServer,
@@ -28,7 +28,6 @@ import {
   record,
   says,
 } from '../../kit/memory/record.ts';
-import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { crashed } from './harness.ts';
 
@@ -45,24 +44,7 @@ interface Cluster extends KubeObject {
   };
 }
 
-/** Passes, with the operator and kubelets in between, until nothing is written. */
-async function rest(controller: MemoryController, ready?: number): Promise<void> {
-  let last: string[] = [];
-  for (let pass = 0; pass < 30; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- passes follow one another
-    await controller.reconcile();
-    const writes = controller.writes().filter((write) => !write.startsWith('try '));
-    last = writes;
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await operate(controller.kube, ready);
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await makeReady(controller.kube);
-    controller.kube.collectGarbage();
-    controller.writes();
-    if (writes.length === 0 && pass > 1) return;
-  }
-  throw new Error(`It does not come to rest: ${last.join(', ')}`);
-}
+const rest = (controller: MemoryController, ready?: number): Promise<void> => restWithOperator(controller, { ready });
 
 async function rested(spec = CLUSTER, settings?: Settings): Promise<MemoryController> {
   const kube = aServer();
@@ -70,16 +52,6 @@ async function rested(spec = CLUSTER, settings?: Settings): Promise<MemoryContro
   const controller = await aController(kube, settings);
   await rest(controller);
   return controller;
-}
-
-async function torn(controller: MemoryController): Promise<void> {
-  for (let pass = 0; pass < 20 && controller.kube.objects(APP_DEPLOYMENTS).length > 0; pass += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the teardown goes step by step
-    await controller.reconcile();
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    await operate(controller.kube);
-    controller.kube.collectGarbage();
-  }
 }
 
 function clusterIn(kube: FakeKube): Cluster | undefined {
@@ -292,7 +264,7 @@ describe('a deletion', () => {
   it('under Delete takes the Cluster, its volumes and its password', async () => {
     const controller = await rested();
     await deleteRecord(controller.kube);
-    await torn(controller);
+    await tornDown(controller);
     expect([dataIn(controller.kube), controller.kube.objects(APP_DEPLOYMENTS)]).toEqual([[], []]);
   });
 
@@ -301,7 +273,7 @@ describe('a deletion', () => {
     const { kube } = controller;
     const before = dataIn(kube);
     await deleteRecord(kube);
-    await torn(controller);
+    await tornDown(controller);
     expect([dataIn(kube), kube.objects(APP_DEPLOYMENTS), named(kube, PODS)]).toEqual([before, [], []]);
     expect(clusterIn(kube)?.metadata).toMatchObject({ annotations: { 'cnpg.io/hibernation': 'on' } });
     expect(clusterIn(kube)?.metadata.ownerReferences).toBeUndefined();
@@ -328,22 +300,22 @@ describe('a deletion', () => {
     const { kube } = await rested();
     const off = await aController(kube, Settings.parse({ database: { cloudNativePg: { enabled: false } } }));
     await deleteRecord(kube);
-    await torn(off);
+    await tornDown(off);
     expect(conditionIn(kube, 'Ready')?.message).toContain('settings.database.cloudNativePg.enabled is false');
     expect(named(kube, POSTGRES_CLUSTERS)).toEqual(['shop--postgres']);
     off.writes();
     await off.reconcile();
     expect(off.writes()).toEqual([]);
     await edit(kube, { spec: { databaseDeletionPolicy: 'Retain' } });
-    await torn(off);
+    await tornDown(off);
     expect([kube.objects(APP_DEPLOYMENTS), named(kube, POSTGRES_CLUSTERS)]).toEqual([[], ['shop--postgres']]);
   });
 
   it('under Delete goes on when CloudNativePG is switched on again', async () => {
     const { kube } = await rested();
     await deleteRecord(kube);
-    await torn(await aController(kube, Settings.parse({ database: { cloudNativePg: { enabled: false } } })));
-    await torn(await aController(kube));
+    await tornDown(await aController(kube, Settings.parse({ database: { cloudNativePg: { enabled: false } } })));
+    await tornDown(await aController(kube));
     expect([dataIn(kube), kube.objects(APP_DEPLOYMENTS)]).toEqual([[], []]);
   });
 
@@ -364,7 +336,7 @@ describe('a deletion', () => {
       // oxlint-disable-next-line no-await-in-loop -- as above
       await crashed(first, { when: at % 2 === 0 ? 'failOn' : 'failAfter', at: Math.ceil(at / 9) });
       // oxlint-disable-next-line no-await-in-loop -- as above
-      await torn(await aController(kube));
+      await tornDown(await aController(kube));
       expect(dataIn(kube), `plan ${at}`).toEqual(keeps ? before : []);
       expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
     }
@@ -374,13 +346,13 @@ describe('a deletion', () => {
     const first = await rested(RETAINED);
     const { kube } = first;
     await deleteRecord(kube);
-    await torn(first);
+    await tornDown(first);
     const before = dataIn(kube);
     putRecord(kube, CLUSTER);
     await rest(first);
     expect([says(kube, 'Ready'), dataIn(kube)]).toEqual(['False DatabaseKept', before]);
     await deleteRecord(kube);
-    await torn(first);
+    await tornDown(first);
     expect([dataIn(kube), kube.objects(APP_DEPLOYMENTS)]).toEqual([before, []]);
     expect(clusterIn(kube)?.metadata.annotations?.['cnpg.io/hibernation']).toBe('on');
   });
@@ -397,7 +369,7 @@ describe('a retained Cluster', () => {
     const controller = await rested(RETAINED);
     const from = record(controller.kube).metadata.uid ?? '';
     await deleteRecord(controller.kube);
-    await torn(controller);
+    await tornDown(controller);
     return { kube: controller.kube, controller, from };
   }
 
