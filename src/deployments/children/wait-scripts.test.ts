@@ -142,7 +142,15 @@ describe.skipIf(noPostgres)(
       { name: 'nothing', uri: () => '', says: /POSTGRES_URI cannot be read/ },
     ];
     it.each(failures)('keeps waiting and says why: $name', async ({ uri, says }) => {
-      const run = await runScript(folder, 'psql', ['dash'], WAIT_FOR_DATABASE_SCRIPT, { POSTGRES_URI: uri() }, 1200);
+      const run = await runScript(
+        folder,
+        'psql',
+        ['dash'],
+        WAIT_FOR_DATABASE_SCRIPT,
+        { POSTGRES_URI: uri() },
+        20_000,
+        says,
+      );
       expect(run).toMatchObject({ code: 143, output: expect.stringMatching(says) });
       expect(run.output.trim().split('\n')).toHaveLength(1);
       expectNoPassword(run);
@@ -248,7 +256,15 @@ describe.skipIf(noRedis)(
       { name: 'sentinels', uri: () => `redis+sentinel://a:1,b:1/0`, says: /REDIS_URI cannot be read/ },
     ];
     it.each(failures)('keeps waiting and says why: $name', async ({ uri, says }) => {
-      const run = await runScript(folder, 'redis-cli', ['dash'], WAIT_FOR_REDIS_SCRIPT, { REDIS_URI: uri() }, 1200);
+      const run = await runScript(
+        folder,
+        'redis-cli',
+        ['dash'],
+        WAIT_FOR_REDIS_SCRIPT,
+        { REDIS_URI: uri() },
+        20_000,
+        says,
+      );
       expect(run).toMatchObject({ code: 143, output: expect.stringMatching(says) });
       expectNoPassword(run);
     });
@@ -262,7 +278,10 @@ interface Run {
   readonly commandLines: string;
 }
 
-/** Runs a script with the tool behind a shim that writes down its arguments; SIGTERM after `milliseconds`. */
+/**
+ * Runs a script with the tool behind a shim that writes down its arguments; SIGTERM after `milliseconds`, or when the
+ * output has had `says` for long enough to say it twice.
+ */
 async function runScript(
   folder: string,
   tool: string,
@@ -270,6 +289,7 @@ async function runScript(
   script: string,
   env: Readonly<Record<string, string>>,
   milliseconds: number,
+  says?: RegExp,
 ): Promise<Run> {
   const shims = mkdtempSync(join(folder, 'shims-'));
   const log = join(shims, 'log');
@@ -283,10 +303,19 @@ async function runScript(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
   let isKilled = false;
-  const timer = setTimeout(() => (isKilled = child.kill('SIGTERM')), milliseconds);
+  const kill = (): boolean => (isKilled = child.kill('SIGTERM'));
+  let timer = setTimeout(kill, milliseconds);
+  let isSaid = false;
+  const hear = (chunk: Buffer): void => {
+    output += chunk.toString();
+    if (isSaid || !says?.test(output)) return;
+    isSaid = true;
+    clearTimeout(timer);
+    timer = setTimeout(kill, 1200);
+  };
+  child.stdout.on('data', hear);
+  child.stderr.on('data', hear);
   const isRead = new Promise((resolve) => child.once('close', resolve));
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
   clearTimeout(timer);

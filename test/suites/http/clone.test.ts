@@ -32,6 +32,7 @@ it('answers with the new deployment, whose values are those of the old one, in t
   expect(body.source_config.database.restore).toEqual({
     from: stored('shop')?.metadata.name,
     at: null,
+    archive: null,
     backup: BACKUP,
   });
   expect(stored('copy')?.spec.secrets).toEqual(stored('shop')?.spec.secrets);

@@ -94,12 +94,16 @@ describe('a blob', () => {
         yield piece;
       }
     }
-    const upload = failureOf(client.uploadBlob(repository, counted(), signal()));
+    // It waits as long as a busy machine needs to read what was sent.
+    const patient = makeRegistryTransport({ origin: registry.origin, answerTimeoutMs: 10_000 });
+    const { uploadBlob } = makeRegistryClient({ origin: registry.origin, transport: patient, authorize: byKeys });
+    const upload = failureOf(uploadBlob(repository, counted(), signal()));
     await new Promise((resolve) => setTimeout(resolve, 250));
     // What the buffers of both ends of a connection hold, of 100 MiB.
     expect(sent).toBeLessThan(20 * MEBIBYTE);
     release();
     expect(await upload).toMatchObject({ why: 'unreachable' });
+    await patient.close();
   });
 
   it('goes no further when its upload is sent to another host', async () => {
