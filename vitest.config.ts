@@ -8,6 +8,8 @@ const LONG = ['two-clusters', 'upgrade'].map(integration);
 const BROKEN = ['test/suites/e2e/troubleshooting.test.ts'];
 const UNDER_LOAD = ['scale', 'store-sizes'].map((name) => `test/suites/e2e/${name}.test.ts`);
 
+const PODS = ['data', 'runtime', 'stores', 'workers'].map((name) => `test/suites/e2e/${name}.test.ts`);
+
 const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/published-client.test.ts'];
 
 /** Makes what the tests of a project need, before they are given a limit. */
@@ -93,7 +95,18 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/suites/e2e/*.test.ts', 'test/suites/e2e/sample/*.test.ts'],
-          exclude: [...TWO_WITH_PODS, ...OWN_WITH_PODS, ...BROKEN, ...UNDER_LOAD],
+          exclude: [...TWO_WITH_PODS, ...OWN_WITH_PODS, ...BROKEN, ...UNDER_LOAD, ...PODS],
+          globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        test: {
+          // Not part of `npm test`: real pods take a third of the machine meanwhile, for minutes.
+          name: 'pods',
+          include: PODS,
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           fileParallelism: false,
           testTimeout: 180_000,

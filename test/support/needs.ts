@@ -92,6 +92,7 @@ export const needs = {
   clusters: [kubernetes, helm, ...pods, gateway],
   long: [kubernetes, helm, landed],
   e2e: [kubernetes, helm, ...pods],
+  pods: [kubernetes, helm, ...pods],
   'under-load': [kubernetes, helm, ...pods],
   broken: [kubernetes, helm, ...pods, chromium, prometheus],
   listener: [kubernetes, helm, ...pods, jq],
