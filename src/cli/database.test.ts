@@ -44,6 +44,10 @@ describe('database move', () => {
     expect(cluster.record.metadata.annotations?.[MOVING]).toBeUndefined();
     expect(cluster.record.spec.sourceConfig.resourceSpec).toEqual({ maxScale: 3 });
     expect(cluster.record.metadata.annotations?.['davit.dev/requested-by']).toContain(' anna');
+    // For the generation that the request has made: the scale came after it.
+    expect(cluster.record.metadata.annotations?.[`${MOVE}-by`]).toBe(
+      `${uid} ${(cluster.record.metadata.generation ?? 0) - 1} anna`,
+    );
   });
 
   it('goes on, whatever command it was interrupted before', async () => {
@@ -105,6 +109,53 @@ describe('database move', () => {
     const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
     expect([code, err]).toEqual([1, expect.stringContaining('Somebody has changed shop since its pods were stopped')]);
     expect(cluster.story).toEqual(['scale 0, driver undefined']);
+  });
+
+  it.each([
+    ['changed', (annotations: Cluster['record']['metadata']['annotations']) => annotations],
+    ['taken away', () => ({ [MOVING]: '{}' })],
+  ] as const)('starts it as it was where what was asked for was %s meanwhile, and says so', async (_what, change) => {
+    const cluster = aCluster();
+    cluster.before = (words) => {
+      const { metadata } = cluster.record;
+      if (!words.startsWith('get apprevisions') || metadata.annotations?.[MOVE] === undefined) return;
+      delete cluster.before;
+      const { generation = 0, annotations } = metadata;
+      cluster.revisions = cluster.revisions.filter(({ spec }) => spec.id === 'first');
+      cluster.record = {
+        ...cluster.record,
+        metadata: { ...metadata, generation: generation + 1, annotations: change(annotations) ?? {} },
+      };
+    };
+    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('Nothing was moved, and shop is being started as it was: somebody has changed it'),
+    ]);
+    expect([cluster.record.metadata.annotations?.[MOVE], cluster.record.metadata.annotations?.[`${MOVE}-by`]]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(cluster.record.spec.sourceConfig).toEqual({ database: { backup: {} }, resourceSpec: { maxScale: 3 } });
+  });
+
+  it('stops nothing for somebody of whom nothing is known, and neither does back', async () => {
+    const cluster = aCluster();
+    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    cluster.nobody = true;
+    const told = cluster.story.length;
+    for (const args of [
+      ['move', 'shop', '--driver', 'cloudnative-pg', '--yes'],
+      ['back', 'shop', '--yes'],
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other on one record
+      const { code, err } = await database(args, cluster);
+      expect([code, err, cluster.story.length]).toEqual([
+        1,
+        expect.stringContaining('Nothing was changed: a database is moved for somebody who is known'),
+        told,
+      ]);
+    }
   });
 
   it.each([
@@ -343,6 +394,45 @@ describe('a move that somebody else has begun', () => {
     }
     const { code } = await database(['move', 'shop', '--driver', 'shared', '--yes', '--go-on'], cluster);
     expect([code, cluster.story.at(-1)]).toEqual([0, 'scale 9, driver shared']);
+  });
+
+  it.each([
+    [
+      'what it was is gone',
+      undefined,
+      'anna has begun to move the database of shop on 2026-02-01T00:00:00Z, and annotation',
+    ],
+    [
+      'what it was cannot be read',
+      '{"maxScale":9}',
+      'davit.dev/moving-database of shop says nothing that a move was begun with: {"maxScale":9}',
+    ],
+  ])('goes neither on nor back where %s, whoever asks', async (_what, said, words) => {
+    const cluster = aCluster();
+    // There is a database to go back to.
+    await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    const { metadata } = cluster.record;
+    const by = { [`${MOVING}-by`]: `${uid} ${stopped.stoppedAt} anna` };
+    const annotations = { ...metadata.annotations, ...by, ...(said !== undefined && { [MOVING]: said }) };
+    cluster.record = { ...cluster.record, metadata: { ...metadata, annotations } };
+    const told = cluster.story.length;
+    for (const args of [
+      ['move', 'shop', '--driver', 'pod', '--yes'],
+      ['upgrade', 'shop', '--yes'],
+      ['back', 'shop', '--yes'],
+      ['back', 'shop', '--yes', '--go-on'],
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other on one record
+      const { code, err } = await database(args, cluster);
+      expect([code, err, cluster.story.length]).toEqual([1, expect.stringContaining(words), told]);
+      expect(err).toContain('shop has database shared/1, and a scale of the default to 3.');
+      expect(err).toContain('davit.dev/moving-database- davit.dev/moving-database-by-');
+    }
+    const { [`${MOVING}-by`]: _by, [MOVING]: _moving, ...rest } = annotations;
+    // A claim of an earlier life of the name says nothing.
+    const old = { ...rest, [`${MOVING}-by`]: '0b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11 2026-02-01T00:00:00Z anna' };
+    cluster.record = { ...cluster.record, metadata: { ...cluster.record.metadata, annotations: old } };
+    expect((await database(['back', 'shop', '--yes'], cluster)).code).toBe(0);
   });
 
   it('ends by --go-on too', async () => {

@@ -16,6 +16,8 @@ import {
   begunIn,
   downtimeOf,
   type ExternalUri,
+  isForsaken,
+  lostTrack,
   type Moving,
   moveBack,
   moveOut,
@@ -25,12 +27,18 @@ import {
   usePatch,
 } from '../deployments/record/moving-database.ts';
 import { names } from '../deployments/record/names.ts';
-import { claimOfChange, claimOfMove, moverOf } from '../deployments/record/requester.ts';
+import { claimOfChange, claimOfMove, claimOfMoveRequest, moverOf } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import type { DatabaseDriver, SentBackup } from '../schema/database.ts';
 import { EXTERNAL_DATABASE } from '../schema/database-names.ts';
-import { MOVE_DATABASE_ANNOTATION, MOVING_ANNOTATION, MOVING_BY_ANNOTATION, UPLOAD_CONTAINER } from '../schema/meta.ts';
+import {
+  MOVE_DATABASE_ANNOTATION,
+  MOVE_DATABASE_BY_ANNOTATION,
+  MOVING_ANNOTATION,
+  MOVING_BY_ANNOTATION,
+  UPLOAD_CONTAINER,
+} from '../schema/meta.ts';
 import { type Context, tell } from './command.ts';
 import { askForName } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
@@ -110,14 +118,31 @@ async function rehearse(
   moving: Moving,
 ): Promise<void> {
   const { name, resourceVersion } = record.metadata;
-  const username = await usernameOf(kubectl);
-  const annotations = username === undefined ? {} : claimOfChange(record, username);
+  const claims = await needAuthor(kubectl, record);
+  const annotations = { ...claims, [MOVE_DATABASE_ANNOTATION]: moving.move };
   const patch = JSON.stringify({ metadata: { resourceVersion, annotations }, spec: usePatch(record.spec, to, moving) });
   const sends = ['patch', RECORDS, name, '--type=merge', '--dry-run=server', FIELD_MANAGER, '-o', 'name', '-p', patch];
   await kubectl(sends).catch((error: unknown) => {
     if (!(error instanceof Failure)) throw error;
     throw new Failure(`Nothing was changed. ${name} cannot use an external database as it is: ${error.message}`);
   });
+}
+
+/**
+ * What the caller claims in a write that asks for a move, and changes something of the record: Davit makes none that is nobody's. Throws
+ * Failure if nothing tells who he is.
+ */
+async function needAuthor(
+  kubectl: Context['kubectl'],
+  record: AppDeployment,
+): Promise<Readonly<Record<string, string>>> {
+  const username = await usernameOf(kubectl);
+  const claim = username === undefined ? undefined : claimOfMoveRequest(record, username);
+  if (username === undefined || claim === undefined)
+    throw new Failure(
+      `Nothing was changed: a database is moved for somebody who is known, and kubectl auth whoami tells ${username === undefined ? 'no username' : 'a username that cannot be shown'}.`,
+    );
+  return { ...claim, ...claimOfChange(record, username) };
 }
 
 /** Resolves to the exit code. */
@@ -165,6 +190,7 @@ async function begin(context: Context, name: string, { action, isThis, decide, t
   const { kubectl, warn } = context;
   const record = await readRecord(kubectl, name);
   const revisions = await readRevisions(kubectl, record);
+  needTrack(record, revisions);
   const begun = begunIn(record);
   if (begun) {
     const { isBack, move: text } = begun.moving;
@@ -179,6 +205,7 @@ async function begin(context: Context, name: string, { action, isThis, decide, t
   const decided = decide(record, revisions, used);
   if ('refused' in decided) throw new Failure(decided.refused);
   await needBackups(context, name);
+  await needAuthor(kubectl, record);
   const moving = beginning(record, decided.move, { isBack: false, now: new Date(), outside: decided.outside });
   const found = (await tries?.(record, decided.move, moving)) ?? '';
   const { sizeBytes = 0, lastSuccessAt } = record.status?.databaseBackup ?? {};
@@ -188,6 +215,12 @@ async function begin(context: Context, name: string, { action, isThis, decide, t
   );
   await needConsent(context, name, `${PROGRAM} database ${action.replace('NAME', name)} --yes`);
   return carryOut(workOf(context, name, decided.move, { ...moving, stoppedAt: new Date().toISOString() }));
+}
+
+/** Throws Failure where a move was begun and nobody can say which. */
+function needTrack(record: AppDeployment, revisions: readonly AppRevision[]): void {
+  const trouble = lostTrack(record, revisions);
+  if (trouble !== undefined) throw new Failure(trouble);
 }
 
 /** The command that goes on with it. */
@@ -202,6 +235,7 @@ export async function goBack(context: Context, name: string): Promise<number> {
   const { kubectl, warn } = context;
   const record = await readRecord(kubectl, name);
   const revisions = await readRevisions(kubectl, record);
+  needTrack(record, revisions);
   const begun = begunIn(record);
   if (begun) await needOwnMove(context, record, begun);
   if (begun?.moving.isBack) return goOn(context, name, begun);
@@ -216,6 +250,7 @@ export async function goBack(context: Context, name: string): Promise<number> {
   }
   const decided = moveBack(record, revisions);
   if ('refused' in decided) throw new Failure(decided.refused);
+  await needAuthor(kubectl, record);
   warn(
     `${name} goes back to ${databaseText(decided.move.to)}, with the data that it had before the move. What was written since then stays in ${databaseText(decided.move.from)}, and is not in it. Its pods are stopped meanwhile.`,
   );
@@ -396,11 +431,13 @@ async function ask(work: Work, { generation, backup, version }: Asked): Promise<
   const { context, name, move: moved, moving } = work;
   const text = moveText({ ...moved, ...(backup !== undefined && { backup }) });
   const { instances, external } = moving;
-  if (external && version !== undefined && version !== (await needUri(context.kubectl, external)))
+  const { kubectl } = context;
+  if (external && version !== undefined && version !== (await needUri(kubectl, external)))
     throw new Failure(
       `Somebody has changed Secret ${external.secretName} since the database in it was looked at. Run the command again, or end the move: ${PROGRAM} database back ${name}`,
     );
-  await write(work, ({ metadata, spec }) => {
+  await write(work, async (record) => {
+    const { metadata, spec } = record;
     if (metadata.generation !== generation)
       throw new Failure(
         `Somebody has changed ${name} since its pods were stopped, so the backup may not have all. Run the command again, or end the move: ${PROGRAM} database back ${name}`,
@@ -412,13 +449,13 @@ async function ask(work: Work, { generation, backup, version }: Asked): Promise<
       ...(instances !== undefined && moved.to.driver !== 'cloudnative-pg' && { instances: null }),
     };
     return {
-      annotations: { [MOVE_DATABASE_ANNOTATION]: text },
+      annotations: { [MOVE_DATABASE_ANNOTATION]: text, ...(await needAuthor(kubectl, record)) },
       spec: {
         ...use,
         sourceConfig: {
           ...use.sourceConfig,
-          // The revision of another database of the same driver needs a generation of its own. Without a minimum the scale stays 0.
-          ...(isUpgrade(moved) && { resourceSpec: { minScale: null } }),
+          // The request needs a generation of its own, whatever else it changes. Without a minimum the scale stays 0.
+          resourceSpec: { minScale: null },
           // The driver of an own database is kept while an external one is used.
           database: { ...use.sourceConfig.database, ...(moved.to.driver !== EXTERNAL_DATABASE && own) },
         },
@@ -439,11 +476,19 @@ async function untilLoaded(work: Work): Promise<AppDeployment> {
     const { status, metadata } = record;
     const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
     // oxlint-disable-next-line no-await-in-loop -- as above
-    const isThere = stageOf(record, await readRevisions(kubectl, record), moved) === 'there';
+    const revisions = await readRevisions(kubectl, record);
+    const isThere = stageOf(record, revisions, moved) === 'there';
     const isOfIt = (status?.databaseNumber ?? 0) === moved.to.number;
     const isLoaded = moving.isBack || moved.to.driver === EXTERNAL_DATABASE;
     const hasData = isLoaded || status?.databaseRestore?.restoredAt !== undefined;
     if (isSeen && isThere && isOfIt && hasData) return record;
+    if (isSeen && isForsaken(record, revisions, moved)) {
+      // oxlint-disable-next-line no-await-in-loop -- ends the loop
+      await endMove(work);
+      throw new Failure(
+        `Nothing was moved, and ${name} is being started as it was: somebody has changed it after the move was asked for. Run the command again.`,
+      );
+    }
     // A failure of before a repair does not count at once.
     const { verdict, looksAgainForMs } = judge(record);
     if (verdict.is === 'stalled' && looksAgainForMs === 0) {
@@ -471,7 +516,7 @@ async function endMove(work: Work): Promise<void> {
     const use = usePatch(spec, moved.from, moving);
     const database = { driver: moving.driver ?? null, instances: moving.instances ?? null };
     return {
-      annotations: { ...NOT_MOVING, [MOVE_DATABASE_ANNOTATION]: null },
+      annotations: { ...NOT_MOVING, [MOVE_DATABASE_ANNOTATION]: null, [MOVE_DATABASE_BY_ANNOTATION]: null },
       spec: {
         ...use,
         sourceConfig: {
@@ -499,10 +544,13 @@ interface Change {
 }
 
 /** A merge patch of the record as it is, again after a conflict. Resolves to its generation then. */
-function write({ context: { kubectl }, name }: Work, change: (record: AppDeployment) => Change): Promise<number> {
+function write(
+  { context: { kubectl }, name }: Work,
+  change: (record: AppDeployment) => Change | Promise<Change>,
+): Promise<number> {
   return afterConflicts(async () => {
     const [record, username] = await Promise.all([readRecord(kubectl, name), usernameOf(kubectl)]);
-    const { annotations, spec } = change(record);
+    const { annotations, spec } = await change(record);
     const { uid, resourceVersion } = record.metadata;
     const patch = (claim: object): string =>
       JSON.stringify({

@@ -119,14 +119,16 @@ export const HOSTS_ANNOTATION = 'davit.dev/hosts';
 /** On a record: uid of the earlier deployment of its name whose retained PostgreSQL volume and password it adopts. */
 export const ADOPT_DATABASE_ANNOTATION = 'davit.dev/adopt-database';
 /**
- * On the Secret of a database that a deleted deployment has retained, beside others that it was moved from: its uid and the driver, because
- * it used this one last (deployments/plan/used-last.ts).
+ * On the Secret of a database that a deleted deployment has retained: its uid and the driver, because it used this one last of those that
+ * it was moved from. Then `external` if it used a database of others after that (deployments/plan/used-last.ts).
  */
 export const USED_LAST_ANNOTATION = 'davit.dev/used-last';
 /** On a record: uid of the lost PostgreSQL volume that an empty one may replace. */
 export const EMPTY_DATABASE_ANNOTATION = 'davit.dev/empty-database';
 /** On a record: which of its databases another one takes the place of, and the backup with which that begins (record/database-move.ts). */
 export const MOVE_DATABASE_ANNOTATION = 'davit.dev/move-database';
+/** On the same: who asks for that, for the generation that his write makes (record/requester.ts). */
+export const MOVE_DATABASE_BY_ANNOTATION = 'davit.dev/move-database-by';
 /** On a record: uid of the Secret of a database that it does not use, whose role and data on the shared server are to be dropped. */
 export const FORGET_DATABASE_ANNOTATION = 'davit.dev/forget-database';
 /** On a record that `kubectl davit database` has stopped to move its database: where to, and what it is to have afterwards. */

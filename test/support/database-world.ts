@@ -31,6 +31,8 @@ export interface Cluster {
   secret: string;
   /** Why the API server refuses to use it. */
   rejects?: string;
+  /** The API server does not say who the caller is. */
+  nobody?: boolean;
   /** Called before each command. */
   before?: (words: string) => void;
   pods: number;
@@ -116,8 +118,11 @@ function reconcile(cluster: Cluster): void {
   const generation = metadata.generation ?? 0;
   const [newest] = cluster.revisions;
   const isOut = namesExternal(spec);
+  // What was asked for holds until somebody changes the record.
+  const isClaimed = metadata.annotations?.[`${MOVE}-by`] === `${metadata.uid} ${generation} anna`;
   const isNew =
     to !== '' &&
+    isClaimed &&
     (to === 'external' ? isOut : !isOut && driver === to) &&
     newest?.spec.id !== `${to}${number}` &&
     // Two revisions of one generation have no order.
@@ -186,6 +191,7 @@ function endOf(
 function answer(cluster: Cluster, words: readonly string[], input = ''): string {
   const [verb, kind = ''] = words;
   cluster.before?.(words.join(' '));
+  if (verb === 'auth' && words[1] === 'whoami' && cluster.nobody === true) throw new Failure('error: unknown command');
   if (verb === 'auth') return words[1] === 'can-i' ? 'yes' : '{"status": {"userInfo": {"username": "anna"}}}';
   if (verb === 'patch') {
     const patch = JSON.parse(words.at(-1) ?? '') as { metadata: Json; spec: Json };

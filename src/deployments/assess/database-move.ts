@@ -15,6 +15,7 @@ import {
   databaseText,
   moveAsked,
   moveIn,
+  moveNamed,
   neverLoadedWords,
   postgresVersionOf,
   takeBackCommand,
@@ -24,6 +25,7 @@ import {
 import { databaseOffers, whyNotOffered } from '../record/database-offers.ts';
 import { runsHere } from '../record/listener-assignment.ts';
 import { names } from '../record/names.ts';
+import { whyNobodyMoves } from '../record/requester.ts';
 import { runsNothing } from '../record/revisions.ts';
 import { namesExternalPostgres } from '../record/secret-references.ts';
 import { wantedRevisionId } from '../record/wanted-revision.ts';
@@ -58,11 +60,19 @@ export function checkDriver({ observed, settings }: Omit<Seen, 'move'>): Entry |
   // Also to another database of the same driver.
   const move = moveAsked(observed.record, observed.revisions);
   if (move) return withWayOut(firstOf(CHECKS, { observed, settings, move }), observed, move);
+  const named = moveNamed(observed.record, observed.revisions);
+  if (named && named.from.driver !== named.to.driver)
+    return withWayOut(moveRefused(nobodyAsks(observed.record)), observed, named);
   const left = externalLeft(observed);
   if (left) return left;
   const asked = observed.record.spec.sourceConfig.database?.driver;
   const has = driverThere(observed);
   return asked === undefined || has === undefined || asked === has ? undefined : driverStays(observed, has, asked);
+}
+
+/** Without the annotation a driver is fixed, and an external database is switched to by hand, from which a field alone returns. */
+function nobodyAsks(record: Observed['record']): string {
+  return `${whyNobodyMoves(record)} Whoever wants the move asks for it in one write of his own (docs/database-moves.md, "By hand").`;
 }
 
 /** Until the request is taken back, nothing else of the record takes effect. What waits says itself what to do. */
@@ -108,7 +118,7 @@ export function checkUnfollowedMove({ observed: { record, revisions } }: Pick<Se
   const said = record.metadata.annotations?.[MOVE_DATABASE_ANNOTATION];
   const [newest] = revisions;
   if (said === undefined || newest === undefined || moveAsked(record, revisions)) return undefined;
-  const why = whyNotFollowed(moveIn(said), databaseOf(newest));
+  const why = moveNamed(record, revisions) ? nobodyAsks(record) : whyNotFollowed(moveIn(said), databaseOf(newest));
   if (why === undefined) return undefined;
   const { name, namespace } = record.metadata;
   return pass(
@@ -237,7 +247,7 @@ function nothingNew({ observed: { record, revisions } }: Seen): Entry | undefine
   return wantedRevisionId(record, revisions)?.made === true
     ? stalled(
         'DatabaseMoveWaits',
-        'The database is moved when something of the deployment has changed since its newest revision was made. Raise spec.revisionSerial by one.',
+        'The database is moved when something of the deployment has changed since its newest revision was made. Raise spec.revisionSerial by one in the write that asks for it.',
       )
     : undefined;
 }

@@ -12,7 +12,7 @@ import {
   FORGET_DATABASE_ANNOTATION,
 } from '../../schema/meta.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
-import { databaseOf, moveAsked } from '../record/database-move.ts';
+import { databaseOf, moveNamed } from '../record/database-move.ts';
 import { uidOf } from '../record/metadata.ts';
 import { databaseNumberIn } from '../record/names.ts';
 import {
@@ -25,6 +25,7 @@ import {
   sharedMark,
   type WantedThere,
 } from '../record/shared-database.ts';
+import { isOfBeforeExternal, OF_BEFORE_EXTERNAL } from '../record/used-last.ts';
 import { howToLeave } from './database-cluster.ts';
 import { type Entry, entryOf, fail, pass, stalled } from './entry.ts';
 import {
@@ -151,10 +152,12 @@ export function sharedFailure(
 export function sharedDatabaseKept(observed: ObservedChildren): ActionFailure {
   const { names, record } = observed;
   const { namespace } = record.metadata;
+  const secret = childOf(observed, 'Secret', names.postgresSecret);
+  const before = secret && isOfBeforeExternal(secret) ? ` ${OF_BEFORE_EXTERNAL}` : '';
   return sharedFailure(
     observed,
     'DatabaseKept',
-    `Secret ${names.postgresSecret} does not belong to this deployment: it has the password of a database that an earlier deployment of this name retained on the shared server, and which is not taken over. To use that database, copy its key uri into a Secret of another name, and reference it as POSTGRES_URI_CUSTOM. To start with an empty database: kubectl delete secret ${names.postgresSecret} -n ${namespace}. The old database stays on the server until its administrator drops it.`,
+    `Secret ${names.postgresSecret} does not belong to this deployment: it has the password of a database that an earlier deployment of this name retained on the shared server, and which is not taken over.${before} To use that database, copy its key uri into a Secret of another name, and reference it as POSTGRES_URI_CUSTOM. To start with an empty database: kubectl delete secret ${names.postgresSecret} -n ${namespace}. The old database stays on the server until its administrator drops it.`,
   );
 }
 
@@ -214,7 +217,7 @@ export function sharedForgotten(
   const name = record.status?.sharedDatabase?.name;
   const now = revisions[0] && databaseOf(revisions[0]);
   if (uid === undefined || name === undefined || !now || now.driver === 'shared') return undefined;
-  if (view?.is !== 'seen' || moveAsked(record, revisions)?.to.driver === 'shared') return undefined;
+  if (view?.is !== 'seen' || moveNamed(record, revisions)?.to.driver === 'shared') return undefined;
   const secret = children.find((child) => child.kind === 'Secret' && child.metadata.uid === uid);
   const number = secret && isOurs(secret, observed) && databaseNumberIn(record.metadata.name, secret.metadata.name);
   if (typeof number !== 'number' || number === names.databaseNumber) return undefined;

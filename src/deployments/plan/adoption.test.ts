@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { anObserved, aRecord, ownLabels, UID } from '../../../test/support/builders.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
-import { ADOPT_DATABASE_ANNOTATION, DEPLOYMENT_UID_LABEL, POSTGRES_IMAGE_ANNOTATION } from '../../schema/meta.ts';
+import {
+  ADOPT_DATABASE_ANNOTATION,
+  DEPLOYMENT_UID_LABEL,
+  POSTGRES_IMAGE_ANNOTATION,
+  USED_LAST_ANNOTATION,
+} from '../../schema/meta.ts';
 import { dataThere, planAdoption } from './adoption.ts';
 
 const EARLIER = '99999999-9999-4999-8999-999999999999';
@@ -50,6 +55,12 @@ describe('planAdoption', () => {
       adopts: EARLIER,
       want: ['take up PersistentVolumeClaim'],
     },
+    {
+      reason: 'the one that was used last',
+      children: [secret(EARLIER, { annotations: { [USED_LAST_ANNOTATION]: `${EARLIER} pod` } }), claim(EARLIER)],
+      adopts: EARLIER,
+      want: ['take up Secret', 'take up PersistentVolumeClaim'],
+    },
   ])('$reason', ({ children, adopts, want }) => {
     expect(outcome(children, adopts)).toEqual(want);
   });
@@ -84,6 +95,15 @@ describe('planAdoption', () => {
       children: [secret('other'), claim(EARLIER)],
       adopts: EARLIER,
       says: 'different deployments',
+    },
+    {
+      reason: 'it is of before an external one',
+      children: [
+        secret(EARLIER, { annotations: { [USED_LAST_ANNOTATION]: `${EARLIER} pod external` } }),
+        claim(EARLIER),
+      ],
+      adopts: EARLIER,
+      says: `--overwrite "davit.dev/used-last=${EARLIER} pod"; then it can be adopted`,
     },
     {
       reason: 'it is going',

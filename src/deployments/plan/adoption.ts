@@ -7,7 +7,9 @@ import {
   ADOPT_DATABASE_ANNOTATION,
   COMPONENT_LABEL,
   DEPLOYMENT_UID_LABEL,
+  EXTERNAL_POSTGRES_VARIABLE,
   POSTGRES_IMAGE_ANNOTATION,
+  USED_LAST_ANNOTATION,
 } from '../../schema/meta.ts';
 import {
   type ActionFailure,
@@ -19,7 +21,7 @@ import {
   refTo,
 } from '../assess/observed.ts';
 import { sharedDatabaseKept } from '../assess/shared-database.ts';
-import { driverUsedLast } from '../record/used-last.ts';
+import { driverUsedLast, isOfBeforeExternal, OF_BEFORE_EXTERNAL } from '../record/used-last.ts';
 import type { DataThere } from '../record/wanted-revision.ts';
 import { storageOf } from './plan.ts';
 
@@ -42,6 +44,9 @@ export function planAdoption(observed: ObservedChildren, driver: DatabaseDriver)
   if (!first) return NO_KEPT_DATA;
   const from = origin(first);
   if (kept.some((object) => object && origin(object) !== from)) return dataRefused(first, mixed(kept as KubeObject[]));
+  // Whoever has not chosen it would take old data for the last.
+  if (secret && claim && isKept(secret, observed) && isOfBeforeExternal(secret))
+    return dataRefused(secret, howToChoose(kept as KubeObject[], secret, driverOfHolder(claim)));
   if (claim && isKept(claim, observed) && driverOfHolder(claim) !== driver)
     return dataRefused(claim, ofOtherDriver(claim));
   if (secret && isKept(secret, observed) && !claim) return dataRefused(secret, lacksVolume(secret, observed, driver));
@@ -104,6 +109,12 @@ function howToTakeUp(kept: readonly KubeObject[], { record }: ObservedChildren, 
   const { name, namespace } = record.metadata;
   const what = kept.map(refTo).map(refText).join(' and ');
   return `The database of an earlier deployment of this name was retained: ${what}. To adopt it: kubectl annotate appd ${name} -n ${namespace} --overwrite ${ADOPT_DATABASE_ANNOTATION}=${from}. To start with an empty database, delete these objects.`;
+}
+
+function howToChoose(kept: readonly KubeObject[], secret: KubeObject, driver: DatabaseDriver): string {
+  const { name, namespace } = secret.metadata;
+  const what = kept.map(refTo).map(refText).join(' and ');
+  return `The database of an earlier deployment of this name was retained: ${what}. ${OF_BEFORE_EXTERNAL} To use the external database, name the Secret with its URI as ${EXTERNAL_POSTGRES_VARIABLE} in secret_references. To have the data of before all the same, say so: kubectl annotate secret ${name} -n ${namespace} --overwrite "${USED_LAST_ANNOTATION}=${origin(secret)} ${driver}"; then it can be adopted. To start with an empty database, delete these objects.`;
 }
 
 function lacksPassword(claim: KubeObject, secretName: string): string {

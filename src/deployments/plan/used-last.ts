@@ -1,14 +1,18 @@
 // Which of several databases that a deployment retains is the one that it used last. Its revisions say so, and go with it, so the teardown
-// marks the Secret of that database. The next deployment of the name adopts it, and no other.
+// marks the Secret of that database. The next deployment of the name adopts it, and no other. After an external one, the mark says that: what
+// is retained is older, and is adopted by nobody who does not know it.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import { USED_LAST_ANNOTATION } from '../../schema/meta.ts';
 import { isOurs, type Observed } from '../assess/observed.ts';
 import { isRestored } from '../assess/restore.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
-import { databaseNumberOf, databaseOf, wasNeverLoaded } from '../record/database-move.ts';
+import { databaseNumberOf, databaseOf, wasMovedOut, wasNeverLoaded } from '../record/database-move.ts';
 import { uidOf } from '../record/metadata.ts';
 import { databaseNumberIn } from '../record/names.ts';
+import { namesExternalPostgres } from '../record/secret-references.ts';
 
 /** A Secret to mark, and the value of its annotation. */
 export interface UsedLast {
@@ -17,8 +21,8 @@ export interface UsedLast {
 }
 
 /**
- * Undefined where it is marked, where nothing is retained, and for a record that was never moved. A database whose backup was never loaded
- * is empty, so the one before counts.
+ * Undefined where it is marked, where nothing is retained, and for a record that was never moved and has its own. A database whose backup was
+ * never loaded is empty, so the one before counts.
  */
 export function usedLastOf(observed: Observed): UsedLast | undefined {
   const { record, revisions, children } = observed;
@@ -32,7 +36,8 @@ export function usedLastOf(observed: Observed): UsedLast | undefined {
   const isMarked = [...secrets.values()].some(({ metadata }) =>
     metadata.annotations?.[USED_LAST_ANNOTATION]?.startsWith(`${uid} `),
   );
-  if (isMarked || ![...secrets.keys()].some((number) => number > 0)) return undefined;
+  const isOut = wasLastOutside(observed);
+  if (isMarked || !(isOut || [...secrets.keys()].some((number) => number > 0))) return undefined;
   const [newest] = revisions;
   const isEmpty = (number: number): boolean =>
     wasNeverLoaded(revisions, number) ||
@@ -43,5 +48,13 @@ export function usedLastOf(observed: Observed): UsedLast | undefined {
   const secret = number === undefined ? undefined : secrets.get(number);
   const used = revisions.find((revision) => databaseNumberOf(revision) === number && databaseOf(revision));
   const driver = (used && databaseOf(used)?.driver) ?? driverOfRevisions(revisions) ?? 'pod';
-  return secret && { secret, value: `${uid} ${driver}` };
+  return secret && { secret, value: `${uid} ${driver}${isOut ? ` ${EXTERNAL_DATABASE}` : ''}` };
+}
+
+/** Also where the record only names an external database, if that revision is what runs. */
+function wasLastOutside({ record: { status }, revisions }: Observed): boolean {
+  const isOutside = (revision: AppRevision): boolean =>
+    databaseOf(revision) === undefined && namesExternalPostgres(revision.spec.requested);
+  const active = revisions.find(({ spec }) => spec.id === status?.activeRevisionId) ?? revisions[0];
+  return wasMovedOut(revisions) || (active !== undefined && isOutside(active));
 }

@@ -5,8 +5,8 @@ import { aRecord, aRevision } from '../../../test/support/builders.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { Database } from '../../schema/database.ts';
-import { MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
-import { databaseOf, moveAsked, moveIn, moveText, restoreIdOf, restoreOf } from './database-move.ts';
+import { MOVE_DATABASE_ANNOTATION, MOVE_DATABASE_BY_ANNOTATION } from '../../schema/meta.ts';
+import { databaseOf, moveAsked, moveIn, moveNamed, moveText, restoreIdOf, restoreOf } from './database-move.ts';
 import { databaseNumberIn, names } from './names.ts';
 
 const BACKUP = '20260201T020000Z-0000000a';
@@ -18,7 +18,9 @@ function revised(resolved: object): AppRevision {
 
 function asking(move: string, database: Database): AppDeployment {
   const record = aRecord({ sourceConfig: { database } });
-  return { ...record, metadata: { ...record.metadata, annotations: { [MOVE_DATABASE_ANNOTATION]: move } } };
+  const { uid, generation } = record.metadata;
+  const by = { [MOVE_DATABASE_BY_ANNOTATION]: `${uid} ${generation} anna` };
+  return { ...record, metadata: { ...record.metadata, annotations: { [MOVE_DATABASE_ANNOTATION]: move, ...by } } };
 }
 
 const MOVED = { number: 2, backup: BACKUP };
@@ -58,6 +60,16 @@ describe('the annotation of a move', () => {
     // An external database, and another one of the record.
     expect(moveAsked(asking(move, { driver: 'shared' }), [revised(without)])).toBeUndefined();
     expect(moveAsked(asking(move, { driver: 'shared' }), [revised({ movedDatabase: MOVED })])).toBeUndefined();
+    // Without who asks, and after another's change.
+    const record = asking(move, { driver: 'shared' });
+    const { annotations: { [MOVE_DATABASE_ANNOTATION]: text = '' } = {}, generation = 0 } = record.metadata;
+    for (const metadata of [
+      { ...record.metadata, annotations: { [MOVE_DATABASE_ANNOTATION]: text } },
+      { ...record.metadata, generation: generation + 1 },
+    ]) {
+      expect(moveAsked({ ...record, metadata }, [now])).toBeUndefined();
+      expect(moveNamed({ ...record, metadata }, [now])).toEqual(moveIn(move));
+    }
     // To itself.
     expect(moveAsked(asking('pod/0 to pod/0', { driver: 'pod' }), [now])).toBeUndefined();
   });

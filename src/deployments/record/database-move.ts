@@ -6,11 +6,12 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseDriver, DatabaseRestore } from '../../schema/database.ts';
 import { DATABASE_DRIVERS, EXTERNAL_DATABASE, isBackupName } from '../../schema/database-names.ts';
-import { MOVE_DATABASE_ANNOTATION } from '../../schema/meta.ts';
+import { MOVE_DATABASE_ANNOTATION, MOVE_DATABASE_BY_ANNOTATION } from '../../schema/meta.ts';
 import { driverOf } from './database-driver.ts';
 import { majorVersion } from './image.ts';
 import { uidOf } from './metadata.ts';
 import { type Names, names } from './names.ts';
+import { moveRequesterOf } from './requester.ts';
 import { namesExternalPostgres } from './secret-references.ts';
 
 /** What a record can be moved to, and back from. */
@@ -96,11 +97,19 @@ export function moveIn(text: string): DatabaseMove | undefined {
 }
 
 /**
- * The move that a record asks for and that is not made yet: its annotation names the database that the newest revision has, and what
- * the record asks for, which is a driver or an external database. So it is spent when the next revision is made. `own`: the record's
- * revisions, newest first.
+ * The move that a record asks for and that is not made yet. Who wrote its present generation has asked for it, and nobody has changed the
+ * record since: what somebody has left in it moves nothing with another's change. `own`: the record's revisions, newest first.
  */
 export function moveAsked(record: AppDeployment, own: readonly Snapshot[]): DatabaseMove | undefined {
+  return moveRequesterOf(record) === undefined ? undefined : moveNamed(record, own);
+}
+
+/**
+ * The move that the annotation of a record names, whoever has set that, and that is not made yet: it names the database that the newest
+ * revision has, and what the record asks for, which is a driver or an external database. So it is spent when the next revision is made.
+ * `own`: the record's revisions, newest first.
+ */
+export function moveNamed(record: AppDeployment, own: readonly Snapshot[]): DatabaseMove | undefined {
   const move = moveIn(record.metadata.annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
   const now = own[0] && databaseOf(own[0]);
   if (!move || !now || databaseText(now) !== databaseText(move.from)) return undefined;
@@ -125,7 +134,7 @@ export function takeBackCommand(
   const { secretReferences } = newest?.spec.requested ?? {};
   const isOutside = from.driver === EXTERNAL_DATABASE || to.driver === EXTERNAL_DATABASE;
   const patch = {
-    metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: null } },
+    metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: null, [MOVE_DATABASE_BY_ANNOTATION]: null } },
     spec: {
       ...(isOutside && { secretReferences: secretReferences ?? [] }),
       ...(from.driver !== EXTERNAL_DATABASE && { sourceConfig: { database: { driver: from.driver } } }),

@@ -11,7 +11,9 @@ import {
   isPaused,
   MOVE_DATABASE_ANNOTATION,
   MOVING_ANNOTATION,
+  MOVING_BY_ANNOTATION,
 } from '../../schema/meta.ts';
+import { quoted } from '../../schema/text.ts';
 import {
   asksFor,
   type DatabaseKind,
@@ -22,6 +24,7 @@ import {
   databaseText,
   moveAsked,
   moveIn,
+  moveNamed,
   moveText,
   neverLoadedWords,
   postgresVersionOf,
@@ -30,6 +33,7 @@ import {
 } from './database-move.ts';
 import { whyNotOffered } from './database-offers.ts';
 import { runsHere } from './listener-assignment.ts';
+import { moveBegunAt, moverOf } from './requester.ts';
 import { namesExternalPostgres, referencesOf } from './secret-references.ts';
 
 /** Value of the annotation, as JSON: what the record had, and is to have again. */
@@ -73,6 +77,27 @@ export function begunIn({ metadata }: AppDeployment): BegunMove | undefined {
   }
 }
 
+/**
+ * Why nothing is decided of a record of which a move was begun: what that was is gone, or cannot be read, so how the record was before is not
+ * known. Undefined where it is known, and where none was begun. `own`: the record's revisions, newest first.
+ */
+export function lostTrack(record: AppDeployment, own: readonly AppRevision[]): string | undefined {
+  const { name, namespace, annotations } = record.metadata;
+  const said = annotations?.[MOVING_ANNOTATION];
+  const at = moveBegunAt(record);
+  if (begunIn(record) || (said === undefined && at === undefined)) return undefined;
+  const mover = at === undefined ? undefined : moverOf(record, at);
+  const what =
+    said === undefined
+      ? `${mover ?? 'Somebody'} has begun to move the database of ${name} on ${quoted(at)}, and annotation ${MOVING_ANNOTATION}, which says where to, is gone.`
+      : `Annotation ${MOVING_ANNOTATION} of ${name} says nothing that a move was begun with: ${quoted(said, 200)}.`;
+  const now = own[0] && databaseOf(own[0]);
+  const { minScale = 'the default', maxScale = 'the default' } = record.spec.sourceConfig.resourceSpec ?? {};
+  const asked = moveNamed(record, own);
+  const first = asked ? ` Take back what is asked for: ${takeBackCommand(record, asked, own[0])}` : '';
+  return `${what} Nothing was changed. ${name} has database ${now ? databaseText(now) : 'none of its own'}, and a scale of ${minScale} to ${maxScale}.${first} Remove what is left of that move: kubectl annotate appdeployment ${name} -n ${namespace} ${MOVING_ANNOTATION}- ${MOVING_BY_ANNOTATION}-. Then set the scale that it should have (kubectl davit scale ${name} --replicas N).`;
+}
+
 interface Beginning {
   readonly isBack: boolean;
   readonly now: Date;
@@ -113,6 +138,15 @@ export function stageOf(record: AppDeployment, own: readonly AppRevision[], { to
   const asked = moveIn(record.metadata.annotations?.[MOVE_DATABASE_ANNOTATION] ?? '');
   const isAsked = asked && databaseText(asked.to) === databaseText(to);
   return isAsked && asksFor(record, to) ? 'load' : 'stop';
+}
+
+/**
+ * Whether Davit will not make the move any more: the request was taken away, or somebody has changed the record after it. `own`: the record's
+ * revisions, newest first, read after it.
+ */
+export function isForsaken(record: AppDeployment, own: readonly AppRevision[], { from }: DatabaseMove): boolean {
+  const now = own[0] && databaseOf(own[0]);
+  return now !== undefined && databaseText(now) === databaseText(from) && moveAsked(record, own) === undefined;
 }
 
 /** Whether an external database is one of the two. */
@@ -329,7 +363,7 @@ function whyNotNow(record: AppDeployment, [newest]: readonly AppRevision[]): str
   if (!runsHere(record)) return `${name} runs in the cluster of a listener, where a database cannot be moved.`;
   if ((status?.observedGeneration ?? 0) < generation)
     return `Davit has not observed the latest change of ${name} yet. Run the command again.`;
-  const asked = moveAsked(record, newest ? [newest] : []);
+  const asked = moveNamed(record, newest ? [newest] : []);
   if (asked)
     return `A move of ${name} is asked for by hand (${MOVE_DATABASE_ANNOTATION}: ${moveText(asked)}). Take it back first: ${takeBackCommand(record, asked, newest)}`;
   if (!newest || status?.activeRevisionId !== newest.spec.id)

@@ -1,6 +1,6 @@
-// Who asked for a change of a record, for its deletion, for the end of a build, or has begun to move its database. The writer claims it in
-// an annotation, and the policies davit-requested-by, davit-deleted-by, davit-interrupted-by and davit-moving-by let nobody claim it for
-// another user or for another write (ADR 42).
+// Who asked for a change of a record, for its deletion, for the end of a build or for another database, or has begun to move its database.
+// The writer claims it in an annotation, and the policies davit-requested-by, davit-deleted-by, davit-interrupted-by, davit-move-requested-by
+// and davit-moving-by let nobody claim it for another user or for another write (ADR 42).
 // Imports no zod at run time.
 
 import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deployment.ts';
@@ -11,9 +11,11 @@ import {
   INTERRUPT_ANNOTATION,
   INTERRUPTED_BY_ANNOTATION,
   LONGEST_USERNAME,
+  MOVE_DATABASE_BY_ANNOTATION,
   MOVING_BY_ANNOTATION,
   REQUESTED_BY_ANNOTATION,
 } from '../../schema/meta.ts';
+import { quoted } from '../../schema/text.ts';
 
 /** A name that is longer, or that has characters which a terminal does not print, is not shown. */
 const SHOWN = new RegExp(String.raw`^[^\p{C}\p{Zl}\p{Zp}]{1,${LONGEST_USERNAME}}$`, 'u');
@@ -64,6 +66,39 @@ export function claimOfInterrupt(
     : undefined;
 }
 
+/**
+ * The annotation of a write by `username` that asks for another database, and changes the spec of this very version of the record; undefined
+ * for a name that is not shown. The API server rejects it in any other write.
+ */
+export function claimOfMoveRequest(
+  { metadata: { uid, generation } }: AppDeployment,
+  username: string,
+): Readonly<Record<typeof MOVE_DATABASE_BY_ANNOTATION, string>> | undefined {
+  return uid !== undefined && generation !== undefined && SHOWN.test(username)
+    ? { [MOVE_DATABASE_BY_ANNOTATION]: `${uid} ${generation + 1} ${username}` }
+    : undefined;
+}
+
+/**
+ * Username of who asked for the move that the record names, in the write that made its present generation; undefined if that write does not
+ * say it. So nobody's change carries out what another has left in the record.
+ */
+export function moveRequesterOf({ metadata: { uid, generation, annotations } }: AppDeployment): string | undefined {
+  const { subject, of, username } = wordsOf(annotations?.[MOVE_DATABASE_BY_ANNOTATION]);
+  return subject === uid && of === String(generation) ? username : undefined;
+}
+
+/** Why a move that the record names is nobody's: for people, as a sentence. */
+export function whyNobodyMoves({ metadata: { uid, generation, annotations } }: AppDeployment): string {
+  const claim = annotations?.[MOVE_DATABASE_BY_ANNOTATION];
+  if (claim === undefined) return `Annotation ${MOVE_DATABASE_BY_ANNOTATION} is missing, which says who asks for it.`;
+  const { subject, of } = wordsOf(claim);
+  if (subject !== uid) return `Annotation ${MOVE_DATABASE_BY_ANNOTATION} is of another deployment.`;
+  return of === String(generation)
+    ? `Annotation ${MOVE_DATABASE_BY_ANNOTATION} has no name that can be shown.`
+    : `Annotation ${MOVE_DATABASE_BY_ANNOTATION} is of generation ${quoted(of ?? '')}, and the deployment was changed since: it has generation ${generation}.`;
+}
+
 /** The annotation of the write by which `username` begins to move the database; undefined for a name that is not shown. `stoppedAt`: RFC 3339. */
 export function claimOfMove(
   { metadata: { uid } }: AppDeployment,
@@ -73,6 +108,12 @@ export function claimOfMove(
   return uid !== undefined && SHOWN.test(username)
     ? { [MOVING_BY_ANNOTATION]: `${uid} ${stoppedAt} ${username}` }
     : undefined;
+}
+
+/** When the move of the database was begun that the record has a claim of, as the claim says it; undefined for another record's claim. */
+export function moveBegunAt({ metadata: { uid, annotations } }: AppDeployment): string | undefined {
+  const { subject, of } = wordsOf(annotations?.[MOVING_BY_ANNOTATION]);
+  return subject === uid ? of : undefined;
 }
 
 /** Username of who began the move of this time; undefined if the write does not say it. */
@@ -95,10 +136,12 @@ export function changedBy(record: AppDeployment): Pick<AppDeploymentStatus, 'cha
   return username === undefined ? {} : { changedBy: username };
 }
 
-function writerOf({ metadata: { uid, generation, annotations } }: AppDeployment): string | undefined {
+function writerOf(record: AppDeployment): string | undefined {
+  const { uid, generation, annotations } = record.metadata;
   const { subject, of, username } = wordsOf(annotations?.[REQUESTED_BY_ANNOTATION]);
   const isOfThisWrite = of === String(generation) && (subject === uid || (subject === NEW && of === '1'));
-  return isOfThisWrite ? username : undefined;
+  // Whoever asks for another database by hand names himself only there.
+  return isOfThisWrite ? username : moveRequesterOf(record);
 }
 
 /** Username of who asked for the deletion of a record that is being deleted, or is gone; undefined if the request does not say it. */

@@ -1,10 +1,25 @@
 // The mark on the Secret of the database that a deleted deployment used last (plan/used-last.ts).
 
 import type { KubeObject } from '../../lib/kube/client.ts';
+import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import { DEPLOYMENT_UID_LABEL, USED_LAST_ANNOTATION } from '../../schema/meta.ts';
 
 /** The driver of that database; undefined for a Secret without the mark of the deployment that it is from. */
-export function driverUsedLast({ metadata: { annotations = {}, labels = {} } }: KubeObject): string | undefined {
-  const [uid, driver] = annotations[USED_LAST_ANNOTATION]?.split(' ') ?? [];
-  return uid === labels[DEPLOYMENT_UID_LABEL] ? driver : undefined;
+export function driverUsedLast(secret: KubeObject): string | undefined {
+  return markOf(secret).driver;
 }
+
+/** Whether the deployment used an external database after it. */
+export function isOfBeforeExternal(secret: KubeObject): boolean {
+  return markOf(secret).next === EXTERNAL_DATABASE;
+}
+
+function markOf({ metadata: { annotations = {}, labels = {} } }: KubeObject): { driver?: string; next?: string } {
+  const [uid, driver, next] = annotations[USED_LAST_ANNOTATION]?.split(' ') ?? [];
+  if (uid !== labels[DEPLOYMENT_UID_LABEL]) return {};
+  return { ...(driver !== undefined && { driver }), ...(next !== undefined && { next }) };
+}
+
+/** For people, as a sentence. */
+export const OF_BEFORE_EXTERNAL =
+  'That deployment used an external database last, so this one has the data of before, and what was written since is not in it.';

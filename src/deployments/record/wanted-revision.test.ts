@@ -363,13 +363,19 @@ describe('another database of the same driver', () => {
     status: { build: { phase: 'Built', image: 'r/a@1', commit } },
   };
   const newer = Settings.parse({ ...SETTINGS, images: { ...SETTINGS.images, postgres: 'postgres:99' } });
-  const annotations = { 'davit.dev/move-database': `pod/0 to pod/1 with ${backup}` };
+  const askedIn = (generation: number): Partial<AppDeployment['metadata']> => ({
+    generation,
+    annotations: {
+      'davit.dev/move-database': `pod/0 to pod/1 with ${backup}`,
+      'davit.dev/move-database-by': `${UID} ${generation} anna`,
+    },
+  });
 
   it.each([
     ['by a generation', 2, 1, generationRevisionId(UID, 2)],
     ['by a serial', 2, 2, serialRevisionId(UID, 2)],
   ])('is a revision that runs what was built, and builds no newer commit: %s', (_what, generation, serial, id) => {
-    const record = aRecord({ ...source, revisionSerial: serial }, { generation, annotations });
+    const record = aRecord({ ...source, revisionSerial: serial }, askedIn(generation));
     expect(wantedRevision(record, [built], newer)).toMatchObject({
       create: {
         id,
@@ -380,11 +386,11 @@ describe('another database of the same driver', () => {
   });
 
   it('is none of the generation that has one, and none once it is there', () => {
-    const record = aRecord({ ...source, revisionSerial: 1 }, { annotations });
+    const record = aRecord({ ...source, revisionSerial: 1 }, askedIn(1));
     expect(wantedRevision(record, [built], newer)).toEqual({ current: built });
-    const asked = aRecord({ ...source, revisionSerial: 1 }, { generation: 2, annotations });
+    const asked = aRecord({ ...source, revisionSerial: 1 }, askedIn(2));
     const moved = made(asked, newer, [built]);
-    const later = aRecord({ ...source, revisionSerial: 1 }, { generation: 3, annotations });
+    const later = aRecord({ ...source, revisionSerial: 1 }, askedIn(3));
     expect(wantedRevision(later, [built, moved], newer)).toEqual({ current: moved });
   });
 });

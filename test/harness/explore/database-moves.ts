@@ -27,6 +27,7 @@ import {
   EXTERNAL_POSTGRES_VARIABLE,
   MIGRATION,
   MOVE_DATABASE_ANNOTATION,
+  MOVE_DATABASE_BY_ANNOTATION,
   RESTORE,
   RESTORE_CONTAINER,
   STORE_PARTS,
@@ -56,16 +57,27 @@ const named = (scene: Scene, namespace: string, name: string): AppDeployment | u
 /** In Secret `external`, which all scenes have (people-events.ts). */
 const OUTSIDE = { name: EXTERNAL_POSTGRES_VARIABLE, secretName: 'external', secretKey: 'uri' };
 
-/** A write that kubectl makes: the annotation, and the driver or the Secret with the URI of an external database, at once. */
+/**
+ * A write that kubectl makes: the annotation and who asks, and the driver or the Secret with the URI of an external database, at once. It
+ * changes the record whatever that has, because the API server takes no request otherwise.
+ */
 async function ask(scene: Scene, record: AppDeployment, move: string | null, driver: DatabaseKind): Promise<void> {
   const { namespace = '', name } = record.metadata;
   const isOut = driver === EXTERNAL_DATABASE;
   const database = isOut ? {} : { driver, instances: driver === 'cloudnative-pg' ? 1 : null };
   const { secretReferences = [] } = record.spec;
   const others = secretReferences.filter((one) => one.name !== EXTERNAL_POSTGRES_VARIABLE);
+  const { uid, generation = 0 } = record.metadata;
+  const by = move === null ? null : `${uid} ${generation + 1} anna`;
+  const { revisionSerial = 0 } = record.spec;
   const patch = {
-    metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } },
-    spec: { secretReferences: isOut ? [...others, OUTSIDE] : others, sourceConfig: { database } },
+    metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move, [MOVE_DATABASE_BY_ANNOTATION]: by } },
+    spec: {
+      ...(move !== null &&
+        record.spec.sourceConfig.database?.driver === driver && { revisionSerial: revisionSerial + 1 }),
+      secretReferences: isOut ? [...others, OUTSIDE] : others,
+      sourceConfig: { database },
+    },
   };
   await scene.kube.mergePatch(APP_DEPLOYMENTS, { namespace, name }, patch, { fieldManager: 'person' });
 }

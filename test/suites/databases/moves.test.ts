@@ -122,6 +122,11 @@ describe.skipIf(!found)(`a move to a shared server${skipped}`, () => {
       /nothing proves by whom: shared\/1 to pod\/7.*a scale of the default to 50/,
     );
     await kubectl('annotate', 'appd', 'shop', 'davit.dev/moving-database-', '--as=bert');
+    // Nor is a request left for the next change of somebody else.
+    const request = 'davit.dev/move-database=shared/1 to pod/7';
+    await expect(kubectl('annotate', 'appd', 'shop', '--overwrite', request, '--as=bert')).rejects.toThrow(
+      /davit-move-requested-by.*is set in one write with what else of the record the move changes/s,
+    );
     expect(await generation()).toBe(before);
 
     const onward = await davit('anna', 'database', 'move', 'shop', '--driver', 'pod', '--yes');

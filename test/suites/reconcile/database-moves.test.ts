@@ -18,7 +18,11 @@ import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import type { DatabaseDriver } from '../../../src/schema/database.ts';
-import { FORGET_DATABASE_ANNOTATION, MOVE_DATABASE_ANNOTATION } from '../../../src/schema/meta.ts';
+import {
+  FORGET_DATABASE_ANNOTATION,
+  MOVE_DATABASE_ANNOTATION,
+  MOVE_DATABASE_BY_ANNOTATION,
+} from '../../../src/schema/meta.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { operate } from '../../kit/memory/cloudnative-pg.ts';
 import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
@@ -104,10 +108,19 @@ async function rested(driver?: DatabaseDriver, settings = SETTINGS): Promise<Wor
 
 const scaled = (kube: FakeKube, scale: number): Promise<void> =>
   edit(kube, { spec: { sourceConfig: { resourceSpec: { minScale: scale, maxScale: scale } } } });
+/** What a person writes who asks for a move, or takes it back: his name, for the generation that the write makes. */
+function askedBy(kube: FakeKube, move: string | null): Record<string, string | null> {
+  const { uid, generation = 0 } = record(kube).metadata;
+  const by = move === null ? null : `${uid} ${generation + 1} anna`;
+  return { [MOVE_DATABASE_ANNOTATION]: move, [MOVE_DATABASE_BY_ANNOTATION]: by };
+}
+/** One write, as kubectl-davit makes it: without a minimum the scale of 0 stays, and the write makes a generation whatever else it changes. */
 const asked = (kube: FakeKube, driver: DatabaseDriver | undefined, move: string | null): Promise<void> =>
   edit(kube, {
-    metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } },
-    spec: { sourceConfig: { database: driver === undefined ? {} : { driver } } },
+    metadata: { annotations: askedBy(kube, move) },
+    spec: {
+      sourceConfig: { database: driver === undefined ? {} : { driver }, resourceSpec: { minScale: null } },
+    },
   });
 
 /** Stopped, moved and started again. */
@@ -282,7 +295,7 @@ describe('a database that is moved', () => {
     },
   );
 
-  it('of the same driver waits for a generation of its own: two revisions of one have no order', async () => {
+  it('of the same driver needs a write that changes something, as every request does', async () => {
     const kube = aServer();
     putStoreCredentials(kube);
     putRecord(kube, {
@@ -290,19 +303,64 @@ describe('a database that is moved', () => {
     });
     const world = await aWorld(Settings.parse({ backups: SETTINGS.backups }), kube);
     await rest(world);
-    await asked(kube, 'pod', `pod/0 to pod/1 with ${BACKUP}`);
+    const move = `pod/0 to pod/1 with ${BACKUP}`;
+    await edit(kube, { metadata: { annotations: askedBy(kube, move) } });
     await rest(world);
-    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message]).toEqual([
-      'False DatabaseMoveWaits',
-      expect.stringContaining('Raise spec.revisionSerial by one'),
+    expect([says(kube, 'Ready'), says(kube, 'PolicyAccepted')]).toEqual([
+      'True ScaledToZero',
+      'True DatabaseMoveRefused',
     ]);
-    await edit(kube, { spec: { revisionSerial: 2 } });
+    expect(conditionIn(kube, 'PolicyAccepted')?.message).toContain('davit.dev/move-database-by is of generation 2');
+    await edit(kube, { metadata: { annotations: askedBy(kube, move) }, spec: { revisionSerial: 2 } });
     await rest(world);
     expect([newestRevision(kube).spec.resolved.movedDatabase, says(kube, 'DatabaseRestored')]).toEqual([
       { number: 1, backup: BACKUP },
       'True Restored',
     ]);
+    // It names himself there alone.
+    expect(newestRevision(kube).spec.requestedBy).toBe('anna');
   });
+
+  it.each([
+    ['of the same driver, of an earlier generation', 'pod', 'earlier', 'True'],
+    ['of the same driver, by nobody', 'pod', 'nobody', 'True'],
+    ['to another driver, of an earlier generation', 'shared', 'earlier', 'False'],
+    ['to another driver, by nobody', 'shared', 'nobody', 'False'],
+  ] as const)(
+    "that somebody has left in the record moves nothing with another's change: %s",
+    async (_what, driver, by, accepted) => {
+      const world = await rested('pod');
+      const { kube } = world;
+      const before = firstData(kube);
+      await scaled(kube, 0);
+      await rest(world);
+      // No generation is made. The policy takes no later one.
+      const move = `pod/0 to ${driver}/1 with ${BACKUP}`;
+      const { uid, generation = 0 } = record(kube).metadata;
+      const claim = by === 'earlier' ? `${uid} ${generation - 1} mallory` : null;
+      const planted = { [MOVE_DATABASE_ANNOTATION]: move, [MOVE_DATABASE_BY_ANNOTATION]: claim };
+      await edit(kube, { metadata: { annotations: planted } });
+      await rest(world);
+      await edit(kube, { spec: { sourceConfig: { database: { driver }, env: [{ name: 'A', value: 'b' }] } } });
+      await rest(world);
+      const { resolved } = newestRevision(kube).spec;
+      expect([resolved.movedDatabase, firstData(kube), says(kube, 'PolicyAccepted')]).toEqual([
+        undefined,
+        before,
+        `${accepted} DatabaseMoveRefused`,
+      ]);
+      const message = conditionIn(kube, 'PolicyAccepted')?.message ?? '';
+      expect(message).toContain('davit.dev/move-database-by');
+      expect(message).toContain('Whoever wants the move asks for it in one write of his own');
+      // Whoever wants it now asks himself.
+      await edit(kube, {
+        metadata: { annotations: askedBy(kube, move) },
+        spec: { revisionSerial: 7 },
+      });
+      await rest(world);
+      expect(newestRevision(kube).spec.resolved.movedDatabase).toEqual({ number: 1, backup: BACKUP });
+    },
+  );
 
   it('goes back to the database that was kept, and loads nothing', async () => {
     const world = await rested();
@@ -645,13 +703,15 @@ describe('a move that cannot be', () => {
     ]);
     expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl davit database move shop');
     // What is asked for together with it is not in force, so the message says how to take the move back first.
+    expect(conditionIn(kube, 'Ready')?.message).toContain('kubectl patch appdeployment shop');
     await scaled(kube, 0);
     await rest(world);
-    expect(says(kube, 'Ready')).toBe('False DatabaseMoveWaits');
+    expect(says(kube, 'Ready')).toBe('False DatabaseMoveRefused');
+    expect(conditionIn(kube, 'Ready')?.message).toContain('the deployment was changed since');
     const takeBack = /kubectl patch appdeployment shop -n \S+ --type=merge -p '([^']+)'/;
     const [, patch = '{}'] = takeBack.exec(conditionIn(kube, 'Ready')?.message ?? '') ?? [];
     expect(JSON.parse(patch)).toEqual({
-      metadata: { annotations: { 'davit.dev/move-database': null } },
+      metadata: { annotations: { 'davit.dev/move-database': null, 'davit.dev/move-database-by': null } },
       spec: { sourceConfig: { database: { driver: 'pod' } } },
     });
     await asked(kube, 'pod', null);
@@ -873,12 +933,12 @@ describe('a database that is moved to an external one', () => {
   /** One write, as kubectl-davit makes it: the reference, and what it was moved from. */
   const out = (kube: FakeKube, move: string | null): Promise<void> =>
     edit(kube, {
-      metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } },
+      metadata: { annotations: askedBy(kube, move) },
       spec: { secretReferences: [REFERENCE], sourceConfig: { database: { backup: { enabled: false } } } },
     });
   const home = (kube: FakeKube, driver: DatabaseDriver, move: string | null): Promise<void> =>
     edit(kube, {
-      metadata: { annotations: { [MOVE_DATABASE_ANNOTATION]: move } },
+      metadata: { annotations: askedBy(kube, move) },
       spec: { secretReferences: [], sourceConfig: { database: { driver, backup: { enabled: null } } } },
     });
   /** Stopped, and started again afterwards. */
@@ -977,6 +1037,14 @@ describe('a database that is moved to an external one', () => {
     await edit(kube, { spec: { secretReferences: [] } });
     await rest(world);
     expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['shop--postgres', undefined]]);
+    // What is left of the request is nobody's, and neither a move nor a switch, from which a field alone would return.
+    await edit(kube, { spec: { secretReferences: [REFERENCE] } });
+    await rest(world);
+    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message, uriKey(kube)]).toEqual([
+      'False DatabaseMoveRefused',
+      expect.stringMatching(/the deployment was changed since.*To take the request back: kubectl patch/),
+      ['shop--postgres', undefined],
+    ]);
     // Without the annotation it is the switch of before, whose own database is returned to by the field alone.
     await out(kube, null);
     await rest(world);
@@ -984,6 +1052,58 @@ describe('a database that is moved to an external one', () => {
     await home(kube, 'pod', null);
     await rest(world);
     expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['shop--postgres', undefined]]);
+  });
+
+  it('leaves to the next deployment of the name an own one that is older, and that nobody adopts who has not chosen it', async () => {
+    for (const driver of ['pod', 'cloudnative-pg'] as const) {
+      // oxlint-disable no-await-in-loop -- one world after the other
+      const world = await movedOut(driver);
+      const { kube } = world;
+      const before = firstData(kube);
+      const uid = await deletedUnderRetain(world);
+      putRecord(kube, { sourceConfig: { database: { driver } } }, { annotations: { 'davit.dev/adopt-database': uid } });
+      await rest(world);
+      expect([says(kube, 'Ready'), firstData(kube)]).toEqual(['False DatabaseKept', before]);
+      const message = conditionIn(kube, 'Ready')?.message ?? '';
+      expect(message).toContain('That deployment used an external database last, so this one has the data of before');
+      const choice = `kubectl annotate secret shop--postgres -n team --overwrite "davit.dev/used-last=${uid} ${driver}"`;
+      expect(message).toContain(choice);
+      const place = { namespace: 'team', name: 'shop--postgres' };
+      const chosen = { metadata: { annotations: { 'davit.dev/used-last': `${uid} ${driver}` } } };
+      await kube.mergePatch(SECRETS, place, chosen, { fieldManager: 'person' });
+      await rest(world);
+      // oxlint-enable no-await-in-loop
+      expect([says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual(['True Serving', 'shop--postgres', before]);
+    }
+  });
+
+  it('says the same of one that was switched to by hand, and of a database on the shared server', async () => {
+    const world = await rested();
+    const { kube } = world;
+    putSecret(kube, 'hosted', { uri: encoded('postgresql://u:p@db.example/app') });
+    await out(kube, null);
+    await rest(world);
+    expect([serves(kube), uriKey(kube)]).toEqual(['True Serving', ['hosted', undefined]]);
+    const uid = await deletedUnderRetain(world);
+    putRecord(kube, {}, { annotations: { 'davit.dev/adopt-database': uid } });
+    await rest(world);
+    expect([says(kube, 'Ready'), conditionIn(kube, 'Ready')?.message]).toEqual([
+      'False DatabaseKept',
+      expect.stringContaining('used an external database last'),
+    ]);
+
+    const shared = await movedOut('shared');
+    const other = await deletedUnderRetain(shared);
+    putRecord(
+      shared.kube,
+      { sourceConfig: { database: { driver: 'shared' } } },
+      { annotations: { 'davit.dev/adopt-database': other } },
+    );
+    await rest(shared);
+    expect([says(shared.kube, 'Ready'), conditionIn(shared.kube, 'Ready')?.message]).toEqual([
+      'False DatabaseKept',
+      expect.stringMatching(/on the shared server.*used an external database last/),
+    ]);
   });
 
   it('lets a Cluster rest, and drops what was on the shared server when somebody asks for it', async () => {

@@ -1,7 +1,11 @@
 // The database of a record is moved to the next one of its driver and back. One move is given up, one is withdrawn, and one is cut short by
 // the record's deletion. No server is behind any of the databases: the stand-in says what the Job that loads a backup would report.
 
-import { ADOPT_DATABASE_ANNOTATION, MOVE_DATABASE_ANNOTATION } from '../../../../src/schema/meta.ts';
+import {
+  ADOPT_DATABASE_ANNOTATION,
+  MOVE_DATABASE_ANNOTATION,
+  MOVE_DATABASE_BY_ANNOTATION,
+} from '../../../../src/schema/meta.ts';
 import { FORGOTTEN } from '../database-invariants.ts';
 import type { Acts } from './acts.ts';
 import { NEVER } from './backups.ts';
@@ -32,12 +36,7 @@ export async function moves(acts: Acts): Promise<void> {
 /** One is asked for too early and withdrawn, one cannot be loaded and is given up; under Retain, one is cut short by the deletion. */
 export async function movesKept(acts: Acts): Promise<void> {
   const { stage, change, untilReady, again, api, paths } = acts;
-  await change(
-    { databaseDeletionPolicy: 'Retain', sourceConfig: { database: { driver: 'pod' } } },
-    {
-      [MOVE_DATABASE_ANNOTATION]: `pod/0 to pod/1 with ${LOADED}`,
-    },
-  );
+  await asks(acts, `pod/0 to pod/1 with ${LOADED}`, { databaseDeletionPolicy: 'Retain' });
   await until(stage, 'moves-kept: DatabaseMoveWaits', () => hasCondition(stage, 'Stalled', 'DatabaseMoveWaits'));
   await asks(acts, null);
   await untilReady('moves-kept: withdrawn');
@@ -82,9 +81,25 @@ export async function movesDeleted(acts: Acts): Promise<void> {
   await until(stage, 'moves-deleted: gone', () => recordIn(stage) === undefined);
 }
 
-/** The annotation and the driver in one write, as kubectl makes it. */
-async function asks({ change }: Acts, move: string | null, spec: object = {}): Promise<void> {
-  await change({ sourceConfig: { database: { driver: 'pod' } }, ...spec }, { [MOVE_DATABASE_ANNOTATION]: move });
+interface Review {
+  readonly status: { readonly userInfo: { readonly username: string } };
+}
+const REVIEW = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+
+/**
+ * The annotation, who asks and the driver in one write, as kubectl makes it. Of those of one driver it needs a change, and without a minimum a
+ * scale of 0 stays.
+ */
+async function asks({ api, change, asked }: Acts, move: string | null, spec: object = {}): Promise<void> {
+  const { uid, generation = 0 } = asked()?.metadata ?? {};
+  const { status } = await api.call<Review>('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', REVIEW);
+  await change(
+    { sourceConfig: { database: { driver: 'pod' }, resourceSpec: { minScale: null } }, ...spec },
+    {
+      [MOVE_DATABASE_ANNOTATION]: move,
+      [MOVE_DATABASE_BY_ANNOTATION]: move === null ? null : `${uid} ${generation + 1} ${status.userInfo.username}`,
+    },
+  );
 }
 
 /** A scale of 0 is in force, and no pod is left. */
