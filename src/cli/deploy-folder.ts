@@ -19,7 +19,7 @@ import { untilReady } from './rollout.ts';
 import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { sizeOf } from './table.ts';
 import { variablesFrom, withVariables } from './variables.ts';
-import { readyOutcome } from './wait.ts';
+import { commandToStart, readyOutcome } from './wait.ts';
 
 /** Resolves to the exit code. `seconds`: for everything after the upload, without --timeout. Throws Failure and Misuse. */
 export async function deployFolder(context: Context, seconds: number): Promise<number> {
@@ -58,7 +58,7 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
   };
   const deployed = await deploy(api, options, progress);
   say(addressOf(deployed, suggested));
-  report(resultOf(deployed, progress));
+  report(resultOf(deployed, progress, suggested));
   return 0;
 }
 
@@ -150,19 +150,20 @@ export async function followed(
   return untilReady(api, { before: changed, revision, called }, options);
 }
 
-/** For programs. */
-export function resultOf(deployed: Deployment, { created, called }: DeployProgress): object {
+/** For programs. `suggested`: as Context has it. */
+export function resultOf(deployed: Deployment, { created, called }: DeployProgress, suggested: string): object {
   const { id, name, status, internal_url: internalUrl, source_config: config } = deployed;
   const { custom_url: url } = config;
-  const outcome = readyOutcome(conditionIn(deployed, 'Ready'));
+  const outcome = readyOutcome(name, conditionIn(deployed, 'Ready'), suggested);
   return { name, id, created: created !== undefined, revision: called ?? null, status, url, internalUrl, ...outcome };
 }
 
-/** Where the deployment is reached. `suggested`: flags for a suggested command, each after a space. */
+/** Where the deployment is reached, or how it is started. `suggested`: flags for a suggested command, each after a space. */
 export function addressOf(
-  { name, source_config: config, internal_url: internal }: Deployment,
+  { name, status, source_config: config, internal_url: internal }: Deployment,
   suggested: string,
 ): string {
+  if (status === 'UNUSED') return `It is scaled to zero, so no pod runs. To start it: ${commandToStart(name)}${suggested}`;
   if (config.custom_url !== null) return config.custom_url;
   if (internal === null) return `It has no address. See: ${PROGRAM} status ${name}${suggested}`;
   return `In the cluster: ${internal}   From here: ${PROGRAM} open ${name}${suggested}`;

@@ -38,7 +38,7 @@ export async function deployImage(context: Context, seconds: number): Promise<nu
   const options = { name, image, file, env, secrets, timeoutMs, suggested, say, terminal };
   const deployed = await deployedImage(await context.api(), options, progress);
   say(addressOf(deployed, suggested));
-  report(resultOf(deployed, progress));
+  report(resultOf(deployed, progress, suggested));
   return 0;
 }
 

@@ -1,7 +1,9 @@
 // Follows a revision until it is ready or has failed, over the HTTP API.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NOT_PROCESSED } from '../schema/api-sentences.ts';
 import type { RevisionState } from '../schema/app-revision.ts';
+import { isPart } from '../schema/worker-parts.ts';
 import {
   conditionIn,
   type Deployment,
@@ -11,8 +13,9 @@ import {
   type Revision,
   readRevision,
 } from './build-log.ts';
+import { makeCrashCount, type PodExits, saysCrash } from './crash-loop.ts';
 import { type HttpApi, Refused } from './http-api.ts';
-import { Failure, TimedOut } from './kubectl.ts';
+import { Failure, ignoreFailure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { withShortIds } from './short-ids.ts';
 import { servesMeanwhile } from './wait.ts';
@@ -50,6 +53,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
   const end = Date.now() + timeoutMs;
   const printBuild = buildPrinter(api, change, say);
   const stalled = stalledFor(stalledMessage(before));
+  const exitsAgain = crashCounter(api);
   let last = '';
   /** Prints what differs from the line before of the same kind. */
   const printer = (): ((line: string) => void) => {
@@ -78,6 +82,8 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
       // oxlint-disable-next-line no-await-in-loop -- as above
       const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);
       if (status === 'DEPLOYED' && isDone(deployment, id)) return deployment;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (status === 'DEPLOYED' && (await exitsAgain(deployment))) throw await crashed(api, change, deployment, say);
       const blocked = stalledMessage(deployment);
       // The revision has the message of a block only where it was observed after the change.
       if (stalled(blocked, blocked === message))
@@ -130,6 +136,57 @@ function buildPrinter(
   };
 }
 
+/** So many answers of the deployment go by from one list of its pods to the next. */
+const LOOKS_BETWEEN = 5;
+
+/** Whether a container of a deployed revision exits again and again, which Davit leaves to Kubernetes. */
+function crashCounter(api: HttpApi): (deployment: Deployment) => Promise<boolean> {
+  const counts = makeCrashCount();
+  let looks = 0;
+  return async ({ id, conditions, status_message: message }) => {
+    if (message === NOT_PROCESSED || !saysCrash(conditions)) return false;
+    looks += 1;
+    return looks % LOOKS_BETWEEN === 1 && counts(await exitsSeen(api, id));
+  };
+}
+
+interface Reported {
+  readonly pods:
+    | readonly {
+        readonly name: string;
+        readonly part: string;
+        readonly ready: boolean;
+        readonly restarts: number;
+        readonly created_at: string | null;
+      }[]
+    | null;
+}
+
+/** A restart follows an exit. None for a caller who may not list pods. */
+async function exitsSeen(api: HttpApi, id: string): Promise<readonly PodExits[]> {
+  const found = await api.call<Reported>('GET', `/v2/deployments/${id}/events`).catch(ignoreFailure);
+  return (found?.pods ?? [])
+    .filter(({ part, ready }) => isPart(part) && !ready)
+    .map(({ name, created_at: made, restarts }) => ({ pod: `${name} ${made}`, exits: restarts }));
+}
+
+/** The failure to throw. Prints the last lines of the revision's pods first. */
+async function crashed(
+  api: HttpApi,
+  { before: { id, name }, revision }: Change,
+  deployment: Deployment,
+  say: (line: string) => void,
+): Promise<Failure> {
+  for (const line of await lastLines(api, id, revision)) say(line);
+  const { status_message: message } = deployment;
+  return new Failure(needsPerson(name, message, ''), {
+    result: 'failed',
+    reason: conditionIn(deployment, 'Ready')?.reason ?? null,
+    message,
+    hint: `${PROGRAM} status ${name}`,
+  });
+}
+
 /** The failure to throw. Prints the last lines of the revision's pods first, where it was rolled out. */
 async function failed(
   api: HttpApi,
@@ -159,6 +216,8 @@ async function reasonOf(api: HttpApi, deploymentId: string, revision: string): P
 }
 
 function isDone({ status, ...deployment }: Deployment, revision: string): boolean {
+  // The change may be one of the scale alone: the revision is deployed already, and the rest is from before.
+  if (deployment.status_message === NOT_PROCESSED) return false;
   // A newer revision may have taken its place already.
   const { active_revision_id: active, latest_revision_id: latest } = deployment;
   return status === 'UNUSED' || (status === 'READY' && (active === revision || latest !== revision));

@@ -32,6 +32,7 @@ describe('what wait makes of a failure', () => {
   const secret = look(stalled('SecretMissing'));
   const rolling = look([condition('Ready', 'False', 'Progressing'), condition('Stalled', 'False', 'Settled')]);
   const ready = look([condition('Ready', 'True', 'Serving'), condition('Stalled', 'False', 'Settled')]);
+  const zero = look([condition('Ready', 'True', 'ScaledToZero'), condition('Stalled', 'False', 'Settled')]);
 
   /** `looks`: what each reading finds; the last one stays. */
   async function waited(looks: readonly AppDeployment[], ...flags: string[]): Promise<[CliRan, seconds: number]> {
@@ -105,6 +106,15 @@ describe('what wait makes of a failure', () => {
       },
     ],
     [
+      'ready, and scaled to zero',
+      [zero],
+      expect.objectContaining({
+        reason: 'ScaledToZero',
+        hint: 'kubectl davit scale --namespace=staging shop server=1',
+        exitCode: 0,
+      }),
+    ],
+    [
       'failed',
       [secret],
       {
@@ -138,6 +148,99 @@ describe('what wait makes of a failure', () => {
     const told = JSON.parse(out) as { readonly exitCode: number };
     expect(told).toEqual(document);
     expect(told.exitCode).toBe(code);
+  });
+});
+
+describe('a container of a deployed revision that exits again and again, whose exits Davit does not count', () => {
+  const condition = (type: string, status: string, message = 'Container server exited.'): object => ({
+    type,
+    status,
+    reason: 'ContainerCrashed',
+    message,
+    lastTransitionTime: '2026-02-02T00:00:00Z',
+  });
+  const saying = (phase: string, cause?: string): AppDeployment =>
+    aRecord(
+      {},
+      {
+        phase,
+        conditions: [condition('Ready', 'False'), condition('WorkloadsReady', 'False', cause)],
+        observedGeneration: 1,
+      },
+      { generation: 1 },
+    );
+  interface Seen {
+    readonly restarts: number;
+    readonly uid?: string;
+    readonly part?: string;
+  }
+  const podOf = ({ restarts, uid: own = 'a', part = 'server' }: Seen): object => ({
+    metadata: { name: 'shop-1', uid: own, labels: { 'davit.dev/component': part } },
+    status: {
+      containerStatuses: [
+        {
+          name: part,
+          ready: false,
+          restartCount: restarts,
+          state: { waiting: { reason: 'CrashLoopBackOff' } },
+          lastState: { terminated: { exitCode: 3, reason: 'Error' } },
+        },
+      ],
+    },
+  });
+
+  /** `looks`: what each list of pods has; the last one stays. Null: the caller may not list them. */
+  async function waited(
+    looks: readonly Seen[] | null,
+    record = saying('DEPLOYED'),
+  ): Promise<[CliRan, seconds: number]> {
+    const clock = makeInstantClock();
+    const left = [...(looks ?? [])];
+    const kubectl: Kubectl = async ([verb, resource]) => {
+      if (verb === 'logs') return 'no licence\n';
+      if (resource === RECORDS) return JSON.stringify(record);
+      if (resource !== 'pods') return JSON.stringify({ items: [] });
+      const [seen] = left.length > 1 ? left.splice(0, 1) : left;
+      if (seen === undefined) throw new Failure('Error from server (Forbidden): pods is forbidden');
+      return JSON.stringify({ items: [podOf(seen)] });
+    };
+    const ran = await runCli(['wait', 'shop', '--timeout', '30'], { kubectl, clock });
+    return [ran, clock.now() / 1000];
+  }
+
+  it('ends with its reason and its last lines after three exits: the revision was deployed at a scale of zero', async () => {
+    const [ran, took] = await waited([{ restarts: 0 }, { restarts: 1 }, { restarts: 2 }]);
+    expect([ran.code, took, ran.out]).toEqual([1, 2, 'ContainerCrashed. Container server exited.']);
+    expect(ran.err.split('\n')).toEqual([
+      'The last lines of container server of pod shop-1:',
+      'no licence',
+      'shop needs a change by a person. See: kubectl davit status shop',
+    ]);
+  });
+
+  it.each<[string, readonly Seen[] | null, code: number]>([
+    ['whose exits may be from before a repair', [{ restarts: 9 }], 124],
+    ['that exits again since then', [{ restarts: 9 }, { restarts: 9 }, { restarts: 10 }], 1],
+    ['in whose place a new one exits', [{ restarts: 9 }, { restarts: 0, uid: 'b' }, { restarts: 2, uid: 'b' }], 1],
+    ['in whose place a new one exits once', [{ restarts: 9 }, { restarts: 0, uid: 'b' }], 124],
+    [
+      'of a run',
+      [
+        { restarts: 0, part: 'task' },
+        { restarts: 5, part: 'task' },
+      ],
+      124,
+    ],
+    ['that the caller may not list', null, 124],
+  ])('of a pod %s', async (_what, looks, code) => {
+    expect((await waited(looks))[0].code).toBe(code);
+  });
+
+  it.each([
+    ['a new revision, which Davit gives up', saying('DEPLOYING')],
+    ['what keeps it from being ready is a store', saying('DEPLOYED', 'Container postgres exited.')],
+  ])('does not count where it is of %s', async (_what, record) => {
+    expect((await waited([{ restarts: 0 }, { restarts: 5 }], record))[0].code).toBe(124);
   });
 });
 

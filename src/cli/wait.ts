@@ -8,7 +8,8 @@ import { conditionOf } from '../schema/conditions.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
 import { commandToGoOn, unfinishedClone } from './cloning.ts';
-import { API_FLAGS, type Clock, type Command, DEPLOYMENT, OUTPUT, timeoutFlag } from './command.ts';
+import { API_FLAGS, type Clock, type Command, DEPLOYMENT, OUTPUT, timeoutFlag, withFlags } from './command.ts';
+import { exitsOfParts, makeCrashCount, saysCrash } from './crash-loop.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
 import { printLastWords } from './last-words.ts';
 import { PROGRAM } from './program.ts';
@@ -21,7 +22,8 @@ export const waitCommand: Command = {
   words: [DEPLOYMENT],
   flags: [timeoutFlag(600), OUTPUT, ...API_FLAGS],
   about: `A failure that is there at the beginning may be from before a repair, so it counts only when Davit has looked again: after 10
-seconds, or after 75 for what it tries again once a minute. An unfinished clone is a failure at once. Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
+seconds, or after 75 for what it tries again once a minute. A container of a deployed revision counts when it has exited three times,
+and again since the beginning. An unfinished clone is a failure at once. Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
 --davit-namespace and --token are for the log of a build, which the HTTP API has.`,
   async run(context) {
     const {
@@ -35,7 +37,7 @@ seconds, or after 75 for what it tries again once a minute. An unfinished clone 
     try {
       const timeoutMs = (flags.number('timeout') ?? 600) * 1000;
       const record = await waitUntilReady(kubectl, name, { timeoutMs, say, clock });
-      report(readyResult(record));
+      report(readyResult(record, context.suggested));
     } catch (error) {
       if (error instanceof NotReady || error instanceof TimedOut) await printLastWords(context, name);
       throw error;
@@ -70,6 +72,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
   const { timeoutMs, say, clock } = options;
   const end = clock.now() + timeoutMs;
   const judge = makeJudge(clock);
+  const countsCrash = makeCrashCount();
   let said = '';
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one check after the other
@@ -85,6 +88,9 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     if (is === 'ready') return record;
     const isOver = clock.now() >= end;
     if (is === 'stalled' && (looksAgainForMs === 0 || isOver)) throw needsPerson(name, verdict);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    if (isLeftToKubernetes(record, verdict) && countsCrash(await exitsOfParts(kubectl, name)))
+      throw needsPerson(name, verdict);
     if (isOver)
       throw new TimedOut(`${name} is not ready after ${timeoutMs / 1000} s. ${words}${meanwhile(record)}`, {
         result: 'undecided',
@@ -95,6 +101,12 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     // oxlint-disable-next-line no-await-in-loop -- as above
     await clock.sleep(EVERY_MS);
   }
+}
+
+/** Whether nobody but Kubernetes goes on, by restarting a container that exits: the revision was deployed, perhaps at a scale of zero. */
+function isLeftToKubernetes({ status }: AppDeployment, { is, reason }: Verdict): boolean {
+  // What has no reason is not observed yet.
+  return is === 'waiting' && reason !== null && status?.phase === 'DEPLOYED' && saysCrash(status.conditions);
 }
 
 /** A line of its own, for a deployment whose newest revision is not ready, and an earlier one is active. */
@@ -160,16 +172,26 @@ export function makeJudge({ now }: Pick<Clock, 'now'>): (record: AppDeployment) 
   };
 }
 
-function readyResult({ metadata: { name }, status }: AppDeployment): object {
+function readyResult({ metadata: { name }, status }: AppDeployment, suggested: string): object {
   const { state = null, activeRevisionId = null, url = null, conditions } = status ?? {};
   const ready = conditionOf(conditions, 'Ready');
-  return { name, state, activeRevisionId, url, ...readyOutcome(ready) };
+  return { name, state, activeRevisionId, url, ...readyOutcome(name, ready, suggested) };
 }
 
-/** For programs: the same fields as of a failure. */
-export function readyOutcome(ready: Pick<Condition, 'reason' | 'message'> | undefined): Outcome & { exitCode: number } {
+/** For programs: the same fields as of a failure. `suggested`: as Context has it. */
+export function readyOutcome(
+  name: string,
+  ready: Pick<Condition, 'reason' | 'message'> | undefined,
+  suggested: string,
+): Outcome & { exitCode: number } {
   const { reason = null, message = null } = ready ?? {};
-  return { result: 'ready', reason, message, hint: null, exitCode: 0 };
+  const hint = reason === 'ScaledToZero' ? withFlags(commandToStart(name), suggested) : null;
+  return { result: 'ready', reason, message, hint, exitCode: 0 };
+}
+
+/** For a deployment that is scaled to zero. */
+export function commandToStart(name: string): string {
+  return `${PROGRAM} scale ${name} server=1`;
 }
 
 /** Throws Failure if no pod can answer: `kubectl port-forward` waits for one without a word. */
@@ -185,7 +207,7 @@ export async function needReadyPod(kubectl: Kubectl, name: string): Promise<void
 
 /** A deployment that is ready without pods is scaled to zero. */
 const NEXT: Readonly<Record<Verdict['is'], (name: string) => string>> = {
-  ready: (name) => `To start one: ${PROGRAM} scale ${name} server=1`,
+  ready: (name) => `To start one: ${commandToStart(name)}`,
   waiting: (name) => `To wait for one: ${PROGRAM} wait ${name}`,
   stalled: (name) => `What is wrong: ${PROGRAM} status ${name}`,
 };

@@ -25,6 +25,8 @@ export interface Patience {
 }
 
 const TIMED: readonly ConditionType[] = ['Available', 'WorkloadsReady', 'DatabaseReady', 'RedisReady'];
+/** At a scale of zero nothing is available, and nothing is wrong: what was scaled up has the time from then on. */
+const TOGETHER: Readonly<Partial<Record<ConditionType, ConditionType>>> = { Available: 'WorkloadsReady' };
 /** What is rolled out waits for these, where no Deployment has a deadline. */
 const AWAITED: readonly ConditionType[] = ['DatabaseReady', 'RedisReady'];
 
@@ -104,7 +106,9 @@ function untilStaleMs(
 const STALE: ReadonlySet<string> = new Set(['BackupStale', 'ArchiveStale', 'ProofStale']);
 
 function leftMs({ status }: AppDeployment, type: ConditionType, seconds: number, now: Date): number | undefined {
-  const condition = conditionOf(status?.conditions, type);
-  if (condition?.status !== 'False') return undefined;
-  return Math.max(0, Date.parse(condition.lastTransitionTime) + seconds * 1000 - now.getTime());
+  const types = [type, TOGETHER[type] ?? type];
+  const conditions = types.map((one) => conditionOf(status?.conditions, one));
+  const since = conditions.map((one) => (one?.status === 'False' ? Date.parse(one.lastTransitionTime) : undefined));
+  if (since.includes(undefined)) return undefined;
+  return Math.max(0, Math.max(...since.map(Number)) + seconds * 1000 - now.getTime());
 }

@@ -94,7 +94,7 @@ function report(status: Omit<AppRevisionStatus, 'observedGeneration'>): void {
 function made(status: Omit<AppRevisionStatus, 'observedGeneration'>): void {
   revision = facade.snapshot(status, { ...defaultSettings(), hosting: 'both' });
 }
-function ready(state: 'READY' | 'UNKNOWN', more: object = {}): void {
+function ready(state: 'READY' | 'UNUSED' | 'UNKNOWN', more: object = {}): void {
   const status = {
     state,
     activeRevisionId: revision.spec.id,
@@ -197,7 +197,7 @@ describe('deploy', () => {
     ]);
   });
 
-  it.each([
+  it.each<{ name: string; state?: 'READY' | 'UNUSED'; status: object; want: string }>([
     {
       name: 'inside the cluster',
       status: { image: 'registry.example/shop:1' },
@@ -209,12 +209,18 @@ describe('deploy', () => {
       want: 'https://shop.example',
     },
     { name: 'nowhere', status: {}, want: 'It has no address. See: kubectl davit status shop --context=a' },
-  ])('says where it is reached: $name', async ({ status, want }) => {
+    {
+      name: 'scaled to zero',
+      state: 'UNUSED',
+      status: { image: 'registry.example/shop:1', url: 'https://shop.example' },
+      want: 'It is scaled to zero, so no pod runs. To start it: kubectl davit scale shop server=1 --context=a',
+    },
+  ])('says where it is reached: $name', async ({ state = 'READY', status, want }) => {
     const { address } = await run(
       (line) => {
         if (!line.startsWith('Revision')) return;
         made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
-        ready('READY', { ...status, observedGeneration: record().metadata.generation });
+        ready(state, { ...status, observedGeneration: record().metadata.generation });
       },
       { suggested: ' --context=a' },
     );
@@ -470,6 +476,74 @@ Or set them first:
     });
     expect(said.slice(-3)).toEqual(['DEPLOY_FAILED', '[shop-1] starting', '[shop-1] no licence']);
     expect(error).toMatch(/could not be deployed\. Container server exited\.$/);
+  });
+
+  /** Conditions of this reason, at the generation that there is. */
+  const observed = (status: string, reason: string): object => {
+    const message = `${reason} it is.`;
+    const condition = { status, reason, message, lastTransitionTime: '2026-01-01T00:00:00Z' };
+    return {
+      observedGeneration: record().metadata.generation,
+      conditions: ['Ready', 'WorkloadsReady'].map((type) => ({ type, ...condition })),
+    };
+  };
+
+  it('does not take what was ready before a change for what is ready after it', async () => {
+    let asked = 0;
+    const asking: HttpApi = {
+      ...api,
+      patiently(method, path, body) {
+        if (path.endsWith('?secrets=names') && ++asked === 3) ready('READY', observed('True', 'Serving'));
+        return api.patiently(method, path, body);
+      },
+    };
+    const { error } = await run(
+      (line) => {
+        if (!line.startsWith('Revision')) return;
+        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
+        const before = (record().metadata.generation ?? 1) - 1;
+        ready('UNUSED', { ...observed('True', 'ScaledToZero'), observedGeneration: before });
+      },
+      {},
+      asking,
+    );
+    expect([error, asked]).toEqual([undefined, 3]);
+  });
+
+  it('ends when a container of a deployed revision exits again and again, with its last lines', async () => {
+    const pod = (restartCount: number): void => {
+      const labels = {
+        'davit.dev/deployment': 'shop',
+        'davit.dev/deployment-uid': record().metadata.uid ?? '',
+        'davit.dev/component': 'server',
+        'davit.dev/revision': revision.spec.id,
+      };
+      const metadata = { name: 'shop-1', namespace: TENANT.namespace, labels };
+      const status = { containerStatuses: [{ name: 'server', containerID: 'x', restartCount }] };
+      facade.kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
+      const path = `/api/v1/namespaces/${TENANT.namespace}/pods/shop-1/log?container=server`;
+      facade.kube.texts.set(path, `${at(1)} no licence\n`);
+    };
+    let asked = 0;
+    const asking: HttpApi = {
+      ...api,
+      call(method, path, body, etag) {
+        if (path.endsWith('/events')) pod(++asked);
+        return api.call(method, path, body, etag);
+      },
+    };
+    const { said, error, code } = await run(
+      (line) => {
+        if (!line.startsWith('Revision')) return;
+        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
+        ready('UNKNOWN', observed('False', 'ContainerCrashed'));
+      },
+      {},
+      asking,
+    );
+    expect([code, asked]).toEqual([1, 3]);
+    expect(said.slice(-2)).toEqual(['UNKNOWN  ContainerCrashed it is.', '[shop-1] no licence']);
+    expect(error).toBe('shop needs a change by a person. ContainerCrashed it is. See: kubectl davit status shop');
   });
 
   it('does not take a block from before the change for one of now', async () => {

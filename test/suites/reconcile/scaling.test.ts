@@ -210,6 +210,27 @@ describe('handed over', () => {
   });
 });
 
+it('what was at zero for long has the time of a start when it is scaled up, before it is Stalled', async () => {
+  const controller = await scaled({ minScale: 0, maxScale: 0 });
+  const { kube, clock } = controller;
+  clock.ms += 3_600_000;
+  await scaleTo(kube, { minScale: 1, maxScale: 1 });
+  const passes = async (): Promise<unknown[]> => {
+    for (let pass = 0; pass < 3; pass += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one pass after the other
+      await controller.reconcile();
+    }
+    return [says(kube, 'Ready'), says(kube, 'Stalled')];
+  };
+  expect(await passes()).toEqual(['False Progressing', 'False Settled']);
+  clock.ms += 299_000;
+  expect(await passes()).toEqual(['False Progressing', 'False Settled']);
+  clock.ms += 1000;
+  expect(await passes()).toEqual(['False NoReadyPod', 'True NoReadyPod']);
+  await converge(controller);
+  expect([says(kube, 'Ready'), says(kube, 'Stalled')]).toEqual(['True Serving', 'False Settled']);
+});
+
 it('a revision is deployed when its pods have run: until then, at zero too, the one before is the active one', async () => {
   const controller = await aConverged();
   const { kube } = controller;
