@@ -1,7 +1,8 @@
 // The last lines of what failed: of the build of the newest revision, or of a container that exited.
 
 import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
-import { BACKUP, COMPONENT_LABEL, PROOF, TASK } from '../schema/meta.ts';
+import { runsBeside } from '../schema/listed-events.ts';
+import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { LAST_LINES, NoBuildLog, printBuildLog } from './build-log.ts';
 import { type Context, Misuse } from './command.ts';
 import { Failure } from './kubectl.ts';
@@ -48,10 +49,8 @@ async function printCrash({ kubectl, warn }: Context, pods: readonly Pod[]): Pro
 }
 
 /** Runs of commands, backups and proofs fail for reasons of their own. */
-const BESIDE: readonly string[] = [TASK, BACKUP, PROOF];
-
 function isOfDeployment({ metadata }: Pod): boolean {
-  return !BESIDE.includes(metadata.labels?.[COMPONENT_LABEL] ?? '');
+  return !runsBeside(metadata.labels?.[COMPONENT_LABEL]);
 }
 
 interface Crash {

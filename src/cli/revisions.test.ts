@@ -341,6 +341,39 @@ describe('status', () => {
     expect(lines.filter((line) => line.includes('Pulled'))).toHaveLength(8);
   });
 
+  it('lists few events of runs, where there are others', () => {
+    const labels = { 'davit.dev/component': 'task' };
+    const run = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'shop--run-1', labels } };
+    const many = ['shop--run-1', 'shop-1'].flatMap((name) => Array.from({ length: 20 }, () => event(name, 1)));
+    const shown = (events: readonly ClusterEvent[]): (string | undefined)[] =>
+      treeOf({ record: RECORD, revisions: [], workloads: [], pods: [run], events })
+        .filter((line) => line.includes('Pulled'))
+        .map((line) => /Pod (\S+):/.exec(line)?.[1]);
+    expect(shown(many)).toEqual(['shop--run-1', 'shop--run-1', ...Array.from({ length: 6 }, () => 'shop-1')]);
+    expect(shown(many.slice(0, 20))).toHaveLength(8);
+  });
+
+  it('says which revision runs on a pod, and for which one it was started where a repair returned to its template', async () => {
+    const repaired = revision(3, {}, { spec: { resolved: { image: 'app:1', podsOfParts: { server: idOf(1) } } } });
+    const labels = { ...pod.metadata.labels, 'davit.dev/revision': idOf(1) };
+    const run = { ...pod, metadata: { name: 'shop--run-1', labels: { ...labels, 'davit.dev/component': 'task' } } };
+    const shown = async (active: number, ...flags: string[]): Promise<string> => {
+      const record = { ...RECORD, status: { ...RECORD.status, activeRevisionId: idOf(active) } };
+      const answer: Readonly<Record<string, unknown>> = {
+        [RECORDS]: record,
+        'apprevisions.davit.dev': { items: [repaired, revision(2), revision(1)] },
+        pods: { items: [{ ...pod, metadata: { name: 'shop-1', labels } }, run] },
+      };
+      const one: Kubectl = async (args, input) =>
+        answer[args[1] ?? ''] === undefined ? withPods(args, input) : JSON.stringify(answer[args[1] ?? '']);
+      return (await runCli(['status', 'shop', ...flags], { kubectl: one })).out;
+    };
+    expect(await shown(3)).toMatch(/─ shop-1 {2}ready {2}revision 33333333, started for 11111111 {2}2 restarts\n/);
+    expect(await shown(1)).toMatch(/─ shop-1 {2}ready {2}revision 11111111 {2}2 restarts\n/);
+    const ids = { revisionId: idOf(3), startedForRevisionId: idOf(1) };
+    expect((JSON.parse(await shown(3, '-o', 'json')) as { pods: unknown }).pods).toMatchObject([ids, ids]);
+  });
+
   it('is JSON', async () => {
     const view = JSON.parse((await runCli(['status', 'shop', '-o', 'json'], { kubectl: withPods })).out) as object;
     expect(view).toMatchObject({
@@ -351,7 +384,17 @@ describe('status', () => {
       address: null,
       internalUrl: 'http://shop.team.svc',
       workloads: [{ component: 'server', kind: 'Deployment', name: 'shop', wanted: 1, ready: 1 }],
-      pods: [{ component: 'server', name: 'shop-1', state: 'ready', restarts: 2, revisionId: null, problem: null }],
+      pods: [
+        {
+          component: 'server',
+          name: 'shop-1',
+          state: 'ready',
+          restarts: 2,
+          revisionId: null,
+          startedForRevisionId: null,
+          problem: null,
+        },
+      ],
       events: [{ type: 'Warning', reason: 'BackOff', object: 'Pod/shop-1', times: 4 }, { type: 'Normal' }],
       notShown: [],
     });

@@ -4,7 +4,6 @@ import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { REVISION_LABEL } from '../schema/meta.ts';
 import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
 import { cloningOf, originOf, unfinishedClone } from './cloning.ts';
 import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
@@ -13,7 +12,7 @@ import { ignoreFailure, isForbidden, type Kubectl } from './kubectl.ts';
 import { needTenant } from './not-found.ts';
 import { PROGRAM } from './program.ts';
 import { RECORDS, readParts } from './records.ts';
-import { componentOf, internalUrlOf, type Parts, podState, restartsOf, treeOf } from './tree.ts';
+import { componentOf, internalUrlOf, type Parts, podState, restartsOf, revisionsOnPod, treeOf } from './tree.ts';
 
 export const statusCommand: Command = {
   name: 'status',
@@ -70,7 +69,8 @@ async function needReadable(kubectl: Kubectl): Promise<void> {
 }
 
 /** The same as data. Numbers of pods are counts; times are RFC 3339. */
-function viewOf({ record, revisions, workloads, pods, metrics, events = [], hidden = [] }: Parts): object {
+function viewOf(parts: Parts): object {
+  const { record, revisions, workloads, pods, metrics, events = [], hidden = [] } = parts;
   const { metadata, status: own } = record;
   return {
     name: metadata.name,
@@ -100,16 +100,20 @@ function viewOf({ record, revisions, workloads, pods, metrics, events = [], hidd
       wanted: workload.spec?.replicas ?? 1,
       ready: workload.status?.readyReplicas ?? 0,
     })),
-    pods: pods.map((pod) => ({
-      component: componentOf(pod),
-      name: pod.metadata.name,
-      state: podState(pod),
-      restarts: restartsOf(pod),
-      revisionId: pod.metadata.labels?.[REVISION_LABEL] ?? null,
-      usage: usageIn(metrics, pod.metadata.name),
-      limits: limitsOf(pod.spec),
-      problem: podFailure([pod]) ?? null,
-    })),
+    pods: pods.map((pod) => {
+      const { runs, startedFor } = revisionsOnPod(pod, parts);
+      return {
+        component: componentOf(pod),
+        name: pod.metadata.name,
+        state: podState(pod),
+        restarts: restartsOf(pod),
+        revisionId: runs,
+        startedForRevisionId: startedFor,
+        usage: usageIn(metrics, pod.metadata.name),
+        limits: limitsOf(pod.spec),
+        problem: podFailure([pod]) ?? null,
+      };
+    }),
     events: events.map((event) => ({
       time: lastTime(event) ?? null,
       type: event.type ?? 'Normal',

@@ -5,12 +5,14 @@ import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { names } from '../deployments/record/names.ts';
 import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
+import { revisionOnPods } from '../deployments/record/shared-pods.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CONDITION_TYPES, isFailure } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision, MigrationStatus } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS } from '../schema/meta.ts';
+import { listedEvents, runsBeside } from '../schema/listed-events.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS, TASK } from '../schema/meta.ts';
 import { limitsOf, type PodMetrics, usageOf, usageWords } from '../schema/pod-usage.ts';
 import type { Condition } from '../schema/primitives.ts';
 import { isWorker } from '../schema/worker-parts.ts';
@@ -41,7 +43,7 @@ interface Branch {
 /** Maximum number of listed revisions; the others are counted. */
 const REVISIONS_SHOWN = 5;
 /** Maximum number of listed events, the newest. */
-const EVENTS_SHOWN = 8;
+const EVENTS_SHOWN = { most: 8, mostOfRuns: 2 };
 /** Characters of a message that is not repeated. */
 const LONG_MESSAGE = 100;
 /** The conditions about a single part, which are always shown. */
@@ -62,10 +64,8 @@ const OF_PARTS = [
 const SUMMARIES = ['Ready', 'Available', 'Reconciling', 'Stalled'];
 
 /** Lines without line ends. `revisions` newest first. `now` in milliseconds, for ages. */
-export function treeOf(
-  { record, revisions, workloads, pods, metrics = new Map(), events = [], hidden = [] }: Parts,
-  now = Date.now(),
-): string[] {
+export function treeOf(parts: Parts, now = Date.now()): string[] {
+  const { record, revisions, workloads, pods, events = [], hidden = [] } = parts;
   const { metadata, status } = record;
   const state = metadata.deletionTimestamp ? 'AWAITING_DELETE' : (status?.state ?? 'not observed yet');
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
@@ -84,10 +84,12 @@ export function treeOf(
     ...drawn([
       ...heading('conditions', conditionsOf(record)),
       ...heading('revisions', revisionsOf(record, revisions)),
-      ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, pods, metrics)),
+      ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, parts)),
       ...heading(
         'events',
-        events.slice(0, EVENTS_SHOWN).map((event) => ({ text: eventText(event, isOfThePast(event, pods), now) })),
+        listedEvents(events, ofRuns(pods), EVENTS_SHOWN).map((event) => ({
+          text: eventText(event, isOfThePast(event, pods), now),
+        })),
       ),
     ]),
     ...(hidden.length > 0
@@ -189,15 +191,19 @@ function buildOf({ phase, reason, message }: BuildStatus): Branch {
   return { text: `build  ${mark}${phase}${reason ? `: ${reason}` : ''}${message ? `. ${message}` : ''}` };
 }
 
-function workloadOf(workload: Workload, pods: readonly Pod[], metrics: ReadonlyMap<string, PodMetrics>): Branch {
+/** Whether an event is about one of these pods, of a run. */
+function ofRuns(pods: readonly Pod[]): (event: ClusterEvent) => boolean {
+  const names = new Set(pods.filter((pod) => runsBeside(componentOf(pod))).map(({ metadata }) => metadata.name));
+  return ({ involvedObject: { kind, name = '' } = {} }) => kind === 'Pod' && names.has(name);
+}
+
+function workloadOf(workload: Workload, parts: Parts): Branch {
   const component = componentOf(workload);
   const wanted = workload.spec?.replicas ?? 1;
-  const own = pods.filter((pod) => componentOf(pod) === component);
+  const own = parts.pods.filter((pod) => componentOf(pod) === component);
   return {
     text: `${component}  ${workload.kind} ${workload.metadata.name}  ${workload.status?.readyReplicas ?? 0}/${wanted} ready`,
-    under: own
-      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-      .map((pod) => podOf(pod, metrics.get(pod.metadata.name))),
+    under: own.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map((pod) => podOf(pod, parts)),
   };
 }
 
@@ -227,15 +233,39 @@ export function restartsOf({ status }: Pod): number {
   return all.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
 }
 
-function podOf(pod: Pod, metrics: PodMetrics | undefined): Branch {
+export interface PodRevisions {
+  /** Id of the revision that runs on the pod. Null for a store. */
+  readonly runs: string | null;
+  /** Id of the one for which it was started, as its label has it: another one where a later revision has the same template. */
+  readonly startedFor: string | null;
+}
+
+export function revisionsOnPod(pod: Pod, { record, revisions }: Pick<Parts, 'record' | 'revisions'>): PodRevisions {
+  const id = pod.metadata.labels?.[REVISION_LABEL];
+  if (id === undefined) return { runs: null, startedFor: null };
+  const component = componentOf(pod);
+  // A run has the template of the server, with its labels.
+  const part = component === TASK ? 'server' : component;
+  const running = revisionOnPods(revisions, record.status?.activeRevisionId, { part, id });
+  return { runs: running?.spec.id ?? id, startedFor: id };
+}
+
+/** `revision 3f0c9b1e`, and for which one the pod was started where that is another one. */
+function revisionWords({ runs, startedFor }: PodRevisions): string {
+  if (runs === null || startedFor === null) return '';
+  const started = startedFor === runs ? '' : `, started for ${startedFor.slice(0, 8)}`;
+  return `revision ${runs.slice(0, 8)}${started}`;
+}
+
+function podOf(pod: Pod, parts: Parts): Branch {
   const restarts = restartsOf(pod);
   const trouble = podFailure([pod]);
-  const revision = pod.metadata.labels?.[REVISION_LABEL]?.slice(0, 8);
-  const usage = metrics ? usageWords(usageOf(metrics), limitsOf(pod.spec)) : '';
+  const measured = parts.metrics?.get(pod.metadata.name);
+  const usage = measured ? usageWords(usageOf(measured), limitsOf(pod.spec)) : '';
   const words = [
     pod.metadata.name,
     podState(pod),
-    revision === undefined ? '' : `revision ${revision}`,
+    revisionWords(revisionsOnPod(pod, parts)),
     restarts === 0 ? '' : `${restarts} restart${restarts === 1 ? '' : 's'}`,
     usage,
     trouble ? `!! ${trouble.reason}. ${trouble.message}` : '',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aRecord, aRevision } from '../../../test/support/builders.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { podsIdOf, sharesPods, storeIdOf } from './shared-pods.ts';
+import { podsIdOf, revisionOnPods, sharesPods, storeIdOf } from './shared-pods.ts';
 
 const OWN = aRevision(aRecord());
 const ONE = 'a3b1c2d4-0000-4000-8000-000000000001';
@@ -43,5 +43,25 @@ describe('the ids on the pods of a revision', () => {
       server !== OWN.spec.id,
       queue !== OWN.spec.id,
     ]);
+  });
+});
+
+describe('the revision that runs on pods', () => {
+  const of = (id: string, server?: string): AppRevision => {
+    const one = sharing(server === undefined ? {} : { podsOfParts: { server } });
+    return { ...one, spec: { ...one.spec, id } };
+  };
+  const THREE = 'a3b1c2d4-0000-4000-8000-000000000003';
+  const [first, broken, repaired] = [of(ONE), of(TWO), of(THREE, ONE)];
+
+  it.each([
+    { name: 'a repair that returned to them', active: THREE, part: 'server', pods: ONE, want: THREE },
+    { name: 'the one for which they were started', active: TWO, part: 'server', pods: TWO, want: TWO },
+    { name: 'the active one, of several', active: ONE, part: 'server', pods: ONE, want: ONE },
+    { name: 'the newest, where none of them is active', active: TWO, part: 'server', pods: ONE, want: THREE },
+    { name: 'another part has its own', active: THREE, part: 'queue', pods: ONE, want: ONE },
+    { name: 'one that is not kept', active: THREE, part: 'server', pods: OWN.spec.id, want: undefined },
+  ])('is $name', ({ active, part, pods, want }) => {
+    expect(revisionOnPods([repaired, broken, first], active, { part, id: pods })?.spec.id).toBe(want);
   });
 });

@@ -19,6 +19,19 @@ export function sharesPods(revision: Snapshot, part: ImageComponent): boolean {
   return podsIdOf(revision, part) !== revision.spec.id;
 }
 
+/**
+ * The revision that runs on the pods of a part with this id: the active one if it does, otherwise the newest that does. Undefined where
+ * none is known. `revisions`: newest first.
+ */
+export function revisionOnPods<T extends Snapshot>(
+  revisions: readonly T[],
+  activeId: string | null | undefined,
+  { part, id }: { readonly part: ImageComponent; readonly id: string },
+): T | undefined {
+  const running = revisions.filter((revision) => podsIdOf(revision, part) === id);
+  return running.find(({ spec }) => spec.id === activeId) ?? running[0];
+}
+
 /** The id on an own PostgreSQL or Redis: of the revision that changed it last. Undefined where the store need not say it. */
 export function storeIdOf({ spec }: Pick<AppRevision, 'spec'>, part: StorePart): string | undefined {
   return spec.resolved.podsOfParts?.[part];

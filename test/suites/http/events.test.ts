@@ -75,6 +75,7 @@ it('has the pods with their restarts and last exit', async () => {
     name: 'shop-1',
     part: 'server',
     revision_id: revision,
+    started_for_revision_id: revision,
     phase: 'Running',
     ready: true,
     restarts: 5,
@@ -91,6 +92,29 @@ it('has the pods with their restarts and last exit', async () => {
     ]),
   ).toContainEqual(['shop--redis-0', false, 0, null]);
   expect(body.pods).toHaveLength(2);
+});
+
+it('has the revision that runs on a pod, also where the pod was started for an earlier one', async () => {
+  const [first, repaired] = [serialRevisionId(id, 1), serialRevisionId(id, 3)];
+  const { spec, ...snapshot } = facade.snapshot({ state: 'DEPLOYED', message: 'It serves.' });
+  const resolved = { ...spec.resolved, podsOfParts: { server: first } };
+  const metadata = { ...snapshot.metadata, name: 'shop--repaired', uid: 'r' };
+  facade.revisions.put({ ...snapshot, metadata, spec: { ...spec, id: repaired, deploymentGeneration: 3, resolved } });
+  const labels = { 'davit.dev/revision': first };
+  for (const component of ['server', 'task', 'queue'])
+    pod(`shop-${component}`, { phase: 'Running' }, { ...labels, 'davit.dev/component': component });
+  const { body } = await call();
+  expect(DeploymentEvents.parse(body)).toEqual(body);
+  const shown = body.pods.map((one: Record<string, unknown>) => [
+    one['part'],
+    one['revision_id'],
+    one['started_for_revision_id'],
+  ]);
+  expect(shown.toSorted()).toEqual([
+    ['queue', first, first],
+    ['server', repaired, first],
+    ['task', repaired, first],
+  ]);
 });
 
 describe('what pods use', () => {
@@ -165,6 +189,22 @@ it('has the events of the record, its children and its pods, newest first, and n
   );
   expect(body.resources[0]).toMatchObject({ type: 'Warning', reason: 'BackOff', message: 'about shop-1' });
   expect(body.truncated).toBe(false);
+});
+
+it('has few events of runs, however many these have, and those of the parts', async () => {
+  const run = pod('shop--run-1', { phase: 'Succeeded' }, { 'davit.dev/component': 'task' });
+  event({ kind: 'AppDeployment', name: 'shop', uid: id }, { eventTime: at(1) });
+  for (let n = 0; n < 60; n += 1) {
+    event({ kind: 'Pod', name: 'shop--run-1', uid: run.metadata.uid ?? '' }, { eventTime: at(2) });
+    event({ kind: 'Job', name: 'shop--run-1', uid: 'shop--run-1-set' }, { eventTime: at(3) });
+    event({ kind: 'CronJob', name: 'shop---backup', uid: 'b' }, { eventTime: at(4) });
+    event({ kind: 'StatefulSet', name: 'shop--redis', uid: 'x' }, { eventTime: at(0) });
+  }
+  const { resources } = (await call()).body;
+  const of = (kind: string): number =>
+    resources.filter(({ object }: { object: string }) => object.startsWith(`${kind}/`)).length;
+  expect([resources.length, of('AppDeployment'), of('StatefulSet')]).toEqual([100, 1, 60]);
+  expect(of('Pod') + of('Job') + of('CronJob')).toBe(39);
 });
 
 it('says which warnings of a pod are over, because it has become ready since', async () => {

@@ -5,6 +5,8 @@ import { time } from '../../../organization/facade/payload-fields.ts';
 
 /** Most events of an answer. */
 export const MOST_EVENTS = 100;
+/** Most of them about runs of commands, tasks and backups, unless there are too few others. */
+export const MOST_EVENTS_OF_RUNS = 20;
 /** Most pods of an answer. */
 export const MOST_PODS = 100;
 
@@ -38,7 +40,13 @@ const Amounts = z.object({
 const DeploymentPod = z.object({
   name: z.string().describe('Name of the pod.'),
   part: z.string().describe('server, queue, orchestrator, executor, migrate, task, postgres or redis.'),
-  revision_id: z.string().nullable().describe('Revision whose image it runs. null for PostgreSQL and Redis.'),
+  revision_id: z.string().nullable().describe('Revision that it runs. null for PostgreSQL and Redis.'),
+  started_for_revision_id: z
+    .string()
+    .nullable()
+    .describe(
+      'Revision for which it was started, as its label davit.dev/revision has it: an earlier one where a later revision has the same pod template.',
+    ),
   phase: z.string().describe('Pending, Running, Succeeded, Failed or Unknown.'),
   ready: z.boolean().describe('Whether it is ready.'),
   restarts: z.int().min(0).describe('How often its containers were restarted.'),
@@ -56,7 +64,7 @@ export const DeploymentEvents = z
     resources: z
       .array(DeploymentEvent)
       .describe(
-        `Newest first, at most ${MOST_EVENTS}. Those of pods are missing for callers who may not list pods. The API server keeps events for an hour.`,
+        `Newest first, at most ${MOST_EVENTS}, of which at most ${MOST_EVENTS_OF_RUNS} are about runs of commands, tasks and backups, if there are enough others. Those of pods are missing for callers who may not list pods. The API server keeps events for an hour.`,
       ),
     pods: z
       .array(DeploymentPod)
@@ -86,6 +94,7 @@ export const DeploymentEvents = z
             name: 'shop-5f4d7c9b8-x2x7k',
             part: 'server',
             revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
+            started_for_revision_id: '7f9a2a3e-2f70-5b4e-8a4e-0f0c6f2a9d11',
             phase: 'Running',
             ready: false,
             restarts: 3,

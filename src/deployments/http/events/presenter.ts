@@ -2,9 +2,11 @@
 
 import type { KubeObject } from '../../../lib/kube/client.ts';
 import { type EventObject, lastAt } from '../../../lib/kube/event-object.ts';
+import type { AppRevision } from '../../../schema/app-revision.ts';
 import { isOver } from '../../../schema/event-over.ts';
-import { COMPONENT_LABEL, REVISION_LABEL } from '../../../schema/meta.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, TASK } from '../../../schema/meta.ts';
 import { type Amounts, limitsOf, type PodMetrics, usageOf } from '../../../schema/pod-usage.ts';
+import { revisionOnPods } from '../../record/shared-pods.ts';
 import type { DeploymentEvent, DeploymentPod } from './payloads.ts';
 
 interface Terminated {
@@ -47,15 +49,33 @@ export function presentEvent(event: EventObject, pods: readonly PodObject[]): De
   };
 }
 
+/** Which revision runs on pods that have the id of a revision. `component`: that of the pods. */
+export type RevisionOf = (component: string, id: string) => string;
+
+/** `revisions`: newest first; `activeId`: of the active one. */
+export function makeRevisionOf(revisions: readonly AppRevision[], activeId: string | null): RevisionOf {
+  return (component, id) => {
+    // A run has the template of the server, with its labels.
+    const part = component === TASK ? 'server' : component;
+    return revisionOnPods(revisions, activeId, { part, id })?.spec.id ?? id;
+  };
+}
+
 /** `metrics` are those of the pod, if there are any. */
-export function presentPod({ metadata, spec, status = {} }: PodObject, metrics: PodMetrics | undefined): DeploymentPod {
+export function presentPod(
+  { metadata, spec, status = {} }: PodObject,
+  metrics: PodMetrics | undefined,
+  revisionOf: RevisionOf,
+): DeploymentPod {
   const { phase = 'Unknown', conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
   const containers = [...initContainerStatuses, ...containerStatuses];
   const exits = containers.flatMap(exitOf).toSorted((a, b) => ((a.at ?? '') < (b.at ?? '') ? 1 : -1));
+  const { [COMPONENT_LABEL]: part = '', [REVISION_LABEL]: startedFor } = metadata.labels ?? {};
   return {
     name: metadata.name,
-    part: metadata.labels?.[COMPONENT_LABEL] ?? '',
-    revision_id: metadata.labels?.[REVISION_LABEL] ?? null,
+    part,
+    revision_id: startedFor === undefined ? null : revisionOf(part, startedFor),
+    started_for_revision_id: startedFor ?? null,
     phase,
     ready: conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
     restarts: containers.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),

@@ -9,13 +9,16 @@ import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
-import { DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../../schema/meta.ts';
+import { listedEvents, runsBeside } from '../../../schema/listed-events.ts';
+import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../../schema/meta.ts';
 import type { PodMetrics } from '../../../schema/pod-usage.ts';
+import { shownRevisionIds } from '../../record/api-view.ts';
 import { names } from '../../record/names.ts';
+import { revisionsOf } from '../../record/revisions.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
-import { DeploymentEvents, MOST_EVENTS, MOST_PODS } from './payloads.ts';
-import { type PodObject, presentEvent, presentPod } from './presenter.ts';
+import { DeploymentEvents, MOST_EVENTS, MOST_EVENTS_OF_RUNS, MOST_PODS } from './payloads.ts';
+import { makeRevisionOf, type PodObject, presentEvent, presentPod } from './presenter.ts';
 
 /** Events of a namespace that are read at most, in pages: the API server selects them by no label. */
 const MOST_READ = 2000;
@@ -44,9 +47,14 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       ]);
       const isOwn = ownedBy(record, pods ?? []);
       const own = items.filter(isOwn).toSorted((a, b) => lastAtMs(b) - lastAtMs(a));
+      const bounds = { most: MOST_EVENTS, mostOfRuns: MOST_EVENTS_OF_RUNS };
+      const listed = listedEvents(own, ofRuns(record, pods ?? []), bounds);
+      const revisions = revisionsOf(record, deployments.revisionsOf(record));
+      const revisionOf = makeRevisionOf(revisions, shownRevisionIds(record, revisions).active);
+      const shown = pods?.slice(0, MOST_PODS);
       return {
-        resources: own.slice(0, MOST_EVENTS).map((event) => presentEvent(event, pods ?? [])),
-        pods: pods?.slice(0, MOST_PODS).map((pod) => presentPod(pod, metrics.get(pod.metadata.name))) ?? null,
+        resources: listed.map((event) => presentEvent(event, pods ?? [])),
+        pods: shown?.map((pod) => presentPod(pod, metrics.get(pod.metadata.name), revisionOf)) ?? null,
         truncated: !isWhole,
       };
     },
@@ -104,6 +112,17 @@ async function eventsIn(
     ({ continueToken } = page);
   } while (continueToken !== undefined && items.length < MOST_READ);
   return { items, isWhole: continueToken === undefined };
+}
+
+/** Whether an event is about a run beside the deployment: its pod, the Job that made that, or what makes the Jobs of backups. */
+function ofRuns({ metadata: { name } }: AppDeployment, pods: readonly PodObject[]): (event: EventObject) => boolean {
+  const runs = pods.filter(({ metadata }) => runsBeside(metadata.labels?.[COMPONENT_LABEL]));
+  const uids = new Set(
+    runs.flatMap(({ metadata }) => [metadata.uid, ...(metadata.ownerReferences ?? []).map((owner) => owner.uid)]),
+  );
+  const { backup, proof } = names(name);
+  return ({ regarding: { uid, name: about } = {} }) =>
+    (uid !== undefined && uids.has(uid)) || about === backup || about === proof;
 }
 
 /** Whether an event is about the record, one of its pods, what made these, or a child. An event of an earlier record is not. */
