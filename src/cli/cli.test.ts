@@ -687,8 +687,10 @@ describe('the command', { timeout: 240_000 }, () => {
       expect(await davit(['status', 'shop'], { reads: false, kubectl })).toMatchObject({ code: 141, err: '' });
     });
 
-    it('status of all, which kubectl prints', async () => {
-      expect(await davit(['status'], { reads: false, kubectl: 'exec yes' })).toMatchObject({ code: 141, err: '' });
+    it('status of all', async () => {
+      const kubectl = 'yes shop | head -n 100000';
+      expect((await davit(['status'], { kubectl })).out.split('\n').length).toBeGreaterThan(100_000);
+      expect(await davit(['status'], { reads: false, kubectl })).toMatchObject({ code: 141, err: '' });
     });
   });
 
@@ -792,6 +794,41 @@ describe('logs', () => {
     const crashed = JSON.parse(JSON.stringify(given)) as { status: { containerStatuses: { lastState?: object }[] } };
     for (const one of crashed.status.containerStatuses) one.lastState = { terminated: { exitCode: 1 } };
     expect(await print([[crashed]])).toEqual({ code: 0, ran: [ONE], warned: [] });
+  });
+
+  describe('a container that exited and runs again', () => {
+    const again = (name: string, ready: boolean, container = 'server', exitCode = 3): object => ({
+      metadata: { name },
+      status: {
+        containerStatuses: [
+          { name: container, image: 'app:1', ready, state: { running: {} }, lastState: { terminated: { exitCode } } },
+        ],
+      },
+    });
+    const HINT =
+      'Container server of pod shop-1 was started again after it exited with code 3. What it wrote before: kubectl davit logs shop --previous';
+
+    it('has a log of its own: the way to the one before is said, once', async () => {
+      const ran = await print([[again('shop-1', false), again('shop-2', false)]]);
+      expect(ran).toEqual({ code: 0, ran: [ONE, TWO], warned: [HINT] });
+      expect((await print([[again('shop-1', false)]], { follow: true })).warned).toEqual([HINT]);
+    });
+
+    it.each<[string, object, Partial<PodLogOptions>]>([
+      ['is ready', again('shop-1', true), {}],
+      ['had done its work', again('shop-1', false, 'server', 0), {}],
+      ['is of another name than the part', again('shop-1', false, 'proxy'), {}],
+      ['is asked for what it wrote before', again('shop-1', false), { previous: true }],
+    ])('is nothing to say of where it %s', async (_what, given, options) => {
+      expect((await print([[given]], options)).warned).toEqual([]);
+    });
+
+    it('is named with its part and the flags of the cluster', async () => {
+      const pods = { items: [again('shop-1', false, 'queue')] };
+      const kubectl: Kubectl = async ([, resource]) => JSON.stringify(resource === RECORDS ? record() : pods);
+      const ran = await runCli(['logs', 'shop', '-c', 'queue', '-n', 'team'], { kubectl });
+      expect(ran.err).toMatch(/kubectl davit logs --namespace=team shop --component queue --previous$/);
+    });
   });
 
   it('says why a pod that has no container yet waits', async () => {

@@ -10,16 +10,17 @@ import { conditionIn, type Deployment, findDeployment, readRevisions } from './b
 import { type Context, Misuse, type Terminal } from './command.ts';
 import { changedLines, configOf, selectedFile } from './deploy-file.ts';
 import { type HttpApi, Refused } from './http-api.ts';
-import { Failure } from './kubectl.ts';
+import { Failure, ignoreFailure, type Kubectl } from './kubectl.ts';
 import { needName } from './needed-names.ts';
 import { listSource, pack, type Source } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
+import { readRecord } from './records.ts';
 import { untilReady } from './rollout.ts';
 import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { sizeOf } from './table.ts';
 import { variablesFrom, withVariables } from './variables.ts';
-import { commandToStart, readyOutcome } from './wait.ts';
+import { commandToStart, needFinished, readyOutcome } from './wait.ts';
 
 /** Resolves to the exit code. `seconds`: for everything after the upload, without --timeout. Throws Failure and Misuse. */
 export async function deployFolder(context: Context, seconds: number): Promise<number> {
@@ -53,6 +54,7 @@ export async function deployFolder(context: Context, seconds: number): Promise<n
     timeoutMs: (flags.number('timeout') ?? seconds) * 1000,
     suggested,
     cluster: context.cluster,
+    kubectl: context.kubectl,
     say,
     terminal,
   };
@@ -85,6 +87,8 @@ export interface CommonOptions {
   readonly suggested: string;
   /** Flags that select the cluster in suggested commands of kubectl itself. */
   readonly cluster?: readonly string[];
+  /** Reads the record. If absent, an unfinished clone is not told from other deployments. */
+  readonly kubectl?: Kubectl;
   readonly say: (line: string) => void;
   /** If absent, nobody can be asked. */
   readonly terminal?: Pick<Terminal, 'isInteractive' | 'ask'>;
@@ -121,6 +125,7 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   const name = options.name ?? nameOf(source.folder);
   await needBuilds(api, options, name);
   const found = await usableDeployment(api, name, options.cluster ?? []);
+  await needNoClone(found, options.kubectl);
   const wanted = { name, file, existing: found?.secrets, given: options.secrets, suggested };
   const secrets = await neededSecrets(wanted, options.terminal);
   const before = found ?? (await create(api, { ...options, name }, progress));
@@ -163,7 +168,8 @@ export function addressOf(
   { name, status, source_config: config, internal_url: internal }: Deployment,
   suggested: string,
 ): string {
-  if (status === 'UNUSED') return `It is scaled to zero, so no pod runs. To start it: ${commandToStart(name)}${suggested}`;
+  if (status === 'UNUSED')
+    return `It is scaled to zero, so no pod runs. To start it: ${commandToStart(name)}${suggested}`;
   if (config.custom_url !== null) return config.custom_url;
   if (internal === null) return `It has no address. See: ${PROGRAM} status ${name}${suggested}`;
   return `In the cluster: ${internal}   From here: ${PROGRAM} open ${name}${suggested}`;
@@ -234,6 +240,17 @@ async function usableDeployment(
   if (found.status === 'AWAITING_DELETE')
     throw new Failure(`Deployment ${name} is being deleted. Deploy when it is gone.`);
   return found;
+}
+
+/**
+ * Throws Failure for an unfinished clone: what is deployed could start on its empty database, into which the data is still to be loaded.
+ * Where the caller may not read the record with kubectl, or kubectl reaches another one, that is not known.
+ */
+export async function needNoClone(found: Deployment | undefined, kubectl: Kubectl | undefined): Promise<void> {
+  if (found === undefined || kubectl === undefined) return;
+  const record = await readRecord(kubectl, found.name).catch(ignoreFailure);
+  if (record?.metadata.uid === found.id)
+    needFinished(record, `Nothing was deployed: deploy when ${found.name} is finished.`);
 }
 
 async function create(

@@ -3,7 +3,15 @@
 import { type Deployment, findDeployment } from './build-log.ts';
 import { type Context, Misuse } from './command.ts';
 import { configOf, IMAGE_SOURCE, selectedFile } from './deploy-file.ts';
-import { addressOf, type CommonOptions, change, type DeployProgress, followed, resultOf } from './deploy-folder.ts';
+import {
+  addressOf,
+  type CommonOptions,
+  change,
+  type DeployProgress,
+  followed,
+  needNoClone,
+  resultOf,
+} from './deploy-folder.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needName } from './needed-names.ts';
@@ -35,7 +43,8 @@ export async function deployImage(context: Context, seconds: number): Promise<nu
   const env = await variablesFrom(flags.text('env-file'), flags.texts('env'));
   const secrets = await givenSecrets(context);
   const timeoutMs = (flags.number('timeout') ?? seconds) * 1000;
-  const options = { name, image, file, env, secrets, timeoutMs, suggested, say, terminal };
+  const { kubectl } = context;
+  const options = { name, image, file, env, secrets, timeoutMs, suggested, kubectl, say, terminal };
   const deployed = await deployedImage(await context.api(), options, progress);
   say(addressOf(deployed, suggested));
   report(resultOf(deployed, progress, suggested));
@@ -56,6 +65,7 @@ export async function deployedImage(
   const { name, file, terminal, suggested } = options;
   const found = await findDeployment(api, name);
   if (found !== undefined) needUsable(found);
+  await needNoClone(found, options.kubectl);
   const secrets = await neededSecrets(
     { name, file, existing: found?.secrets, given: options.secrets, suggested },
     terminal,

@@ -4,8 +4,9 @@ import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
 import { runsBeside } from '../schema/listed-events.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { LAST_LINES, NoBuildLog, printBuildLog } from './build-log.ts';
-import { type Context, Misuse } from './command.ts';
+import { type Context, Misuse, withFlags } from './command.ts';
 import { Failure } from './kubectl.ts';
+import { commandForLog } from './logs.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
 
@@ -16,7 +17,7 @@ export async function printLastWords(context: Context, name: string): Promise<vo
     const record = await readRecord(kubectl, name);
     const [newest] = await readRevisions(kubectl, record);
     if (newest?.status?.build?.phase === 'Failed') await printBuild(context, name, newest.spec.id);
-    else await printCrash(context, await listOf<Pod>(kubectl, 'pods', name));
+    else await printCrash(context, name, await listOf<Pod>(kubectl, 'pods', name));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     warn(`The last lines of its log cannot be read: ${error.message}`);
@@ -36,16 +37,22 @@ async function printBuild(context: Context, name: string, revision: string): Pro
   }
 }
 
-async function printCrash({ kubectl, warn }: Context, pods: readonly Pod[]): Promise<void> {
+async function printCrash({ kubectl, warn, suggested }: Context, name: string, pods: readonly Pod[]): Promise<void> {
   // Those of an earlier revision may still be there, and say what was corrected since.
   const newestFirst = pods.filter(isOfDeployment).toSorted((a, b) => (madeAt(a) < madeAt(b) ? 1 : -1));
   const [crashed] = newestFirst.flatMap((pod) => crashesOf(pod));
   if (crashed === undefined) return;
-  const { pod, container, isBefore } = crashed;
+  const { pod, container, component, isBefore } = crashed;
   const previous = isBefore ? ['--previous'] : [];
-  const text = await kubectl(['logs', pod, `--container=${container}`, `--tail=${LAST_LINES}`, ...previous]);
+  const text = (
+    await kubectl(['logs', pod, `--container=${container}`, `--tail=${LAST_LINES}`, ...previous])
+  ).trimEnd();
+  if (text === '') return warn(`Container ${container} of pod ${pod} wrote nothing before it exited.`);
   warn(`The last lines of container ${container} of pod ${pod}:`);
-  for (const line of text.trimEnd().split('\n')) warn(line);
+  for (const line of text.split('\n')) warn(line);
+  // What the command prints is of the container that has the name of its part.
+  if (container === component)
+    warn(withFlags(`More of its log: ${commandForLog(name, { component, isBefore })}`, suggested));
 }
 
 /** Runs of commands, backups and proofs fail for reasons of their own. */
@@ -56,6 +63,7 @@ function isOfDeployment({ metadata }: Pod): boolean {
 interface Crash {
   readonly pod: string;
   readonly container: string;
+  readonly component: string | undefined;
   /** It was started again: the log is that of the container before. */
   readonly isBefore: boolean;
 }
@@ -67,9 +75,12 @@ function madeAt({ metadata }: Pod): string {
 function crashesOf({ metadata, status }: Pod): Crash[] {
   if (metadata.deletionTimestamp !== undefined) return [];
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return containers
-    .filter(hasCrashed)
-    .map(({ name, state }) => ({ pod: metadata.name, container: name, isBefore: state?.running !== undefined }));
+  return containers.filter(hasCrashed).map(({ name, state }) => ({
+    pod: metadata.name,
+    container: name,
+    component: metadata.labels?.[COMPONENT_LABEL],
+    isBefore: state?.running !== undefined,
+  }));
 }
 
 function hasCrashed({ ready, state, lastState }: ContainerStatus): boolean {

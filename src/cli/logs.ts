@@ -7,7 +7,7 @@ import { podsIdOf } from '../deployments/record/shared-pods.ts';
 import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL } from '../schema/meta.ts';
 import { isPart } from '../schema/worker-parts.ts';
 import { printBuildLog } from './build-log.ts';
-import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse } from './command.ts';
+import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, withFlags } from './command.ts';
 import { componentOf, needPart } from './component.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -54,7 +54,15 @@ async function buildLog({ words: [name = ''], flags, api, say }: Context): Promi
   return 0;
 }
 
-async function podLogs({ words: [name = ''], flags, kubectl, onTerminal, terminal, warn }: Context): Promise<number> {
+async function podLogs(context: Context): Promise<number> {
+  const {
+    words: [name = ''],
+    flags,
+    kubectl,
+    onTerminal,
+    terminal,
+    suggested,
+  } = context;
   const component = componentOf(flags, KNOWN_COMPONENTS);
   const record = await readRecord(kubectl, name);
   const revision = flags.text('revision');
@@ -75,7 +83,7 @@ async function podLogs({ words: [name = ''], flags, kubectl, onTerminal, termina
     follow: flags.has('follow'),
     previous: flags.has('previous'),
     tail: flags.number('tail') ?? 100,
-    warn,
+    warn: (line) => context.warn(withFlags(line, suggested)),
     signal: ended.signal,
   });
   process.off('SIGINT', onInterrupt);
@@ -114,6 +122,7 @@ export async function printPodLogs(
 ): Promise<number> {
   const { component, follow, warn, signal, everyMs = 1000 } = options;
   const told = new Set<string>();
+  let isHinted = options.previous;
   const begun = new Map<string, Promise<number>>();
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- until no pod waits
@@ -130,6 +139,9 @@ export async function printPodLogs(
         begun.set(pod.metadata.name, ended);
         // oxlint-disable-next-line no-await-in-loop -- logs that are not followed come one after the other
         if (!follow) await ended;
+        const hint = isHinted ? undefined : hintAtPrevious(name, pod, component);
+        if (hint !== undefined) warn(hint);
+        isHinted ||= hint !== undefined;
         continue;
       }
       waiting += 1;
@@ -156,6 +168,29 @@ function argumentsOf(pod: Pod, { component, follow, previous, tail }: PodLogOpti
     ...(follow ? ['--follow'] : []),
     ...(previous ? ['--previous'] : []),
   ];
+}
+
+/** Where a container that has exited runs again and is not ready: the log is that of the new one, and does not say why it exited. */
+function hintAtPrevious(name: string, { metadata, status }: Pod, component: string): string | undefined {
+  const crashed = status?.containerStatuses?.find(
+    (one) =>
+      (one.name === component || !isPart(component)) &&
+      one.state?.running !== undefined &&
+      !one.ready &&
+      (one.lastState?.terminated?.exitCode ?? 0) !== 0,
+  );
+  if (crashed === undefined) return undefined;
+  const { exitCode } = crashed.lastState?.terminated ?? {};
+  return `Container ${crashed.name} of pod ${metadata.name} was started again after it exited with code ${exitCode}. What it wrote before: ${commandForLog(name, { component, isBefore: true })}`;
+}
+
+/** `isBefore`: what containers wrote before they were started again. */
+export function commandForLog(
+  name: string,
+  { component, isBefore }: { readonly component: string; readonly isBefore: boolean },
+): string {
+  const part = component === 'server' ? '' : ` --component ${component}`;
+  return `${PROGRAM} logs ${name}${part}${isBefore ? ' --previous' : ''}`;
 }
 
 /** Why none of the pod's containers has written anything; undefined if one may have. */

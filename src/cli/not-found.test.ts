@@ -26,6 +26,7 @@ function cluster({ labels, context = 'team', names }: Stage): Kubectl {
       if (labels === undefined) throw new Failure('Error from server (Forbidden): namespaces is forbidden');
       return labels === null ? '' : JSON.stringify({ metadata: { name, labels } });
     }
+    if (resource === RECORDS && name === '') return (names ?? []).map((one) => `${one}  READY\n`).join('');
     if (resource === RECORDS && name === '-o') {
       if (names === undefined) throw new Failure('Error from server (Forbidden): no list');
       return more[0] === 'json'
@@ -104,8 +105,8 @@ describe('a deployment that is not there', () => {
 
 describe('the list of a namespace without deployments', () => {
   it.each<[what: string, labels: Stage['labels'], code: number, err: RegExp]>([
-    ['that is a tenant', TENANT, 0, /^To deploy a folder: /],
-    ['that nobody may look at', undefined, 0, /^To deploy a folder: /],
+    ['that is a tenant', TENANT, 0, /^There is no deployment in namespace nope yet\.\nTo deploy a folder: /],
+    ['that nobody may look at', undefined, 0, /^There is no deployment in namespace nope yet\.\nTo deploy a folder: /],
     ['that is not there', null, 1, /^There is no namespace nope\. Name another one with --namespace\.$/],
     ['that is no tenant', {}, 1, /^Namespace nope is no tenant, so Davit runs nothing in it\./],
   ])('%s', async (_what, labels, code, err) => {
@@ -132,7 +133,7 @@ describe('a namespace whose deployments the caller may not read', () => {
   const refusing: Kubectl = async ([verb = '', resource = '', name = '']) => {
     if (verb !== 'get') throw new Failure('Error from server (Forbidden): you may not');
     const [plural = '', ...group] = resource.split('.');
-    const [what, does] = name.startsWith('-') ? ['', 'list'] : [` "${name}"`, 'get'];
+    const [what, does] = name === '' || name.startsWith('-') ? ['', 'list'] : [` "${name}"`, 'get'];
     throw new Failure(
       `Error from server (Forbidden): ${resource}${what} is forbidden: User "jane" cannot ${does} resource "${plural}" in API group "${group.join('.')}" in the namespace "default"`,
     );
@@ -153,7 +154,9 @@ describe('a namespace whose deployments the caller may not read', () => {
       ['backups', 'shop'],
     ].map((args) => [args] as const),
   )('%j says so', async (args) => {
-    expect(await runCli(args, { kubectl: refusing, terminalCode: 1 })).toMatchObject({ code: 1, out: '', err: says });
+    const ran = await runCli(args, { kubectl: refusing });
+    // What kubectl prints on the terminal would stand before it.
+    expect(ran).toMatchObject({ code: 1, out: '', err: says, onTerminal: [] });
   });
 
   it('keeps the words about what the caller may not change', async () => {

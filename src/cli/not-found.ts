@@ -43,11 +43,15 @@ export function noDeployment(name: string, namespace: string | undefined, others
   return `There is no deployment ${name}${where}.${similar === undefined ? '' : ` Did you mean ${similar}?`} To list all: ${PROGRAM} status`;
 }
 
-/** Throws Failure if the namespace is not there, or is no tenant: an empty list would say that nothing was deployed yet. */
-export async function needTenant(asking: Asking): Promise<void> {
+/**
+ * The namespace, undefined where it is not known. Throws Failure if it is not there, or is no tenant: an empty list would say that nothing
+ * was deployed yet.
+ */
+export async function needTenant(asking: Asking): Promise<string | undefined> {
   const namespace = await namespaceOf(asking);
   const trouble = namespace === undefined ? undefined : await namespaceTrouble(asking.kubectl, namespace);
   if (trouble !== undefined) throw new Failure(trouble);
+  return namespace;
 }
 
 /** Undefined for a tenant, and where the caller may not look. */

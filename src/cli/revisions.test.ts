@@ -139,9 +139,14 @@ describe('differences', () => {
   });
 });
 
+const CI = 'system:serviceaccount:team:ci';
 const REVISIONS = [
-  revision(3, { secrets: [secret('A', 'x')] }, { status: { state: 'DEPLOY_FAILED', message: 'It exited.' } }),
-  revision(2, {}, { spec: { rollbackTo: idOf(1) } }),
+  revision(
+    3,
+    { secrets: [secret('A', 'x')] },
+    { spec: { requestedBy: CI }, status: { state: 'DEPLOY_FAILED', message: 'It exited.' } },
+  ),
+  revision(2, {}, { spec: { rollbackTo: idOf(1), requestedBy: 'jane@example.com' } }),
   revision(1),
 ];
 const kubectl: Kubectl = async ([, resource = '']) =>
@@ -163,10 +168,10 @@ describe('revisions', () => {
     expect([code, out.replaceAll(/ +\d+d /g, '  AGE ').split('\n')]).toEqual([
       0,
       [
-        expect.stringMatching(/^ {3}REVISION +STATUS +AGE +IMAGE OR COMMIT +CHANGED$/),
-        expect.stringMatching(/^ {3}shop--33333333 {2}DEPLOY_FAILED {2}AGE +app:3 +imageUri, secrets\.A$/),
-        expect.stringMatching(/^\* {2}shop--22222222 {2}DEPLOYED {2}AGE +app:2 +back to 11111111$/),
-        expect.stringMatching(/^ {3}shop--11111111 {2}DEPLOYED {2}AGE +app:1 +-$/),
+        expect.stringMatching(/^ {3}REVISION +STATUS +AGE +BY +IMAGE OR COMMIT +CHANGED$/),
+        expect.stringMatching(/^ {3}shop--33333333 {2}DEPLOY_FAILED {2}AGE +team:ci +app:3 +imageUri, secrets\.A$/),
+        expect.stringMatching(/^\* {2}shop--22222222 {2}DEPLOYED {2}AGE +jane@example\.com +app:2 +back to 11111111$/),
+        expect.stringMatching(/^ {3}shop--11111111 {2}DEPLOYED {2}AGE +- +app:1 +-$/),
       ],
     ]);
   });
@@ -181,6 +186,7 @@ describe('revisions', () => {
       message: 'It exited.',
       active: false,
       createdAt: '2026-01-01T00:00:00Z',
+      requestedBy: CI,
       image: 'app:3',
       commit: null,
       commitAuthor: null,
@@ -192,7 +198,15 @@ describe('revisions', () => {
         { field: 'sourceRevisionConfig.imageUri', kind: 'changed', from: 'app:2', to: 'app:3' },
       ],
     });
-    expect(active).toMatchObject({ active: true, rollbackTo: idOf(1) });
+    expect(active).toMatchObject({ active: true, rollbackTo: idOf(1), requestedBy: 'jane@example.com' });
+    expect(JSON.parse(out)).toMatchObject([{}, {}, { requestedBy: null }]);
+  });
+
+  it('have as much of a username as fits', async () => {
+    const of = revision(1, {}, { spec: { requestedBy: `oidc:${'x'.repeat(60)}` } });
+    const one: Kubectl = async ([, resource = '']) =>
+      JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? [of] : [] });
+    expect((await runCli(['revisions', 'shop'], { kubectl: one })).out).toContain(`  oidc:${'x'.repeat(24)}…  app:1`);
   });
 });
 

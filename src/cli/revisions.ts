@@ -25,7 +25,7 @@ export const revisionsCommand: Command = {
   purpose: 'list its revisions, newest first, with what differs from the one before',
   words: [DEPLOYMENT],
   flags: [OUTPUT],
-  about: `THE COMMIT SAYS has the author and the first line of the message of a commit, where the code host shows them. Whoever makes a commit
+  about: `BY is who asked for the revision over the HTTP API or with this plugin. THE COMMIT SAYS has the author and the first line of the message of a commit, where the code host shows them. Whoever makes a commit
 writes both, and nobody verifies them.`,
   async run(context) {
     const {
@@ -96,6 +96,8 @@ export interface ListedRevision {
   readonly message: string | null;
   readonly active: boolean;
   readonly createdAt: string | null;
+  /** Username of who asked for it; null where that is not known. */
+  readonly requestedBy: string | null;
   readonly image: string | null;
   readonly commit: string | null;
   /** As the commit has them: not verified. */
@@ -136,6 +138,7 @@ export function listedRevisions({ status }: AppDeployment, revisions: readonly A
       message: own?.message ?? null,
       active: spec.id === status?.activeRevisionId,
       createdAt: metadata.creationTimestamp ?? null,
+      requestedBy: spec.requestedBy ?? null,
       image: imageOf(revision) ?? null,
       commit: commitOf(revision) ?? null,
       commitAuthor,
@@ -150,17 +153,26 @@ export function listedRevisions({ status }: AppDeployment, revisions: readonly A
 function revisionLines(revisions: readonly ListedRevision[], now: number): string[] {
   const saysMore = revisions.some(({ commitAuthor, commitMessage }) => (commitAuthor ?? commitMessage) !== null);
   return tableOf([
-    ['', 'REVISION', 'STATUS', 'AGE', 'IMAGE OR COMMIT', 'CHANGED', ...(saysMore ? ['THE COMMIT SAYS'] : [])],
+    ['', 'REVISION', 'STATUS', 'AGE', 'BY', 'IMAGE OR COMMIT', 'CHANGED', ...(saysMore ? ['THE COMMIT SAYS'] : [])],
     ...revisions.map((one) => [
       one.active ? '*' : '',
       one.name,
       one.status,
       ageOf(one.createdAt, now),
+      shortUser(one.requestedBy),
       one.commit?.slice(0, 12) ?? one.image?.replace(DIGEST, '@$1') ?? '-',
       changedIn(one),
       ...(saysMore ? [wordsOf(one)] : []),
     ]),
   ]);
+}
+
+/** Characters of a username in the table. */
+const LONGEST_USER = 30;
+
+/** A service account by its namespace and name. */
+function shortUser(username: string | null): string {
+  return username === null ? '-' : shortened(username.replace(/^system:serviceaccount:/, ''), LONGEST_USER);
 }
 
 /** The table has as much of a digest as tells one image from another. */

@@ -144,7 +144,7 @@ describe('a command line', () => {
 
   it('may have flags of kubectl before the command, and passes them on', async () => {
     const ran = await runCli(['-n', 'team', '--context=there', 'status']);
-    expect(ran.onTerminal).toEqual(['--namespace=team --context=there get appdeployments.davit.dev']);
+    expect(ran.asked).toEqual(['--namespace=team --context=there get appdeployments.davit.dev']);
   });
 
   it('takes address and token from the environment, and flags before it', async () => {

@@ -8,7 +8,6 @@ import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
 import { cloningOf, originOf, unfinishedClone } from './cloning.ts';
 import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
 import { isOfThePast, lastTime, timesOf } from './events.ts';
-import { ignoreFailure, isForbidden, type Kubectl } from './kubectl.ts';
 import { needTenant } from './not-found.ts';
 import { PROGRAM } from './program.ts';
 import { RECORDS, readParts } from './records.ts';
@@ -24,7 +23,6 @@ it the last line names what is not shown.`,
   run: status,
 };
 
-/** Under the words of kubectl, which found nothing. */
 const NONE = `To deploy a folder: ${PROGRAM} deploy FOLDER\nTo deploy an image: ${PROGRAM} deploy --image IMAGE --name NAME`;
 
 async function status(context: Context): Promise<number> {
@@ -36,36 +34,24 @@ async function status(context: Context): Promise<number> {
   return 0;
 }
 
-/** Throws Failure where there is none because of the namespace. */
+/** Throws Failure where there is none because of the namespace. The table is that of kubectl. */
 async function list(context: Context): Promise<number> {
-  const { kubectl, flags, onTerminal, say, report, warn, suggested } = context;
+  const { kubectl, flags, say, report, warn, suggested } = context;
   if (flags.text('output') === 'json') {
     const found = JSON.parse(await kubectl(['get', RECORDS, '-o', 'json'])) as { readonly items: readonly unknown[] };
     if (found.items.length === 0) await needTenant(context);
     report(found);
     return 0;
   }
-  let rows = 0;
-  const onLine = (line: string): void => {
-    rows += 1;
-    say(line);
-  };
-  const code = await onTerminal(['get', RECORDS], { onLine });
-  if (code !== 0 && rows === 0) await needReadable(kubectl);
-  if (code !== 0 || rows > 0) return code;
-  await needTenant(context);
+  const table = (await kubectl(['get', RECORDS])).trimEnd();
+  if (table !== '') {
+    for (const line of table.split('\n')) say(line);
+    return 0;
+  }
+  const namespace = await needTenant(context);
+  warn(`There is no deployment${namespace === undefined ? '' : ` in namespace ${namespace}`} yet.`);
   warn(withFlags(NONE, suggested));
   return 0;
-}
-
-/** Throws Failure where the caller may not list: kubectl has said so, and not what to do. */
-async function needReadable(kubectl: Kubectl): Promise<void> {
-  try {
-    await kubectl(['get', RECORDS, '-o', 'name']);
-  } catch (error) {
-    if (isForbidden(error)) throw error;
-    ignoreFailure(error);
-  }
 }
 
 /** The same as data. Numbers of pods are counts; times are RFC 3339. */

@@ -214,6 +214,7 @@ describe('a container of a deployed revision that exits again and again, whose e
     expect(ran.err.split('\n')).toEqual([
       'The last lines of container server of pod shop-1:',
       'no licence',
+      'More of its log: kubectl davit logs shop',
       'shop needs a change by a person. See: kubectl davit status shop',
     ]);
   });
@@ -275,6 +276,31 @@ describe('wait', () => {
       'shop needs a change by a person. See: kubectl davit status shop',
     ]);
     expect(ran.asked.at(-1)).toBe(['logs shop-1 --container=server --tail=20', ...previous].join(' '));
+  });
+
+  it.each<[string, container: string, log: string, said: string[]]>([
+    [
+      'of the part',
+      'queue',
+      'bye\n',
+      [
+        'The last lines of container queue of pod shop-1:',
+        'bye',
+        'More of its log: kubectl davit logs --namespace=team shop --component queue --previous',
+      ],
+    ],
+    ['beside it', 'proxy', 'bye\n', ['The last lines of container proxy of pod shop-1:', 'bye']],
+    ['without a word', 'queue', '', ['Container queue of pod shop-1 wrote nothing before it exited.']],
+  ])('says how to read more of the log of a container %s', async (_what, name, log, said) => {
+    const lastState = { terminated: { exitCode: 3 } };
+    const pod = {
+      metadata: { name: 'shop-1', labels: { 'davit.dev/component': 'queue' } },
+      status: { containerStatuses: [{ name, ready: false, state: { running: {} }, lastState }] },
+    };
+    const answers = answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [pod] } });
+    const kubectl: Kubectl = (args, input) => (args[0] === 'logs' ? Promise.resolve(log) : answers(args, input));
+    const { err } = await runCli(['wait', 'shop', '-n', 'team'], { kubectl });
+    expect(err.split('\n').slice(0, -1)).toEqual(said);
   });
 
   it('ends with the words of the newest pod: one of an earlier revision may still be there', async () => {

@@ -77,7 +77,8 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one check after the other
     const record = await readRecord(kubectl, name);
-    needNoClone(record);
+    // The controller does not finish it: whoever waited for it would wait in vain.
+    needFinished(record, '');
     const { verdict, looksAgainForMs } = judge(record);
     const { is, words, reason, message } = verdict;
     if (words !== said) {
@@ -122,12 +123,12 @@ function meanwhile({ metadata: { name }, status }: AppDeployment): string {
   return servesMeanwhile(name);
 }
 
-/** Throws Failure for an unfinished clone, which the controller does not finish: whoever waited for it would wait in vain. */
-function needNoClone(record: AppDeployment): void {
+/** Throws Failure for an unfinished clone. `instead`: a sentence that says what was not done, or nothing. */
+export function needFinished(record: AppDeployment, instead: string): void {
   const unfinished = unfinishedClone(record);
   if (unfinished === undefined) return;
   const hint = commandToGoOn(record) ?? `${PROGRAM} status ${record.metadata.name}`;
-  throw new Failure(unfinished.join('\n'), {
+  throw new Failure(`${instead} ${unfinished.join('\n')}`.trimStart(), {
     result: 'failed',
     reason: 'UnfinishedClone',
     message: unfinished[0],

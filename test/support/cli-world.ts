@@ -22,8 +22,6 @@ export interface CliWorld {
   readonly input?: string | Buffer;
   /** By default every wait is over at once. */
   readonly clock?: Clock;
-  /** What kubectl prints there to whoever takes its lines. */
-  readonly terminalLines?: readonly string[];
   /** Exit code of kubectl on the terminal. */
   readonly terminalCode?: number;
 }
@@ -78,9 +76,8 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
         return kubectl(own, input, flags);
       },
       pipe: world.pipe ?? (() => Promise.reject(new Failure('The test has no pipe.'))),
-      onTerminal: async (flags, own, { onLine } = {}) => {
+      onTerminal: async (flags, own) => {
         onTerminal.push([...flags, ...own].join(' '));
-        for (const line of world.terminalLines ?? []) onLine?.(line);
         return world.terminalCode ?? 0;
       },
       api: async (_flags, options) => {
