@@ -490,7 +490,7 @@ describe('database forget-old', () => {
       const { annotations } = cluster.record.metadata;
       seen.push(`${words.split(' ')[0]} ${annotations?.['davit.dev/forget-database'] ?? '-'}`);
       const { sharedDatabase: _gone, ...status } = cluster.record.status ?? {};
-      if (seen.filter((one) => one === 'get the uid of secret/shop---pg1').length === 3)
+      if (seen.filter((one) => one === 'get the uid of secret/shop---pg1 2').length === 3)
         cluster.record = { ...cluster.record, status };
     };
     const { code, out, err } = await database(['forget-old', 'shop', '--yes'], cluster);
@@ -503,12 +503,16 @@ describe('database forget-old', () => {
     expect(cluster.held).toEqual(['persistentvolumeclaim/shop---pg2', 'secret/shop---pg2']);
   });
 
-  it('deletes nothing while the shared server keeps it', async () => {
+  it('deletes nothing while the shared server keeps it, and the next move takes the request back', async () => {
     const cluster = aCluster({}, shared);
     cluster.held.push('secret/shop---pg1');
     const before = [...cluster.held];
     const { code, err } = await database(['forget-old', 'shop', '--yes', '--timeout', '1'], cluster);
     expect([code, err, cluster.held]).toEqual([124, expect.stringContaining('still has the database'), before]);
+    const request = (): string | undefined => cluster.record.metadata.annotations?.['davit.dev/forget-database'];
+    expect(request()).toBe('the uid of secret/shop---pg1 0');
+    expect((await database(['move', 'shop', '--driver', 'cloudnative-pg', '--yes'], cluster)).code).toBe(0);
+    expect(request()).toBeUndefined();
   });
 
   it('deletes what is not used, after asking, and nothing of what is', async () => {

@@ -2,6 +2,7 @@
 
 import { databaseNumberOfRevisions, databaseOf } from '../deployments/record/database-move.ts';
 import type { ExternalUri } from '../deployments/record/moving-database.ts';
+import { forgetText } from '../deployments/record/shared-database.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseDriver } from '../schema/database.ts';
@@ -122,7 +123,7 @@ async function forgetOld(context: Context, name: string): Promise<number> {
     refusal: 'Nothing was deleted.',
     nobody: `Nobody can be asked here: ${PROGRAM} database forget-old ${name} --yes`,
   });
-  if (secret !== undefined) await dropShared(context, record, secret);
+  if (secret !== undefined) await dropShared(context, record, { secret, now });
   await kubectl(['delete', ...old, '--wait=false']);
   const all = [...old, ...(dropped === null ? [] : [`database ${dropped} of the shared server`])];
   tell(context, { says: `Deleted: ${all.join(', ')}. ${name} goes on with its present database.`, result });
@@ -143,14 +144,14 @@ const EVERY_MS = 1000;
 async function dropShared(
   { kubectl, flags, clock, warn }: Context,
   { metadata: { name, uid } }: AppDeployment,
-  secret: string,
+  { secret, now }: { readonly secret: string; readonly now: number },
 ): Promise<void> {
   const of = await kubectl(['get', secret, '-o', 'jsonpath={.metadata.uid}']);
   const annotate = (value: string | null): Promise<string> => {
     const patch = { metadata: { uid, annotations: { [FORGET_DATABASE_ANNOTATION]: value } } };
     return kubectl(['patch', RECORDS, name, '--type=merge', FIELD_MANAGER, '-p', JSON.stringify(patch)]);
   };
-  await annotate(of.trim());
+  await annotate(forgetText(of.trim(), now));
   const until = clock.now() + (flags.number('timeout') ?? 3600) * 1000;
   warn('Davit drops the database from the shared server.');
   // oxlint-disable-next-line no-await-in-loop -- asked until it is gone

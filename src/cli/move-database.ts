@@ -33,6 +33,7 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import type { DatabaseDriver, SentBackup } from '../schema/database.ts';
 import { EXTERNAL_DATABASE } from '../schema/database-names.ts';
 import {
+  FORGET_DATABASE_ANNOTATION,
   MOVE_DATABASE_ANNOTATION,
   MOVE_DATABASE_BY_ANNOTATION,
   MOVING_ANNOTATION,
@@ -338,6 +339,8 @@ async function stop(work: Work): Promise<number> {
   const generation = await write(work, (record) => ({
     annotations: {
       ...NOT_MOVING,
+      // What is left now was not meant.
+      [FORGET_DATABASE_ANNOTATION]: null,
       [MOVING_ANNOTATION]: JSON.stringify(moving),
       ...(username !== undefined && claimOfMove(record, moving.stoppedAt, username)),
     },

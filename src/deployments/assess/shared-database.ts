@@ -9,13 +9,13 @@ import {
   DEPLOYMENT_LABEL,
   DEPLOYMENT_UID_LABEL,
   EMPTY_DATABASE_ANNOTATION,
-  FORGET_DATABASE_ANNOTATION,
 } from '../../schema/meta.ts';
 import { driverOfRevisions } from '../record/database-driver.ts';
 import { databaseOf, moveNamed } from '../record/database-move.ts';
 import { uidOf } from '../record/metadata.ts';
 import { databaseNumberIn } from '../record/names.ts';
 import {
+  forgottenSecret,
   type Next,
   nextForGone,
   nextForThere,
@@ -213,7 +213,7 @@ export function sharedForgotten(
   observed: Observed,
 ): { readonly wanted: SharedRest['wanted']; readonly next: Next } | undefined {
   const { record, revisions, names, children, sharedDatabase: view } = observed;
-  const uid = record.metadata.annotations?.[FORGET_DATABASE_ANNOTATION];
+  const uid = forgottenSecret(record, names.databaseNumber);
   const name = record.status?.sharedDatabase?.name;
   const now = revisions[0] && databaseOf(revisions[0]);
   if (uid === undefined || name === undefined || !now || now.driver === 'shared') return undefined;

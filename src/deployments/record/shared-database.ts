@@ -121,13 +121,29 @@ export type SharedOrder =
   | { readonly is: 'there'; readonly wanted: WantedThere; readonly secret: string }
   | { readonly is: 'gone'; readonly wanted: Pick<WantedThere, 'name' | 'mark'> };
 
+/** Value of the annotation that asks to drop a database. `secretUid`: of its password. `now`: number of the one that the record uses. */
+export function forgetText(secretUid: string, now: number): string {
+  return `${secretUid} ${now}`;
+}
+
+/**
+ * Uid of the Secret of the database that is to be dropped. Undefined where nobody asks for that, or has asked while the record used another
+ * database than now: it may be the one that the next move leaves, whose data a person may still want. `now`: number of the one that it uses.
+ */
+export function forgottenSecret(
+  { metadata: { annotations } }: Pick<AppDeployment, 'metadata'>,
+  now: number,
+): string | undefined {
+  const [secretUid = '', number] = annotations?.[FORGET_DATABASE_ANNOTATION]?.split(' ') ?? [];
+  return number === String(now) ? secretUid : undefined;
+}
+
 /** Whether a person still wants it away: the record is being deleted, or its database was moved from the server and is to be forgotten. */
-export function mayBeDropped({
-  metadata: { deletionTimestamp, annotations },
-}: Pick<AppDeployment, 'metadata'>): boolean {
+export function mayBeDropped(record: Pick<AppDeployment, 'metadata' | 'status'>): boolean {
+  const { deletionTimestamp, annotations } = record.metadata;
   if (deletionTimestamp !== undefined) return true;
   const isUsed = moveIn(annotations?.[MOVE_DATABASE_ANNOTATION] ?? '')?.to.driver === 'shared';
-  return annotations?.[FORGET_DATABASE_ANNOTATION] !== undefined && !isUsed;
+  return forgottenSecret(record, record.status?.databaseNumber ?? 0) !== undefined && !isUsed;
 }
 
 /** DROP DATABASE ... WITH (FORCE), trusted extensions. */

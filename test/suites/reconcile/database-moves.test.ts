@@ -2,6 +2,7 @@
 // was, and no pod ever reaches it again until a person goes back.
 
 import { describe, expect, it } from 'vitest';
+import { forgetText } from '../../../src/deployments/record/shared-database.ts';
 import { SHARED_DATABASES, SURVEY } from '../../../src/deployments/shared-databases.ts';
 import {
   CRON_JOBS,
@@ -614,8 +615,10 @@ describe('what a database was moved from', () => {
     ]);
   });
 
-  const forget = (kube: FakeKube, uid: string | null): Promise<void> =>
-    edit(kube, { metadata: { annotations: { [FORGET_DATABASE_ANNOTATION]: uid } } });
+  const forget = (kube: FakeKube, uid: string | null): Promise<void> => {
+    const now = record(kube).status?.databaseNumber ?? 0;
+    return edit(kube, { metadata: { annotations: { [FORGET_DATABASE_ANNOTATION]: uid && forgetText(uid, now) } } });
+  };
   const secretUid = (kube: FakeKube, name: string): string => {
     const found = kube.objects(SECRETS).find(({ metadata }) => metadata.name === name && metadata.namespace === 'team');
     return found?.metadata.uid ?? '';
@@ -660,6 +663,24 @@ describe('what a database was moved from', () => {
     await moved(world, 'shared', `pod/0 to shared/2 with ${BACKUP}`);
     await moved(world, 'pod', 'shared/2 to pod/0');
     expect([says(kube, 'Ready'), server.found.size, uriIn(kube)]).toEqual(['True Serving', 1, 'shop--postgres']);
+  });
+
+  it('is not dropped because somebody has asked for that while it was in use, and has left the request', async () => {
+    const world = await rested();
+    const { kube, server } = world;
+    await moved(world, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await forget(kube, secretUid(kube, 'shop---pg1'));
+    await rest(world);
+    // Asked for before, and with what is known of it by who wants it dropped as soon as it is left.
+    await moved(world, 'pod', `shared/1 to pod/2 with ${BACKUP}`);
+    expect([says(kube, 'Ready'), server.found.size, record(kube).status?.sharedDatabase?.host]).toEqual([
+      'True Serving',
+      1,
+      'db.example',
+    ]);
+    // It is as it was, so there is a way back.
+    await moved(world, 'shared', 'pod/2 to shared/1');
+    expect([says(kube, 'Ready'), uriIn(kube), server.found.size]).toEqual(['True Serving', 'shop---pg1', 1]);
   });
 
   it('is not dropped while a move asks for it, and dropped once the server answers', async () => {
@@ -1118,7 +1139,9 @@ describe('a database that is moved to an external one', () => {
     const { kube, server } = shared;
     const secret = kube.objects(SECRETS).find(({ metadata }) => metadata.name === 'shop--postgres');
     expect([serves(kube), server.found.size]).toEqual(['True Serving', 1]);
-    await edit(kube, { metadata: { annotations: { [FORGET_DATABASE_ANNOTATION]: secret?.metadata.uid ?? null } } });
+    await edit(kube, {
+      metadata: { annotations: { [FORGET_DATABASE_ANNOTATION]: forgetText(secret?.metadata.uid ?? '', 1) } },
+    });
     await rest(shared);
     expect([serves(kube), server.found.size, record(kube).status?.sharedDatabase]).toEqual([
       'True Serving',

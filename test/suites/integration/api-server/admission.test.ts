@@ -1592,6 +1592,28 @@ describe('who asks for another database', () => {
   });
 });
 
+describe('a database on the shared server that is to be dropped', () => {
+  it('is asked for by who says which one is used now, and not for the next one', async () => {
+    await make(docker(), 'forgets');
+    const write = (value: string | null): Promise<Answer> =>
+      patch(EDITOR, 'forgets', { metadata: { annotations: { 'davit.dev/forget-database': value } } }, '');
+    const now = (databaseNumber: number): Promise<Answer> =>
+      door.call('PATCH', `${DAVIT}/appdeployments/forgets/status`, { status: { databaseNumber } });
+    const refused = (number: number): string => `the number of the database that the deployment uses now: ${number}`;
+    for (const value of ['a-uid', 'a-uid 1', 'a-uid 0 1', '']) {
+      // oxlint-disable-next-line no-await-in-loop -- four small writes
+      expect((await write(value)).message, value).toContain(refused(0));
+    }
+    expect(await write('a-uid 0')).toMatchObject({ message: '', status: 200 });
+    expect((await now(1)).status).toBe(200);
+    expect((await patch(EDITOR, 'forgets', { metadata: { labels: { a: 'b' } } }, '')).status).toBe(200);
+    expect((await write('another 0')).message).toContain(refused(1));
+    expect((await write('a-uid 2')).message).toContain(refused(1));
+    expect(await write('a-uid 1')).toMatchObject({ message: '', status: 200 });
+    expect(await write(null)).toMatchObject({ message: '', status: 200 });
+  });
+});
+
 describe('hosting mode', () => {
   const cloud = ['internal_docker', 'internal_source', 'internal_template', 'codehost'];
   function least(source: string): Spec {
