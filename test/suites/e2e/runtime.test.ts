@@ -231,13 +231,23 @@ await client.end();
 console.log(scheme + ': connected');
 `;
 
-async function plugin(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+interface PluginRan {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function plugin(...args: readonly string[]): Promise<PluginRan> {
+  return pluginIn(tenant, ...args);
+}
+
+async function pluginIn({ namespace }: Tenant, ...args: readonly string[]): Promise<PluginRan> {
   const folder = await mkdtemp(join(tmpdir(), 'davit-plugin-'));
   try {
     const path = await writePlugin(folder);
     return await new Promise((resolve) => {
       const [command, name, ...rest] = args;
-      const all = [path, String(command), String(name), '-n', tenant.namespace, ...rest];
+      const all = [path, String(command), String(name), '-n', namespace, ...rest];
       const PATH = [dirname(davit.kubectlPath), process.env['PATH']].join(delimiter);
       const env = { ...process.env, PATH, KUBECONFIG: davit.kubeconfig };
       const child = execFile(process.execPath, all, { env }, (_error, out, err) => {
@@ -304,3 +314,35 @@ function coresOf({ resources }: Asking): number {
   const { cpu = '1' } = resources.requests ?? {};
   return cpu.endsWith('m') ? Number(cpu.slice(0, -1)) / 1000 : Number(cpu);
 }
+
+withPods('an image that exits, and was deployed at a scale of zero', () => {
+  it('wait ends with its last words when it is scaled up, and not with its time', async () => {
+    const stopped = await davit.tenant('stopped');
+    const created = await davit.call(stopped, 'POST', '/v2/deployments?fieldValidation=Strict', {
+      name: 'exits',
+      source: 'external_docker',
+      source_config: {
+        resource_spec: { cpu: 0.1, memory_mb: 128, min_scale: 0, max_scale: 0 },
+        runtime: {
+          server: { command: ['sh', '-c', 'echo no licence; exit 3'] },
+          database: 'none',
+          redis: 'none',
+        },
+      },
+      source_revision_config: { image_uri: davit.images.sample },
+      secrets: [],
+    });
+    expect([created.status, created.body.detail]).toEqual([201, undefined]);
+    expect(await pluginIn(stopped, 'wait', 'exits', '--timeout', '60')).toMatchObject({ code: 0 });
+    expect(await pluginIn(stopped, 'scale', 'exits', 'server=1')).toMatchObject({ code: 0 });
+    const ran = await pluginIn(stopped, 'wait', 'exits', '--timeout', '170');
+    expect(ran).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('ContainerCrashed. Container server exited (Error, exit code 3)'),
+      err: expect.stringMatching(/:\nno licence\nMore of its log: .*\nexits needs a change by a person\. See: /),
+    });
+    const path = `/v2/deployments/${created.body.id}`;
+    await davit.call(stopped, 'DELETE', path);
+    await eventually(async () => expect((await davit.call(stopped, 'GET', path)).status).toBe(404));
+  }, 240_000);
+});

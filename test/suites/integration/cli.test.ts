@@ -186,3 +186,14 @@ it.each([
   const ran = await plugin(...args, '-n', tenant.namespace);
   expect(ran).toMatchObject({ code, err: expect.stringMatching(words) });
 });
+
+it.each([
+  ['is not there', () => ['-n', 'nowhere'], /^There is no namespace nowhere\. Name another one with --namespace\.\n$/],
+  [
+    'is none of the caller',
+    () => ['-n', tenant.namespace, '--as', 'nobody@example.com'],
+    /^Namespace cli is not there, is no tenant, or is none that you may use\. Name another one with --namespace\.\n$/,
+  ],
+])('lists nothing of a namespace that %s, and says that once', async (_what, flags, words) => {
+  expect(await plugin('status', ...flags())).toEqual({ code: 1, out: '', err: expect.stringMatching(words) });
+});
