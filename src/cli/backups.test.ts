@@ -100,7 +100,7 @@ describe('backups', () => {
   it('says how to make one where there is none', async () => {
     const { code, out, err } = await play(['backups', 'shop'], { log: '{"backups": []}' });
     expect([code, out]).toEqual([0, '']);
-    expect(err).toContain('kubectl create job --from=cronjob/shop---backup shop---backup-now');
+    expect(err).toContain('To make one of shop now: kubectl davit backup shop');
   });
 
   it.each([

@@ -1,11 +1,11 @@
 // Lists the backups of a deployment that are in the store. Only the store knows them, and only pods of the namespace have its keys:
 // a Job with the caller's rights looks.
 
-import { names } from '../deployments/record/names.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { type Command, type Context, DEPLOYMENT, OUTPUT, printList } from './command.ts';
 import { needName } from './needed-names.ts';
+import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
 import { cronJobOf, needOwnDatabase } from './restore.ts';
 import { type StoredBackup, storedBackups } from './stored-backups.ts';
@@ -59,7 +59,7 @@ deployment that there is, or an earlier one of its name.
           ]),
         ]),
       ],
-      `The store has no backup of ${from}. To make one of ${name} now: kubectl create job --from=cronjob/${names(name).backup} ${names(name).backup}-now`,
+      `The store has no backup of ${from}. To make one of ${name} now: ${PROGRAM} backup ${name}`,
     );
     return 0;
   },

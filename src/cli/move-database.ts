@@ -30,7 +30,7 @@ import { names } from '../deployments/record/names.ts';
 import { claimOfChange, claimOfMove, claimOfMoveRequest, moverOf } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
-import type { DatabaseDriver, SentBackup } from '../schema/database.ts';
+import type { DatabaseDriver } from '../schema/database.ts';
 import { EXTERNAL_DATABASE } from '../schema/database-names.ts';
 import {
   FORGET_DATABASE_ANNOTATION,
@@ -38,14 +38,13 @@ import {
   MOVE_DATABASE_BY_ANNOTATION,
   MOVING_ANNOTATION,
   MOVING_BY_ANNOTATION,
-  UPLOAD_CONTAINER,
 } from '../schema/meta.ts';
+import { sentBackup, startBackup } from './backup-job.ts';
 import { type Context, tell } from './command.ts';
 import { askForName } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
 import { loadExternal, needUri, tryExternal } from './external-database.ts';
-import { lastMessages, untilJob } from './jobs.ts';
-import { jsonIn } from './json.ts';
+import { untilJob } from './jobs.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord, readRevisions } from './records.ts';
@@ -401,9 +400,7 @@ async function makeBackup(work: Work): Promise<string> {
   const { warn, clock } = context;
   const over = (): TimedOut => tooLate(work, 'The backup is not made.');
   const kubectl = limitedKubectl(context.kubectl, clock, { until: work.until, over });
-  const cronJob = names(name).backup;
-  const job = `${cronJob}-${Date.now().toString(36)}`;
-  await kubectl(['create', 'job', job, `--from=cronjob/${cronJob}`, FIELD_MANAGER]);
+  const job = await startBackup(kubectl, name);
   warn(`Job ${job} makes the backup.`);
   const pods = await untilJob(kubectl, job, {
     clock,
@@ -412,8 +409,7 @@ async function makeBackup(work: Work): Promise<string> {
     failed: (words) =>
       `The database was not moved, and nothing of it was changed: the backup failed. ${words}\n${name} is stopped. To start it as it was: ${PROGRAM} database back ${name}`,
   });
-  const [report = ''] = pods.flatMap((pod) => lastMessages(pod, (ended) => ended.name === UPLOAD_CONTAINER));
-  const backup = jsonIn<Partial<SentBackup> | null>(report)?.name;
+  const backup = sentBackup(pods)?.name;
   if (backup === undefined)
     throw new Failure(
       `Job ${job} has ended, and its pod does not say which backup it made. Run the command again, or start ${name} as it was: ${PROGRAM} database back ${name}`,

@@ -124,6 +124,20 @@ const name = 'shop';
 const SERVES = { result: 'ready', reason: 'Serving', message: 'It serves.', hint: null, exitCode: 0 };
 const made = expect.stringMatching(/^shop--[0-9a-f]{8}$/) as string;
 const STORED = { name: '20260202T000000Z-0123abcd', takenAt: '2026-02-02T00:00:00Z', sizeBytes: 2, uid: 'u0' };
+/** Of a record that asks for backups, whose next one is made. */
+const backingUp: Kubectl = async (words, input) => {
+  const { uid: _uid, ...sent } = STORED;
+  const terminated = { exitCode: 0, message: JSON.stringify(sent) };
+  if (words[0] === 'create') return '';
+  if (words[1] === RECORDS)
+    return JSON.stringify({ ...record, spec: { ...record.spec, sourceConfig: { database: { backup: {} } } } });
+  if (words[1] === 'jobs.batch' && words.includes('--selector')) return JSON.stringify({ items: [] });
+  if (words[1] === 'pods')
+    return JSON.stringify({
+      items: [{ status: { containerStatuses: [{ name: 'davit-upload', state: { terminated } }] } }],
+    });
+  return kubectl(words, input);
+};
 /** Words after the command, and the document; `open` is in cli.test.ts, because it needs a process. */
 const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], unknown, CliWorld?])[]>> = {
   deploy: [
@@ -154,6 +168,17 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
         kubectl: async (words, input) =>
           words[0] === 'logs' ? JSON.stringify({ backups: [STORED] }) : kubectl(words, input),
       },
+    ],
+  ],
+  backup: [
+    [
+      ['shop'],
+      {
+        name,
+        job: expect.stringMatching(/^shop---backup-[0-9a-f]{8}$/),
+        backup: { name: '20260202T000000Z-0123abcd', takenAt: '2026-02-02T00:00:00Z', sizeBytes: 2 },
+      },
+      { kubectl: backingUp },
     ],
   ],
   restore: [[['shop', '--from', 'old', '--yes'], { name, job: 'shop---restore-x', loaded: null }]],

@@ -209,6 +209,8 @@ describe('completion', () => {
 
   it.each<[string[], string[]]>([
     [['sca'], ['scale']],
+    [['back'], ['backup', 'backups']],
+    [['backup', 'shop', '--a'], ['--archive', '--as']],
     [['re'], ['restore', 'restart', 'revisions']],
     [
       ['scale', 'sh'],

@@ -185,7 +185,11 @@ function endOf(
   }
   if (job === 'loads') return { code: outside.loading === undefined ? 0 : 4, message: outside.loading ?? '{}' };
   const name = `${BACKUP.slice(0, -1)}${(9 + backups).toString(16)}`;
-  return { code: backup === 'fails' ? 1 : 0, message: backup === 'mute' ? '' : JSON.stringify({ name }) };
+  return {
+    code: backup === 'fails' ? 1 : 0,
+    message:
+      backup === 'mute' ? '' : JSON.stringify({ name, takenAt: '2026-02-01T02:00:00Z', sizeBytes: 600 * 2 ** 20 }),
+  };
 }
 
 function answer(cluster: Cluster, words: readonly string[], input = ''): string {

@@ -6,7 +6,7 @@ import { backupPlanOf, type DatabaseBackupStatus, SentBackup } from '../../schem
 import { BACKUP, UPLOAD_CONTAINER } from '../../schema/meta.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
-import { beginningFails, newestFailure, reportsOf, sizeText, toTryAgain } from './database-jobs.ts';
+import { beginningFails, newestFailure, reportsOf, sizeText, toBackUpAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import { jobsOf } from './jobs.ts';
 import { type ActionFailure, failureAt, type Observed, type ObservedChildren } from './observed.ts';
@@ -108,7 +108,7 @@ function lastRunFailed({ observed, status }: Seen): Entry | undefined {
   const last = name === undefined ? 'There is no backup yet.' : `The last backup is ${name}.`;
   return fail(
     'BackupFailing',
-    `The last run failed at ${lastFailureAt}. ${lastFailure}. ${last} ${toTryAgain(observed, observed.names.backup)}`,
+    `The last run failed at ${lastFailureAt}. ${lastFailure}. ${last} ${toBackUpAgain(observed)}`,
   );
 }
 

@@ -79,9 +79,15 @@ export function beginningFails(observed: ObservedChildren, component: string): T
   return podFailure(databaseJobPods(observed, component).filter(({ status }) => status?.phase === 'Pending'));
 }
 
-/** `cronJob`: by its name. */
-export function toTryAgain({ record }: ObservedChildren, cronJob: string): string {
-  return `To try again: kubectl create job --from=cronjob/${cronJob} ${cronJob}-again -n ${record.metadata.namespace}.`;
+/** A backup by hand. */
+export function toBackUpAgain({ record }: ObservedChildren): string {
+  const { name, namespace } = record.metadata;
+  return `To try again: kubectl davit backup ${name} -n ${namespace}.`;
+}
+
+/** A proof by hand, whose Job has another name each time. */
+export function toProveAgain({ record, names }: ObservedChildren): string {
+  return `To try again: kubectl create job --from=cronjob/${names.proof} ${names.proof}-$(date +%s) -n ${record.metadata.namespace}.`;
 }
 
 /** A Job that tries again has several. */

@@ -3,7 +3,7 @@
 
 import { type DatabaseProofStatus, ProofReport, proofPlanOf } from '../../schema/database.ts';
 import { COMPARE_CONTAINER, PROOF } from '../../schema/meta.ts';
-import { beginningFails, newestFailure, reportsOf, toTryAgain } from './database-jobs.ts';
+import { beginningFails, newestFailure, reportsOf, toProveAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import { jobsOf } from './jobs.ts';
 import { type ActionFailure, failureAt, type Observed, type ObservedChildren } from './observed.ts';
@@ -101,7 +101,7 @@ function lastProofFailed({ observed, status }: Seen): Entry | undefined {
   if (lastFailureAt === undefined || lastFailureAt < provenAt || lastFailureAt < lastUncomparedAt) return undefined;
   return fail(
     'ProofFailing',
-    `The last proof failed at ${lastFailureAt}. ${lastFailure}. ${lastProof(status)} ${toTryAgain(observed, observed.names.proof)}`,
+    `The last proof failed at ${lastFailureAt}. ${lastFailure}. ${lastProof(status)} ${toProveAgain(observed)}`,
   );
 }
 
@@ -110,7 +110,7 @@ function uncompared({ observed, status }: Seen): Entry | undefined {
   if (lastUncomparedAt === undefined || lastUncomparedAt < provenAt) return undefined;
   return unknown(
     'ProofWithoutCounts',
-    `${lastUncompared}. It could be restored at ${lastUncomparedAt}. ${lastProof(status)} ${toTryAgain(observed, observed.names.proof)}`,
+    `${lastUncompared}. It could be restored at ${lastUncomparedAt}. ${lastProof(status)} ${toProveAgain(observed)}`,
   );
 }
 

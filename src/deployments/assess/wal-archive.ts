@@ -6,7 +6,7 @@ import { archivePlanOf, type DatabaseArchiveStatus } from '../../schema/database
 import { BARMAN_CLOUD_PLUGIN, CNPG_CLUSTER_LABEL, CNPG_ROLE_LABEL } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
 import { activeRevision } from '../record/revisions.ts';
-import { isArchiveOf, type ObjectStoreSeen, scheduledBackupName, walArchiveName } from '../record/wal-archive.ts';
+import { isArchiveOf, type ObjectStoreSeen, walArchiveName } from '../record/wal-archive.ts';
 import { pluginMissing } from './archive-restore.ts';
 import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
 import { isOfCluster, isPrimary, ownCluster, phaseOf } from './database-cluster.ts';
@@ -160,7 +160,7 @@ function baseBackupFailed({ observed, status: { lastFailureAt = '', lastBackupAt
   const words = last?.message === undefined ? '' : ` CloudNativePG says: ${quoted(last.message)}.`;
   return fail(
     'ArchiveFailing',
-    `The last base backup failed.${words} The next one follows the schedule. To make one now, delete ScheduledBackup ${scheduleOf(observed)}, which Davit makes again: kubectl delete scheduledbackups.postgresql.cnpg.io ${scheduleOf(observed)} -n ${observed.record.metadata.namespace}. The log of container ${SIDECAR_CONTAINER} has more: ${logs(observed)}.`,
+    `The last base backup failed.${words} The next one follows the schedule. To make one now: kubectl davit backup ${observed.record.metadata.name} --archive -n ${observed.record.metadata.namespace}. The log of container ${SIDECAR_CONTAINER} has more: ${logs(observed)}.`,
   );
 }
 
@@ -186,10 +186,6 @@ function said(observed: Observed, type: string): ObservedCondition | undefined {
 /** Without it, PostgreSQL has no archive, and the condition says nothing of one. */
 function hasPlugin(observed: Observed): boolean {
   return ownCluster(observed)?.spec?.plugins?.some(({ name }) => name === BARMAN_CLOUD_PLUGIN) === true;
-}
-
-function scheduleOf({ names, record }: Observed): string {
-  return scheduledBackupName(record, names.postgres);
 }
 
 function logs({ record, names }: Observed): string {

@@ -196,7 +196,7 @@ describe('a clone', () => {
       'none has been made',
       withBackupReady('Unknown', 'BackupPending'),
       {},
-      'kubectl create job --from=cronjob/shop---backup',
+      'To make it now: kubectl davit backup shop',
     ],
     ['they fail', withBackupReady('False', 'BackupFailing'), {}, 'the message of BackupFailing'],
     [

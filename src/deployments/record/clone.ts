@@ -173,10 +173,8 @@ function dataOf(
 /** `ready`: BackupReady, which is there where backups are asked for. */
 function whyNoBackup(name: string, ready: Condition | undefined): string {
   if (ready?.status === 'False') return ready.message;
-  if (ready !== undefined) {
-    const { backup } = names(name);
-    return `The first backup of "${name}" has not been made yet. To make it now: kubectl create job --from=cronjob/${backup} ${backup}-now`;
-  }
+  if (ready !== undefined)
+    return `The first backup of "${name}" has not been made yet. To make it now: kubectl davit backup ${name}`;
   return `No backups of "${name}" are asked for: set source_config.database.backup, and wait for the first.`;
 }
 

@@ -389,7 +389,7 @@ function backupTrouble({ metadata: { name }, spec, status }: AppDeployment): str
   const ready = conditionOf(status?.conditions, 'BackupReady');
   return ready?.status === 'True'
     ? undefined
-    : `A database is moved by a backup, and ${name} has no good one: ${ready?.message ?? 'nothing is known of them.'} The first one shows that the store works: kubectl create job --from=cronjob/${name}---backup ${name}---backup-now`;
+    : `A database is moved by a backup, and ${name} has no good one: ${ready?.message ?? 'nothing is known of them.'} The first one shows that the store works: kubectl davit backup ${name}`;
 }
 
 /** Compressed bytes in a second, on two busy cores: a dump, and its load (docs/database-backups.md). */

@@ -135,6 +135,11 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     return report;
   }
 
+  /** What `kubectl davit` prints. Throws with its words. */
+  const plugin = async (...args: readonly string[]): Promise<string> => {
+    return (await runPlugin(cluster, [...args, '--namespace=team'])).stdout;
+  };
+
   const putCredentials = (secretAccessKey: string): Promise<void> =>
     apply({
       apiVersion: 'v1',
@@ -183,6 +188,33 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     expect((await store.keys()).filter((key) => key.endsWith('/manifest.json'))).toHaveLength(2);
   }, 400_000);
 
+  it('a command makes one after the other, and says which it made', async () => {
+    const made = async (): Promise<Report> =>
+      (JSON.parse(await plugin('backup', 'shop', '-o', 'json')) as { readonly backup: Report }).backup;
+    const first = await made();
+    expect((await reported()).name).toBe(first.name);
+    const second = await made();
+    expect(second.name).not.toBe(first.name);
+    const { name, sizeBytes } = await reported();
+    expect({ name, sizeBytes }).toEqual({ name: second.name, sizeBytes: second.sizeBytes });
+    const inStore = (await store.keys()).flatMap((key) => /([^/]+)\/manifest\.json$/.exec(key)?.[1] ?? []);
+    expect(inStore.toSorted()).toEqual([first.name, second.name]);
+    await kubectl('create', 'rolebinding', 'editor-alone', '--clusterrole=davit-editor', '--user=ed');
+    const powerless = await plugin('backup', 'shop', '--as=ed').catch((error: unknown) => error as { stderr: string });
+    expect(powerless).toMatchObject({
+      stderr: expect.stringMatching(/^You may not get cronjobs in namespace team, which a backup needs\./),
+    });
+    await putCredentials('wrong');
+    const failed = await plugin('backup', 'shop').catch((error: unknown) => error as { code: number; stderr: string });
+    expect(failed).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The backup failed, and the store has no'),
+    });
+    await putCredentials(store.credentials.secretAccessKey);
+    expect(await plugin('backup', 'shop')).toMatch(/^Backup \S+ of shop is in the store\./);
+    await says('shop', 'BackupReady', 'True', 'BackedUp');
+  }, 600_000);
+
   it('the newest is proven in a server of its own pod, and a damaged one is not', async () => {
     await says('shop', 'RestoreProven', 'Unknown', 'ProofPending');
     const live = await sql('select count(*), sum(n) from kept');
@@ -209,11 +241,6 @@ describe.skipIf(!machine.ok)('backups in a real store', () => {
     await says('shop', 'RestoreProven', 'True', 'Proven');
     await says('shop', 'Ready', 'True', 'Serving');
   }, 900_000);
-
-  /** What `kubectl davit` prints. Throws with its words. */
-  const plugin = async (...args: readonly string[]): Promise<string> => {
-    return (await runPlugin(cluster, [...args, '--namespace=team'])).stdout;
-  };
 
   describe('a restore', () => {
     const restore = (...args: readonly string[]): Promise<string> => plugin('restore', ...args, '--yes');

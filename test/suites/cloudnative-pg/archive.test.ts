@@ -45,7 +45,7 @@ describe.skipIf(!machine.ok)('the archive of a Cluster', () => {
   it('waits for the plugin, and begins without a restart of the application when it is there', async () => {
     await stage.apply(record('shop', { archive: { keepDays: 2 } }));
     expect(await stage.says('shop', 'ArchiveReady', 'False', 'ArchivePluginMissing')).toContain(
-      'Have the plugin installed',
+      'can have the plugin installed',
     );
     await stage.says('shop', 'Ready', 'True', 'Serving');
     const pods = await podUids('shop');
@@ -63,6 +63,19 @@ describe.skipIf(!machine.ok)('the archive of a Cluster', () => {
       status: { databaseArchive: Record<string, string> };
     };
     expect(Date.parse(shown.status.databaseArchive['firstRecoverableAt'] ?? '')).toBeGreaterThan(since - 60_000);
+  });
+
+  it('gets a base backup by a command, which waits until the status has it', async () => {
+    const since = Date.now();
+    const { stdout } = await runPlugin(stage.cluster, ['backup', 'shop', '--namespace=team', '-o', 'json']);
+    const { baseBackup } = JSON.parse(stdout) as { baseBackup: { name: string; startedAt: string } };
+    say(`base backup ${baseBackup.name} after ${((Date.now() - since) / 1000).toFixed(1)} s`);
+    const shown = JSON.parse(await stage.kubectl('get', 'appd', 'shop', '-o', 'json')) as {
+      status: { databaseArchive: Record<string, string> };
+    };
+    expect(Date.parse(shown.status.databaseArchive['lastBackupAt'] ?? '')).toBeGreaterThanOrEqual(
+      Date.parse(baseBackup.startedAt),
+    );
   });
 
   it('is where a clone gets the state of one moment from, exactly', async () => {

@@ -316,7 +316,7 @@ describe('the status claims', () => {
     await converge(controller);
     expect(says(kube, 'BackupReady')).toBe('False BackupFailing');
     expect(message(kube)).toBe(
-      'The last run failed at 2026-02-03T02:01:00Z. The upload of the backup failed (Error, exit code 1): The store is full. The last backup is 20260202T020000Z-0000000a. To try again: kubectl create job --from=cronjob/shop---backup shop---backup-again -n team.',
+      'The last run failed at 2026-02-03T02:01:00Z. The upload of the backup failed (Error, exit code 1): The store is full. The last backup is 20260202T020000Z-0000000a. To try again: kubectl davit backup shop -n team.',
     );
     expect(says(kube, 'Ready')).toBe('True Serving');
     await gone(kube, PODS, 'run-2-x');

@@ -244,7 +244,7 @@ describe('the status claims', () => {
     await converge(controller);
     expect([says(kube, 'RestoreProven'), says(kube, 'Ready')]).toEqual(['False ProofFailing', 'True Serving']);
     expect(message(kube)).toBe(
-      `The last proof failed at 2026-02-04T07:01:00Z. The comparison of the proof failed (Error, exit code 1): Backup ${BACKUP} is damaged. The last proof is of 2026-02-03T07:00:00Z, of backup ${BACKUP}. To try again: kubectl create job --from=cronjob/${NAME} ${NAME}-again -n team.`,
+      `The last proof failed at 2026-02-04T07:01:00Z. The comparison of the proof failed (Error, exit code 1): Backup ${BACKUP} is damaged. The last proof is of 2026-02-03T07:00:00Z, of backup ${BACKUP}. To try again: kubectl create job --from=cronjob/${NAME} ${NAME}-$(date +%s) -n team.`,
     );
     putRun(kube, { name: 'run-3', words: report('05') });
     await converge(controller);

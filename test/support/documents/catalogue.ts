@@ -16,6 +16,7 @@ const TWO_CLUSTERS = { notRun: 'it needs two clusters; test/suites/integration/t
 const AGENTS = { notRun: 'test/suites/integration/api-server/oauth.test.ts binds the same role' };
 
 const CLI = { notRun: 'test/suites/integration/cli.test.ts and src/cli/*.test.ts run each command' };
+const BACKED_UP = { notRun: 'test/suites/backups/backups.test.ts runs it on a real store' };
 const RUNS = { notRun: 'test/suites/e2e/runtime.test.ts runs other commands in real pods' };
 const REAL_PODS = { notRun: 'only a kubelet with real pods answers it; src/cli/*.test.ts run it with another kubectl' };
 
@@ -184,6 +185,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit delete agent --yes --wait': CLI,
   'kubectl davit platform': CLI,
   'kubectl davit completion kubectl > kubectl_complete-davit && chmod +x kubectl_complete-davit': CLI,
+  'kubectl davit backup agent': BACKED_UP,
   'kubectl davit backups agent': CLI,
   'kubectl davit logs agent --follow': REAL_PODS,
   'kubectl davit logs agent --component queue --previous': REAL_PODS,

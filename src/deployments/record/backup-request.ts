@@ -1,0 +1,75 @@
+// Whether somebody can have a backup of a record's own PostgreSQL made now, and of which kind. Pure, and imports no zod at run time.
+
+import type { AppDeployment } from '../../schema/app-deployment.ts';
+import type { ConditionType } from '../../schema/app-deployment-conditions.ts';
+import { conditionOf } from '../../schema/conditions.ts';
+import { runsHere } from './listener-assignment.ts';
+import { namesExternalPostgres } from './secret-references.ts';
+
+/** `dump`: one of those that CronJob `NAME---backup` makes. `base`: a base backup of the archive. */
+export type BackupKind = 'dump' | 'base';
+
+interface Means {
+  readonly condition: ConditionType;
+  /** Reasons with which a run would only wait for a person, or has nothing that makes it. */
+  readonly impossible: ReadonlySet<string>;
+}
+
+const MEANS: Readonly<Record<BackupKind, Means>> = {
+  dump: {
+    condition: 'BackupReady',
+    impossible: new Set(['BackupNotPossible', 'BackupStoreMissing', 'BackupCredentialsMissing']),
+  },
+  base: {
+    condition: 'ArchiveReady',
+    impossible: new Set([
+      'ArchiveNotPossible',
+      'ArchivePluginMissing',
+      'BackupStoreMissing',
+      'BackupCredentialsMissing',
+    ]),
+  },
+};
+
+/** `isArchive`: a base backup is asked for. Without it, a record that asks for an archive alone gets one as well. */
+export function backupToMake(
+  record: AppDeployment,
+  isArchive: boolean,
+): { readonly kind: BackupKind } | { readonly refused: string } {
+  const { metadata, spec, status } = record;
+  const { name } = metadata;
+  const { backup, archive } = spec.sourceConfig.database ?? {};
+  const [hasBackups, hasArchive] = [isAsked(backup), isAsked(archive)];
+  const refused = placeTrouble(record);
+  if (refused !== undefined) return { refused };
+  if (isArchive && !hasArchive)
+    return { refused: `No archive of ${name} is asked for (source_config.database.archive). Leave out --archive.` };
+  if (!hasBackups && !hasArchive) return { refused: `No backups of ${name} are asked for. ${TO_ASK(name)}` };
+  const kind = isArchive || !hasBackups ? 'base' : 'dump';
+  const { condition, impossible } = MEANS[kind];
+  const found = conditionOf(status?.conditions, condition);
+  return found && impossible.has(found.reason)
+    ? { refused: `No backup of ${name} can be made now. ${found.message}` }
+    : { kind };
+}
+
+function isAsked(asked: { readonly enabled?: boolean | undefined } | undefined): boolean {
+  return asked !== undefined && asked.enabled !== false;
+}
+
+/** Why there is no database here that could be backed up. */
+function placeTrouble(record: AppDeployment): string | undefined {
+  const { metadata, spec } = record;
+  const { name } = metadata;
+  if (metadata.deletionTimestamp !== undefined) return `${name} is being deleted.`;
+  if (!runsHere(record))
+    return `${name} runs in the cluster of a listener, and its backups are made there: use the kubeconfig of that cluster.`;
+  if (spec.sourceConfig.runtime?.database === 'none')
+    return `${name} has no database (runtime.database: none), so there is nothing to back up.`;
+  if (namesExternalPostgres(record.spec))
+    return `${name} uses an external database, of which Davit makes no backups. Back it up where it runs.`;
+  return undefined;
+}
+
+const TO_ASK = (name: string): string =>
+  `To have one every day: kubectl patch appd ${name} --type=merge -p '{"spec":{"sourceConfig":{"database":{"backup":{"enabled":true}}}}}'`;
