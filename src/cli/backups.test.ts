@@ -37,7 +37,7 @@ interface Played extends CliRan {
   readonly made: readonly Made[];
 }
 
-/** `log`: what the Job prints. `mayCreateJobs` false: it is forbidden. */
+/** `log`: what the Job prints. `mayCreateJobs` false: it is forbidden. `looks`: at which look the Job has its condition. `answers`: on a terminal. */
 async function play(
   args: readonly string[],
   {
@@ -45,6 +45,8 @@ async function play(
     mayCreateJobs = true,
     condition = 'Complete',
     own = record,
+    looks = 1,
+    answers = undefined as readonly string[] | undefined,
   } = {},
 ): Promise<Played> {
   const made: Made[] = [];
@@ -54,8 +56,14 @@ async function play(
     'cronjobs.batch': CRON_JOB,
     'jobs.batch': { status: { conditions: [{ type: condition, status: 'True', message: 'the Job' }] } },
   });
+  let left = looks;
   const ran = await runCli(args, {
+    ...(answers && { answers }),
     kubectl: async (words, input = '') => {
+      if (words[0] === 'get' && words[1] === 'jobs.batch') {
+        left -= 1;
+        if (left > 0) return '{}';
+      }
       if (words[0] === 'logs') return log;
       if (words[0] === 'get' && words[1] === RECORDS && words.includes('--ignore-not-found')) return '';
       if (words[0] !== 'create') return get(words, input);
@@ -95,6 +103,19 @@ describe('backups', () => {
       provenAt: null,
       isOfEarlier: false,
     });
+  });
+
+  it('says that it reads the list, on a terminal at once, and elsewhere after a second', async () => {
+    const line = "Reading the store's list of backups of shop.";
+    expect((await play(['backups', 'shop'], { looks: 2 })).err).toBe('');
+    expect((await play(['backups', 'shop'], { looks: 4 })).err).toBe(line);
+    expect((await play(['backups', 'shop', '--from', 'old'], { answers: [], looks: 4 })).err).toBe(
+      line.replace('shop', 'old'),
+    );
+    const json = await play(['backups', 'shop', '-o', 'json'], { looks: 4 });
+    expect([json.err, (JSON.parse(json.out) as object[]).length]).toEqual([line, 3]);
+    const cloned = await play(['clone', 'shop', '--to', 'b', '--at', '2026-02-02T12:00:00Z'], { looks: 4 });
+    expect(cloned.err).toContain(line);
   });
 
   it('says how to make one where there is none', async () => {

@@ -46,6 +46,8 @@ interface Stage {
   readonly fails?: 'pipe' | 'fetch' | 'load';
   /** What the other namespace says of a record that is only tried. */
   readonly refuses?: string;
+  /** Verb and kind for which the caller has no right there. */
+  readonly lacks?: string;
   readonly clock?: CliWorld['clock'];
   /** The database of the clone does not answer, and nothing is wrong. */
   readonly starts?: boolean;
@@ -107,6 +109,11 @@ async function clone(args: readonly string[], stage: Stage = {}): Promise<Played
       const namespace = flags.includes('--namespace=team') ? 'team' : 'staging';
       const [verb = '', kind = '', name = ''] = words;
       if (verb === 'auth') return '{"status": {"userInfo": {"username": "anna"}}}';
+      const what = verb === 'create' ? (JSON.parse(input) as Made).kind : kind;
+      if (namespace === 'staging' && stage.lacks === `${verb} ${what}`)
+        throw new Failure(
+          `Error from server (Forbidden): ${what} is forbidden: User "anna" cannot ${verb} resource "${what}" in API group "" in the namespace "staging"`,
+        );
       if (kind === 'namespace') {
         if (stage.labels === undefined) throw new Failure('Error from server (Forbidden): namespaces is forbidden');
         return stage.labels === null ? '' : JSON.stringify({ metadata: { name, labels: stage.labels } });
@@ -165,13 +172,31 @@ it.each([
     'Nothing was created: there is no namespace staging. Create it first, or name another one with --to-namespace.',
   ],
   [
-    'Error from server (Forbidden): appdeployments.davit.dev is forbidden: User "anna" cannot create resource',
-    'Nothing was created: namespace staging does not take the clone. Error from server (Forbidden): appdeployments.davit.dev is forbidden: User "anna" cannot create resource',
+    'Error from server (Forbidden): error when creating "STDIN": appdeployments.davit.dev is forbidden: User "anna" cannot create resource "appdeployments" in API group "davit.dev" in the namespace "staging"',
+    'Nothing was created: namespace staging does not take the clone. You may not create appdeployments in namespace staging, which the clone needs. Have an administrator give you the right there (docs/tenants.md, "Rights").',
+  ],
+  [
+    'Error from server (Forbidden): error when creating "STDIN": admission webhook denied the request',
+    'Nothing was created: namespace staging does not take the clone. Error from server (Forbidden): error when creating "STDIN": admission webhook denied the request',
   ],
 ])('asks the other namespace before anything is done: %s', async (refuses, err) => {
   const { code, err: said, writes, asked } = await clone(into, { refuses });
   expect([code, said, writes]).toEqual([1, err, []]);
   expect(asked.filter((one) => / get (secret|cronjobs)/.test(one))).toEqual([]);
+});
+
+it('tells a caller without any right there so, in the words of the command', async () => {
+  const { code, err, writes } = await clone(into, { lacks: `get ${RECORDS}` });
+  expect([code, err, writes]).toEqual([
+    1,
+    'Nothing was created: namespace staging is not there, is no tenant, or is none in which you may use deployments. Name another one with --to-namespace, or have an administrator give you the rights there (docs/tenants.md, "Rights").',
+    [],
+  ]);
+});
+
+it.each(['create Secret', 'create Job'])('names the right that is lacking there later: %s', async (lacks) => {
+  const { code, err } = await clone(into, { lacks });
+  expect([code, err]).toEqual([1, expect.stringContaining(`You may not ${lacks} in namespace staging, `)]);
 });
 
 describe('the other namespace is looked at before anything is written', () => {

@@ -21,6 +21,7 @@ import { Failure, type Kubectl } from './kubectl.ts';
 import { namespaceState, noTenantSentence } from './namespaces.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
+import { LacksRight, withRights } from './rights.ts';
 import { limitedKubectl, type TimeLimit, timeLimit } from './time-limit.ts';
 import { makeJudge } from './wait.ts';
 import { usernameOf } from './who.ts';
@@ -48,7 +49,8 @@ export async function cloneInto(
     ...one,
     kubectl: limitedKubectl(one.kubectl, unlimited.clock, limit),
   });
-  const [context, there] = [within(unlimited), within(elsewhere)];
+  const [context, limited] = [within(unlimited), within(elsewhere)];
+  const there = { ...limited, kubectl: withRights(limited.kubectl, 'the clone') };
   const { kubectl, warn } = context;
   const { name } = origin.metadata;
   const username = await usernameOf(there.kubectl);
@@ -113,7 +115,16 @@ interface Begun {
  * present values: the caller would load data into them, start them, and be named as their author.
  */
 async function begunClone(there: Place, { origin, to, username }: Begun): Promise<AppDeployment | undefined> {
-  const found = await there.kubectl(['get', RECORDS, to, '--ignore-not-found', '-o', 'json']);
+  const found = await there
+    .kubectl(['get', RECORDS, to, '--ignore-not-found', '-o', 'json'])
+    .catch((error: unknown) => {
+      // The answer is the same of a namespace that is not there.
+      throw error instanceof LacksRight
+        ? new Failure(
+            `Nothing was created: namespace ${there.namespace} is not there, is no tenant, or is none in which you may use deployments. Name another one with --to-namespace, or have an administrator give you the rights there (docs/tenants.md, "Rights").`,
+          )
+        : error;
+    });
   if (found.trim() === '') return undefined;
   const record = JSON.parse(found) as AppDeployment;
   if (record.metadata.deletionTimestamp !== undefined)

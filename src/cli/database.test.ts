@@ -221,7 +221,7 @@ describe('database move', () => {
       { databaseDrivers: [{ driver: 'pod', postgresVersion: 17 }] },
       undefined,
       1,
-      'The database of shop cannot be moved. This platform has no shared PostgreSQL server (settings.database.shared).',
+      'The database of shop cannot be moved. This platform has no shared PostgreSQL server. Whoever runs',
     ],
     [
       'an operator that is not there',

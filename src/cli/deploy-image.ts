@@ -14,7 +14,7 @@ import {
 } from './deploy-folder.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
-import { needName } from './needed-names.ts';
+import { needImage, needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { variablesFrom, withVariables } from './variables.ts';
@@ -29,6 +29,7 @@ export async function deployImage(context: Context, seconds: number): Promise<nu
   if (words.length > 0) throw new Misuse('FOLDER and --image exclude each other. A davit.yaml is named with --file.');
   const ofBuilds = OF_BUILDS.find((flag) => flags.has(flag));
   if (ofBuilds !== undefined) throw new Misuse(`--${ofBuilds} is for a build, and --image is built already.`);
+  needImage(image);
   const file = await selectedFile(undefined, flags);
   const name = flags.text('name') ?? file?.name;
   if (name === undefined || name === null)

@@ -6,10 +6,10 @@ import { readEnvText } from './env-file.ts';
 describe('a .env file', () => {
   it('is read in its order, with quotes, comments, several lines and export', () => {
     const text =
-      '\uFEFF# sizes\r\nZ=1\r\nexport B = two words # why\n\nA="a\\nb"  # c\nC=\'a\\n#b\'\nD=`"`\nE=\nF="x\ny"\nZ=2';
+      '\uFEFF# sizes\r\nZ=1\r\nexport B = two words # why\n\nA="a\\nb"  # c\nC=\'a\\n#b\'\nD=`"`\nE=\nF="x\ny"';
     expect(readEnvText(text, 'x')).toEqual({
       variables: [
-        { name: 'Z', value: '2' },
+        { name: 'Z', value: '1' },
         { name: 'B', value: 'two words' },
         { name: 'A', value: 'a\nb' },
         { name: 'C', value: 'a\\n#b' },
@@ -31,6 +31,13 @@ describe('a .env file', () => {
     ['a quote in a value', 'A="a\\"b"', '1:7', /ends with the quote before this/],
     ['words after a quote', "A='x' y", '1:6', /ends with the quote before this/],
     ['a # within a value', 'PASSWORD=a#b', '1:11', /Does a comment begin here\?/],
+    [
+      'a name that is set twice',
+      'A=hunter2\nB="x\ny"\n export A=hunter2\n',
+      '4:2',
+      /^A is set twice: line 1 sets it as well\.$/,
+    ],
+    ['the same again', 'A=1\nA=1', '2:1', /^A is set twice: line 1 /],
   ])('%s is told with its place, and without the value', (_what, text, place, words) => {
     const read = readEnvText(text, 'shop.env');
     const [error = ''] = 'errors' in read ? read.errors : [];
@@ -52,8 +59,14 @@ describe('a .env file', () => {
     const line = fc
       .tuple(name, fc.constantFrom('=', ' = '), fc.oneof(word, quoted), comment)
       .map((parts) => `${parts.join('')}\n`);
+    // A name that is set twice is an error of ours.
+    const nameOf = (one: string): string => /^(?:export )?(\w+) ?=/.exec(one)?.[1] ?? one;
     const text = fc
-      .array(fc.oneof(line, fc.constantFrom('\n', '# A=1\n', ' \n')), { minLength: 1, maxLength: 8 })
+      .uniqueArray(fc.oneof(line, fc.constantFrom('\n', '# A=1\n', ' \n')), {
+        minLength: 1,
+        maxLength: 8,
+        selector: nameOf,
+      })
       .map((lines) => lines.join(''));
     fc.assert(
       fc.property(text, (whole) => {

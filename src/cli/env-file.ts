@@ -22,19 +22,27 @@ interface Mistake {
 
 const NAME = new RegExp(VARIABLE_NAME_PATTERN);
 
-/** `path` is how errors name the file. A name that is set twice has its first place and its last value. */
+/** `path` is how errors name the file. */
 export function readEnvText(content: string, path: string): ReadEnv {
   const text = content.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
-  const values = new Map<string, string>();
+  const values = new Map<string, PlainVariable & { readonly at: number }>();
   const errors: string[] = [];
   for (let at = nextLine(text, 0); at < text.length; ) {
     const read = assignmentAt(text, at);
     if ('words' in read) errors.push(`${path}:${placeOf(text, read.at)}: ${read.words}`);
-    else values.set(read.name, read.value);
+    else {
+      const { name, value } = read;
+      const before = values.get(name);
+      if (before)
+        errors.push(
+          `${path}:${placeOf(text, at)}: ${name} is set twice: line ${lineOf(text, before.at)} sets it as well.`,
+        );
+      else values.set(name, { name, value, at });
+    }
     at = nextLine(text, read.end);
   }
   if (errors.length > 0) return { errors };
-  return { variables: Array.from(values, ([name, value]) => ({ name, value })) };
+  return { variables: Array.from(values.values(), ({ name, value }) => ({ name, value })) };
 }
 
 /** Offset of the next text that is neither space nor a comment. */
@@ -93,6 +101,9 @@ function endOfLine(text: string, from: number): number {
 
 /** `line:column`, both from 1. */
 function placeOf(text: string, at: number): string {
-  const lines = text.slice(0, at).split('\n');
-  return `${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`;
+  return `${lineOf(text, at)}:${(text.slice(0, at).split('\n').at(-1)?.length ?? 0) + 1}`;
+}
+
+function lineOf(text: string, at: number): number {
+  return text.slice(0, at).split('\n').length;
 }

@@ -6,7 +6,7 @@ import { FILE_NAME, SCHEMA_FILE_NAME } from '../schema/source-files.ts';
 import { type Context, type Flags, Misuse } from './command.ts';
 import { parseDeploymentFile } from './deployment-file.ts';
 import { Failure } from './kubectl.ts';
-import { needName } from './needed-names.ts';
+import { needImage, needName } from './needed-names.ts';
 import { needFolder, pathWithin } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import {
@@ -83,6 +83,7 @@ async function ofFolder({ folder, path, flags, schema, name }: Wanted): Promise<
 async function ofImage({ path, flags, schema, name }: Wanted): Promise<Made> {
   if (flags.has('config')) throw new Misuse('--config is for a build, and --image is built already.');
   const image = flags.text('image') ?? '';
+  needImage(image);
   const own = name === undefined ? nameOfImage(image) : { value: name, from: '--name' };
   if (path !== PRINTED) await needFolder(dirname(path));
   return {

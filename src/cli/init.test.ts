@@ -264,7 +264,7 @@ describe('nothing is written', () => {
 });
 
 describe('an image', () => {
-  const image = 'registry.example.com:5000/team/Shop_Front:1.5.0@sha256:abc';
+  const image = `registry.example.com:5000/team/shop_front:1.5.0@sha256:${'a'.repeat(64)}`;
 
   it('gives its name, and the file that deploy --image takes', async () => {
     const path = join(folder, 'davit.yaml');
@@ -296,11 +296,13 @@ describe('an image', () => {
       ['--image', 'app:1', '--config', 'Dockerfile'],
       '--config is for a build, and --image is built already.',
     ],
-    [
-      'that is none',
-      ['--image', ' '],
-      '--image must be an image such as registry.example.com/team/shop:1.5.0, not " ".',
-    ],
+    ...[' ', 'my app:1', 'registry.example.com/Team/app:1', 'Shop:1', 'app:', 'app@sha256:1', 'https://app'].map(
+      (none): [string, string[], string] => [
+        `that is none: "${none}"`,
+        ['--image', none],
+        `--image must be an image reference such as registry.example.com/team/shop:1.5.0, not "${none}": without spaces, its path in lower case, and with no empty tag.`,
+      ],
+    ),
     [
       'whose name gives none',
       ['--image', '123:4'],

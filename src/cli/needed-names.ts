@@ -1,10 +1,18 @@
 // Names that a command line gives, checked before anything is asked of a cluster.
 
-import { IMPOSSIBLE_NAME, NAME_MAX_LENGTH, NAME_PATTERN, VARIABLE_NAME_PATTERN } from '../schema/name-patterns.ts';
+import {
+  IMAGE_MAX_LENGTH,
+  IMAGE_PATTERN,
+  IMPOSSIBLE_NAME,
+  NAME_MAX_LENGTH,
+  NAME_PATTERN,
+  VARIABLE_NAME_PATTERN,
+} from '../schema/name-patterns.ts';
 import { Misuse } from './command.ts';
 
 const NAME = new RegExp(NAME_PATTERN);
 const VARIABLE = new RegExp(VARIABLE_NAME_PATTERN);
+const IMAGE = new RegExp(IMAGE_PATTERN);
 
 /** Throws Misuse for what no deployment can be called. `what`: how the sentence names it, such as --name. */
 export function needName(name: string, what: string): void {
@@ -20,5 +28,15 @@ export function needVariableName(name: string): void {
   if (VARIABLE.test(name)) return;
   throw new Misuse(
     `"${name}" cannot be the name of a variable: it has letters, digits and _, and begins with no digit. Nothing was changed.`,
+  );
+}
+
+/** Throws Misuse for what no deployment can have as its image. */
+export function needImage(image: string): void {
+  // The pattern takes the first part for a registry, which may have capital letters. Alone it is none.
+  const isBare = !image.includes('/') && /^[^:@]*[A-Z]/.test(image);
+  if (IMAGE.test(image) && image.length <= IMAGE_MAX_LENGTH && !isBare) return;
+  throw new Misuse(
+    `--image must be an image reference such as registry.example.com/team/shop:1.5.0, not "${image}": without spaces, its path in lower case, and with no empty tag.`,
   );
 }

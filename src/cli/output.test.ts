@@ -84,7 +84,15 @@ const PLATFORM = presentPlatform(
       images: { ...builds.images, builder: 'builder:1' },
     },
   },
-  { tenant: { id: 't', namespace: 'team' }, namespace: undefined, integrations: [], listeners: [], templates: [] },
+  {
+    tenant: { id: 't', namespace: 'team' },
+    namespace: undefined,
+    integrations: [],
+    listeners: [],
+    templates: [],
+    cloudNativePg: true,
+    archives: false,
+  },
 );
 const ID = '11111111-0000-4000-8000-000000000001';
 const DEPLOYMENT = {

@@ -5,7 +5,8 @@ import type { HttpApi } from './http-api.ts';
 
 export const platformCommand: Command = {
   name: 'platform',
-  purpose: 'show what the platform offers: base images, hosts, limits, integrations, default sizes',
+  purpose:
+    'show what the platform offers: base images, databases and their backups, hosts, limits, integrations, default sizes',
   words: [],
   flags: [OUTPUT, ...API_FLAGS],
   async run(context) {
@@ -40,7 +41,15 @@ interface Platform {
     readonly repo_url: string | null;
   }[];
   readonly pods: { readonly port: number; readonly health_path: string; readonly policy: string };
-  readonly stores: { readonly own: boolean; readonly postgres_image: string; readonly redis_image: string };
+  readonly stores: {
+    readonly own: boolean;
+    readonly postgres_image: string;
+    readonly redis_image: string;
+    /** These three are absent of an older Davit. */
+    readonly drivers?: readonly string[];
+    readonly backups?: boolean;
+    readonly archives?: boolean;
+  };
   readonly limits: Readonly<Record<string, unknown>>;
   readonly default_type: string;
   readonly sizes: Readonly<Record<string, Readonly<Record<string, Numbers>>>>;
@@ -77,6 +86,7 @@ function rowsOf(platform: Platform): Row[] {
         ? `${stores.postgres_image} and ${stores.redis_image}, external ones, or none`
         : 'external ones, or none',
     ],
+    ...databaseRows(stores),
     ...buildRows(platform),
     ...several('Hosts', hosts.available ? hosts.claimable : []),
     ...several(
@@ -94,6 +104,26 @@ function rowsOf(platform: Platform): Row[] {
     ['Limits', said(limits) || 'none'],
     ['Default sizes', `deployment_type ${platform.default_type}`],
     ...sizeRows(platform),
+  ];
+}
+
+const DRIVERS: Readonly<Record<string, string>> = {
+  pod: 'pod',
+  'cloudnative-pg': 'cloudnative-pg (a Cluster with replicas)',
+  shared: 'shared (a database on a server of the platform)',
+};
+
+function databaseRows({ own, drivers, backups, archives }: Platform['stores']): Row[] {
+  if (!own || drivers === undefined) return [];
+  const storeless = 'no: the platform has no store for them';
+  const clusterless = drivers.includes('cloudnative-pg')
+    ? "no: CloudNativePG's Barman Cloud plugin is not installed"
+    : 'no: they need driver cloudnative-pg';
+  const hindrance = backups === true ? clusterless : storeless;
+  return [
+    ['  drivers', drivers.map((driver) => DRIVERS[driver] ?? driver).join(', ')],
+    ['  backups', backups === true ? 'yes' : storeless],
+    ['  archives', archives === true ? 'yes, of driver cloudnative-pg' : hindrance],
   ];
 }
 

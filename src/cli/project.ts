@@ -144,12 +144,10 @@ function nameOf(folder: Folder, ofPackage: string | undefined, pyproject: string
   throw new Misuse(`The name of the folder ${folder.path} gives no name for a deployment. Choose one with --name.`);
 }
 
-/** That of its repository, without registry, tag and digest. Throws Misuse for what is no image, or gives no name. */
+/** That of its repository, without registry, tag and digest. Throws Misuse for what gives no name. */
 export function nameOfImage(image: string): Found<string> {
   const [repository = ''] = image.split('@');
   const own = (repository.split('/').at(-1) ?? '').replace(/:.*$/, '');
-  if (own === '' || /\s/.test(image))
-    throw new Misuse(`--image must be an image such as registry.example.com/team/shop:1.5.0, not "${image}".`);
   const value = nameFrom(own);
   if (value === undefined)
     throw new Misuse(`The image ${image} gives no name for a deployment. Choose one with --name.`);

@@ -173,7 +173,7 @@ describe('restore', () => {
   });
 
   it.each<[string, CliWorld, number, string]>([
-    ['another answer', { answers: ['y'] }, 1, 'Nothing was loaded.'],
+    ['another answer', { answers: ['y'] }, 1, "Reading the store's list of backups of old.\nNothing was loaded."],
     [
       'nobody to ask',
       {},
@@ -215,7 +215,7 @@ describe('restore', () => {
     });
     expect([result.code, result.err, result.questions, made]).toEqual([
       1,
-      'Nothing was loaded. The database is not empty: it has 3 tables.',
+      "Reading the store's list of backups of shop.\nNothing was loaded. The database is not empty: it has 3 tables.",
       [],
       undefined,
     ]);
@@ -234,7 +234,7 @@ describe('restore', () => {
 
   it('ends after its time, and the Job goes on', async () => {
     const { result } = await restore(['shop', '--timeout', '5'], { condition: 'None' });
-    expect([result.code, result.err]).toEqual([124, expect.stringMatching(/^Nothing was loaded: /)]);
+    expect([result.code, result.err]).toEqual([124, expect.stringMatching(/^Nothing was loaded: /m)]);
   });
 
   it('does not ask about what cannot be loaded', async () => {

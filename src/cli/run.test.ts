@@ -95,6 +95,11 @@ describe('a command line', () => {
     ['a folder that is not there', ['deploy', '/nonexist', '--name', 'shop'], /^There is no folder \/nonexist\.$/],
     ['a name with capital letters', ['deploy', '.', '--name', 'SHOP'], /^--name must be the name of a deployment, /],
     ['the same for an image', ['deploy', '--image', 'a', '--name', 'xn'], /^--name must not be xn: /],
+    [
+      'an image that is none',
+      ['deploy', '--image', 'a b', '--name', 'a'],
+      /^--image must be an image reference such as /,
+    ],
     ['a file that is not there', ['deploy', '.', '--file', '/nonexist.yaml'], /^There is no file \/nonexist\.yaml\.$/],
     ['variables of no file', ['deploy', '.', '--env-file', '/nonexist.env'], /^\/nonexist\.env cannot be read: /],
     ['a configuration elsewhere', ['deploy', '.', '--no-file', '--config', '../x'], /^--config \.\.\/x is not in /],
@@ -210,7 +215,10 @@ describe('completion', () => {
   it.each<[string[], string[]]>([
     [['sca'], ['scale']],
     [['back'], ['backup', 'backups']],
-    [['backup', 'shop', '--a'], ['--archive', '--as']],
+    [
+      ['backup', 'shop', '--a'],
+      ['--archive', '--as'],
+    ],
     [['re'], ['restore', 'restart', 'revisions']],
     [
       ['scale', 'sh'],

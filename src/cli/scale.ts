@@ -6,6 +6,7 @@ import { asksForPart, SCALED_PARTS, type ScaledPart, scaleAsked } from '../deplo
 import { claimOfChange } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL, MOST_PODS } from '../schema/meta.ts';
+import { NAME_PATTERN } from '../schema/name-patterns.ts';
 import { isWorker, workerIn, workerNames, workerScale } from '../schema/worker-parts.ts';
 import { unfinishedClone } from './cloning.ts';
 import { type Command, type Context, DEPLOYMENT, type Flags, Misuse, OUTPUT, print, withFlags } from './command.ts';
@@ -68,16 +69,16 @@ function needData(record: AppDeployment, scales: Scales): void {
     throw new Failure(`Nothing was scaled. ${unfinished.join('\n')}`);
 }
 
-/** Throws Misuse for a part that the record does not have, and for more pods of a singleton than one. */
+/** Throws Failure for a part that the record does not have, and for more pods of a singleton than one: only the cluster tells. */
 function checkParts({ metadata, spec }: AppDeployment, scales: Scales): void {
   const { runtime } = spec.sourceConfig;
   for (const [part, { max }] of scales) {
     if (isScaledPart(part)) continue;
     const worker = workerIn(runtime, part);
     if (worker === undefined)
-      throw new Misuse(`"${part}" is no part of ${metadata.name} with a scale. ${partsOf(spec.sourceConfig)}`);
+      throw new Failure(`"${part}" is no part of ${metadata.name} with a scale. ${partsOf(spec.sourceConfig)}`);
     if (worker.singleton === true && max > 1)
-      throw new Misuse(`${part} is a singleton: ${part}=1 runs it, and ${part}=0 stops it.`);
+      throw new Failure(`${part} is a singleton: ${part}=1 runs it, and ${part}=0 stops it.`);
   }
 }
 
@@ -103,6 +104,13 @@ function scaleOfFlags(flags: Flags): Scales {
   return new Map([['server', { min, max }]]);
 }
 
+const WORKER = new RegExp(NAME_PATTERN);
+
+/** Whether a worker of some record can have the name. */
+function canBeWorker(part: string): boolean {
+  return isWorker(part) && WORKER.test(part) && !part.includes('--');
+}
+
 /** Throws Misuse. Whether the record has these parts is not known here. */
 function scalesOf(words: readonly string[]): Scales {
   const scales = new Map<string, Range>();
@@ -110,7 +118,7 @@ function scalesOf(words: readonly string[]): Scales {
     const [, part = '', least = '', most = least] = /^([^=]*)=(\d{1,9})(?:\.\.(\d{1,9}))?$/.exec(word) ?? [];
     if (least === '')
       throw new Misuse(`"${word}" is no scale. Write PART=N or PART=N..M, such as server=3 or queue=1..4.`);
-    if (!SCALED_PARTS.some((one) => one === part) && !isWorker(part))
+    if (!SCALED_PARTS.some((one) => one === part) && !canBeWorker(part))
       throw new Misuse(
         `"${part}" is no part with a scale. These are ${SCALED_PARTS.join(', ')} and named workers. The parts of a deployment: ${PROGRAM} scale NAME`,
       );

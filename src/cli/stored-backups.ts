@@ -23,12 +23,24 @@ function unreadable(words: string): string {
   return `The store of backups could not be read. ${words} A Davit of before kubectl davit backups cannot list it.`;
 }
 
-/** Newest first. The Job is deleted. Throws Failure. */
+/** Newest first. The Job is deleted. On a terminal it says at once that it looks, and elsewhere when that takes longer. Throws Failure. */
 export async function storedBackups(
-  { kubectl, warn, onInterrupt, clock }: Pick<Context, 'kubectl' | 'warn' | 'onInterrupt' | 'clock'>,
+  {
+    kubectl,
+    warn,
+    onInterrupt,
+    clock,
+    terminal,
+  }: Pick<Context, 'kubectl' | 'warn' | 'onInterrupt' | 'clock' | 'terminal'>,
   { failed = unreadable, ...listing }: Looking,
 ): Promise<readonly StoredBackup[]> {
   const { listingJob } = await import('./restore-job.ts');
+  let isSaid = false;
+  const say = (): void => {
+    if (!isSaid) warn(`Reading the store's list of backups of ${listing.from}.`);
+    isSaid = true;
+  };
+  if (terminal.isInteractive) say();
   const job = await createJob(kubectl, listingJob(listing));
   // It goes an hour after its end without this.
   const remove = (): Promise<unknown> =>
@@ -39,10 +51,17 @@ export async function storedBackups(
     return 'The list was not read.';
   });
   try {
+    let looks = 0;
     await untilJob(kubectl, job, {
       clock,
       warn,
-      until: ({ is }) => (is === 'complete' ? true : undefined),
+      until({ is }) {
+        if (is === 'complete') return true;
+        looks += 1;
+        // A second after the first look.
+        if (looks > 1) say();
+        return undefined;
+      },
       failed,
     });
     const text = await kubectl(['logs', `job/${job}`, `--container=${FETCH_CONTAINER}`]);

@@ -53,7 +53,7 @@ export const REASONS = {
   Autoscaled: { meaning: 'Autoscalers decide the number of pods.', todo: 'Nothing.' },
   MetricsMissing: {
     meaning: 'An autoscaler has no CPU and memory metrics of the pods.',
-    todo: 'Wait a minute after a start. Otherwise install metrics-server, or run kubectl describe hpa.',
+    todo: 'Wait a minute after a start. Otherwise have metrics-server installed, or run kubectl describe hpa.',
   },
   FollowsQueue: {
     meaning: 'The number of queue workers follows the depth of their queue (runtime.queue_depth), by KEDA.',
@@ -62,7 +62,7 @@ export const REASONS = {
   KedaMissing: {
     meaning:
       'runtime.queue_depth has no effect, because the platform has no KEDA: queue workers follow CPU and memory.',
-    todo: 'Install KEDA (settings.keda.enabled must not be false), or remove queue_depth.',
+    todo: 'Have KEDA installed (settings.keda.enabled must not be false), or remove queue_depth.',
   },
   QueueDepthUnknown: {
     meaning:
@@ -72,7 +72,7 @@ export const REASONS = {
   CloudNativePgMissing: {
     meaning:
       'The own PostgreSQL has driver cloudnative-pg, and this platform has no CloudNativePG. Nothing of the database is made or changed.',
-    todo: 'Install CloudNativePG (settings.database.cloudNativePg.enabled must not be false). The deployment then continues automatically.',
+    todo: 'Have whoever runs the platform install CloudNativePG (settings.database.cloudNativePg.enabled must not be false); the deployment then continues automatically. For a new database, or use driver pod.',
   },
   InstancesMissing: {
     meaning: 'PostgreSQL answers, and fewer of its instances are ready than source_config.database.instances asks for.',
@@ -416,7 +416,7 @@ export const REASONS = {
   },
   GatewayApiMissing: {
     meaning: 'The platform uses HTTPRoutes, and the cluster does not have that kind.',
-    todo: 'Install the Gateway API. Davit then creates the addresses automatically.',
+    todo: 'Have the Gateway API installed. Davit then creates the addresses automatically.',
   },
   NameConflict: {
     meaning: 'A foreign object, or a foreign role or database of a shared server, has a name that Davit needs.',

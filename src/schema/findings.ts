@@ -3,14 +3,13 @@
 import type { z } from 'zod';
 import { TIME_PATTERN } from './database.ts';
 import { BACKUP_NAME_PATTERN } from './database-names.ts';
-import { DNS_SUBDOMAIN_PATTERN, NAME_PATTERN, VARIABLE_NAME_PATTERN } from './name-patterns.ts';
+import { DNS_SUBDOMAIN_PATTERN, IMAGE_PATTERN, NAME_PATTERN, VARIABLE_NAME_PATTERN } from './name-patterns.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
 import { VARIABLE_VALUE_PATTERN } from './plain-variables.ts';
 import {
   DNS_LABEL_PATTERN,
   HOST_URL_OR_EMPTY_PATTERN,
   HOST_URL_PATTERN,
-  IMAGE_PATTERN,
   PRINTABLE_PATTERN,
   UUID_PATTERN,
 } from './primitives.ts';

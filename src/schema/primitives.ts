@@ -2,7 +2,7 @@
 // of a CEL rule exceeds its limit, and the server rejects the whole CRD.
 
 import { z } from 'zod';
-import { DNS_SUBDOMAIN_PATTERN, VARIABLE_NAME_PATTERN } from './name-patterns.ts';
+import { DNS_SUBDOMAIN_PATTERN, IMAGE_MAX_LENGTH, IMAGE_PATTERN, VARIABLE_NAME_PATTERN } from './name-patterns.ts';
 
 /** A free-form part of a pod, passed through unchanged. The API server validates it with the rendered workload. */
 export function passthrough(description: string): z.ZodObject<Record<never, never>, z.core.$loose> {
@@ -12,12 +12,6 @@ export function passthrough(description: string): z.ZodObject<Record<never, neve
 /** RFC 1123 label: the form of names of volumes and containers. */
 export const DNS_LABEL_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
 export const UUID_PATTERN = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$';
-/**
- * An image reference: [registry/]path[:tag][@digest]. Source: the grammar of github.com/distribution/reference, with
- * the digest narrowed to sha256.
- */
-export const IMAGE_PATTERN =
-  '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$';
 const HOST = '([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\.)+[a-z]([-a-z0-9]{0,61}[a-z0-9])?';
 /** A host name of two or more labels. The last begins with a letter, so an IP address does not match. */
 export const HOST_PATTERN = `^${HOST}$`;
@@ -33,7 +27,7 @@ export const Time = z.string().max(64).meta({ format: 'date-time' });
 export const Uuid = z.string().regex(new RegExp(UUID_PATTERN)).max(36);
 export const ObjectName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
 export const VariableName = z.string().min(1).max(253).regex(new RegExp(VARIABLE_NAME_PATTERN));
-export const ImageReference = z.string().min(1).max(512).regex(new RegExp(IMAGE_PATTERN));
+export const ImageReference = z.string().min(1).max(IMAGE_MAX_LENGTH).regex(new RegExp(IMAGE_PATTERN));
 export const Printable = z.string().regex(new RegExp(PRINTABLE_PATTERN));
 
 /** Kubernetes quantity: an integer, or a string such as 500m or 1Gi. */

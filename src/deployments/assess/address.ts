@@ -143,7 +143,10 @@ function checkHeldAddress(observed: Observed, host: string, refusals: readonly A
   if (refusal) return stalled(refusal.reason, refusal.message);
   const object = addressOf(observed);
   if (!object && observed.addressKindMissing)
-    return stalled('GatewayApiMissing', `The cluster has no HTTPRoutes, which ${host} needs. Install the Gateway API.`);
+    return stalled(
+      'GatewayApiMissing',
+      `The cluster has no HTTPRoutes, which ${host} needs. Have the Gateway API installed.`,
+    );
   if (!object) return notObserved(host);
   return object.kind === 'Ingress' ? checkIngress(object, host) : checkRoute(object, host);
 }

@@ -22,8 +22,9 @@ function offerOf(driver: DatabaseDriver, image: string): DatabaseOffer {
 const NOT_OFFERED: Readonly<Record<DatabaseDriver, string>> = {
   pod: 'This platform has no databases of driver pod.',
   'cloudnative-pg':
-    'This platform has no CloudNativePG: it is not installed, or settings.database.cloudNativePg.enabled is false.',
-  shared: 'This platform has no shared PostgreSQL server (settings.database.shared).',
+    'This platform has no CloudNativePG. Whoever runs the platform can install it, if settings.database.cloudNativePg.enabled is not false. Other drivers: kubectl davit platform.',
+  shared:
+    'This platform has no shared PostgreSQL server. Whoever runs the platform can name one (settings.database.shared). Other drivers: kubectl davit platform.',
 };
 
 /** Why no database can be moved there; undefined if one can. `from`: major version of the present one, undefined where it is not known. */

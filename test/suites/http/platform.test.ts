@@ -23,7 +23,7 @@ it('without any setting: the defaults, and nothing that is not there', async () 
     listeners: [],
     templates: [],
     pods: { port: 8000, health_path: '/ok', policy: 'baseline' },
-    stores: { own: true },
+    stores: { own: true, drivers: ['pod'], backups: false, archives: false },
     limits: { cpu: null, resources: null, requests_per_minute: 1200 },
     default_type: 'plain',
   });
@@ -126,6 +126,9 @@ it('the plugin prints it, one line for each part', async () => {
     'Sources        external_docker',
     'Image          listens on 8000, answers GET /ok; pods are baseline',
     'Databases      docker.io/library/postgres:17 and docker.io/valkey/valkey:8, external ones, or none',
+    '  drivers      pod',
+    '  backups      no: the platform has no store for them',
+    '  archives     no: the platform has no store for them',
     'Builds         none: deploy an image',
     'Hosts          none',
     'Integrations   git-11111111 at host.example, id 11111111-0000-4000-8000-000000000001',
@@ -137,6 +140,44 @@ it('the plugin prints it, one line for each part', async () => {
     '  postgres     cpu 0.1, cpu_limit 1, memory_mb 256, memory_limit_mb 1024, storage_gi 10, max_connections 100',
     '  redis        cpu 0.05, cpu_limit 0.5, memory_mb 128, memory_limit_mb 128',
   ]);
+});
+
+it('lists drivers, backups and archives as the cluster and the settings have them', async () => {
+  const storing = Settings.parse({
+    database: { shared: { host: 'db.example' } },
+    backups: { store: { endpoint: 'https://s3.example', bucket: 'backups' } },
+  });
+  const facade = await makeFacade(storing);
+  const stores = async (): Promise<unknown> => (await facade.call('GET', '/v2/platform')).body.stores;
+  expect(await stores()).toMatchObject({ drivers: ['pod', 'shared'], backups: true, archives: false });
+  const serves = (path: string, name: string): void =>
+    void facade.kube.texts.set(path, JSON.stringify({ resources: [{ name }] }));
+  serves('/apis/postgresql.cnpg.io/v1', 'clusters');
+  serves('/apis/barmancloud.cnpg.io/v1', 'objectstores');
+  // What was not there a moment ago is asked for again later.
+  expect(await stores()).toMatchObject({ drivers: ['pod', 'shared'], archives: false });
+  facade.clock.ms += 31_000;
+  expect(await stores()).toMatchObject({ drivers: ['pod', 'cloudnative-pg', 'shared'], backups: true, archives: true });
+
+  const bare = await makeFacade(Settings.parse({ database: { own: false } }));
+  const { body } = await bare.call('GET', '/v2/platform');
+  expect(body.stores).toMatchObject({ own: false, drivers: [], backups: false, archives: false });
+});
+
+it('the plugin says why there are no archives', async () => {
+  const facade = await makeFacade();
+  const { origin: server } = new URL(await listen(facade));
+  const api = makeHttpApi({ server, token: SOMEBODY['x-api-key'], namespace: TENANT.namespace });
+  const platform = await readPlatform(api);
+  await facade.app.close();
+  const row = (stores: object): string | undefined =>
+    platformLines({ ...platform, stores: { ...platform.stores, ...stores } }).find((line) => line.includes('archives'));
+  const drivers = ['pod', 'cloudnative-pg'];
+  expect(row({ drivers, backups: true, archives: true })).toContain('yes, of driver cloudnative-pg');
+  expect(row({ drivers, backups: true })).toContain("no: CloudNativePG's Barman Cloud plugin is not installed");
+  expect(row({ backups: true })).toContain('no: they need driver cloudnative-pg');
+  expect(row({ drivers })).toContain('no: the platform has no store for them');
+  expect(row({ drivers: undefined })).toBeUndefined();
 });
 
 it('the plugin names no source that needs what there is not', async () => {

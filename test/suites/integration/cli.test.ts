@@ -167,9 +167,37 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
   expect((await plugin('status', name, ...on)).err).toContain(`There is no deployment ${name} in namespace `);
 });
 
+it('says what is missing: backups that are asked for, a store of them, rights in another namespace', async () => {
+  const { namespace } = tenant;
+  const name = 'kept';
+  const on = ['-n', namespace];
+  const image = { imageUri: 'registry.example/app:1' };
+  await davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace }, { sourceRevisionConfig: image }));
+  expect(await plugin('backup', name, ...on)).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^No backups of kept are asked for\. To have one every day: kubectl patch appd kept /),
+  });
+  const asks = { sourceRevisionConfig: image, sourceConfig: { database: { backup: {} } } };
+  await davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace }, asks));
+  await eventually(async () =>
+    expect(await plugin('backup', name, ...on)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^No backup of kept can be made now\. This platform has no store for backups/),
+    }),
+  );
+  // Whoever may use deployments and no more.
+  const binding = ['create', 'rolebinding', 'editor-alone', '--clusterrole=davit-editor', '--user=ed', ...on];
+  await davit.kubectl(binding);
+  const elsewhere = await plugin('clone', name, '--to-namespace', 'kube-public', ...on, '--as=ed');
+  expect(elsewhere.code).toBe(1);
+  expect(elsewhere.err).toMatch(
+    /^Nothing was created: namespace kube-public is not there, is no tenant, or is none in which you may use deployments\./,
+  );
+});
+
 it.each([
   ['a flag is of another command', ['scale', 'shop', '--tail', '3'], 2, /scale has no flag --tail\./],
-  ['a part is unknown', ['scale', 'shop', 'web=3'], 2, /"web" is no part of shop with a scale/],
+  ['a part is unknown', ['scale', 'shop', 'web=3'], 1, /"web" is no part of shop with a scale\. It has server/],
   ['a number is too large', ['scale', 'shop', 'server=1000'], 2, /at most 100 pods/],
   [
     'there is no such deployment',

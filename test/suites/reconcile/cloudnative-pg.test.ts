@@ -129,7 +129,7 @@ it('without CloudNativePG nothing of it is made, and it goes on when the kind is
     'False CloudNativePgMissing',
     'False CloudNativePgMissing',
   ]);
-  expect(conditionIn(kube, 'Stalled')?.message).toContain('Install CloudNativePG');
+  expect(conditionIn(kube, 'Stalled')?.message).toContain('Whoever runs the platform can install it');
   first.stop();
   isThere = true;
   const second = await aController(kube);

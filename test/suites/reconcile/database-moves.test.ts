@@ -839,7 +839,7 @@ describe('a move that cannot be', () => {
       move: `pod/0 to shared/1 with ${BACKUP}`,
       settings: Settings.parse({ backups: SETTINGS.backups }),
       says: 'False DatabaseMoveRefused',
-      in: 'nothing is changed. This platform has no shared PostgreSQL server (settings.database.shared).',
+      in: 'nothing is changed. This platform has no shared PostgreSQL server. Whoever runs',
     },
     {
       why: 'the platform has no store',

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { id } from '../../../organization/facade/payload-fields.ts';
 import { CODE_HOST_KINDS } from '../../../schema/code-host-integration.ts';
+import { DATABASE_DRIVERS } from '../../../schema/database-names.ts';
 import { HOSTINGS, SOURCES } from '../../../schema/source-rules.ts';
 
 const text = z.string();
@@ -76,6 +77,15 @@ export const Platform = z
         own: z.boolean().describe('Whether Davit creates databases. If not, external ones or none are required.'),
         postgres_image: text.describe('Image of new databases.'),
         redis_image: text,
+        drivers: z
+          .array(z.enum(DATABASE_DRIVERS))
+          .describe('What own databases of PostgreSQL may run by: source_config.database.driver.'),
+        backups: z.boolean().describe('Whether there is a store for backups of own databases.'),
+        archives: z
+          .boolean()
+          .describe(
+            'Whether own databases of driver cloudnative-pg can be archived, for restores to any point in time.',
+          ),
       })
       .meta({ id: 'PlatformStores' }),
     limits: z

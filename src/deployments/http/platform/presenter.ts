@@ -9,6 +9,7 @@ import type { Listener } from '../../../schema/listener.ts';
 import { HOSTS_ANNOTATION } from '../../../schema/meta.ts';
 import type { Settings } from '../../../schema/settings.ts';
 import { isSourceTaken, SOURCES } from '../../../schema/source-rules.ts';
+import { databaseOffers } from '../../record/database-offers.ts';
 import { claimableHosts } from '../../record/hostnames.ts';
 import type { Platform } from './payloads.ts';
 
@@ -20,10 +21,13 @@ export interface Offered {
   readonly integrations: readonly CodeHostIntegration[];
   readonly listeners: readonly Listener[];
   readonly templates: readonly AppTemplate[];
+  /** Whether the cluster has the kinds of CloudNativePG, and of its plugin for archives. */
+  readonly cloudNativePg: boolean;
+  readonly archives: boolean;
 }
 
 export function presentPlatform(settings: Settings, offered: Offered): Platform {
-  const { hosting, deploymentType, address, codeHosts, pods, database, images, sizes } = settings;
+  const { hosting, deploymentType, address, codeHosts, pods, sizes } = settings;
   const { tenant, namespace, integrations, listeners, templates } = offered;
   return {
     tenant: { id: tenant.id, namespace: tenant.namespace },
@@ -63,7 +67,7 @@ export function presentPlatform(settings: Settings, offered: Offered): Platform 
       policy: pods.policy,
       progress_deadline_seconds: pods.progressDeadlineSeconds,
     },
-    stores: { own: database.own, postgres_image: images.postgres, redis_image: images.redis },
+    stores: presentStores(settings, offered),
     limits: presentLimits(settings),
     default_type: deploymentType ?? 'plain',
     sizes: Object.fromEntries(
@@ -87,6 +91,21 @@ function presentBuilds(builds: Settings['builds']): Platform['builds'] {
     timeout_seconds: builds.timeoutSeconds,
     upload_max_mb: builds.uploadMaxMb,
     workspace_max_mb: builds.workspaceMb,
+  };
+}
+
+function presentStores(settings: Settings, { cloudNativePg, archives }: Offered): Platform['stores'] {
+  const { database, images, backups } = settings;
+  const { own } = database;
+  const hasClusters = cloudNativePg && database.cloudNativePg.enabled;
+  const hasBackups = own && backups.store !== undefined;
+  return {
+    own,
+    postgres_image: images.postgres,
+    redis_image: images.redis,
+    drivers: own ? databaseOffers(settings, hasClusters).map(({ driver }) => driver) : [],
+    backups: hasBackups,
+    archives: hasBackups && hasClusters && archives,
   };
 }
 
