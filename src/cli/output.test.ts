@@ -132,7 +132,7 @@ const name = 'shop';
 const SERVES = { result: 'ready', reason: 'Serving', message: 'It serves.', hint: null, exitCode: 0 };
 const made = expect.stringMatching(/^shop--[0-9a-f]{8}$/) as string;
 const STORED = { name: '20260202T000000Z-0123abcd', takenAt: '2026-02-02T00:00:00Z', sizeBytes: 2, uid: 'u0' };
-/** Of a record that asks for backups, whose next one is made. */
+/** The record asks for backups, and the next one is made. */
 const backingUp: Kubectl = async (words, input) => {
   const { uid: _uid, ...sent } = STORED;
   const terminated = { exitCode: 0, message: JSON.stringify(sent) };

@@ -39,8 +39,8 @@ export function backupToMake(
   const { metadata, spec, status } = record;
   const { name } = metadata;
   const { backup, archive } = spec.sourceConfig.database ?? {};
-  const [hasBackups, hasArchive] = [isAsked(backup), isAsked(archive)];
-  const refused = placeTrouble(record);
+  const [hasBackups, hasArchive] = [isWanted(backup), isWanted(archive)];
+  const refused = whyNothingToBackUp(record);
   if (refused !== undefined) return { refused };
   if (isArchive && !hasArchive)
     return { refused: `No archive of ${name} is asked for (source_config.database.archive). Leave out --archive.` };
@@ -53,12 +53,12 @@ export function backupToMake(
     : { kind };
 }
 
-function isAsked(asked: { readonly enabled?: boolean | undefined } | undefined): boolean {
+function isWanted(asked: { readonly enabled?: boolean | undefined } | undefined): boolean {
   return asked !== undefined && asked.enabled !== false;
 }
 
 /** Why there is no database here that could be backed up. */
-function placeTrouble(record: AppDeployment): string | undefined {
+function whyNothingToBackUp(record: AppDeployment): string | undefined {
   const { metadata, spec } = record;
   const { name } = metadata;
   if (metadata.deletionTimestamp !== undefined) return `${name} is being deleted.`;
