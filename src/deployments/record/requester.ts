@@ -136,12 +136,10 @@ export function changedBy(record: AppDeployment): Pick<AppDeploymentStatus, 'cha
   return username === undefined ? {} : { changedBy: username };
 }
 
-function writerOf(record: AppDeployment): string | undefined {
-  const { uid, generation, annotations } = record.metadata;
+function writerOf({ metadata: { uid, generation, annotations } }: AppDeployment): string | undefined {
   const { subject, of, username } = wordsOf(annotations?.[REQUESTED_BY_ANNOTATION]);
   const isOfThisWrite = of === String(generation) && (subject === uid || (subject === NEW && of === '1'));
-  // Whoever asks for another database by hand names himself only there.
-  return isOfThisWrite ? username : moveRequesterOf(record);
+  return isOfThisWrite ? username : undefined;
 }
 
 /** Username of who asked for the deletion of a record that is being deleted, or is gone; undefined if the request does not say it. */
