@@ -84,7 +84,8 @@ function Deploy({ api, deployment, onDone, onClose }: ActionProps): VNode {
   );
 }
 
-function Clone({ api, deployment: { id, name }, onDone, onClose }: ActionProps): VNode {
+function Clone({ api, deployment: { id, name, database_archive }, onDone, onClose }: ActionProps): VNode {
+  const since = database_archive?.first_recoverable_at ?? null;
   return (
     <Dialog
       title={`Clone ${name}`}
@@ -99,7 +100,8 @@ function Clone({ api, deployment: { id, name }, onDone, onClose }: ActionProps):
     >
       <p>
         It gets what serves, the same variables and sizes, and no address. Its database begins with the newest backup of{' '}
-        {name}, or with the newest before a time such as 2026-11-25T12:00:00Z.
+        {name}, or with {since === null ? 'the newest before a time' : `its state at any time since ${since}`}, such as
+        2026-11-25T12:00:00Z.
       </p>
       <div class="fields">
         <label for="clone">Name</label>

@@ -201,7 +201,8 @@ const SOURCE_WORDS: Readonly<Record<Deployment['source'], string>> = {
 };
 
 function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
-  const { source_config: config, source_revision_config: revision } = deployment;
+  const { source_config: config, source_revision_config: revision, database_archive: archive } = deployment;
+  const provenAt = deployment.database_proof?.proven_at ?? null;
   const facts: [string, VNode | string | null][] = [
     ['Runs', <code>{plain(originOf(deployment))}</code>],
     ['Commit', revision.repo_commit_sha && <code>{short(revision.repo_commit_sha)}</code>],
@@ -211,6 +212,8 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
     ['Pods', scaleOf(deployment)],
     ['Source', SOURCE_WORDS[deployment.source]],
     ['Last backup', deployment.database_backup && <LastBackup report={deployment.database_backup} />],
+    ['Last proof', provenAt && <Age then={provenAt} after=" ago" />],
+    ['Archive', archive && <Archive report={archive} />],
     ['Created', <Age then={deployment.created_at} after=" ago" />],
     [
       'Changed',
@@ -260,6 +263,27 @@ function LastBackup({ report }: { readonly report: NonNullable<Deployment['datab
       {isFailing && (
         <div class="why">
           The last run failed <Age then={failedAt} after=" ago" />: {plain(words ?? '')}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** From when on the database can be restored to any time, and the newest base backup. */
+function Archive({ report }: { readonly report: NonNullable<Deployment['database_archive']> }): VNode {
+  const { first_recoverable_at: first, last_backup_at: at, last_failure_at: failedAt } = report;
+  const isFailing = failedAt !== null && (at === null || failedAt > at);
+  return (
+    <>
+      {first === null ? 'none yet' : `any time since ${first}`}
+      {at !== null && (
+        <>
+          , base backup <Age then={at} after=" ago" />
+        </>
+      )}
+      {isFailing && (
+        <div class="why">
+          The last base backup failed <Age then={failedAt} after=" ago" />.
         </div>
       )}
     </>

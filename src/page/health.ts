@@ -195,6 +195,8 @@ const ASPECTS = {
   AddressReady: 'address',
   AutoscalingReady: 'autoscaling',
   BackupReady: 'backups',
+  ArchiveReady: 'archive',
+  RestoreProven: 'proof of backups',
   DatabaseRestored: 'data of a backup',
   ResourceSpecHonored: 'sizes as asked',
   ReferencesResolved: 'Secrets and keys',

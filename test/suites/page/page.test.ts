@@ -1389,6 +1389,12 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
           lastFailureAt: new Date(Date.now() - 3_600_000).toISOString(),
           lastFailure: 'The store refuses <b>the key</b>.',
         },
+        databaseProof: { provenAt: new Date(Date.now() - 26 * 3_600_000).toISOString() },
+        databaseArchive: {
+          firstRecoverableAt: '2026-06-25T01:00:00Z',
+          lastBackupAt: new Date(Date.now() - 5 * 3_600_000).toISOString(),
+          lastFailureAt: new Date(Date.now() - 2 * 3_600_000).toISOString(),
+        },
         conditions: [
           ...(shop.status?.conditions ?? []),
           {
@@ -1415,6 +1421,9 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     expect(facts).toMatch(/Changed\s+\d+ s ago by anna@example\.com/);
     expect(facts.replaceAll(/\s+/g, ' ')).toContain(
       'Last backup 3 h ago, 12.3 MB, 20260702T010000Z-0a1b2c3d The last run failed 1 h ago: The store refuses <b>the key</b>.',
+    );
+    expect(facts.replaceAll(/\s+/g, ' ')).toContain(
+      'Last proof 1 d ago Archive any time since 2026-06-25T01:00:00Z, base backup 5 h ago The last base backup failed 2 h ago.',
     );
   });
 
