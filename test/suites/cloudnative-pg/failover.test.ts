@@ -134,6 +134,32 @@ describe.skipIf(!machine.ok)('a deployment with a Cluster of CloudNativePG', () 
     await eventually(async () => expect(await names()).toContain('shop--postgres-'), LONG_MS);
   });
 
+  it('takes a minor version with its next revision, without loss, and no pod of the application restarts', async () => {
+    const { lost } = await disturbed('a minor version of PostgreSQL, and more memory', async () => {
+      await stage.restart({ 'settings.images.cloudNativePg': stage.minorImage });
+      const image = 'jsonpath={.spec.imageName}';
+      const asked = (): Promise<string> =>
+        stage.kubectl('get', 'clusters.postgresql.cnpg.io', 'shop--postgres', '-o', image);
+      const before = await asked();
+      // The setting changes nothing that runs.
+      await stage.kubectl('annotate', 'appd', 'shop', 'look=once-more', '--overwrite');
+      await stage.says('shop', 'Ready', 'True', 'Serving');
+      expect(await asked()).toBe(before);
+      const spec = { sourceConfig: { resourceSpec: { dbMemoryMb: 320 } } };
+      await stage.kubectl('patch', 'appd', 'shop', '--type=merge', '-p', JSON.stringify({ spec }));
+      await eventually(async () => {
+        const instances = await stage.pods('cnpg.io/cluster=shop--postgres');
+        expect(
+          instances.map(({ spec: { containers } }) => containers.find(({ name }) => name === 'postgres')?.image),
+        ).toEqual([stage.minorImage, stage.minorImage]);
+        expect(instances.flatMap(({ status }) => status?.containerStatuses ?? []).every(({ ready }) => ready)).toBe(
+          true,
+        );
+      }, LONG_MS);
+    });
+    expect(lost).toBe(0);
+  });
+
   it('retained, is kept hibernated, and adopted again with its data', async () => {
     await stage.sql('shop', 'drop table if exists kept; create table kept as select generate_series(1, 1000) n');
     const uid = await stage.kubectl('get', 'appd', 'shop', '-o', 'jsonpath={.metadata.uid}');

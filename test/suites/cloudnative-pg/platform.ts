@@ -35,6 +35,7 @@ export interface Pod {
     readonly uid: string;
     readonly labels?: Readonly<Record<string, string>>;
   };
+  readonly spec: { readonly containers: readonly { readonly name: string; readonly image: string }[] };
   readonly status?: {
     readonly containerStatuses?: readonly { readonly restartCount: number; readonly ready: boolean }[];
   };
@@ -42,7 +43,10 @@ export interface Pod {
 
 export interface Stage {
   readonly cluster: Cluster;
-  readonly platform: Platform;
+  /** The image of Clusters by another tag, as a minor version has one. */
+  readonly minorImage: string;
+  /** Ends Davit's controller and starts it again with further values. */
+  restart(values: Values): Promise<void>;
   kubectl(...args: readonly string[]): Promise<string>;
   apply(object: object): Promise<void>;
   /** A record of the sample with a Cluster. */
@@ -68,23 +72,23 @@ interface StageOptions {
 export async function startStage({ images = [], valuesFor }: StageOptions = {}): Promise<Stage> {
   const operator = await ensureCloudNativePg(say);
   const stores = await ensureImages(say);
+  const minorImage = `${stores.postgres.name}.99`;
   const cluster = await startCluster({
     pods: 'on',
-    images: [operator, ...images, stores.postgres, stores.redis, stores.sample],
+    images: [operator, ...images, { ...stores.postgres, alsoNamed: [minorImage] }, stores.redis, stores.sample],
     progress: say,
   });
   await installCloudNativePg(cluster, operator);
-  const platform = await startPlatform(cluster, {
-    parts: ['controller'],
-    progress: say,
-    values: {
-      'settings.images.postgres': stores.postgres.name,
-      'settings.images.redis': stores.redis.name,
-      'settings.images.cloudNativePg': stores.postgres.name,
-      'settings.database.cloudNativePg.userId': 999,
-      ...(await valuesFor?.(cluster)),
-    },
-  });
+  const values: Values = {
+    'settings.images.postgres': stores.postgres.name,
+    'settings.images.redis': stores.redis.name,
+    'settings.images.cloudNativePg': stores.postgres.name,
+    'settings.database.cloudNativePg.userId': 999,
+    ...(await valuesFor?.(cluster)),
+  };
+  const start = (further: Values = {}): Promise<Platform> =>
+    startPlatform(cluster, { parts: ['controller'], progress: say, values: { ...values, ...further } });
+  let platform = await start();
   await platform.makeTenant('team');
   const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl(['-n', 'team', ...args]);
   const list = async <T>(...args: readonly string[]): Promise<readonly T[]> =>
@@ -104,7 +108,11 @@ export async function startStage({ images = [], valuesFor }: StageOptions = {}):
 
   return {
     cluster,
-    platform,
+    minorImage,
+    async restart(further) {
+      await platform.stop();
+      platform = await start(further);
+    },
     kubectl,
     conditionOf,
     primaryOf,
