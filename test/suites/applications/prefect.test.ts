@@ -32,6 +32,15 @@ async def main():
 asyncio.run(main())
 `;
 
+/** Begins so many runs of 200 steps, of half a minute or more, on a pool. */
+const BEGIN = `
+import sys
+from prefect.deployments import run_deployment
+pool, runs = sys.argv[1], int(sys.argv[2])
+for _ in range(runs):
+    print("RUN", run_deployment(name=f"steps/{pool}", parameters={"count": 200}, timeout=0).id)
+`;
+
 interface TaskRun {
   readonly job: string;
   readonly state: string;
@@ -173,5 +182,34 @@ describe.skipIf(!machine.ok)('Prefect', { timeout: 900_000 }, () => {
     await kubectl('wait', '--for=condition=Complete', 'job/forget-now', '--timeout=300s');
     expect(await kubectl('logs', 'job/forget-now')).toContain('forgot 0 flow runs');
     expect((await tasks()).find(({ name }) => name === 'forget')?.runs).toMatchObject([{ job: 'forget-now' }]);
+  });
+
+  it('a worker that drains ends the flow runs that it has, when its pod is told to end', async () => {
+    const begun = { small: [] as string[], large: [] as string[] };
+    // oxlint-disable-next-line no-await-in-loop -- two of them
+    for (const pool of ['small', 'large'] as const)
+      begun[pool] = (await python(BEGIN, pool, '2')).map((line) => line.split(' ')[1] ?? '');
+    const states = async (pool: 'small' | 'large'): Promise<readonly string[]> => {
+      const runs = await python(RUNS);
+      return begun[pool].map(
+        (id) => runs.find((line) => line.includes(id))?.replace(/^.* (asked|scheduled) /, '') ?? '',
+      );
+    };
+    const [drained = ''] = await app.pods('large');
+    const [interrupted = ''] = await app.pods('small');
+    const log = (...args: readonly string[]): Promise<string> => kubectl('logs', drained, '-c', 'large', ...args);
+    const submitted = new RegExp(`(?:submitting flow run '(?:${begun.large.join('|')})'[^]*){2}Task run`);
+    await eventually(async () => expect(await log()).toMatch(submitted), LONG_MS, 200);
+    const ended = log('-f');
+    const from = performance.now();
+    // As the rollout of a revision does.
+    await kubectl('delete', 'pod', drained, interrupted, '--wait=false');
+    const [, afterwards = ''] = (await ended).split('told to end');
+    say(`prefect: the worker that drains ended after ${Math.round((performance.now() - from) / 1000)} s`);
+    expect(afterwards.split("Task run 'step").length).toBeGreaterThan(20);
+    expect(afterwards).toMatch(/no flow run is left\s*$/);
+    await eventually(async () => expect(await states('large')).toEqual(['Completed', 'Completed']), LONG_MS, 1000);
+    say(`prefect: the runs of Prefect's own worker: ${(await states('small')).join(', ')}`);
+    expect((await app.pods('large')).filter((name) => name !== drained)).toHaveLength(1);
   });
 });
