@@ -167,7 +167,7 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
   expect((await plugin('status', name, ...on)).err).toContain(`There is no deployment ${name} in namespace `);
 });
 
-it('says what is missing: backups that are asked for, a store of them, rights in another namespace', async () => {
+it('says what is missing: backups that are asked for, a store of them, drivers of the platform, rights in another namespace', async () => {
   const { namespace } = tenant;
   const name = 'kept';
   const on = ['-n', namespace];
@@ -185,6 +185,8 @@ it('says what is missing: backups that are asked for, a store of them, rights in
       err: expect.stringMatching(/^No backup of kept can be made now\. This platform has no store for backups/),
     }),
   );
+  const offers = await plugin('platform', ...on, '--server', davit.apiUrl, '--token', tenant.token);
+  expect(offers.out).toMatch(/^ {2}drivers +pod\n {2}backups +no: the platform has no store for them$/m);
   // Whoever may use deployments and no more.
   const binding = ['create', 'rolebinding', 'editor-alone', '--clusterrole=davit-editor', '--user=ed', ...on];
   await davit.kubectl(binding);
