@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import type { Pod } from '../deployments/assess/observed.ts';
 import { names } from '../deployments/record/names.ts';
 import type { SentBackup } from '../schema/database.ts';
+import { isBackupName } from '../schema/database-names.ts';
 import { UPLOAD_CONTAINER } from '../schema/meta.ts';
 import { lastMessages } from './jobs.ts';
 import { jsonIn } from './json.ts';
@@ -24,7 +25,7 @@ export async function startBackup(kubectl: Kubectl, name: string): Promise<strin
 export function sentBackup(pods: readonly Pod[]): SentBackup | undefined {
   const [report] = pods.flatMap((pod) => lastMessages(pod, ({ name }) => name === UPLOAD_CONTAINER));
   const { name, takenAt, sizeBytes } = jsonIn<Partial<SentBackup> | null>(report) ?? {};
-  return name === undefined || takenAt === undefined || sizeBytes === undefined
-    ? undefined
-    : { name, takenAt, sizeBytes };
+  const isReport =
+    isBackupName(String(name)) && !Number.isNaN(Date.parse(String(takenAt))) && Number.isSafeInteger(sizeBytes);
+  return isReport ? ({ name, takenAt, sizeBytes } as SentBackup) : undefined;
 }

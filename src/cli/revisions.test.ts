@@ -321,6 +321,14 @@ describe('status', () => {
     expect(eventsOf(['shop-1'], events).map(({ reason }) => reason)).toEqual(['BackOff', 'Pulled']);
   });
 
+  it('prints each event as one line, whatever somebody has written into it', async () => {
+    const forged = event('shop-1', 9, { reason: 'Bad\n0s  Pulled', message: 'of\r\nlines' });
+    const withForged: Kubectl = (args, input) =>
+      args[1] === 'events' ? Promise.resolve(JSON.stringify({ items: [forged] })) : withPods(args, input);
+    const { out } = await runCli(['status', 'shop'], { kubectl: withForged });
+    expect(out).toMatch(/ Bad 0s Pulled {2}Pod shop-1: of lines$/m);
+  });
+
   it('shows the address in the cluster, restarts and events', async () => {
     const { out } = await runCli(['status', 'shop'], { kubectl: withPods });
     expect(out).toContain('\n  in the cluster  http://shop.team.svc\n');

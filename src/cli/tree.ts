@@ -212,7 +212,12 @@ function eventText(event: ClusterEvent, isPast: boolean, now: number): string {
   const { type, reason = '', message = '', involvedObject: { kind = '', name = '' } = {} } = event;
   const times = timesOf(event) > 1 ? ` (${timesOf(event)} times)` : '';
   const mark = isPast ? 'over: ' : type === 'Warning' ? '!! ' : '';
-  return `${ageOf(lastTime(event), now)}  ${mark}${reason}  ${kind} ${name}${times}: ${message.replaceAll(/\s+/g, ' ').trim()}`;
+  return `${ageOf(lastTime(event), now)}  ${mark}${oneLine(reason)}  ${oneLine(kind)} ${name}${times}: ${oneLine(message)}`;
+}
+
+/** Whoever may create events writes them, and no part of one may look like a line of its own. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
 }
 
 /** URL for pods of the same cluster. Undefined before there is an image, and for a record that another cluster runs. */

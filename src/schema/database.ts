@@ -335,7 +335,8 @@ const UtcTime = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/);
 
 /** Termination message of the container that sent a backup. */
 export const SentBackup = z.object({
-  name: z.string().max(64),
+  /** Whoever may create Jobs can report in its place: the status takes no other text for a name. */
+  name: z.string().max(64).regex(new RegExp(BACKUP_NAME_PATTERN)),
   /** RFC 3339: the dump has the state of this time. */
   takenAt: UtcTime,
   sizeBytes: z.int().min(1),
@@ -357,5 +358,8 @@ export const ProofReport = z.object({
 export type ProofReport = z.infer<typeof ProofReport>;
 
 /** Termination message of the container that loaded a backup, as the database has it. */
-export const LoadedBackup = z.object({ from: z.string().min(1).max(40), ...SentBackup.shape });
+export const LoadedBackup = z.object({
+  from: z.string().max(40).regex(new RegExp(NAME_PATTERN)),
+  ...SentBackup.shape,
+});
 export type LoadedBackup = z.infer<typeof LoadedBackup>;

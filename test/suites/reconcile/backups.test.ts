@@ -293,7 +293,14 @@ describe('the status claims', () => {
     ['of a pod of another life', { uid: 'other', words: sent('02') }],
     ['without its own words', { words: '' }],
     ['with other words', { words: '{"name": 1, "takenAt": "2026-02-02T02:00:00Z", "sizeBytes": 1}' }],
-    ['with a time that is none', { words: '{"name": "a", "takenAt": "yesterday", "sizeBytes": 1}' }],
+    [
+      'with a name that is none',
+      { words: '{"name": "\\u001b[2Ja\\nREADY", "takenAt": "2026-02-02T02:00:00Z", "sizeBytes": 1}' },
+    ],
+    [
+      'with a time that is none',
+      { words: '{"name": "20260202T020000Z-0000000a", "takenAt": "yesterday", "sizeBytes": 1}' },
+    ],
     [
       'of a time after its end, which would outlive all later ones',
       { words: '{"name": "20991231T000000Z-deadbeef", "takenAt": "2099-12-31T00:00:00Z", "sizeBytes": 1}' },
