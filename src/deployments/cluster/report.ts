@@ -6,7 +6,7 @@ import type { AppDeployment, AppDeploymentStatus } from '../../schema/app-deploy
 import { isFailure } from '../../schema/app-deployment-conditions.ts';
 import type { AppRevision, AppRevisionStatus } from '../../schema/app-revision.ts';
 import { type ConditionInput, conditionOf, mergeConditions } from '../../schema/conditions.ts';
-import { FIELD_MANAGER } from '../../schema/meta.ts';
+import { EMPTY_DATABASE_ANNOTATION, FIELD_MANAGER } from '../../schema/meta.ts';
 import type { Condition } from '../../schema/primitives.ts';
 import type { TracingProject } from '../../schema/tracing-project.ts';
 import type { Cluster } from './cluster.ts';
@@ -22,6 +22,7 @@ export async function reportRecord(
   const changed = await reportStatus(record, status, home, OWN);
   if (!changed) return;
   recordTasks(record, status, events);
+  recordGivenUp(record, status, events);
   const before = conditionOf(record.status?.conditions, 'Ready');
   const after = conditionOf(status.conditions, 'Ready');
   if (!after) return;
@@ -34,6 +35,16 @@ export async function reportRecord(
   // A new record is expected not to be ready: no event.
   if (!before && !isBad) return;
   recordCondition(record, after, isBad, events);
+}
+
+/** An empty volume is used instead of the one that a person gave up. Ready says nothing of that: the data is gone, and all is well. */
+function recordGivenUp(record: AppDeployment, status: AppDeploymentStatus, events: EventRecorder): void {
+  const { databaseVolumeUid: before, databaseNumber } = record.status ?? {};
+  const { databaseVolumeUid: after } = status;
+  const isGivenUp = before !== undefined && record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] === before;
+  if (!isGivenUp || after === undefined || after === before || status.databaseNumber !== databaseNumber) return;
+  const note = `The lost database ${before} was replaced by ${after}, which began empty, because annotation ${EMPTY_DATABASE_ANNOTATION} gave it up.`;
+  events.record({ regarding: record, type: 'Warning', reason: 'DatabaseGivenUp', action: 'Replace', note });
 }
 
 /** A task that fails, and one that succeeds again. Ready says nothing of them. */

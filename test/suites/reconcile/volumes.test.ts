@@ -101,14 +101,17 @@ it('restored without its labels: the message says which', async () => {
 
 it('given up by an explicit word: an empty one is made, and the word is none when that is lost too', async () => {
   const controller = await aConverged();
-  const { kube } = controller;
+  const { kube, events } = controller;
+  const saidGivenUp = (): number => events.filter((event) => event === 'Warning DatabaseGivenUp').length;
   kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
   await converge(controller);
+  expect(saidGivenUp()).toBe(0);
   await giveUp(kube);
   await converge(controller);
-  expect([says(kube, 'Ready'), claims(kube).length]).toEqual(['True Serving', 1]);
+  expect([says(kube, 'Ready'), claims(kube).length, saidGivenUp()]).toEqual(['True Serving', 1, 1]);
   kube.erase(PERSISTENT_VOLUME_CLAIMS, DATABASE);
   await converge(controller);
+  expect(saidGivenUp()).toBe(1);
   expect([says(kube, 'Stalled'), claims(kube)]).toEqual(['True VolumeMissing', []]);
 });
 

@@ -1614,6 +1614,64 @@ describe('a database on the shared server that is to be dropped', () => {
   });
 });
 
+describe('empty-database, which gives up the data of a lost volume', () => {
+  const asks = (uid: string): string => `Start empty: kubectl annotate appd empty davit.dev/empty-database=${uid}`;
+  const condition = (reason: string, message: string, type = 'DatabaseReady'): object => ({
+    type,
+    status: 'False',
+    reason,
+    message,
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  });
+  const write = (value: string | null): Promise<Answer> =>
+    patch(EDITOR, 'empty', { metadata: { annotations: { 'davit.dev/empty-database': value } } }, '');
+  async function report(...conditions: object[]): Promise<void> {
+    const status = { databaseVolumeUid: 'a-uid', conditions };
+    const answer = await door.call('PATCH', `${DAVIT}/appdeployments/empty/status`, { status });
+    expect(answer).toMatchObject({ message: '', status: 200 });
+  }
+  const REFUSED = 'it can be set only while a condition of the deployment says';
+
+  it('is taken only while a condition asks for it, with its value; and is taken back by everybody', async () => {
+    await make(docker(), 'empty');
+    expect((await write('a-uid')).message).toContain(REFUSED);
+    for (const healthy of [
+      condition('Answering', 'PostgreSQL answers.'),
+      // What a program prints is in messages too.
+      condition('CrashLooping', `${asks('a-uid')}.`, 'Ready'),
+      condition('VolumeMissing', `${asks('another')}.`),
+      condition('VolumeMissing', `${asks('a-uid-1')}.`),
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop -- four small writes
+      await report(healthy);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect((await write('a-uid')).message, JSON.stringify(healthy)).toContain(REFUSED);
+    }
+    for (const lost of [
+      condition('VolumeMissing', `${asks('a-uid')}.`),
+      condition('VolumeMissing', `${asks('a-uid')}. Take the annotation away when the deployment is Ready.`),
+      condition('PasswordMissing', `${asks('a-uid')}; then deploy a new revision.`, 'Stalled'),
+      condition('VolumeTerminating', 'It is being deleted.', 'Stalled'),
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop -- four small writes
+      await report(condition('Serving', '', 'Ready'), lost);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect((await write('another')).message, JSON.stringify(lost)).toContain(REFUSED);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect(await write('a-uid'), JSON.stringify(lost)).toMatchObject({ message: '', status: 200 });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await report();
+      // What is there stays, and hinders no other write.
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect((await patch(EDITOR, 'empty', { metadata: { labels: { a: 'b' } } }, '')).status).toBe(200);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect((await write('another')).message).toContain(REFUSED);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect(await write(null)).toMatchObject({ message: '', status: 200 });
+    }
+  });
+});
+
 describe('hosting mode', () => {
   const cloud = ['internal_docker', 'internal_source', 'internal_template', 'codehost'];
   function least(source: string): Spec {
