@@ -9,34 +9,45 @@ import { isRestored } from './assess/restore.ts';
 import { ownStoreAnswers } from './assess/stores.ts';
 import { backupChildren, taskChildren } from './children/desired.ts';
 import { executePlan, withAppliedDigest } from './cluster/apply.ts';
+import { foreignFields } from './plan/foreign-fields.ts';
 import { plan } from './plan/plan.ts';
 import { inputsOf, type PlanningOptions } from './plan-children.ts';
 import { activeRevision } from './record/revisions.ts';
 
 const CRON_JOB_KINDS: ReadonlySet<string> = new Set(['CronJob', 'ScheduledBackup']);
 
-/** Returns what failed. Without an active revision there are no tasks yet; what a newer Davit has made stays as it is. */
+interface CronJobsApplied {
+  readonly failures: readonly ActionFailure[];
+  /** What others have added to the CronJobs that are wanted. */
+  readonly foreign: readonly string[];
+}
+
+const NOTHING: CronJobsApplied = { failures: [], foreign: [] };
+
+/** Without an active revision there are no tasks yet; what a newer Davit has made stays as it is. */
 export async function applyCronJobs(
   observed: Observed,
   latest: AppRevision,
   options: PlanningOptions,
-): Promise<readonly ActionFailure[]> {
+): Promise<CronJobsApplied> {
   const { target, contracts } = options;
   const active = activeRevision(observed.revisions);
   const revision = active ?? latest;
-  if (!contracts.has(revision.spec.resolved.contract)) return [];
+  if (!contracts.has(revision.spec.resolved.contract)) return NOTHING;
   const judged = active ? observed : withoutTasks(observed);
   const hasSome = judged.children.some((child) => CRON_JOB_KINDS.has(child.kind) && isOurs(child, observed));
   const isDue = active !== undefined || hasDataToLose(observed, revision);
   const { backup, archive } = observed.record.spec.sourceConfig.database ?? {};
   const asks = [active?.spec.requested.tasks, backup, archive].some((one) => one !== undefined);
   const isNeeded = isDue && asks;
-  if (!isNeeded && !hasSome) return [];
+  if (!isNeeded && !hasSome) return NOTHING;
   const inputs = inputsOf(observed, revision, {}, options);
   const tasks = active ? taskChildren(inputs, contracts) : [];
   const desired = [...tasks, ...backupChildren(inputs)].map(withAppliedDigest);
   const { actions, refusals } = plan(desired, judged, CRON_JOB_KINDS);
-  return [...refusals, ...(await executePlan(actions, observed.record, target))];
+  const failures = [...refusals, ...(await executePlan(actions, observed.record, target))];
+  const cronJobs = desired.filter(({ kind }) => kind === 'CronJob');
+  return { failures, foreign: foreignFields(cronJobs, judged) };
 }
 
 /** Before its restore a database is empty, and an empty dump would be the newest backup. */

@@ -120,10 +120,10 @@ async function applyRecord(
   const { waitMs } = revision.rotation;
   return {
     latest,
-    refusals: [...children.failures, ...migration, ...pods, ...cronJobs],
+    refusals: [...children.failures, ...migration, ...pods, ...cronJobs.failures],
     address: address.outcome,
     housekeeping,
-    ...(children.foreign && { foreign: children.foreign }),
+    ...(children.foreign && { foreign: [...children.foreign, ...cronJobs.foreign] }),
     ...(waitMs !== undefined && { requeueAfterMs: waitMs }),
   };
 }

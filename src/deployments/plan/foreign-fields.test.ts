@@ -27,3 +27,19 @@ it.each<{ name: string; wanted: object; actual: object; found: readonly string[]
     found.map((field) => `Deployment shop: ${field}`),
   );
 });
+
+it('finds what was added to the pods of a CronJob', () => {
+  const cronJob = (pods: object): KubeObject => {
+    const { spec } = aDeployment(pods) as unknown as { readonly spec: object };
+    return { kind: 'CronJob', metadata: { name: 'shop' }, spec: { jobTemplate: { spec } } } as unknown as KubeObject;
+  };
+  const there = cronJob({
+    serviceAccountName: 'alice',
+    containers: [{ name: 'server', image: 'a:1', command: ['sh'] }, { name: 'evil' }],
+  });
+  expect(foreignFields([cronJob({})], { children: [there] })).toEqual([
+    'CronJob shop: container evil',
+    'CronJob shop: serviceAccountName',
+    'CronJob shop: command of container server',
+  ]);
+});

@@ -100,8 +100,11 @@ function pairs(list: string, wanted: Fields, actual: Fields): [Fields, Fields][]
   });
 }
 
+/** Of a workload, or of the runs of a CronJob. */
 function podSpecOf(object: KubeObject): Fields {
-  return fieldsAt(fieldsAt(specFields(object), 'template'), 'spec');
+  const spec = specFields(object);
+  const ofPods = object.kind === 'CronJob' ? fieldsAt(fieldsAt(spec, 'jobTemplate'), 'spec') : spec;
+  return fieldsAt(fieldsAt(ofPods, 'template'), 'spec');
 }
 function specFields(object: KubeObject): Fields {
   return fieldsAt(object as unknown as Fields, 'spec');
