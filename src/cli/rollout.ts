@@ -81,7 +81,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
     if (status !== 'BUILDING') {
       // oxlint-disable-next-line no-await-in-loop -- as above
       const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);
-      if (status === 'DEPLOYED' && isDone(deployment, id)) return deployment;
+      if ((status === 'DEPLOYED' || isAtZero(deployment, id)) && isDone(deployment, id)) return deployment;
       // oxlint-disable-next-line no-await-in-loop -- as above
       if (status === 'DEPLOYED' && (await exitsAgain(deployment))) throw await crashed(api, change, deployment, say);
       const blocked = stalledMessage(deployment);
@@ -221,6 +221,12 @@ function isDone({ status, ...deployment }: Deployment, revision: string): boolea
   // A newer revision may have taken its place already.
   const { active_revision_id: active, latest_revision_id: latest } = deployment;
   return status === 'UNUSED' || (status === 'READY' && (active === revision || latest !== revision));
+}
+
+/** Whether the revision was accepted while nothing is to run: it is DEPLOYED when its first pod has started. */
+function isAtZero(deployment: Deployment, revision: string): boolean {
+  const ready = conditionIn(deployment, 'Ready');
+  return deployment.latest_revision_id === revision && ready?.status === 'True' && ready.reason === 'ScaledToZero';
 }
 
 function stalledMessage(deployment: Deployment): string | undefined {

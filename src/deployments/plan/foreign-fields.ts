@@ -100,7 +100,7 @@ function pairs(list: string, wanted: Fields, actual: Fields): [Fields, Fields][]
   });
 }
 
-/** Of a workload, or of the runs of a CronJob. */
+/** That of a workload, or of the runs of a CronJob. */
 function podSpecOf(object: KubeObject): Fields {
   const spec = specFields(object);
   const ofPods = object.kind === 'CronJob' ? fieldsAt(fieldsAt(spec, 'jobTemplate'), 'spec') : spec;

@@ -520,6 +520,15 @@ Or set them first:
     expect([error, asked]).toEqual([undefined, 3]);
   });
 
+  it('ends at zero, where the revision is accepted and no pod of it has started', async () => {
+    const { address, error } = await run((line) => {
+      if (!line.startsWith('Revision')) return;
+      made({ state: 'AWAITING_DEPLOY', message: 'Scaled to zero. No pod of this revision has started yet.' });
+      ready('UNUSED', observed('True', 'ScaledToZero'));
+    });
+    expect([error, address]).toEqual([undefined, expect.stringContaining('It is scaled to zero, so no pod runs.')]);
+  });
+
   it('ends when a container of a deployed revision exits again and again, with its last lines', async () => {
     const pod = (restartCount: number): void => {
       const labels = {
