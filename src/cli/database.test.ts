@@ -113,7 +113,11 @@ describe('database move', () => {
 
   it.each([
     ['changed', (annotations: Cluster['record']['metadata']['annotations']) => annotations],
-    ['taken away', () => ({ [MOVING]: '{}' })],
+    [
+      'taken away',
+      (annotations: Cluster['record']['metadata']['annotations']) =>
+        Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => !key.startsWith(MOVE))),
+    ],
   ] as const)('starts it as it was where what was asked for was %s meanwhile, and says so', async (_what, change) => {
     const cluster = aCluster();
     cluster.before = (words) => {
@@ -271,6 +275,129 @@ describe('database move', () => {
     };
     expect((await run(powerless)).err).toContain('You may not create jobs.batch here');
     expect([paused, external, powerless].flatMap(({ story }) => story)).toEqual([]);
+  });
+});
+
+describe('a move that somebody undoes or takes away meanwhile', () => {
+  const SHARED = ['move', 'shop', '--driver', 'shared', '--yes'];
+
+  /** Somebody acts between the last write of the command and its next look at the record. */
+  async function afterwards(args: readonly string[], cluster: Cluster, act: () => Promise<unknown>): Promise<CliRan> {
+    const inner: { promise?: Promise<unknown> } = {};
+    let wasMoving = false;
+    return database(args, cluster, undefined, async (words) => {
+      const isMoving = cluster.record.metadata.annotations?.[MOVING] !== undefined;
+      const isOver = wasMoving && !isMoving;
+      wasMoving ||= isMoving;
+      if (isOver && words.startsWith('get') && inner.promise === undefined) {
+        inner.promise = act();
+        await inner.promise;
+      }
+    });
+  }
+
+  it('is no success, and neither is a way back or the end of a move', async () => {
+    const moved = aCluster();
+    const ended = aCluster();
+    ended.backup = 'fails';
+    await database(SHARED, ended);
+    delete ended.backup;
+    const returned = aCluster();
+    await database(SHARED, returned);
+    for (const [cluster, args, act, was, now] of [
+      [moved, SHARED, ['back', 'shop', '--yes'], 'shared/1', 'pod/0'],
+      [returned, ['back', 'shop', '--yes'], ['back', 'shop', '--yes'], 'pod/0', 'shared/1'],
+      [ended, ['back', 'shop', '--yes'], SHARED, 'pod/0', 'shared/1'],
+    ] as const) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { code, out, err } = await afterwards(args, cluster, async () => {
+        // Davit observes the end of the move when it is asked.
+        const first = await database(act, cluster, undefined, undefined, 'mallory');
+        if (first.code !== 0) await database(act, cluster, undefined, undefined, 'mallory');
+        expect(cluster.revisions[0]?.spec.id).toBe(now.replace('/', ''));
+      });
+      expect([code, out, err]).toEqual([
+        1,
+        '',
+        expect.stringContaining(
+          `shop is not on database ${was} any more: it is on ${now}. mallory has changed it last.`,
+        ),
+      ]);
+      expect(err).toContain('kubectl davit database back shop');
+    }
+  });
+
+  it('is no success where the next move has begun already', async () => {
+    const cluster = aCluster();
+    const { code, out, err } = await afterwards(SHARED, cluster, async () => {
+      interruptAfterStop(cluster);
+      await database(['back', 'shop', '--yes'], cluster, undefined, undefined, 'mallory');
+      delete cluster.before;
+    });
+    expect([code, out, err]).toEqual([1, '', expect.stringContaining('shared/1 to pod/0, begun by mallory')]);
+  });
+
+  /** The command fails where it asks for pods the first time, after it has stopped them. */
+  function interruptAfterStop(cluster: Cluster): void {
+    cluster.before = (words) => {
+      if (words.startsWith('get pods')) throw new Failure('interrupted');
+    };
+  }
+
+  it('goes no further where its mark is gone, and writes none', async () => {
+    for (const [args, when] of [
+      [SHARED, 'create job'],
+      [['move', 'shop', '--external', 'hosted', '--yes'], 'create job'],
+    ] as const) {
+      const cluster = aCluster();
+      cluster.before = (words) => {
+        if (!words.startsWith(when) || cluster.record.metadata.annotations?.[MOVING] === undefined) return;
+        delete cluster.before;
+        const { [MOVING]: _mark, [`${MOVING}-by`]: _by, ...annotations } = cluster.record.metadata.annotations;
+        const resourceVersion = String(Number(cluster.record.metadata.resourceVersion) + 1);
+        cluster.record = { ...cluster.record, metadata: { ...cluster.record.metadata, annotations, resourceVersion } };
+      };
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { code, err } = await database(args, cluster);
+      expect([code, err]).toEqual([
+        1,
+        expect.stringContaining(
+          'This run goes no further: somebody has taken away annotation davit.dev/moving-database, which says that the move was begun. shop has database pod/0, and a scale of 0 to 0; before the move it was the default to 3.',
+        ),
+      ]);
+      expect(err).toContain('kubectl davit scale shop --replicas N');
+      expect(cluster.story).toEqual(['scale 0, driver undefined']);
+      expect(Object.keys(cluster.record.metadata.annotations ?? {})).not.toContain(MOVING);
+    }
+  });
+
+  it.each([
+    ['of which nothing proves the author', undefined, ', and nothing proves by whom'],
+    ['of somebody else', 'bert', ', begun by bert'],
+  ])('does not write over a mark %s', async (_what, by, words) => {
+    for (const when of ['patch', 'create job', 'get pods']) {
+      const cluster = aCluster();
+      const theirs = JSON.stringify({ move: 'pod/0 to cloudnative-pg/1', stoppedAt: '2026-02-01T00:00:00Z' });
+      cluster.before = (asked) => {
+        if (!asked.startsWith(when)) return;
+        delete cluster.before;
+        const { metadata } = cluster.record;
+        const { [`${MOVING}-by`]: _by, ...rest } = metadata.annotations ?? {};
+        const claim = by === undefined ? {} : { [`${MOVING}-by`]: `${uid} 2026-02-01T00:00:00Z ${by}` };
+        const annotations = { ...rest, [MOVING]: theirs, ...claim };
+        const resourceVersion = String(Number(metadata.resourceVersion) + 1);
+        cluster.record = { ...cluster.record, metadata: { ...metadata, annotations, resourceVersion } };
+      };
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { code, err } = await database(SHARED, cluster);
+      expect([when, code, err]).toEqual([
+        when,
+        1,
+        expect.stringContaining(`it has a mark that this run did not write: pod/0 to cloudnative-pg/1${words}`),
+      ]);
+      expect(cluster.record.metadata.annotations?.[MOVING]).toBe(theirs);
+      expect(cluster.record.metadata.annotations?.[MOVE]).toBeUndefined();
+    }
   });
 });
 
@@ -433,6 +560,26 @@ describe('a move that somebody else has begun', () => {
     const old = { ...rest, [`${MOVING}-by`]: '0b5c0f3e-6f0e-4f7e-9f43-2f9d6d1c1a11 2026-02-01T00:00:00Z anna' };
     cluster.record = { ...cluster.record, metadata: { ...cluster.record.metadata, annotations: old } };
     expect((await database(['back', 'shop', '--yes'], cluster)).code).toBe(0);
+  });
+
+  it.each([
+    [undefined, ', and nothing proves by whom'],
+    ['bert', ' by bert'],
+  ])('says so where another move is asked for: %s', async (by, words) => {
+    const cluster = begun(toShared, by);
+    for (const more of [[], ['--go-on']]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other on one record
+      const { code, err } = await database(['move', 'shop', '--external', 'hosted', '--yes', ...more], cluster);
+      expect([code, err, cluster.story]).toEqual([
+        1,
+        expect.stringContaining(`A move of shop was begun${words}: pod/0 to shared/1`),
+        [],
+      ]);
+      expect(err).toContain('a scale of the default to 9');
+      expect(err).toContain(
+        'If that is right, finish it by kubectl davit database move shop --driver shared --go-on, or end it: kubectl davit database back shop --go-on',
+      );
+    }
   });
 
   it('ends by --go-on too', async () => {

@@ -272,6 +272,43 @@ describe('database move --external', () => {
     ]);
   });
 
+  it('writes what it has made together with who moves it', async () => {
+    const cluster = aCluster();
+    const { asked } = await away(cluster);
+    const marks = asked.filter((one) => one.startsWith('patch') && one.includes(`"${MOVING}":"`));
+    expect(marks.map((one) => one.includes(`"${MOVING}-by":"`))).toEqual([true, true]);
+  });
+
+  it('is no success where another Secret is named meanwhile', async () => {
+    const cluster = aCluster();
+    let wasMoving = false;
+    cluster.before = (words) => {
+      const isMoving = cluster.record.metadata.annotations?.[MOVING] !== undefined;
+      if (wasMoving && !isMoving && words.startsWith('get apprevisions')) {
+        const spec = { ...cluster.record.spec, secretReferences: [{ ...REFERENCE, secretName: 'other' }] };
+        const resolved = { server: {}, movedDatabase: { number: 1, external: true } };
+        cluster.revisions.unshift(revision('other', resolved, 9, spec));
+      }
+      wasMoving ||= isMoving;
+    };
+    const { code, out, err } = await away(cluster);
+    expect([code, out, err]).toEqual([
+      1,
+      '',
+      expect.stringContaining('it is on external/1, with the URI in key uri of Secret other.'),
+    ]);
+  });
+
+  it('takes no mark for a move whose Secret has no name', async () => {
+    const cluster = aCluster();
+    const external = { secretName: 'x; reboot', secretKey: 'uri' };
+    const moving = { move: 'pod/0 to external/1', external, stoppedAt: '2026-02-01T00:00:00Z' };
+    const annotations = { [MOVING]: JSON.stringify(moving) };
+    cluster.record = { ...cluster.record, metadata: { ...cluster.record.metadata, annotations } };
+    const { code, err } = await database(['move', 'shop', '--driver', 'shared', '--yes'], cluster);
+    expect([code, err]).toEqual([1, expect.stringContaining('says nothing that a move was begun with')]);
+  });
+
   it('that somebody else has begun names the Secret', async () => {
     const cluster = aCluster();
     const external = { secretName: 'theirs', secretKey: 'uri' };

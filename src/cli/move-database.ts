@@ -5,11 +5,13 @@ import type { Pod } from '../deployments/assess/observed.ts';
 import { writersAmong } from '../deployments/assess/pod-failures.ts';
 import {
   type DatabaseMove,
+  type DatabaseOfRecord,
   databaseText,
   moveText,
   postgresVersionOf,
   wasNeverLoaded,
 } from '../deployments/record/database-move.ts';
+import { type MoveMark, moveMarkOf, otherDatabase, strayedMark } from '../deployments/record/move-mark.ts';
 import {
   type BegunMove,
   beginning,
@@ -22,6 +24,7 @@ import {
   moveBack,
   moveOut,
   moveTo,
+  scaleWords,
   stageOf,
   upgradeTo,
   usePatch,
@@ -59,6 +62,8 @@ interface Work {
   readonly name: string;
   readonly move: DatabaseMove;
   readonly moving: Moving;
+  /** What the record has of the move since this run has read or written it last: another mark is another's move. */
+  mark: MoveMark;
   /** By the clock of the context. */
   readonly until: number;
 }
@@ -194,12 +199,15 @@ async function begin(context: Context, name: string, { action, isThis, decide, t
   const begun = begunIn(record);
   if (begun) {
     const { isBack, move: text } = begun.moving;
-    if (isBack || !isThis(begun))
-      throw new Failure(
-        `A move of ${name} was begun: ${text}. ${isBack ? 'Finish it' : `Finish it by ${commandOf(name, begun)}, or end it`}: ${PROGRAM} database back ${name}`,
-      );
+    if (isBack || !isThis(begun)) {
+      const strange = await strangeMove(kubectl, record, begun);
+      const more = strange === undefined ? '' : ' --go-on';
+      const finish = isBack ? 'finish it' : `finish it by ${commandOf(name, begun)}${more}, or end it`;
+      const what = strange === undefined ? `A move of ${name} was begun: ${text}. F` : `${strange} If that is right, f`;
+      throw new Failure(`${what}${finish.slice(1)}: ${PROGRAM} database back ${name}${more}`);
+    }
     await needOwnMove(context, record, begun);
-    return goOn(context, name, begun);
+    return goOn(context, record, begun);
   }
   const used = (await databasesHeld(kubectl, record)).map(({ number }) => number);
   const decided = decide(record, revisions, used);
@@ -214,7 +222,7 @@ async function begin(context: Context, name: string, { action, isThis, decide, t
     `${name} ${decided.says}.${found} Its pods are stopped, and nothing serves for about ${durationText(seconds)}, by the size of the backup of ${lastSuccessAt}. The present database stays as it is.`,
   );
   await needConsent(context, name, `${PROGRAM} database ${action.replace('NAME', name)} --yes`);
-  return carryOut(workOf(context, name, decided.move, { ...moving, stoppedAt: new Date().toISOString() }));
+  return carryOut(workOf(context, record, decided.move, { ...moving, stoppedAt: new Date().toISOString() }));
 }
 
 /** Throws Failure where a move was begun and nobody can say which. */
@@ -238,10 +246,11 @@ export async function goBack(context: Context, name: string): Promise<number> {
   needTrack(record, revisions);
   const begun = begunIn(record);
   if (begun) await needOwnMove(context, record, begun);
-  if (begun?.moving.isBack) return goOn(context, name, begun);
+  if (begun?.moving.isBack) return goOn(context, record, begun);
   if (begun && stageOf(record, revisions, begun.move) !== 'there') {
-    await endMove(workOf(context, name, begun.move, begun.moving));
-    await ready(context, name);
+    const work = workOf(context, record, begun.move, begun.moving);
+    await endMove(work);
+    await readyOn(work, begun.move.from);
     tell(context, {
       says: `The move was ended. ${name} goes on with database ${databaseText(begun.move.from)}.`,
       result: { name, database: databaseText(begun.move.from), downtimeSeconds: secondsSince(begun.moving.stoppedAt) },
@@ -258,33 +267,49 @@ export async function goBack(context: Context, name: string): Promise<number> {
   const { outside } = decided;
   if (outside?.external && decided.move.to.driver === EXTERNAL_DATABASE) await needUri(kubectl, outside.external);
   const moving = beginning(record, decided.move, { isBack: true, now: new Date(), begun: begun?.moving, outside });
-  return carryOut(workOf(context, name, decided.move, moving));
+  return carryOut(workOf(context, record, decided.move, moving));
 }
 
 /**
  * What the record is to have afterwards is what its annotation says, which anybody may have written who may change the record. Throws
  * Failure unless the caller has, which an admission policy lets nobody else claim, or says that he knows.
  */
-async function needOwnMove({ kubectl, flags }: Context, record: AppDeployment, { moving }: BegunMove): Promise<void> {
+async function needOwnMove({ kubectl, flags }: Context, record: AppDeployment, begun: BegunMove): Promise<void> {
+  const strange = flags.has('go-on') ? undefined : await strangeMove(kubectl, record, begun);
+  if (strange !== undefined) throw new Failure(`${strange} If that is right, run the command again with --go-on.`);
+}
+
+/** What there is to know of a move that the caller has not begun, for people. Resolves to undefined for his own. */
+async function strangeMove(
+  kubectl: Context['kubectl'],
+  record: AppDeployment,
+  { moving }: BegunMove,
+): Promise<string | undefined> {
   const { name } = record.metadata;
   const mover = moverOf(record, moving.stoppedAt);
-  if (flags.has('go-on') || (mover !== undefined && mover === (await usernameOf(kubectl)))) return;
-  const { minScale, maxScale, driver, external } = moving;
+  if (mover !== undefined && mover === (await usernameOf(kubectl))) return undefined;
+  const { driver, external } = moving;
   const secret = external ? `, with the URI in Secret ${external.secretName}` : '';
-  const scale = `a scale of ${minScale ?? 'the default'} to ${maxScale ?? 'the default'}`;
-  throw new Failure(
-    `A move of ${name} was begun${mover === undefined ? ', and nothing proves by whom' : ` by ${mover}`}: ${moving.move}${secret}, on ${moving.stoppedAt}. It leaves ${name} with ${scale}, and ends with driver ${driver ?? 'as the platform sets it'} if it is given up. If that is right, run the command again with --go-on.`,
-  );
+  const by = mover === undefined ? ', and nothing proves by whom' : ` by ${mover}`;
+  return `A move of ${name} was begun${by}: ${moving.move}${secret}, on ${moving.stoppedAt}. It leaves ${name} with a scale of ${scaleWords(moving)}, and ends with driver ${driver ?? 'as the platform sets it'} if it is given up.`;
 }
 
-function goOn(context: Context, name: string, begun: BegunMove): Promise<number> {
+function goOn(context: Context, record: AppDeployment, begun: BegunMove): Promise<number> {
   context.warn(`An earlier run has left the move ${begun.moving.move} unfinished. This run goes on with it.`);
-  return carryOut(workOf(context, name, begun.move, begun.moving));
+  return carryOut(workOf(context, record, begun.move, begun.moving));
 }
 
-function workOf(context: Context, name: string, moved: DatabaseMove, moving: Moving): Work {
+/** `record`: as it was when this run has decided what to do. */
+function workOf(context: Context, record: AppDeployment, moved: DatabaseMove, moving: Moving): Work {
   const until = context.clock.now() + (context.flags.number('timeout') ?? 3600) * 1000;
-  return { context, name, move: moved, moving, until };
+  return { context, name: record.metadata.name, move: moved, moving, mark: moveMarkOf(record), until };
+}
+
+/** Throws Failure where the record has another mark than this run has left in it. */
+async function needMark({ context: { kubectl }, mark, moving }: Work, record: AppDeployment): Promise<void> {
+  // The revisions are read for the message alone.
+  if (strayedMark(record, [], { mark, moving }) === undefined) return;
+  throw new Failure(strayedMark(record, await readRevisions(kubectl, record), { mark, moving }) ?? '');
 }
 
 async function carryOut(work: Work): Promise<number> {
@@ -306,9 +331,8 @@ async function carryOut(work: Work): Promise<number> {
     annotations: NOT_MOVING,
     spec: { sourceConfig: { resourceSpec: scaleToHave(moving) } },
   }));
-  await ready(context, name);
+  const revisions = await readyOn(work, moved.to);
   const seconds = secondsSince(moving.stoppedAt);
-  const revisions = await readRevisions(kubectl, loaded);
   const postgresVersion = postgresVersionOf(revisions[0]);
   const withVersion = postgresVersion === undefined ? '' : `, with PostgreSQL ${postgresVersion}`;
   const left = wasNeverLoaded(revisions, moved.from.number)
@@ -330,6 +354,16 @@ async function carryOut(work: Work): Promise<number> {
   return 0;
 }
 
+/** Both annotations of a move that was begun, which are written in one patch: one alone says nothing. */
+function markWith(
+  record: AppDeployment,
+  moving: Moving,
+  username: string | undefined,
+): Readonly<Record<string, string | null>> {
+  const claim = username === undefined ? undefined : claimOfMove(record, moving.stoppedAt, username);
+  return { ...NOT_MOVING, [MOVING_ANNOTATION]: JSON.stringify(moving), ...claim };
+}
+
 /** Resolves to the generation of the record of which no pod is left. */
 async function stop(work: Work): Promise<number> {
   const { context, name, moving, until } = work;
@@ -337,11 +371,9 @@ async function stop(work: Work): Promise<number> {
   const username = await usernameOf(kubectl);
   const generation = await write(work, (record) => ({
     annotations: {
-      ...NOT_MOVING,
       // What is left now was not meant.
       [FORGET_DATABASE_ANNOTATION]: null,
-      [MOVING_ANNOTATION]: JSON.stringify(moving),
-      ...(username !== undefined && claimOfMove(record, moving.stoppedAt, username)),
+      ...markWith(record, moving, username),
     },
     spec: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } },
   }));
@@ -349,6 +381,8 @@ async function stop(work: Work): Promise<number> {
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked until they have ended
     const [record, pods] = await Promise.all([readRecord(kubectl, name), listOf<Pod>(kubectl, 'pods', name)]);
+    // oxlint-disable-next-line no-await-in-loop -- asks for nothing more unless it throws
+    await needMark(work, record);
     const running = writersAmong(pods);
     const isSeen = (record.status?.observedGeneration ?? 0) >= generation;
     if (isSeen && running.length === 0) return generation;
@@ -369,8 +403,9 @@ async function backupOf(work: Work, generation: number): Promise<string> {
   if (moving.made?.generation === generation) return moving.made.backup;
   const backup = await makeBackup(work);
   if (moved.to.driver === EXTERNAL_DATABASE) {
-    const made = JSON.stringify({ ...moving, made: { backup, generation } });
-    await write(work, () => ({ annotations: { [MOVING_ANNOTATION]: made }, spec: {} }));
+    const username = await usernameOf(work.context.kubectl);
+    const made = { ...moving, made: { backup, generation } };
+    await write(work, (record) => ({ annotations: markWith(record, made, username), spec: {} }));
   }
   return backup;
 }
@@ -476,6 +511,8 @@ async function untilLoaded(work: Work): Promise<AppDeployment> {
     const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
     // oxlint-disable-next-line no-await-in-loop -- as above
     const revisions = await readRevisions(kubectl, record);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await needMark(work, record);
     const isThere = stageOf(record, revisions, moved) === 'there';
     const isOfIt = (status?.databaseNumber ?? 0) === moved.to.number;
     const isLoaded = moving.isBack || moved.to.driver === EXTERNAL_DATABASE;
@@ -542,13 +579,16 @@ interface Change {
   readonly spec: object;
 }
 
-/** A merge patch of the record as it is, again after a conflict. Resolves to its generation then. */
-function write(
-  { context: { kubectl }, name }: Work,
-  change: (record: AppDeployment) => Change | Promise<Change>,
-): Promise<number> {
+/**
+ * A merge patch of the record as it is, again after a conflict. Resolves to its generation then. Throws Failure where the record has another
+ * mark than this run has left in it: somebody has ended the move, or has begun another one.
+ */
+function write(work: Work, change: (record: AppDeployment) => Change | Promise<Change>): Promise<number> {
+  const { context, name } = work;
+  const { kubectl } = context;
   return afterConflicts(async () => {
     const [record, username] = await Promise.all([readRecord(kubectl, name), usernameOf(kubectl)]);
+    await needMark(work, record);
     const { annotations, spec } = await change(record);
     const { uid, resourceVersion } = record.metadata;
     const patch = (claim: object): string =>
@@ -563,8 +603,9 @@ function write(
     const isChange = changes(record.spec, spec);
     // The API server takes a claim for a change of the spec alone.
     const claim = isChange && username !== undefined ? (claimOfChange(record, username) ?? {}) : {};
-    const { metadata } = await send(claim);
-    return metadata.generation ?? 0;
+    const written = await send(claim);
+    work.mark = moveMarkOf(written);
+    return written.metadata.generation ?? 0;
   });
 }
 
@@ -605,8 +646,20 @@ function needConsent(context: Context, name: string, command: string): Promise<v
   });
 }
 
-async function ready({ kubectl, warn, flags, clock }: Context, name: string): Promise<void> {
-  await waitUntilReady(kubectl, name, { timeoutMs: (flags.number('timeout') ?? 3600) * 1000, say: warn, clock });
+/**
+ * Waits until the record is ready. Resolves to its revisions then, newest first. Throws Failure where it is not on this database: somebody has
+ * moved it meanwhile, or is moving it.
+ */
+async function readyOn(work: Work, database: DatabaseOfRecord): Promise<readonly AppRevision[]> {
+  const { context, name, moving } = work;
+  const { kubectl, warn, flags, clock } = context;
+  const timeoutMs = (flags.number('timeout') ?? 3600) * 1000;
+  const record = await waitUntilReady(kubectl, name, { timeoutMs, say: warn, clock });
+  await needMark(work, record);
+  const revisions = await readRevisions(kubectl, record);
+  const other = otherDatabase(record, revisions, { database, moving });
+  if (other !== undefined) throw new Failure(other);
+  return revisions;
 }
 
 function tooLate({ name }: Work, words: string): TimedOut {

@@ -119,7 +119,7 @@ function reconcile(cluster: Cluster): void {
   const [newest] = cluster.revisions;
   const isOut = namesExternal(spec);
   // What was asked for holds until somebody changes the record.
-  const isClaimed = metadata.annotations?.[`${MOVE}-by`] === `${metadata.uid} ${generation} anna`;
+  const isClaimed = metadata.annotations?.[`${MOVE}-by`]?.startsWith(`${metadata.uid} ${generation} `) === true;
   const isNew =
     to !== '' &&
     isClaimed &&
@@ -192,11 +192,12 @@ function endOf(
   };
 }
 
-function answer(cluster: Cluster, words: readonly string[], input = ''): string {
+function answer(cluster: Cluster, words: readonly string[], input: string, caller: string): string {
   const [verb, kind = ''] = words;
   cluster.before?.(words.join(' '));
   if (verb === 'auth' && words[1] === 'whoami' && cluster.nobody === true) throw new Failure('error: unknown command');
-  if (verb === 'auth') return words[1] === 'can-i' ? 'yes' : '{"status": {"userInfo": {"username": "anna"}}}';
+  if (verb === 'auth')
+    return words[1] === 'can-i' ? 'yes' : JSON.stringify({ status: { userInfo: { username: caller } } });
   if (verb === 'patch') {
     const patch = JSON.parse(words.at(-1) ?? '') as { metadata: Json; spec: Json };
     const before = cluster.record;
@@ -263,9 +264,19 @@ function answer(cluster: Cluster, words: readonly string[], input = ''): string 
   return cluster.held.filter((one) => kind.startsWith(one.split('/')[0] ?? '')).join('\n');
 }
 
-export function database(args: readonly string[], cluster: Cluster, answers?: readonly string[]): Promise<CliRan> {
+/** `meanwhile` is awaited before each command of kubectl. */
+export function database(
+  args: readonly string[],
+  cluster: Cluster,
+  answers?: readonly string[],
+  meanwhile?: (words: string) => Promise<void>,
+  caller = 'anna',
+): Promise<CliRan> {
   return runCli(['database', ...args], {
-    kubectl: async (words, input) => answer(cluster, words, input),
+    kubectl: async (words, input) => {
+      await meanwhile?.(words.join(' '));
+      return answer(cluster, words, input ?? '', caller);
+    },
     ...(answers && { answers }),
   });
 }

@@ -13,6 +13,7 @@ import {
   MOVING_ANNOTATION,
   MOVING_BY_ANNOTATION,
 } from '../../schema/meta.ts';
+import { DNS_SUBDOMAIN_PATTERN, SECRET_KEY_PATTERN } from '../../schema/name-patterns.ts';
 import { quoted } from '../../schema/text.ts';
 import {
   asksFor,
@@ -59,6 +60,9 @@ export interface Moving {
 /** A key of a Secret in the namespace of the record. */
 export type ExternalUri = Pick<SecretReference, 'secretName' | 'secretKey'>;
 
+const SECRET_NAME = new RegExp(DNS_SUBDOMAIN_PATTERN);
+const SECRET_KEY = new RegExp(SECRET_KEY_PATTERN);
+
 export interface BegunMove {
   readonly moving: Moving;
   readonly move: DatabaseMove;
@@ -71,10 +75,16 @@ export function begunIn({ metadata }: AppDeployment): BegunMove | undefined {
     const move = moveIn(moving?.move ?? '');
     if (!move || Number.isNaN(Date.parse(moving?.stoppedAt ?? ''))) return undefined;
     if (isOutside(move) !== (moving?.external !== undefined)) return undefined;
+    // It is printed in commands.
+    if (moving?.external && !isUri(moving.external)) return undefined;
     return { moving: moving as Moving, move };
   } catch {
     return undefined;
   }
+}
+
+function isUri({ secretName, secretKey }: Partial<ExternalUri>): boolean {
+  return SECRET_NAME.test(secretName ?? '') && SECRET_KEY.test(secretKey ?? '');
 }
 
 /**
@@ -91,11 +101,32 @@ export function lostTrack(record: AppDeployment, own: readonly AppRevision[]): s
     said === undefined
       ? `${mover ?? 'Somebody'} has begun to move the database of ${name} on ${quoted(at)}, and annotation ${MOVING_ANNOTATION}, which says where to, is gone.`
       : `Annotation ${MOVING_ANNOTATION} of ${name} says nothing that a move was begun with: ${quoted(said, 200)}.`;
+  const { has, takeBack } = stateWords(record, own);
+  return `${what} Nothing was changed. ${has}.${takeBack} Remove what is left of that move: kubectl annotate appdeployment ${name} -n ${namespace} ${MOVING_ANNOTATION}- ${MOVING_BY_ANNOTATION}-. Then set the scale that it should have (kubectl davit scale ${name} --replicas N).`;
+}
+
+/**
+ * What a record has of which it is not known how it was, for people: `has` without a full stop, `takeBack` a sentence after a space, empty where
+ * no move is asked for. `own`: its revisions, newest first.
+ */
+export function stateWords(
+  record: AppDeployment,
+  own: readonly AppRevision[],
+): Readonly<Record<'has' | 'takeBack', string>> {
   const now = own[0] && databaseOf(own[0]);
-  const { minScale = 'the default', maxScale = 'the default' } = record.spec.sourceConfig.resourceSpec ?? {};
   const asked = moveNamed(record, own);
-  const first = asked ? ` Take back what is asked for: ${takeBackCommand(record, asked, own[0])}` : '';
-  return `${what} Nothing was changed. ${name} has database ${now ? databaseText(now) : 'none of its own'}, and a scale of ${minScale} to ${maxScale}.${first} Remove what is left of that move: kubectl annotate appdeployment ${name} -n ${namespace} ${MOVING_ANNOTATION}- ${MOVING_BY_ANNOTATION}-. Then set the scale that it should have (kubectl davit scale ${name} --replicas N).`;
+  return {
+    has: `${record.metadata.name} has database ${now ? databaseText(now) : 'none of its own'}, and a scale of ${scaleWords(record.spec.sourceConfig.resourceSpec)}`,
+    takeBack: asked ? ` Take back what is asked for: ${takeBackCommand(record, asked, own[0])}` : '',
+  };
+}
+
+/** For people: 1 to 3. */
+export function scaleWords({
+  minScale,
+  maxScale,
+}: Partial<Record<'minScale' | 'maxScale', number | undefined>> = {}): string {
+  return `${minScale ?? 'the default'} to ${maxScale ?? 'the default'}`;
 }
 
 interface Beginning {
@@ -325,7 +356,8 @@ type DecidedBack =
   | { readonly move: DatabaseMove; readonly outside?: Pick<Moving, 'external' | 'uriScheme'> }
   | { readonly refused: string };
 
-function uriOf(where: Parameters<typeof referencesOf>[0] | undefined): ExternalUri | undefined {
+/** Where the URI is of the external database that a record or a revision names. */
+export function uriOf(where: Parameters<typeof referencesOf>[0] | undefined): ExternalUri | undefined {
   const found = where && referencesOf(where).find(({ name }) => name === EXTERNAL_POSTGRES_VARIABLE);
   return found && { secretName: found.secretName, secretKey: found.secretKey };
 }

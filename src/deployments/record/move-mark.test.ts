@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { aRecord, uid } from '../../../test/support/cli-world.ts';
+import { MOVE, MOVING, revision } from '../../../test/support/database-world.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
+import { moveMarkOf, otherDatabase, strayedMark } from './move-mark.ts';
+
+const STOPPED_AT = '2026-02-01T00:00:00Z';
+const moving = { move: 'pod/0 to shared/1', minScale: 2, stoppedAt: STOPPED_AT };
+const own = (resolved: object, spec = aRecord().spec): AppRevision[] => [
+  revision('first', resolved, 1, spec) as unknown as AppRevision,
+];
+const POD = { server: {}, postgres: { image: 'postgres:17' } };
+const BY = `${MOVING}-by`;
+const ours = { [MOVING]: JSON.stringify(moving), [BY]: `${uid} ${STOPPED_AT} anna` };
+const having = (annotations: Record<string, string>, spec: object = {}): ReturnType<typeof aRecord> =>
+  aRecord(
+    { sourceConfig: { database: { driver: 'shared' }, resourceSpec: { minScale: 0, maxScale: 0 } }, ...spec },
+    {},
+    {
+      annotations,
+      generation: 4,
+    },
+  );
+
+describe('strayedMark', () => {
+  const mark = moveMarkOf(having(ours));
+
+  it('is undefined while the mark and its author are what the run wrote', () => {
+    expect(strayedMark(having({ ...ours, other: 'x' }), own(POD), { mark, moving })).toBeUndefined();
+  });
+
+  it.each([
+    ['gone', {}, 'somebody has taken away annotation davit.dev/moving-database'],
+    ['without its author', { [MOVING]: ours[MOVING] }, 'pod/0 to shared/1, and nothing proves by whom.'],
+    ['of another author', { ...ours, [BY]: `${uid} ${STOPPED_AT} bert` }, 'pod/0 to shared/1, begun by bert.'],
+    ['unreadable', { ...ours, [MOVING]: '{}' }, 'annotation davit.dev/moving-database is not what this run wrote: {}.'],
+    [
+      'gone, and the next database is asked for',
+      { [MOVE]: 'pod/0 to shared/1' },
+      'Take back what is asked for: kubectl patch appdeployment shop',
+    ],
+    [
+      'gone, and somebody has changed the record',
+      { 'davit.dev/requested-by': `${uid} 4 mallory` },
+      'before the move it was 2 to the default. mallory has changed it last.',
+    ],
+  ])('says what the record has where it is %s', (_what, annotations: Record<string, string>, words) => {
+    const said = strayedMark(having(annotations), own(POD), { mark, moving });
+    expect(said).toContain(words);
+    expect(said).toContain('shop has database pod/0, and a scale of 0 to 0; before the move it was 2 to the default.');
+  });
+});
+
+describe('otherDatabase', () => {
+  const external = { secretName: 'hosted', secretKey: 'uri' };
+  const names = (secretName: string, secretKey = 'uri'): ReturnType<typeof aRecord>['spec'] =>
+    aRecord({ secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName, secretKey }] }).spec;
+  const out = { server: {}, movedDatabase: { number: 1, external: true } };
+  const outside = { driver: 'external', number: 1 } as const;
+  const inside = { driver: 'pod', number: 0 } as const;
+
+  it.each([
+    ['the own one', inside, moving, own(POD), undefined],
+    ['the own one, after an external one', inside, { ...moving, external }, own(POD), undefined],
+    ['another number', inside, moving, own({ ...POD, movedDatabase: { number: 2 } }), 'it is on pod/2.'],
+    ['none', inside, moving, own({ server: {} }), 'it is on none that Davit made.'],
+    ['the external one', outside, { ...moving, external }, own(out, names('hosted')), undefined],
+    [
+      'the external one of another Secret',
+      outside,
+      { ...moving, external },
+      own(out, names('other')),
+      'shop is not on database external/1, with the URI in Secret hosted, any more: it is on external/1, with the URI in key uri of Secret other.',
+    ],
+    [
+      'the external one of another key',
+      outside,
+      { ...moving, external },
+      own(out, names('hosted', 'url')),
+      'with the URI in key url of Secret hosted.',
+    ],
+    ['the one before', outside, { ...moving, external }, own(POD), 'external/1 any more: it is on pod/0.'],
+  ])('%s', (_what, database, was, revisions, words) => {
+    const said = otherDatabase(having({}), revisions, { database, moving: was });
+    expect(said).toEqual(words === undefined ? undefined : expect.stringContaining(words));
+  });
+});
