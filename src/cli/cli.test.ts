@@ -823,6 +823,24 @@ describe('logs', () => {
       expect((await print([[given]], options)).warned).toEqual([]);
     });
 
+    it('is said of where it is ready and exited a moment ago, and not where that was yesterday', async () => {
+      const exited = (hours: number): object => {
+        const terminated = { exitCode: 3, finishedAt: new Date(Date.now() - hours * 3_600_000).toISOString() };
+        const server = { name: 'server', ready: true, state: { running: {} }, lastState: { terminated } };
+        return { metadata: { name: 'shop-1' }, status: { containerStatuses: [server] } };
+      };
+      expect((await print([[exited(0.1)]])).warned).toEqual([HINT]);
+      expect((await print([[exited(24)]])).warned).toEqual([]);
+    });
+
+    it('alone is asked for what was written before', async () => {
+      const previous = { previous: true };
+      expect((await print([[RUNNING, again('shop-1', false)]], previous)).ran).toEqual([`${ONE} --previous`]);
+      await expect(print([[RUNNING]], previous)).rejects.toThrow(
+        'No container of server of shop was started again, so none has an earlier log. See: kubectl davit status shop',
+      );
+    });
+
     it('is named with its part and the flags of the cluster', async () => {
       const pods = { items: [again('shop-1', false, 'queue')] };
       const kubectl: Kubectl = async ([, resource]) => JSON.stringify(resource === RECORDS ? record() : pods);

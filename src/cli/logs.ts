@@ -131,8 +131,13 @@ export async function printPodLogs(
       options.needPart?.();
       throw new Failure(`${name} has no pod of ${component}. See: ${PROGRAM} status ${name}`);
     }
+    const printed = options.previous && isPart(component) ? pods.filter((pod) => startedAgain(pod, component)) : pods;
+    if (printed.length === 0 && begun.size === 0)
+      throw new Failure(
+        `No container of ${component} of ${name} was started again, so none has an earlier log. See: ${PROGRAM} status ${name}`,
+      );
     let waiting = 0;
-    for (const pod of pods.filter(({ metadata }) => !begun.has(metadata.name))) {
+    for (const pod of printed.filter(({ metadata }) => !begun.has(metadata.name))) {
       const why = options.previous ? undefined : waitsFor(pod);
       if (why === undefined) {
         const ended = run(argumentsOf(pod, options));
@@ -170,13 +175,21 @@ function argumentsOf(pod: Pod, { component, follow, previous, tail }: PodLogOpti
   ];
 }
 
-/** Where a container that has exited runs again and is not ready: the log is that of the new one, and does not say why it exited. */
+/** Whether the part's container has a log of before. */
+function startedAgain({ status }: Pod, component: string): boolean {
+  return status?.containerStatuses?.find(({ name }) => name === component)?.lastState?.terminated !== undefined;
+}
+
+/** What exited longer ago than this, and is ready, is no news. In milliseconds. */
+const NEWS_MS = 3_600_000;
+
+/** Where a container that has exited runs again: the log is that of the new one, and does not say why it exited. */
 function hintAtPrevious(name: string, { metadata, status }: Pod, component: string): string | undefined {
   const crashed = status?.containerStatuses?.find(
     (one) =>
       (one.name === component || !isPart(component)) &&
       one.state?.running !== undefined &&
-      !one.ready &&
+      (!one.ready || Date.parse(one.lastState?.terminated?.finishedAt ?? '') > Date.now() - NEWS_MS) &&
       (one.lastState?.terminated?.exitCode ?? 0) !== 0,
   );
   if (crashed === undefined) return undefined;
