@@ -332,6 +332,8 @@ describe('after a move to an external database', () => {
     await away(cluster);
     const { code, err, out } = await database(['back', 'shop'], cluster, ['shop']);
     expect([code, err]).toEqual([0, expect.stringContaining('is not in it')]);
+    expect(err).toContain('Davit deletes nothing in an external database.');
+    expect(err).not.toContain('forget-old');
     expect(out).toMatch(/^shop is on database pod\/0, with PostgreSQL 17\./);
     expect(cluster.story.slice(-3)).toEqual(['scale 0, driver pod', 'pod/0', 'scale 3, driver pod']);
     expect(cluster.record.spec).toMatchObject({ secretReferences: [], sourceConfig: { database: { backup: {} } } });

@@ -338,7 +338,11 @@ async function carryOut(work: Work): Promise<number> {
   const left = wasNeverLoaded(revisions, moved.from.number)
     ? `Database ${databaseText(moved.from)} is left, into which nothing was loaded.`
     : `What it was moved from is kept: ${databaseText(moved.from)}. To go back to it: ${PROGRAM} database back ${name}${suggested}.`;
-  warn(`${left} To delete it: ${PROGRAM} database forget-old ${name}${suggested}`);
+  const wayToDelete =
+    moved.from.driver === EXTERNAL_DATABASE
+      ? 'Davit deletes nothing in an external database.'
+      : `To delete it: ${PROGRAM} database forget-old ${name}${suggested}`;
+  warn(`${left} ${wayToDelete}`);
   if (moved.to.driver === EXTERNAL_DATABASE)
     warn('Davit makes no backups of an external database. Have it backed up where it runs.');
   tell(context, {
