@@ -16,6 +16,7 @@ import { cronJobOf } from './restore.ts';
 import { explainRight } from './rights.ts';
 import { sizeOf } from './table.ts';
 import { withinTime } from './time-limit.ts';
+import { untilReported } from './until-reported.ts';
 
 export const backupCommand: Command = {
   name: 'backup',
@@ -105,25 +106,21 @@ function sayTrouble({ status }: AppDeployment, warn: Context['warn']): void {
 
 /** So long the controller may take to tell what a pod has reported, in milliseconds. */
 const REPORTED_MS = 30_000;
-const EVERY_MS = 1000;
 
 /** The backup as the status has it; undefined if it is not there in time. `sent`: undefined if only the status can tell. */
-async function untilListed(
-  { kubectl, clock }: Context,
+function untilListed(
+  context: Context,
   before: AppDeployment,
   sent: SentBackup | undefined,
 ): Promise<SentBackup | undefined> {
-  // Nothing is written of a paused record.
-  const end = clock.now() + (isPaused(before.metadata.annotations) ? 0 : REPORTED_MS);
   const earlier = before.status?.databaseBackup?.name;
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- asked until it is told
-    const { status } = await readRecord(kubectl, before.metadata.name);
-    const { name, lastSuccessAt: takenAt = '', sizeBytes = 0 } = status?.databaseBackup ?? {};
-    const isIt = sent === undefined ? name !== earlier : name === sent.name || takenAt > sent.takenAt;
-    if (name !== undefined && isIt) return sent ?? { name, takenAt, sizeBytes };
-    if (clock.now() >= end) return undefined;
-    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await clock.sleep(EVERY_MS);
-  }
+  return untilReported(context, before.metadata.name, {
+    // Nothing is written of a paused record.
+    forMs: isPaused(before.metadata.annotations) ? 0 : REPORTED_MS,
+    find({ status }) {
+      const { name, lastSuccessAt: takenAt = '', sizeBytes = 0 } = status?.databaseBackup ?? {};
+      const isIt = sent === undefined ? name !== earlier : name === sent.name || takenAt > sent.takenAt;
+      return name !== undefined && isIt ? (sent ?? { name, takenAt, sizeBytes }) : undefined;
+    },
+  });
 }

@@ -7,9 +7,10 @@ import { type Context, tell } from './command.ts';
 import { createJob as create } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { listOf, readRecord } from './records.ts';
+import { listOf } from './records.ts';
 import { explainRight } from './rights.ts';
 import { withinTime } from './time-limit.ts';
+import { untilReported } from './until-reported.ts';
 
 const SCHEDULES = 'scheduledbackups.postgresql.cnpg.io';
 const BACKUPS = 'backups.postgresql.cnpg.io';
@@ -132,14 +133,11 @@ async function untilCompleted(
 /** So long the plugin and the controller may take to tell it, in milliseconds. */
 const REPORTED_MS = 30_000;
 
-async function untilListed({ kubectl, clock }: Context, name: string, startedAt: string): Promise<boolean> {
-  const end = clock.now() + REPORTED_MS;
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- asked until it is told
-    const { status } = await readRecord(kubectl, name);
-    if (Date.parse(status?.databaseArchive?.lastBackupAt ?? '') >= Date.parse(startedAt)) return true;
-    if (clock.now() >= end) return false;
-    // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-    await clock.sleep(EVERY_MS);
-  }
+async function untilListed(context: Context, name: string, startedAt: string): Promise<boolean> {
+  const found = await untilReported(context, name, {
+    forMs: REPORTED_MS,
+    find: ({ status }) =>
+      Date.parse(status?.databaseArchive?.lastBackupAt ?? '') >= Date.parse(startedAt) ? true : undefined,
+  });
+  return found === true;
 }

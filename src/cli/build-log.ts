@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { revisionNames } from '../deployments/record/names.ts';
 import type { RevisionState } from '../schema/app-revision.ts';
+import { conditionOf } from '../schema/conditions.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { REVISION_STATES } from '../schema/revision-states.ts';
 import type { HttpApi } from './http-api.ts';
@@ -10,7 +11,7 @@ import { Failure } from './kubectl.ts';
 import { noDeployment } from './not-found.ts';
 import { PROGRAM } from './program.ts';
 
-interface ShownCondition {
+export interface ShownCondition {
   readonly type: string;
   readonly status: string;
   readonly reason: string;
@@ -63,7 +64,7 @@ export function isBuilding({ status }: Revision): boolean {
 }
 
 export function conditionIn({ conditions }: Deployment, type: string): ShownCondition | undefined {
-  return conditions.find((one) => one.type === type);
+  return conditionOf(conditions, type);
 }
 
 /** Undefined if there is none of that name. */

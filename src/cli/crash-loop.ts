@@ -4,8 +4,10 @@
 
 import type { Pod } from '../deployments/assess/observed.ts';
 import { exitsIn } from '../deployments/assess/pod-failures.ts';
+import { conditionOf } from '../schema/conditions.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import { isPart } from '../schema/worker-parts.ts';
+import type { ShownCondition } from './build-log.ts';
 import { ignoreFailure, type Kubectl } from './kubectl.ts';
 import { listOf } from './records.ts';
 
@@ -32,17 +34,14 @@ export function makeCrashCount(): (pods: readonly PodExits[]) => boolean {
   };
 }
 
-interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** Whether it is a container of a part, and none of a store, that keeps the record from being ready. */
-export function saysCrash(conditions: readonly Condition[] = []): boolean {
-  const [ready, workloads] = ['Ready', 'WorkloadsReady'].map((type) => conditions.find((one) => one.type === type));
-  return ready?.status === 'False' && ready.reason === 'ContainerCrashed' && ready.message === workloads?.message;
+export function saysCrash(conditions: readonly ShownCondition[] | undefined): boolean {
+  const ready = conditionOf(conditions, 'Ready');
+  return (
+    ready?.status === 'False' &&
+    ready.reason === 'ContainerCrashed' &&
+    ready.message === conditionOf(conditions, 'WorkloadsReady')?.message
+  );
 }
 
 /** Those of the pods of all parts. None for a caller who may not list pods. */

@@ -123,7 +123,7 @@ async function rehearse(
   moving: Moving,
 ): Promise<void> {
   const { name, resourceVersion } = record.metadata;
-  const claims = await needAuthor(kubectl, record);
+  const claims = needAuthor(record, await usernameOf(kubectl));
   const annotations = { ...claims, [MOVE_DATABASE_ANNOTATION]: moving.move };
   const patch = JSON.stringify({ metadata: { resourceVersion, annotations }, spec: usePatch(record.spec, to, moving) });
   const sends = ['patch', RECORDS, name, '--type=merge', '--dry-run=server', FIELD_MANAGER, '-o', 'name', '-p', patch];
@@ -137,11 +137,7 @@ async function rehearse(
  * What the caller claims in a write that asks for a move, and changes something of the record: Davit makes none that is nobody's. Throws
  * Failure if nothing tells who he is.
  */
-async function needAuthor(
-  kubectl: Context['kubectl'],
-  record: AppDeployment,
-): Promise<Readonly<Record<string, string>>> {
-  const username = await usernameOf(kubectl);
+function needAuthor(record: AppDeployment, username: string | undefined): Readonly<Record<string, string>> {
   const claim = username === undefined ? undefined : claimOfMoveRequest(record, username);
   if (username === undefined || claim === undefined)
     throw new Failure(
@@ -213,7 +209,7 @@ async function begin(context: Context, name: string, { action, isThis, decide, t
   const decided = decide(record, revisions, used);
   if ('refused' in decided) throw new Failure(decided.refused);
   await needBackups(context, name);
-  await needAuthor(kubectl, record);
+  needAuthor(record, await usernameOf(kubectl));
   const moving = beginning(record, decided.move, { isBack: false, now: new Date(), outside: decided.outside });
   const found = (await tries?.(record, decided.move, moving)) ?? '';
   const { sizeBytes = 0, lastSuccessAt } = record.status?.databaseBackup ?? {};
@@ -259,7 +255,7 @@ export async function goBack(context: Context, name: string): Promise<number> {
   }
   const decided = moveBack(record, revisions);
   if ('refused' in decided) throw new Failure(decided.refused);
-  await needAuthor(kubectl, record);
+  needAuthor(record, await usernameOf(kubectl));
   warn(
     `${name} goes back to ${databaseText(decided.move.to)}, with the data that it had before the move. What was written since then stays in ${databaseText(decided.move.from)}, and is not in it. Its pods are stopped meanwhile.`,
   );
@@ -372,8 +368,7 @@ function markWith(
 async function stop(work: Work): Promise<number> {
   const { context, name, moving, until } = work;
   const { kubectl, warn, clock } = context;
-  const username = await usernameOf(kubectl);
-  const generation = await write(work, (record) => ({
+  const generation = await write(work, (record, username) => ({
     annotations: {
       // What is left now was not meant.
       [FORGET_DATABASE_ANNOTATION]: null,
@@ -407,9 +402,8 @@ async function backupOf(work: Work, generation: number): Promise<string> {
   if (moving.made?.generation === generation) return moving.made.backup;
   const backup = await makeBackup(work);
   if (moved.to.driver === EXTERNAL_DATABASE) {
-    const username = await usernameOf(work.context.kubectl);
     const made = { ...moving, made: { backup, generation } };
-    await write(work, (record) => ({ annotations: markWith(record, made, username), spec: {} }));
+    await write(work, (record, username) => ({ annotations: markWith(record, made, username), spec: {} }));
   }
   return backup;
 }
@@ -474,7 +468,7 @@ async function ask(work: Work, { generation, backup, version }: Asked): Promise<
     throw new Failure(
       `Somebody has changed Secret ${external.secretName} since the database in it was looked at. Run the command again, or end the move: ${PROGRAM} database back ${name}`,
     );
-  await write(work, async (record) => {
+  await write(work, (record, username) => {
     const { metadata, spec } = record;
     if (metadata.generation !== generation)
       throw new Failure(
@@ -487,7 +481,7 @@ async function ask(work: Work, { generation, backup, version }: Asked): Promise<
       ...(instances !== undefined && moved.to.driver !== 'cloudnative-pg' && { instances: null }),
     };
     return {
-      annotations: { [MOVE_DATABASE_ANNOTATION]: text, ...(await needAuthor(kubectl, record)) },
+      annotations: { [MOVE_DATABASE_ANNOTATION]: text, ...needAuthor(record, username) },
       spec: {
         ...use,
         sourceConfig: {
@@ -585,15 +579,15 @@ interface Change {
 
 /**
  * A merge patch of the record as it is, again after a conflict. Resolves to its generation then. Throws Failure where the record has another
- * mark than this run has left in it: somebody has ended the move, or has begun another one.
+ * mark than this run has left in it: somebody has ended the move, or has begun another one. `username`: the caller's, where it is known.
  */
-function write(work: Work, change: (record: AppDeployment) => Change | Promise<Change>): Promise<number> {
+function write(work: Work, change: (record: AppDeployment, username: string | undefined) => Change): Promise<number> {
   const { context, name } = work;
   const { kubectl } = context;
   return afterConflicts(async () => {
     const [record, username] = await Promise.all([readRecord(kubectl, name), usernameOf(kubectl)]);
     await needMark(work, record);
-    const { annotations, spec } = await change(record);
+    const { annotations, spec } = change(record, username);
     const { uid, resourceVersion } = record.metadata;
     const patch = (claim: object): string =>
       JSON.stringify({

@@ -7,9 +7,10 @@ import type { ReplicaSet, Run } from '../deployments/record/one-off-job.ts';
 import { TASK_CONTAINER } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, timeoutFlag } from './command.ts';
 import { conditionsOfJob, createJob, podsOfJob } from './jobs.ts';
-import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
+import { Failure, ignoreFailure, type Kubectl, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
+import { untilReported } from './until-reported.ts';
 
 const TIMEOUT_SECONDS = 3600;
 const EVERY_MS = 1000;
@@ -58,7 +59,7 @@ code is that of the command, or 124 if it was ended for its time. The command is
     try {
       return await follow(context, job);
     } finally {
-      if (task !== undefined) await untilReported(context, { name, job });
+      if (task !== undefined) await untilTold(context, { name, job });
     }
   },
 };
@@ -89,23 +90,17 @@ async function startJob(
 const REPORTED_MS = 10_000;
 
 /** Whoever asks for the tasks next is told that the run has ended, and not that it goes on. It is no failure if that is not told in time. */
-async function untilReported(
-  { kubectl, clock }: Context,
+async function untilTold(
+  context: Context,
   { name, job }: { readonly name: string; readonly job: string },
 ): Promise<void> {
-  const end = clock.now() + REPORTED_MS;
-  try {
-    for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- asked until it is told
-      const { status } = await readRecord(kubectl, name);
+  await untilReported(context, name, {
+    forMs: REPORTED_MS,
+    find({ status }) {
       const run = status?.tasks?.flatMap(({ runs }) => runs).find((one) => one.job === job);
-      if ((run !== undefined && run.state !== 'Running') || clock.now() >= end) return;
-      // oxlint-disable-next-line no-await-in-loop -- the time between two questions
-      await clock.sleep(EVERY_MS);
-    }
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-  }
+      return run?.state === 'Running' ? undefined : run;
+    },
+  }).catch(ignoreFailure);
 }
 
 /** Prints the log and resolves to the exit code. */

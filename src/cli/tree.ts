@@ -5,14 +5,14 @@ import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { names } from '../deployments/record/names.ts';
 import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
-import { revisionOnPods } from '../deployments/record/shared-pods.ts';
+import { revisionIdOnPods } from '../deployments/record/shared-pods.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CONDITION_TYPES, isFailure } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision, MigrationStatus } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
 import { listedEvents, runsBeside } from '../schema/listed-events.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS, TASK } from '../schema/meta.ts';
+import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS } from '../schema/meta.ts';
 import { limitsOf, type PodMetrics, usageOf, usageWords } from '../schema/pod-usage.ts';
 import type { Condition } from '../schema/primitives.ts';
 import { isWorker } from '../schema/worker-parts.ts';
@@ -248,11 +248,8 @@ export interface PodRevisions {
 export function revisionsOnPod(pod: Pod, { record, revisions }: Pick<Parts, 'record' | 'revisions'>): PodRevisions {
   const id = pod.metadata.labels?.[REVISION_LABEL];
   if (id === undefined) return { runs: null, startedFor: null };
-  const component = componentOf(pod);
-  // A run has the template of the server, with its labels.
-  const part = component === TASK ? 'server' : component;
-  const running = revisionOnPods(revisions, record.status?.activeRevisionId, { part, id });
-  return { runs: running?.spec.id ?? id, startedFor: id };
+  const runs = revisionIdOnPods(revisions, record.status?.activeRevisionId, { component: componentOf(pod), id });
+  return { runs, startedFor: id };
 }
 
 /** `revision 3f0c9b1e`, and for which one the pod was started where that is another one. */

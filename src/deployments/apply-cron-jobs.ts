@@ -46,8 +46,7 @@ export async function applyCronJobs(
   const desired = [...tasks, ...backupChildren(inputs)].map(withAppliedDigest);
   const { actions, refusals } = plan(desired, judged, CRON_JOB_KINDS);
   const failures = [...refusals, ...(await executePlan(actions, observed.record, target))];
-  const cronJobs = desired.filter(({ kind }) => kind === 'CronJob');
-  return { failures, foreign: foreignFields(cronJobs, judged) };
+  return { failures, foreign: foreignFields(desired, judged) };
 }
 
 /** Before its restore a database is empty, and an empty dump would be the newest backup. */

@@ -246,10 +246,15 @@ function bytes(count: number): string {
   return count < 1e5 ? `${(count / 1e3).toFixed(1)} kB` : `${(count / 1e6).toFixed(1)} MB`;
 }
 
+/** Whether the last failure came after the last success. Both RFC 3339. */
+function failedLast(failedAt: string | null, succeededAt: string | null): failedAt is string {
+  return failedAt !== null && (succeededAt === null || failedAt > succeededAt);
+}
+
 /** What is known of the backups of the database. */
 function LastBackup({ report }: { readonly report: NonNullable<Deployment['database_backup']> }): VNode {
   const { name, last_success_at: at, size_bytes: size, last_failure_at: failedAt, last_failure: words } = report;
-  const isFailing = failedAt !== null && (at === null || failedAt > at);
+  const isFailing = failedLast(failedAt, at);
   return (
     <>
       {at === null ? 'none yet' : <Age then={at} after=" ago" />}
@@ -272,7 +277,7 @@ function LastBackup({ report }: { readonly report: NonNullable<Deployment['datab
 /** From when on the database can be restored to any time, and the newest base backup. */
 function Archive({ report }: { readonly report: NonNullable<Deployment['database_archive']> }): VNode {
   const { first_recoverable_at: first, last_backup_at: at, last_failure_at: failedAt } = report;
-  const isFailing = failedAt !== null && (at === null || failedAt > at);
+  const isFailing = failedLast(failedAt, at);
   return (
     <>
       {first === null ? 'none yet' : `any time since ${first}`}

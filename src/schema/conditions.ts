@@ -34,7 +34,10 @@ export function mergeConditions(
   });
 }
 
-export function conditionOf(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
+export function conditionOf<T extends Pick<Condition, 'type'>>(
+  conditions: readonly T[] | undefined,
+  type: string,
+): T | undefined {
   return conditions?.find((condition) => condition.type === type);
 }
 

@@ -8,6 +8,7 @@ import {
   VALIDATING_ADMISSION_POLICY_BINDINGS,
 } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, Resource } from '../../lib/kube/client.ts';
+import { servedResources } from '../../lib/kube/discovery.ts';
 
 /** ValidatingAdmissionPolicy v1 and selectableFields; the chart's kubeVersion says the same. */
 export const OLDEST_KUBERNETES = { major: 1, minor: 32 } as const;
@@ -23,7 +24,7 @@ export async function kubernetesIsNewEnough(client: KubeClient, signal: AbortSig
   );
 }
 
-/** Discovery needs no right. All kinds are of one group and version. */
+/** All kinds are of one group and version. */
 export async function kindsAreServed(
   client: KubeClient,
   wanted: readonly Pick<Resource, 'group' | 'version' | 'plural'>[],
@@ -31,23 +32,13 @@ export async function kindsAreServed(
 ): Promise<string | undefined> {
   const [first] = wanted;
   if (!first) return undefined;
-  const served = await servedResources(client, `/apis/${first.group}/${first.version}`, signal);
+  const served = await servedResources(client, first, { signal });
   const missing = wanted.filter(({ plural }) => !served.has(plural)).map(({ plural, group }) => `${plural}.${group}`);
   if (missing.length === 0) return undefined;
   return (
     `not installed: ${missing.join(', ')}. Apply their CustomResourceDefinitions: ` +
     'upgrade the chart with crds.install=true, or kubectl apply --server-side -f crds/ of the same release.'
   );
-}
-
-async function servedResources(client: KubeClient, path: string, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  try {
-    const list = JSON.parse(await client.text(path, { signal })) as { resources: readonly { name: string }[] };
-    return new Set(list.resources.map(({ name }) => name));
-  } catch (error) {
-    if (error instanceof NotFound) return new Set();
-    throw error;
-  }
 }
 
 /** A policy without its binding has no effect. */

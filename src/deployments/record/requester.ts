@@ -34,10 +34,16 @@ export function claimOfCreation(username: string): Claim | undefined {
  * The annotation of a write by `username` that changes the spec of this very version of the record; undefined for a name that is not
  * shown. The API server rejects it in any other write.
  */
-export function claimOfChange({ metadata }: AppDeployment, username: string): Claim | undefined {
-  const { uid, generation } = metadata;
-  if (uid === undefined || generation === undefined || !SHOWN.test(username)) return undefined;
-  return { [REQUESTED_BY_ANNOTATION]: `${uid} ${generation + 1} ${username}` };
+export function claimOfChange(record: AppDeployment, username: string): Claim | undefined {
+  const claim = claimOfNext(record, username);
+  return claim === undefined ? undefined : { [REQUESTED_BY_ANNOTATION]: claim };
+}
+
+/** That `username` makes the generation after this version of the record. */
+function claimOfNext({ metadata: { uid, generation } }: AppDeployment, username: string): string | undefined {
+  return uid !== undefined && generation !== undefined && SHOWN.test(username)
+    ? `${uid} ${generation + 1} ${username}`
+    : undefined;
 }
 
 /**
@@ -45,14 +51,11 @@ export function claimOfChange({ metadata }: AppDeployment, username: string): Cl
  * shown, and for a record that is being deleted already.
  */
 export function claimOfDeletion(
-  { metadata }: AppDeployment,
+  record: AppDeployment,
   username: string,
 ): Readonly<Record<typeof DELETED_BY_ANNOTATION, string>> | undefined {
-  const { uid, generation, deletionTimestamp } = metadata;
-  const isPossible = uid !== undefined && generation !== undefined && deletionTimestamp === undefined;
-  return isPossible && SHOWN.test(username)
-    ? { [DELETED_BY_ANNOTATION]: `${uid} ${generation + 1} ${username}` }
-    : undefined;
+  const claim = record.metadata.deletionTimestamp === undefined ? claimOfNext(record, username) : undefined;
+  return claim === undefined ? undefined : { [DELETED_BY_ANNOTATION]: claim };
 }
 
 /** The annotation of a write by `username` that interrupts the build of the revision of `id`; undefined for a name that is not shown. */
@@ -71,12 +74,11 @@ export function claimOfInterrupt(
  * for a name that is not shown. The API server rejects it in any other write.
  */
 export function claimOfMoveRequest(
-  { metadata: { uid, generation } }: AppDeployment,
+  record: AppDeployment,
   username: string,
 ): Readonly<Record<typeof MOVE_DATABASE_BY_ANNOTATION, string>> | undefined {
-  return uid !== undefined && generation !== undefined && SHOWN.test(username)
-    ? { [MOVE_DATABASE_BY_ANNOTATION]: `${uid} ${generation + 1} ${username}` }
-    : undefined;
+  const claim = claimOfNext(record, username);
+  return claim === undefined ? undefined : { [MOVE_DATABASE_BY_ANNOTATION]: claim };
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { ownValue } from '../../lib/json-value.ts';
 import type { AppRevision, Resolved } from '../../schema/app-revision.ts';
-import type { ImageComponent, StorePart } from '../../schema/meta.ts';
+import { type ImageComponent, type StorePart, TASK } from '../../schema/meta.ts';
 import { isRole } from '../../schema/worker-parts.ts';
 
 type Snapshot = { readonly spec: { readonly id: string; readonly resolved: Readonly<Resolved> } };
@@ -30,6 +30,16 @@ export function revisionOnPods<T extends Snapshot>(
 ): T | undefined {
   const running = revisions.filter((revision) => podsIdOf(revision, part) === id);
   return running.find(({ spec }) => spec.id === activeId) ?? running[0];
+}
+
+/** Id of the revision that runs on pods with this id. `component`: that of the pods; a run has the template of the server, with its labels. */
+export function revisionIdOnPods(
+  revisions: readonly Snapshot[],
+  activeId: string | null | undefined,
+  { component, id }: { readonly component: string; readonly id: string },
+): string {
+  const part = component === TASK ? 'server' : component;
+  return revisionOnPods(revisions, activeId, { part, id })?.spec.id ?? id;
 }
 
 /** The id on an own PostgreSQL or Redis: of the revision that changed it last. Undefined where the store need not say it. */

@@ -2,11 +2,9 @@
 
 import type { KubeObject } from '../../../lib/kube/client.ts';
 import { type EventObject, lastAt } from '../../../lib/kube/event-object.ts';
-import type { AppRevision } from '../../../schema/app-revision.ts';
 import { isOver } from '../../../schema/event-over.ts';
-import { COMPONENT_LABEL, REVISION_LABEL, TASK } from '../../../schema/meta.ts';
+import { COMPONENT_LABEL, REVISION_LABEL } from '../../../schema/meta.ts';
 import { type Amounts, limitsOf, type PodMetrics, usageOf } from '../../../schema/pod-usage.ts';
-import { revisionOnPods } from '../../record/shared-pods.ts';
 import type { DeploymentEvent, DeploymentPod } from './payloads.ts';
 
 interface Terminated {
@@ -51,15 +49,6 @@ export function presentEvent(event: EventObject, pods: readonly PodObject[]): De
 
 /** Which revision runs on pods that have the id of a revision. `component`: that of the pods. */
 export type RevisionOf = (component: string, id: string) => string;
-
-/** `revisions`: newest first; `activeId`: of the active one. */
-export function makeRevisionOf(revisions: readonly AppRevision[], activeId: string | null): RevisionOf {
-  return (component, id) => {
-    // A run has the template of the server, with its labels.
-    const part = component === TASK ? 'server' : component;
-    return revisionOnPods(revisions, activeId, { part, id })?.spec.id ?? id;
-  };
-}
 
 /** `metrics` are those of the pod, if there are any. */
 export function presentPod(

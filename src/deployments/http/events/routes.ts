@@ -15,10 +15,11 @@ import type { PodMetrics } from '../../../schema/pod-usage.ts';
 import { shownRevisionIds } from '../../record/api-view.ts';
 import { names } from '../../record/names.ts';
 import { revisionsOf } from '../../record/revisions.ts';
+import { revisionIdOnPods } from '../../record/shared-pods.ts';
 import { DeploymentPath } from '../payloads.ts';
 import type { Deployments } from '../repository.ts';
 import { DeploymentEvents, MOST_EVENTS, MOST_EVENTS_OF_RUNS, MOST_PODS } from './payloads.ts';
-import { makeRevisionOf, type PodObject, presentEvent, presentPod } from './presenter.ts';
+import { type PodObject, presentEvent, presentPod, type RevisionOf } from './presenter.ts';
 
 /** Events of a namespace that are read at most, in pages: the API server selects them by no label. */
 const MOST_READ = 2000;
@@ -50,7 +51,8 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       const bounds = { most: MOST_EVENTS, mostOfRuns: MOST_EVENTS_OF_RUNS };
       const listed = listedEvents(own, ofRuns(record, pods ?? []), bounds);
       const revisions = revisionsOf(record, deployments.revisionsOf(record));
-      const revisionOf = makeRevisionOf(revisions, shownRevisionIds(record, revisions).active);
+      const { active } = shownRevisionIds(record, revisions);
+      const revisionOf: RevisionOf = (component, id) => revisionIdOnPods(revisions, active, { component, id });
       const shown = pods?.slice(0, MOST_PODS);
       return {
         resources: listed.map((event) => presentEvent(event, pods ?? [])),

@@ -1,7 +1,8 @@
 // Which kinds of other software the cluster serves. It may be installed and removed while the facade runs.
 
-import { Forbidden, NotFound } from '../../../lib/errors.ts';
+import { Forbidden } from '../../../lib/errors.ts';
 import type { KubeClient, Resource } from '../../../lib/kube/client.ts';
+import { servedResources } from '../../../lib/kube/discovery.ts';
 
 export interface ServedKinds {
   /** Throws Unavailable. */
@@ -11,34 +12,27 @@ export interface ServedKinds {
 /** So long an answer is taken again, in milliseconds. */
 const KNOWN_MS = 30_000;
 
-/** Discovery, which every service account may ask. What it is refused is not there for its tenants either. */
 export function makeServedKinds({ kube, now }: { readonly kube: KubeClient; readonly now: () => Date }): ServedKinds {
   const known = new Map<string, { readonly until: number; readonly plurals: Promise<ReadonlySet<string>> }>();
   return {
-    async has({ group, version, plural }) {
-      const path = `/apis/${group}/${version}`;
-      const before = known.get(path);
+    async has(resource) {
+      const key = `${resource.group}/${resource.version}`;
+      const before = known.get(key);
       const time = now().getTime();
       const isFresh = before !== undefined && time < before.until;
-      const plurals = isFresh ? before.plurals : servedAt(kube, path);
+      const plurals = isFresh ? before.plurals : servedResources(kube, resource).catch(noneIfForbidden);
       if (!isFresh) {
-        known.set(path, { until: time + KNOWN_MS, plurals });
+        known.set(key, { until: time + KNOWN_MS, plurals });
         // A failure is not remembered.
-        plurals.catch(() => known.delete(path));
+        plurals.catch(() => known.delete(key));
       }
-      return (await plurals).has(plural);
+      return (await plurals).has(resource.plural);
     },
   };
 }
 
-async function servedAt(kube: KubeClient, path: string): Promise<ReadonlySet<string>> {
-  try {
-    const { resources } = JSON.parse(await kube.text(path)) as {
-      readonly resources: readonly { readonly name: string }[];
-    };
-    return new Set(resources.map(({ name }) => name));
-  } catch (error) {
-    if (error instanceof NotFound || error instanceof Forbidden) return new Set();
-    throw error;
-  }
+/** Every service account may ask. What it is refused is not there for its tenants either. */
+function noneIfForbidden(error: unknown): ReadonlySet<string> {
+  if (error instanceof Forbidden) return new Set();
+  throw error;
 }
