@@ -163,6 +163,17 @@ describe('database move --external', () => {
     expect(cluster.record.spec).toEqual({ ...spec, secretReferences: [] });
   });
 
+  it.each([
+    ['its own', { postgres: { image: 'postgres:17' } }, 'yes'],
+    ['its own Cluster', { postgres: { image: 'postgres:17', driver: 'cloudnative-pg' } }, 'yes'],
+    ['the shared one, which goes on', { sharedDatabase: {} }, 'no'],
+  ])('says to the Job that tries it whether the server of today stops: %s', async (_what, resolved, said) => {
+    const cluster = aCluster();
+    cluster.revisions = [revision('first', { server: { maxScale: 3 }, ...resolved }, 1, cluster.record.spec)];
+    await away(cluster);
+    expect(cluster.outside.ownServer).toBe(said);
+  });
+
   it('gives the URI as it is, and the own one its scheme again', async () => {
     const cluster = aCluster({
       sourceConfig: {

@@ -7,7 +7,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { RESTORE_CONTAINER } from '../schema/meta.ts';
 import { quoted } from '../schema/text.ts';
 import type { Context } from './command.ts';
-import type { ToExternal } from './external-jobs.ts';
+import type { ToExternal, Trial } from './external-jobs.ts';
 import { createJob, lastMessages, untilJob } from './jobs.ts';
 import { jsonIn } from './json.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
@@ -34,15 +34,15 @@ type ExternalServer = Readonly<Partial<Record<'host' | 'port' | 'database' | 'us
 
 /**
  * Tries whether the database can be moved there, and changes nothing. Resolves to what is there, in words without a password. Throws
- * Failure with why it cannot. `uriScheme`: what the application expects.
+ * Failure with why it cannot.
  */
 export async function tryExternal(
   { kubectl, warn, clock }: Context,
   record: AppDeployment,
-  { uri, to, uriScheme }: Place & { readonly uriScheme?: string | undefined },
+  { uri, to, ...trial }: Place & Trial,
 ): Promise<string> {
   const { tryingJob } = await import('./external-jobs.ts');
-  const job = await createJob(kubectl, tryingJob({ ...(await jobIn(kubectl, record, { uri, to })), uriScheme }));
+  const job = await createJob(kubectl, tryingJob({ ...(await jobIn(kubectl, record, { uri, to })), ...trial }));
   warn(`Job ${job} tries the database in key ${uri.secretKey} of Secret ${uri.secretName}.`);
   const pods = await untilJob(kubectl, job, {
     clock,

@@ -27,12 +27,24 @@ export interface ToExternal {
   readonly number: number;
 }
 
-/** The Job that tries whether the database can be moved there. It changes nothing. `uriScheme`: what the application expects. */
-export function tryingJob({ uriScheme = '', ...to }: ToExternal & { readonly uriScheme?: string | undefined }): IJob {
+export interface Trial {
+  /** What the application expects. */
+  readonly uriScheme?: string | undefined;
+  /** Whether the server of the present database is that of this deployment alone, and stops when it is moved from. */
+  readonly hasOwnServer: boolean;
+}
+
+/** The Job that tries whether the database can be moved there. It changes nothing. */
+export function tryingJob({ uriScheme = '', hasOwnServer, ...to }: ToExternal & Trial): IJob {
   const { record, cronJob } = to;
   const job = jobOfBackups({ record, cronJob, which: { from: record.metadata.name } }, ({ dump }) => ({
     initContainers: [{ ...dump, name: DUMP_CONTAINER, command: ['sh', '-c', DESCRIBE] }],
-    containers: [outside(dump, to, RESTORE_CONTAINER, TRY, [{ name: 'URI_SCHEME', value: uriScheme }])],
+    containers: [
+      outside(dump, to, RESTORE_CONTAINER, TRY, [
+        { name: 'URI_SCHEME', value: uriScheme },
+        { name: 'OWN_SERVER', value: hasOwnServer ? 'yes' : 'no' },
+      ]),
+    ],
   }));
   return withCertificate(job, to.uri);
 }

@@ -25,8 +25,8 @@ export interface Cluster {
   restores?: 'fails';
   backup?: 'fails' | 'mute';
   backups: number;
-  /** The external database: the mark of what was loaded, and why a Job on it fails. */
-  readonly outside: { mark?: string; loaded: number; trouble?: string; loading?: string };
+  /** The external database: the mark of what was loaded, why a Job on it fails, and what was said to the one that tries it. */
+  readonly outside: { mark?: string; loaded: number; trouble?: string; loading?: string; ownServer?: string };
   /** What kubectl says of the Secret with its URI. */
   secret: string;
   /** Why the API server refuses to use it. */
@@ -162,7 +162,10 @@ const OUTSIDE = { host: 'db.example', port: '5432', database: 'app', user: 'shop
 function run(cluster: Cluster, manifest: string): string {
   const { outside } = cluster;
   const { initContainers = [], containers = [] } = (JSON.parse(manifest) as IJob).spec?.template.spec ?? {};
-  if (!initContainers.some(({ name }) => name === 'davit-fetch')) return 'tries';
+  if (!initContainers.some(({ name }) => name === 'davit-fetch')) {
+    outside.ownServer = containers[0]?.env?.find(({ name }) => name === 'OWN_SERVER')?.value ?? '';
+    return 'tries';
+  }
   const id = containers[0]?.env?.find(({ name }) => name === 'RESTORE_ID')?.value ?? '';
   if (outside.loading !== undefined) return 'loads';
   if (outside.mark !== undefined && outside.mark !== id) outside.loading = 'The database is not empty.';

@@ -1,5 +1,5 @@
 // A database that is moved to a PostgreSQL which is not Davit's and back, by kubectl-davit with a tenant's rights, against a real API server
-// with the chart's policies. The scripts of its Jobs run on this machine, with a real PostgreSQL for both ends and a store in memory.
+// with the chart's policies. The scripts of its Jobs run on this machine, with a real PostgreSQL for each end and a store in memory.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,12 +15,15 @@ import { backedUpRecord, grantRights, secretOfUri } from './movers.ts';
 import { makeServerWorld, type ServerWorld } from './world.ts';
 
 const found = await makeServerWorld();
-const skipped = found ? '' : ' (skipped: PostgreSQL is not installed)';
+/** The server of the deployments, which Davit runs. */
+const ownServer = await makeServerWorld();
+const skipped = found && ownServer ? '' : ' (skipped: PostgreSQL is not installed)';
 const PASSWORD = 'p@ss/of-the-hosted';
 const ROWS = "select string_agg(email, ',' order by id) from users";
 
-describe.skipIf(!found)(`a move to an external database${skipped}`, () => {
+describe.skipIf(!found || !ownServer)(`a move to an external database${skipped}`, () => {
   let world: ServerWorld;
+  let own: ServerWorld;
   let platform: Davit;
   let tenant: Tenant;
   let store: FakeS3;
@@ -28,12 +31,15 @@ describe.skipIf(!found)(`a move to an external database${skipped}`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'davit-external-'));
 
   beforeAll(async () => {
-    if (!found) return;
+    if (!found || !ownServer) return;
     world = found;
+    own = ownServer;
     store = await startFakeS3('backups', 'key');
     world.sql(`create role hosted login password '${PASSWORD}'`);
-    for (const database of ['present', 'taken', 'hosted']) world.sql(`create database ${database} owner hosted`);
-    world.sql(
+    for (const database of ['taken', 'hosted']) world.sql(`create database ${database} owner hosted`);
+    own.sql(`create role hosted login password '${PASSWORD}'`);
+    for (const database of ['present', 'aside']) own.sql(`create database ${database} owner hosted`);
+    own.sql(
       "create table users(id int primary key, email text); insert into users values (1, 'ada'), (2, 'bob')",
       'present',
     );
@@ -59,6 +65,7 @@ describe.skipIf(!found)(`a move to an external database${skipped}`, () => {
     await player?.stop();
     await platform?.stop();
     await world?.stop();
+    await own?.stop();
     await store?.close();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -74,8 +81,8 @@ describe.skipIf(!found)(`a move to an external database${skipped}`, () => {
     );
   const davit = (user: string, ...args: string[]): ReturnType<typeof runPlugin> =>
     runPlugin(platform.cluster, [...args, `--namespace=${tenant.namespace}`, `--as=${user}`]);
-  const uri = (database: string, password = PASSWORD): string =>
-    `postgresql://hosted:${encodeURIComponent(password)}@127.0.0.1:${world.address.port}/${database}?sslmode=disable`;
+  const uri = (database: string, { password = PASSWORD, at = world } = {}): string =>
+    `postgresql://hosted:${encodeURIComponent(password)}@127.0.0.1:${at.address.port}/${database}?sslmode=disable`;
 
   /** What a container of a Job does, in a folder of its pod. The own database of every deployment is `present`. */
   async function run({ command, args, env, pod }: PlayedContainer): Promise<Ended> {
@@ -86,20 +93,18 @@ describe.skipIf(!found)(`a move to an external database${skipped}`, () => {
     if (command.length === 0) {
       writeFileSync(join(at, 'store/accessKeyId'), 'key');
       writeFileSync(join(at, 'store/secretAccessKey'), 'b');
-      const own = args.slice(1).map((arg) =>
+      const given = args.slice(1).map((arg) =>
         arg
           .replace('--folder=/backup', `--folder=${at}`)
           .replace('--credentials=/store', `--credentials=${join(at, 'store')}`)
           .replace('https://s3.example', store.url),
       );
-      const code = await backup([...own, `--termination-log=${log}`]);
+      const code = await backup([...given, `--termination-log=${log}`]);
       return { code, message: readFileSync(log, 'utf8') };
     }
     const inside = env['PGHOST'] !== undefined;
-    const values = {
-      ...env,
-      ...(inside && { PGHOST: world.local.env['PGHOST'] ?? '', PGDATABASE: 'present', PGUSER: 'postgres' }),
-    };
+    const { env: ofOwn } = own.local;
+    const values = { ...env, ...(inside && { ...ofOwn, PGDATABASE: 'present', PGUSER: 'postgres' }) };
     const clean = inside ? '' : 'unset PGHOST PGPORT PGUSER PGDATABASE; ';
     const script = (command[2] ?? '').replaceAll('/dev/termination-log', log);
     try {
@@ -133,7 +138,8 @@ describe.skipIf(!found)(`a move to an external database${skipped}`, () => {
     await secret('hosted', {
       uri: uri('hosted'),
       taken: uri('taken'),
-      wrong: uri('hosted', 'geheim'),
+      wrong: uri('hosted', { password: 'geheim' }),
+      own: uri('aside', { at: own }),
       none: 'hosted at example',
     });
     const before = await generation();
@@ -144,18 +150,19 @@ describe.skipIf(!found)(`a move to an external database${skipped}`, () => {
       expect(error.stderr).not.toMatch(/geheim|of-the-hosted/);
     };
     await refused('uri', /There is no Secret elsewhere/, 'elsewhere');
-    await refused('url', /Secret hosted has no key url\. It has none, taken, uri, wrong\./);
+    await refused('url', /Secret hosted has no key url\. It has none, own, taken, uri, wrong\./);
     await refused('none', /The URI cannot be read/);
     await refused('wrong', /password authentication failed for user "hosted"/);
+    await refused('own', /another database on the own server of the deployment/);
     await refused('taken', /The database is not empty: it has 1 tables/);
     await refused('uri', /orbidden/, 'hosted', 'bert');
     expect([await generation(), await uriOf()]).toEqual([before, 'shop--postgres']);
 
-    world.sql("insert into users values (3, 'eve')", 'present');
+    own.sql("insert into users values (3, 'eve')", 'present');
     const moved = await davit('anna', 'database', 'move', 'shop', '--external', 'hosted', '--yes');
     expect(moved.stdout).toMatch(/^shop is on database external\/1\. Nothing served for \d+ (?:s|min)\.$/m);
     expect(moved.stderr).toMatch(/database hosted at 127\.0\.0\.1:\d+, as user hosted, with PostgreSQL \d+/);
-    expect([await uriOf(), world.sql(ROWS, 'hosted'), world.sql(ROWS, 'present')]).toEqual([
+    expect([await uriOf(), world.sql(ROWS, 'hosted'), own.sql(ROWS, 'present')]).toEqual([
       'hosted',
       ['ada,bob,eve'],
       ['ada,bob,eve'],

@@ -54,8 +54,10 @@ create table users(id int primary key, email text); insert into users values (1,
       readonly uri?: string;
       readonly id?: string;
       readonly scheme?: string;
+      /** By default the present database is on a server that others use too, on which it may go to another one. */
+      readonly own?: 'yes';
     }
-    const outside = (script: string, { uri = URI, id = 'u1/1/b', scheme = '' }: Outside = {}): string => {
+    const outside = (script: string, { uri = URI, id = 'u1/1/b', scheme = '', own: isOwn }: Outside = {}): string => {
       // As in a pod, where nothing but the URI says where to.
       const clean = 'unset PGHOST PGPORT PGUSER PGDATABASE; ';
       const own = script.replaceAll('/dev/termination-log', join(folder, 'said')).replaceAll('sleep 2', 'sleep 0');
@@ -64,6 +66,7 @@ create table users(id int primary key, email text); insert into users values (1,
         EXTERNAL_URI: uri,
         RESTORE_ID: id,
         URI_SCHEME: scheme,
+        OWN_SERVER: isOwn ?? '',
       });
       return readFileSync(join(folder, 'said'), 'utf8').trim();
     };
@@ -229,6 +232,30 @@ create table users(id int primary key, email text); insert into users values (1,
       expect(tries({ uri })).toBe('The URI is that of the database that the deployment has now.\n');
       inside(`${DESCRIBE}echo 990001 > present-version`);
       expect(words(() => outside(TRY, { id: 'u1/1/' }))).toMatch(/which is older than PostgreSQL 99 of the present/);
+    });
+
+    const OWN =
+      /^The URI is that of another database on the own server of the deployment\. .* URI of another server into the Secret/;
+    it('refuses another database of the own server, which stops when it is moved from', () => {
+      expect(tries({ own: 'yes' })).toMatch(OWN);
+      expect(comment()).toBe('');
+      // The shared server goes on.
+      expect(tries()).toMatch(/^\{/);
+    });
+
+    it.each([
+      ['the name of its Service', 'localhost.team.svc', OWN],
+      ['another name', 'shop--postgres.team.svc', /^\{/],
+    ])('knows the own server, where that says nothing, by %s', (_what, host, said) => {
+      sql(`'out"side'`, 'revoke execute on function pg_catalog.pg_postmaster_start_time() from public');
+      inside(`${DESCRIBE}printf '%s' ${host} > present-host`);
+      const uri = URI.replace('127.0.0.1', 'localhost');
+      expect(words(() => outside(TRY, { uri, id: 'u1/1/', own: 'yes' }))).toMatch(said);
+    });
+
+    it('takes a server that was made from a copy of the own one', () => {
+      inside(`${DESCRIBE}sed -i 's,/.*,/1767225600000000,' present-server`);
+      expect(words(() => outside(TRY, { id: 'u1/1/', own: 'yes' }))).toMatch(/^\{/);
     });
 
     it('knows before that an extension cannot be made there', () => {

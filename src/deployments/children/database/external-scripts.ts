@@ -19,10 +19,19 @@ umask 077
 const IDENTITY =
   "select (select system_identifier from pg_control_system()) || '/' || oid from pg_database where datname = current_database()";
 
+/**
+ * A server, as long as it runs: the number that it was made with, and when it was started. A copy of its volume has the first in common,
+ * and not the second. Every role may ask for both, unless somebody has revoked that.
+ */
+const SERVER =
+  "select (select system_identifier from pg_control_system()) || '/' || (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint";
+
 /** In the present database: what the next one is compared with, and its schema without rows. */
 export const DESCRIBE = `${BEGIN}${OWN_WORDS}${AWAIT_SERVER}mv server-version present-version
 psql -X -w -q -A -t -c "select pg_encoding_to_char(encoding) from pg_database where datname = current_database()" > present-encoding
 psql -X -w -q -A -t -c "${IDENTITY}" > present-identity 2> problem || : > present-identity
+psql -X -w -q -A -t -c "${SERVER}" > present-server 2> problem || : > present-server
+printf '%s' "$PGHOST" > present-host
 pg_dump -w -F custom --schema-only --no-owner --no-privileges -f schema 2> problem || own_words $?
 `;
 
@@ -96,12 +105,38 @@ then format('User %s is not the owner of the database, who alone may mark it as 
 else '' end
 from pg_database d where d.datname = current_database()`;
 
+/** What psql says of where it has connected to. */
+const HOST = "select :'HOST'";
+
+/**
+ * Refuses another database of the server that Davit stops with the present one. Without an answer of the server, by the names of its
+ * Services: that of Davit, and those of CloudNativePG.
+ */
+const NOT_OWN_SERVER = `if [ "$OWN_SERVER" = yes ]; then
+  is_own=no
+  server=$(ask -c "${SERVER}" 2> problem) || server=
+  if [ -n "$server" ] && [ "$server" = "$(cat present-server)" ]; then is_own=yes; fi
+  service=$(cat present-host)
+  service=\${service%.svc}
+  space=\${service#*.} service=\${service%%.*}
+  at=$(ask -f - <<'END'
+${HOST};
+END
+)
+  case \${at%%.*} in "$service" | "$service-rw" | "$service"-[0-9]*)
+    case \${at#*.} in "$at" | "$space" | "$space".* | "$service" | "$service.$space" | "$service.$space".*) is_own=yes ;; esac ;;
+  esac
+  [ "$is_own" = no ] || refuse 'The URI is that of another database on the own server of the deployment. Davit stops that server when it is moved from, and the data with it. Put the URI of another server into the Secret. A newer PostgreSQL and another driver need no URI: kubectl davit database upgrade, or move --driver.'
+fi
+`;
+
 /** What is said of it: ExternalServer. psql knows where it has connected to. */
 const ABOUT = `select json_build_object('host', :'HOST', 'port', :'PORT', 'database', current_database(), 'user', current_user, 'version', current_setting('server_version'))`;
 
 /**
  * Before anything is stopped, beside what DESCRIBE has left. The schema is made in a transaction that is rolled back, so that a missing
- * right or extension is known. URI_SCHEME: what the application expects, if it does not take any.
+ * right or extension is known. URI_SCHEME: what the application expects, if it does not take any. OWN_SERVER: yes, where Davit runs the
+ * server of the present database for this deployment alone.
  */
 export const TRY = `${BEGIN}TRIES=5
 ${COPY_WORDS}${CONNECT}${COMMENT}if [ -n "$URI_SCHEME" ] && [ "$scheme" != "$URI_SCHEME" ]; then
@@ -111,7 +146,7 @@ identity=$(ask -c "${IDENTITY}" 2> problem) || identity=
 if [ -n "$identity" ] && [ "$identity" = "$(cat present-identity)" ]; then
   refuse 'The URI is that of the database that the deployment has now.'
 fi
-trouble=$(ask -v present="$(cat present-version)" -v encoding="$(cat present-encoding)" -f - <<'END'
+${NOT_OWN_SERVER}trouble=$(ask -v present="$(cat present-version)" -v encoding="$(cat present-encoding)" -f - <<'END'
 ${UNFIT};
 END
 )
