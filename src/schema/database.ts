@@ -271,6 +271,12 @@ export const SharedDatabaseStatus = z.object({
     .boolean()
     .describe('Whether it was there once. It is then never made again as an empty one, unless a person asks for that.')
     .optional(),
+  givenUp: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .describe('How often a person has given up what was lost of it, so that it began empty. Absent: never.')
+    .optional(),
 });
 export type SharedDatabaseStatus = z.infer<typeof SharedDatabaseStatus>;
 

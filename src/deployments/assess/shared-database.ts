@@ -69,9 +69,14 @@ export function sharedWantedOf(observed: ObservedChildren, shared: SharedDatabas
   };
 }
 
-/** Whether a person has said that its data is given up. */
-function isGivenUp({ record: { metadata } }: ObservedChildren): boolean {
-  return metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] === metadata.uid;
+/** Whether a person has said that its data is given up, and no empty one has taken its place yet. */
+function isGivenUp({ record }: Pick<ObservedChildren, 'record'>): boolean {
+  return record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] === givenUpText(record);
+}
+
+/** A value of the annotation counts for one loss: the next one has the next number, because the database keeps its name. */
+function givenUpText({ metadata: { uid = '' }, status }: Observed['record']): string {
+  return `${uid}-shared-${status?.sharedDatabase?.givenUp ?? 0}`;
 }
 
 /** What the database of this revision needs next, by the last look. Undefined if nobody could look. */
@@ -179,7 +184,7 @@ export function sharedDataLost({ record, names }: ObservedChildren, shared: stri
   return {
     reason: 'VolumeMissing',
     ref: { kind: 'Secret', name: names.postgresSecret },
-    message: `Database ${shared} is missing on the shared server, or its role is, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Have it restored there, with role ${shared} as its owner and the comment "${sharedMark(uid ?? '')}" on that role; the deployment then continues automatically. To start with an empty database instead: kubectl annotate appd ${name} -n ${namespace} --overwrite ${EMPTY_DATABASE_ANNOTATION}=${uid}. Take the annotation away when the deployment is Ready.`,
+    message: `Database ${shared} is missing on the shared server, or its role is, and with it the data of PostgreSQL. Davit does not replace it with an empty database. Have it restored there, with role ${shared} as its owner and the comment "${sharedMark(uid ?? '')}" on that role; the deployment then continues automatically. To start with an empty database instead: kubectl annotate appd ${name} -n ${namespace} --overwrite ${EMPTY_DATABASE_ANNOTATION}=${givenUpText(record)}.`,
   };
 }
 
@@ -237,7 +242,14 @@ export function sharedStatusOf(observed: Observed): Pick<AppDeploymentStatus, 's
   const isMade = view?.is === 'seen' && view.view.found.role?.mark === sharedMark(uidOf(record));
   const there = known ?? (shared && isMade ? sharedPlaceOf(record, shared) : undefined);
   const [newest] = revisions;
-  const place = there && (newest && sharedAnswers(observed, newest) ? { ...there, made: true } : there);
+  const answers = newest !== undefined && sharedAnswers(observed, newest);
+  // What answers is not lost, or not any more.
+  const isSpent = answers && there?.made === true && isGivenUp(observed);
+  const place = there && {
+    ...there,
+    ...(answers && { made: true }),
+    ...(isSpent && { givenUp: (there.givenUp ?? 0) + 1 }),
+  };
   const isUsed = (driverOfRevisions(revisions) ?? 'shared') === 'shared';
   return place ? { sharedDatabase: place, ...(isUsed && { databaseDriver: 'shared' }) } : {};
 }

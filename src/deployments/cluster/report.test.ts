@@ -62,7 +62,11 @@ function statusOf(reason: Reason, stalled = false): AppDeploymentStatus {
 }
 
 async function eventsOf(before: AppDeploymentStatus | undefined, after: AppDeploymentStatus): Promise<string[]> {
-  const record: AppDeployment = { ...aRecord(), ...(before && { status: before }) };
+  const events = await recorded({ ...aRecord(), ...(before && { status: before }) }, after);
+  return events.map(({ type, reason }) => `${type} ${reason}`);
+}
+
+async function recorded(record: AppDeployment, after: AppDeploymentStatus): Promise<EventToRecord[]> {
   const events: EventToRecord[] = [];
   const home = {
     client: { apply: async (_resource: unknown, object: unknown) => object },
@@ -73,7 +77,7 @@ async function eventsOf(before: AppDeploymentStatus | undefined, after: AppDeplo
     record: (event) => void events.push(event),
     flush: async () => undefined,
   });
-  return events.map(({ type, reason }) => `${type} ${reason}`);
+  return events;
 }
 
 it.each(Object.keys(REASONS) as Reason[])('%s', async (reason) => {
@@ -82,4 +86,27 @@ it.each(Object.keys(REASONS) as Reason[])('%s', async (reason) => {
   expect(await eventsOf(before, statusOf(reason))).toEqual([`${isNormal ? 'Normal' : 'Warning'} ${reason}`]);
   expect(await eventsOf(before, statusOf(reason, true))).toEqual([`Warning ${reason}`]);
   expect(await eventsOf(undefined, statusOf(reason))).toEqual(isNormal ? [] : [`Warning ${reason}`]);
+});
+
+it.each([
+  [
+    'an own database',
+    { databaseVolumeUid: 'old' },
+    { databaseVolumeUid: 'new' },
+    'The lost database old was replaced by new, which began empty, because annotation davit.dev/empty-database gave it up.',
+  ],
+  [
+    'a database on the shared server',
+    { sharedDatabase: { host: 'db', port: 5432, name: 'davit_a', givenUp: 1 } },
+    { sharedDatabase: { host: 'db', port: 5432, name: 'davit_a', givenUp: 2 } },
+    'Database davit_a is there again on the shared server. What was lost of it was given up by annotation davit.dev/empty-database, which has no effect any more.',
+  ],
+])('says once that %s was given up', async (_what, before, after, note) => {
+  const healthy = statusOf('Serving');
+  const record = { ...aRecord(), status: { ...healthy, ...before } };
+  record.metadata = { ...record.metadata, annotations: { 'davit.dev/empty-database': 'old' } };
+  const events = await recorded(record, { ...healthy, ...after });
+  expect(events.map((event) => [event.type, event.reason, event.note])).toEqual([['Warning', 'DatabaseGivenUp', note]]);
+  const later = { ...record, status: { ...healthy, ...after } };
+  expect(await recorded(later, { ...healthy, ...after, state: 'READY' })).toEqual([]);
 });

@@ -37,14 +37,22 @@ export async function reportRecord(
   recordCondition(record, after, isBad, events);
 }
 
-/** An empty volume is used instead of the one that a person gave up. Ready says nothing of that: the data is gone, and all is well. */
+/** An empty database is used instead of the one that a person gave up. Ready says nothing of that: the data is gone, and all is well. */
 function recordGivenUp(record: AppDeployment, status: AppDeploymentStatus, events: EventRecorder): void {
+  const given = (note: string): void =>
+    events.record({ regarding: record, type: 'Warning', reason: 'DatabaseGivenUp', action: 'Replace', note });
+  const { sharedDatabase } = status;
+  if ((sharedDatabase?.givenUp ?? 0) > (record.status?.sharedDatabase?.givenUp ?? 0))
+    given(
+      `Database ${sharedDatabase?.name} is there again on the shared server. What was lost of it was given up by annotation ${EMPTY_DATABASE_ANNOTATION}, which has no effect any more.`,
+    );
   const { databaseVolumeUid: before, databaseNumber } = record.status ?? {};
   const { databaseVolumeUid: after } = status;
   const isGivenUp = before !== undefined && record.metadata.annotations?.[EMPTY_DATABASE_ANNOTATION] === before;
   if (!isGivenUp || after === undefined || after === before || status.databaseNumber !== databaseNumber) return;
-  const note = `The lost database ${before} was replaced by ${after}, which began empty, because annotation ${EMPTY_DATABASE_ANNOTATION} gave it up.`;
-  events.record({ regarding: record, type: 'Warning', reason: 'DatabaseGivenUp', action: 'Replace', note });
+  given(
+    `The lost database ${before} was replaced by ${after}, which began empty, because annotation ${EMPTY_DATABASE_ANNOTATION} gave it up.`,
+  );
 }
 
 /** A task that fails, and one that succeeds again. Ready says nothing of them. */

@@ -245,6 +245,55 @@ describe('a database on the shared server', () => {
     expect([says(kube, 'DatabaseReady'), valuesOf(kube)]).toEqual(['True Answering', before]);
   });
 
+  it('is given up once: the annotation that stays in the record says nothing of the next loss', async () => {
+    const { kube, server, survey, settle, events } = await settled();
+    const name = nameOf(kube);
+    const asked = (): string =>
+      new RegExp(`${EMPTY_DATABASE_ANNOTATION}=(\\S+?)\\.`).exec(readyMessage(kube))?.[1] ?? '';
+    const lose = async (): Promise<void> => {
+      server.found.delete(name);
+      await survey();
+    };
+    const giveUp = async (value: string): Promise<void> => {
+      await edit(kube, { metadata: { annotations: { [EMPTY_DATABASE_ANNOTATION]: value } } });
+      await settle();
+      await survey();
+    };
+    await lose();
+    const first = asked();
+    await giveUp(first);
+    expect(says(kube, 'DatabaseReady')).toBe('True Answering');
+    const given = (): number => events.filter((event) => event === 'Warning DatabaseGivenUp').length;
+    expect([given(), record(kube).status?.sharedDatabase?.givenUp]).toEqual([1, 1]);
+    server.steps();
+    await lose();
+    expect([says(kube, 'DatabaseReady'), says(kube, 'Stalled'), server.steps()]).toEqual([
+      'False VolumeMissing',
+      'True VolumeMissing',
+      [],
+    ]);
+    expect(asked()).not.toBe(first);
+    await giveUp(asked());
+    expect([says(kube, 'DatabaseReady'), server.steps().includes(`create database ${name}`)]).toEqual([
+      'True Answering',
+      true,
+    ]);
+    expect(given()).toBe(2);
+    await lose();
+    expect(says(kube, 'DatabaseReady')).toBe('False VolumeMissing');
+  });
+
+  it('is not given up in advance, where no policy hinders it', async () => {
+    const { kube, server, survey, settle } = await settled();
+    const name = nameOf(kube);
+    await edit(kube, { metadata: { annotations: { [EMPTY_DATABASE_ANNOTATION]: `${uidOf(kube)}-shared-0` } } });
+    await settle();
+    server.steps();
+    server.found.delete(name);
+    await survey();
+    expect([says(kube, 'DatabaseReady'), server.steps()]).toEqual(['False VolumeMissing', []]);
+  });
+
   it('takes the connections that the record asks for, and keeps the earlier limit where there is no room', async () => {
     const { kube, server, settle, survey } = await settled();
     await edit(kube, {
