@@ -13,7 +13,7 @@ import {
   type Revision,
   readRevision,
 } from './build-log.ts';
-import { makeCrashCount, type PodExits, saysCrash } from './crash-loop.ts';
+import { makeCrashCount, makeUnsettled, type PodExits, type StartedAgain, saysCrash } from './crash-loop.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, ignoreFailure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -54,6 +54,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
   const printBuild = buildPrinter(api, change, say);
   const stalled = stalledFor(stalledMessage(before));
   const exitsAgain = crashCounter(api);
+  const unsettled = settlingPods(api);
   let last = '';
   /** Prints what differs from the line before of the same kind. */
   const printer = (): ((line: string) => void) => {
@@ -81,7 +82,10 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
     if (status !== 'BUILDING') {
       // oxlint-disable-next-line no-await-in-loop -- as above
       const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);
-      if ((status === 'DEPLOYED' || isAtZero(deployment, id)) && isDone(deployment, id)) return deployment;
+      const isReady = (status === 'DEPLOYED' || isAtZero(deployment, id)) && isDone(deployment, id);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const held = isReady ? await unsettled(deployment) : undefined;
+      if (isReady && held === undefined) return deployment;
       // oxlint-disable-next-line no-await-in-loop -- as above
       if (status === 'DEPLOYED' && (await exitsAgain(deployment))) throw await crashed(api, change, deployment, say);
       const blocked = stalledMessage(deployment);
@@ -94,7 +98,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
           hint: `${PROGRAM} status ${before.name}`,
         });
       // At first it may be the one from before the revision was deployed.
-      if (wasDeployed) ofDeployment(`${deployment.status}  ${deployment.status_message}`);
+      if (wasDeployed || held !== undefined) ofDeployment(held ?? `${deployment.status}  ${deployment.status_message}`);
       wasDeployed = status === 'DEPLOYED';
     }
     const active = before.active_revision_id;
@@ -150,23 +154,54 @@ function crashCounter(api: HttpApi): (deployment: Deployment) => Promise<boolean
   };
 }
 
-interface Reported {
-  readonly pods:
-    | readonly {
-        readonly name: string;
-        readonly part: string;
-        readonly ready: boolean;
-        readonly restarts: number;
-        readonly created_at: string | null;
-      }[]
-    | null;
+/** The longest time between an exit and the next start: what Kubernetes' back-off reaches. */
+const LONGEST_BACKOFF_MS = 300_000;
+
+/** Why a deployment that is ready does not count yet: a container has exited and runs again, perhaps until it exits once more. */
+function settlingPods(api: HttpApi): (deployment: Deployment) => Promise<string | undefined> {
+  const unsettled = makeUnsettled({ now: Date.now });
+  let looks = 0;
+  let trouble: string | undefined;
+  return async ({ id, status }) => {
+    if (status !== 'READY') return undefined;
+    if (looks % LOOKS_BETWEEN === 0) trouble = unsettled((await podsOfParts(api, id)).flatMap(startedAgain));
+    looks += 1;
+    return trouble;
+  };
 }
 
-/** A restart follows an exit. None for a caller who may not list pods. */
+function startedAgain({ name, created_at: made, restarts, ready, last_exit: exit }: SeenPod): StartedAgain[] {
+  if (!ready || restarts === 0 || exit === null || exit.exit_code === 0) return [];
+  // Nothing says when it was started. It was not later than this.
+  const startedAt = exit.at === null ? undefined : Date.parse(exit.at) + LONGEST_BACKOFF_MS;
+  return [{ key: `${name} ${made} ${restarts}`, what: `Container ${exit.container} of pod ${name}`, startedAt }];
+}
+
+interface SeenPod {
+  readonly name: string;
+  readonly part: string;
+  readonly ready: boolean;
+  readonly restarts: number;
+  readonly last_exit: {
+    readonly container: string;
+    readonly exit_code: number;
+    readonly at: string | null;
+  } | null;
+  readonly created_at: string | null;
+}
+
+/** None for a caller who may not list pods. */
+async function podsOfParts(api: HttpApi, id: string): Promise<readonly SeenPod[]> {
+  const found = await api
+    .call<{ readonly pods: readonly SeenPod[] | null }>('GET', `/v2/deployments/${id}/events`)
+    .catch(ignoreFailure);
+  return (found?.pods ?? []).filter(({ part }) => isPart(part));
+}
+
+/** A restart follows an exit. */
 async function exitsSeen(api: HttpApi, id: string): Promise<readonly PodExits[]> {
-  const found = await api.call<Reported>('GET', `/v2/deployments/${id}/events`).catch(ignoreFailure);
-  return (found?.pods ?? [])
-    .filter(({ part, ready }) => isPart(part) && !ready)
+  return (await podsOfParts(api, id))
+    .filter(({ ready }) => !ready)
     .map(({ name, created_at: made, restarts }) => ({ pod: `${name} ${made}`, exits: restarts }));
 }
 

@@ -245,6 +245,85 @@ describe('a container of a deployed revision that exits again and again, whose e
   });
 });
 
+describe('a deployment that is ready between two crashes', () => {
+  const condition = (status: string, reason: string): object => ({ type: 'Ready', status, reason, message: 'Words.' });
+  const ready = aRecord({}, { phase: 'DEPLOYED', conditions: [condition('True', 'Serving')] });
+  interface Seen {
+    readonly restarts: number;
+    readonly exitCode?: number;
+    /** By the clock of the test, whose first look is at 0. */
+    readonly startedAt?: string;
+    readonly part?: string;
+  }
+  const podOf = ({ restarts, exitCode = 3, startedAt, part = 'server' }: Seen): object => ({
+    metadata: { name: 'shop-1', uid: 'a', labels: { 'davit.dev/component': part } },
+    status: {
+      containerStatuses: [
+        {
+          name: part,
+          ready: true,
+          restartCount: restarts,
+          state: { running: { startedAt } },
+          ...(restarts > 0 && { lastState: { terminated: { exitCode } } }),
+        },
+      ],
+    },
+  });
+  /** `looks`: what each list of pods has; the last one stays. Null: the caller may not list them. */
+  async function waited(looks: readonly (Seen | null)[], record = ready): Promise<[CliRan, seconds: number]> {
+    const clock = makeInstantClock();
+    const left = [...looks];
+    const kubectl: Kubectl = async ([, resource]) => {
+      if (resource !== 'pods') return JSON.stringify(resource === RECORDS ? record : { items: [] });
+      const [seen] = left.length > 1 ? left.splice(0, 1) : left;
+      if (seen === null) throw new Failure('Error from server (Forbidden): pods is forbidden');
+      return JSON.stringify({ items: seen ? [podOf(seen)] : [] });
+    };
+    const ran = await runCli(['wait', 'shop', '--timeout', '60'], { kubectl, clock });
+    return [ran, clock.now() / 1000];
+  }
+
+  it('counts as ready when the container has run for 30 s', async () => {
+    const [ran, took] = await waited([{ restarts: 1 }]);
+    expect([ran.code, took, ran.out.split('\n')]).toEqual([
+      0,
+      30,
+      [
+        'Container server of pod shop-1 exited and was started again. If it runs for 30 s, the deployment counts as ready.',
+        'Ready: Words.',
+      ],
+    ]);
+  });
+
+  it('is not ready while it exits again and again', async () => {
+    const looks = Array.from({ length: 70 }, (_one, at) => ({ restarts: 1 + Math.floor(at / 20) }));
+    const [ran, took] = await waited(looks);
+    expect([ran.code, took]).toEqual([124, 60]);
+    expect(ran.err).toMatch(
+      /^shop is not ready after 60 s\. Container server of pod shop-1 exited and was started again/,
+    );
+  });
+
+  it.each<[string, readonly (Seen | null)[], seconds: number]>([
+    ['that has run for a minute since', [{ restarts: 4, startedAt: '1969-12-31T23:59:00Z' }], 0],
+    ['that has run for 20 s', [{ restarts: 4, startedAt: '1969-12-31T23:59:40Z' }], 10],
+    ['that was started in the future, by another clock', [{ restarts: 4, startedAt: '1970-01-01T10:00:00Z' }], 30],
+    ['that never exited', [{ restarts: 0 }], 0],
+    ['that ended as it was meant to', [{ restarts: 2, exitCode: 0 }], 0],
+    ['of a store', [{ restarts: 2, part: 'postgres' }], 0],
+    ['that the caller may not list', [null], 0],
+  ])('waits for a container %s', async (_what, looks, seconds) => {
+    const [ran, took] = await waited(looks);
+    expect([ran.code, took]).toEqual([0, seconds]);
+  });
+
+  it('asks for no pods where none runs', async () => {
+    const zero = aRecord({}, { conditions: [condition('True', 'ScaledToZero')] });
+    const [ran] = await waited([{ restarts: 1 }], zero);
+    expect([ran.code, ran.asked.filter((one) => one.includes('pods'))]).toEqual([0, []]);
+  });
+});
+
 describe('wait', () => {
   const stalled = (reason: string): AppDeployment =>
     aRecord({}, { conditions: [{ type: 'Stalled', status: 'True', reason, message: 'Why.' }] });

@@ -161,6 +161,14 @@ export function exitsIn(pod: Pod): number {
   return Math.max(0, ...failing.map(exitsOf));
 }
 
+/** The containers of a pod that run, and failed before. */
+export function startedAgainIn(pod: Pod): readonly ContainerStatus[] {
+  return containersOf([pod]).filter(
+    ({ name, state, lastState }) =>
+      !WAITS.has(name) && state?.running !== undefined && (lastState?.terminated?.exitCode ?? 0) !== 0,
+  );
+}
+
 /** The restart that follows an exit is counted only when it begins. */
 function exitsOf({ restartCount = 0, state, lastState }: ContainerStatus): number {
   const isBetween =

@@ -28,11 +28,10 @@ export async function mend(scene: Scene, namespace: string): Promise<void> {
       if (!scene.get(SECRETS, namespace, secretName)) putSecret(scene, namespace, secretName, secretKey ?? 'key');
     const { name } = record.metadata;
     const stalled = record.status?.conditions?.find(({ type, status }) => type === 'Stalled' && status === 'True');
+    const asked = stalled?.reason === 'VolumeMissing' ? givenUp(stalled.message) : undefined;
     const annotations = {
       [PAUSED_ANNOTATION]: null,
-      ...(stalled?.reason === 'VolumeMissing' && {
-        [EMPTY_DATABASE_ANNOTATION]: givenUp(record),
-      }),
+      ...(asked !== undefined && { [EMPTY_DATABASE_ANNOTATION]: asked }),
     };
     const again = stalled?.reason === 'MigrationFailed' && {
       spec: { revisionSerial: (record.spec.revisionSerial ?? 0) + 1 },
@@ -49,8 +48,7 @@ export async function mend(scene: Scene, namespace: string): Promise<void> {
   }
 }
 
-/** As the message says it (assess/database-volume.ts). */
-function givenUp({ metadata: { uid = '' }, status }: AppDeployment): string {
-  const number = status?.databaseNumber === undefined ? '' : `-${status.databaseNumber}`;
-  return status?.databaseVolumeUid ?? `${uid}${number}`;
+/** The value that the message asks for. */
+function givenUp(message: string): string | undefined {
+  return new RegExp(`${EMPTY_DATABASE_ANNOTATION}=([\\w-]+)`).exec(message)?.[1];
 }

@@ -565,6 +565,44 @@ Or set them first:
     expect(error).toBe('shop needs a change by a person. ContainerCrashed it is. See: kubectl davit status shop');
   });
 
+  it('is not over between two crashes', async () => {
+    const pod = (restartCount: number): void => {
+      const labels = {
+        'davit.dev/deployment': 'shop',
+        'davit.dev/deployment-uid': record().metadata.uid ?? '',
+        'davit.dev/component': 'server',
+        'davit.dev/revision': revision.spec.id,
+      };
+      const metadata = { name: 'shop-1', namespace: TENANT.namespace, labels };
+      const terminated = { exitCode: 3, finishedAt: new Date().toISOString() };
+      const container = { name: 'server', restartCount, state: { running: {} }, lastState: { terminated } };
+      const status = { conditions: [{ type: 'Ready', status: 'True' }], containerStatuses: [container] };
+      facade.kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
+    };
+    let asked = 0;
+    const asking: HttpApi = {
+      ...api,
+      call(method, path, body, etag) {
+        // Another pod takes its place in the end.
+        if (path.endsWith('/events')) pod(++asked > 2 ? 0 : asked);
+        return api.call(method, path, body, etag);
+      },
+    };
+    const { said, error } = await run(
+      (line) => {
+        if (!line.startsWith('Revision')) return;
+        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
+        ready('READY', observed('True', 'Serving'));
+      },
+      {},
+      asking,
+    );
+    expect([error, asked]).toEqual([undefined, 3]);
+    expect(said.at(-1)).toBe(
+      'Container server of pod shop-1 exited and was started again. If it runs for 30 s, the deployment counts as ready.',
+    );
+  });
+
   it('does not take a block from before the change for one of now', async () => {
     const body = aBody({ source: 'internal_source', source_revision_config: {} });
     await facade.call('POST', '/v2/deployments', body);
