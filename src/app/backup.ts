@@ -13,6 +13,7 @@ import { sendBackup } from '../deployments/archive/send.ts';
 import { jsonOf } from '../lib/json-value.ts';
 import { makeObjectStore, type ObjectStore } from '../lib/outbound/object-store.ts';
 import type { ProofReport, SentBackup } from '../schema/database.ts';
+import { isTime } from '../schema/database-names.ts';
 import { REFUSED } from '../schema/meta.ts';
 import type { StoredBackups } from '../schema/stored-backups.ts';
 
@@ -119,7 +120,7 @@ function readArguments(command: Command, args: readonly string[]): Arguments {
 type Use = (store: ObjectStore) => Promise<SentBackup>;
 
 function fetching({ uid, known, at, backup: name }: Values, from: Omit<Owner, 'uid'>, folder: string): Use {
-  if (at !== undefined && Number.isNaN(Date.parse(at))) throw new Misuse('--at must be a time.');
+  if (at !== undefined && !isTime(at)) throw new Misuse('--at must be a time.');
   return (store) => fetchBackup(store, { from, uid, known, folder, backup: name, at });
 }
 

@@ -33,9 +33,7 @@ export function needVariableName(name: string): void {
 
 /** Throws Misuse for what no deployment can have as its image. */
 export function needImage(image: string): void {
-  // The pattern takes the first part for a registry, which may have capital letters. Alone it is none.
-  const isBare = !image.includes('/') && /^[^:@]*[A-Z]/.test(image);
-  if (IMAGE.test(image) && image.length <= IMAGE_MAX_LENGTH && !isBare) return;
+  if (IMAGE.test(image) && image.length <= IMAGE_MAX_LENGTH) return;
   throw new Misuse(
     `--image must be an image reference such as registry.example.com/team/shop:1.5.0, not "${image}": without spaces, its path in lower case, and with no empty tag.`,
   );

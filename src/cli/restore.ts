@@ -7,7 +7,7 @@ import { names } from '../deployments/record/names.ts';
 import { referencesOf } from '../deployments/record/secret-references.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { DatabaseRestore, LoadedBackup } from '../schema/database.ts';
-import { isBackupName } from '../schema/database-names.ts';
+import { isBackupName, isTime } from '../schema/database-names.ts';
 import { EXTERNAL_VARIABLES, FETCH_CONTAINER } from '../schema/meta.ts';
 import {
   type Command,
@@ -101,8 +101,8 @@ export function backupOf(flags: Flags): Omit<DatabaseRestore, 'from'> {
   if (backup !== undefined && at !== undefined) throw new Misuse('Give --backup or --at, not both.');
   if (backup !== undefined && !isBackupName(backup))
     throw new Misuse(`--backup must be the name of a backup such as 20261125T120000Z-0123abcd, not ${backup}.`);
-  if (at !== undefined && Number.isNaN(Date.parse(at)))
-    throw new Misuse(`--at must be a time such as 2026-11-25T12:00:00Z, not ${at}.`);
+  if (at !== undefined && !isTime(at))
+    throw new Misuse(`--at must be a time such as 2026-11-25T12:00:00Z, on a day that there is, not ${at}.`);
   return { ...(backup !== undefined && { backup }), ...(at !== undefined && { at }) };
 }
 

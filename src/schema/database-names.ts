@@ -16,3 +16,15 @@ export function isBackupName(text: string): boolean {
 
 /** Databases of a record that were moved from before they had their data: far more than anybody moves in vain. */
 export const MOST_NEVER_LOADED = 100;
+
+const DAY =
+  '([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|[0-9]{4}-(0[13-9]|1[0-2])-(29|30)|[0-9]{4}-(0[13578]|1[02])-31';
+/** The 29th of February, in years that 4 divides and in centuries that 400 divides. */
+const LEAP_DAY = '([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29';
+/** RFC 3339, of what people write, without days that a month does not have. */
+export const TIME_PATTERN = `^${DAY}|${LEAP_DAY})T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`;
+const TIME = new RegExp(TIME_PATTERN);
+
+export function isTime(text: string): boolean {
+  return TIME.test(text);
+}

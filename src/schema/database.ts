@@ -1,7 +1,7 @@
 // What a record asks for its own PostgreSQL beyond its size: what runs it, backups, and what a new one begins with.
 
 import { z } from 'zod';
-import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS } from './database-names.ts';
+import { BACKUP_NAME_PATTERN, DATABASE_DRIVERS, TIME_PATTERN } from './database-names.ts';
 import { NAME_PATTERN } from './name-patterns.ts';
 import { celRules, Time } from './primitives.ts';
 import { PACE_OF_BACKUPS, Schedule, scheduleRules, TimeZone, zonelessScheduleRules } from './tasks.ts';
@@ -92,10 +92,6 @@ export const DatabaseArchive = z.object({
     .optional(),
 });
 export type DatabaseArchive = z.infer<typeof DatabaseArchive>;
-
-/** RFC 3339, of what people write. */
-export const TIME_PATTERN =
-  '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$';
 
 export const AT_OR_BACKUP_MESSAGE = 'set at or backup, not both';
 

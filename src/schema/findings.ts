@@ -1,8 +1,7 @@
 // What is wrong with a value, in plain words: the HTTP API answers with them, and the controller reports them.
 
 import type { z } from 'zod';
-import { TIME_PATTERN } from './database.ts';
-import { BACKUP_NAME_PATTERN } from './database-names.ts';
+import { BACKUP_NAME_PATTERN, TIME_PATTERN } from './database-names.ts';
 import { DNS_SUBDOMAIN_PATTERN, IMAGE_PATTERN, NAME_PATTERN, VARIABLE_NAME_PATTERN } from './name-patterns.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
 import { VARIABLE_VALUE_PATTERN } from './plain-variables.ts';
@@ -28,7 +27,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [NAME_PATTERN]:
     'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit',
   [UUID_PATTERN]: 'must be a UUID',
-  [IMAGE_PATTERN]: 'must be an image reference such as registry.example.com/team/app:1.2',
+  [IMAGE_PATTERN]: 'must be an image reference such as registry.example.com/team/app:1.2, with the path in lower case',
   [HOST_URL_PATTERN]: 'must be https://host or a bare host in lower case, without path, port or user',
   [HOST_URL_OR_EMPTY_PATTERN]:
     'must be https://host or a bare host in lower case, without path, port or user, or "" to remove it',
@@ -49,7 +48,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   [SCHEDULE_PATTERN]:
     'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own',
   [TIME_ZONE_PATTERN]: 'must be the name of a time zone such as Europe/Berlin',
-  [TIME_PATTERN]: 'must be a time such as 2026-11-25T12:00:00Z',
+  [TIME_PATTERN]: 'must be a time such as 2026-11-25T12:00:00Z, on a day that there is',
   [BACKUP_NAME_PATTERN]: 'must be the name of a backup such as 20261125T120000Z-1a2b3c4d',
 };
 

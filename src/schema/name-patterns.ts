@@ -14,8 +14,8 @@ export const DNS_SUBDOMAIN_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]
 export const SECRET_KEY_PATTERN = '^[-._a-zA-Z0-9]+$';
 /**
  * An image reference: [registry/]path[:tag][@digest]. Source: the grammar of github.com/distribution/reference, with
- * the digest narrowed to sha256.
+ * the digest narrowed to sha256. Capital letters may be in the registry and in the tag.
  */
 export const IMAGE_PATTERN =
-  '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$';
+  '^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$';
 export const IMAGE_MAX_LENGTH = 512;

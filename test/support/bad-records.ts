@@ -995,6 +995,8 @@ export const refusedBackups: readonly RefusedPart[] = [
   },
 ];
 
+const NOT_A_TIME = 'must be a time such as 2026-11-25T12:00:00Z, on a day that there is';
+
 export const refusedRestores: readonly RefusedPart[] = [
   {
     name: 'no deployment that it comes from',
@@ -1018,7 +1020,13 @@ export const refusedRestores: readonly RefusedPart[] = [
     name: 'a time that is none',
     part: { from: 'shop', at: 'yesterday' },
     kubectl: 'should match',
-    http: [['at', 'must be a time such as 2026-11-25T12:00:00Z', 'string_pattern_mismatch']],
+    http: [['at', NOT_A_TIME, 'string_pattern_mismatch']],
+  },
+  {
+    name: 'a day that its month does not have',
+    part: { from: 'shop', at: '2026-02-31T00:00:00Z' },
+    kubectl: 'should match',
+    http: [['at', NOT_A_TIME, 'string_pattern_mismatch']],
   },
   {
     name: 'a backup that is a path',

@@ -54,7 +54,10 @@ export function baseImageFor(language: Language, config: Readonly<WorkflowConfig
 /** Adds the version as the tag to an image reference without tag and digest. Throws PlanFailure for any other text. */
 function ownImage(image: string, version: string, distro: string): string {
   if (!ImageReference.safeParse(image).success)
-    throw new PlanFailure('ConfigurationInvalid', `base_image is ${shown(image)}, which is no image reference.`);
+    throw new PlanFailure(
+      'ConfigurationInvalid',
+      `base_image is ${shown(image)}, which is no image reference such as registry.example.com/team/base, with the path in lower case.`,
+    );
   const last = image.slice(image.lastIndexOf('/') + 1);
   if (/[:@]/.test(last)) return image;
   return `${image}:${version}${distro === DEFAULT_DISTRO ? '' : `-${distro}`}`;

@@ -41,7 +41,7 @@ const RESERVED =
 const RESERVED_ANNOTATIONS = `${RESERVED}, container.apparmor.security.beta.kubernetes.io/, seccomp.security.alpha.kubernetes.io/`;
 const VARIABLE = 'must be the name of an environment variable: letters, digits and _, not beginning with a digit';
 const HOST = 'must be https://host or a bare host in lower case, without path, port or user';
-const IMAGE = 'must be an image reference such as registry.example.com/team/app:1.2';
+const IMAGE = 'must be an image reference such as registry.example.com/team/app:1.2, with the path in lower case';
 const PATTERN = 'string_pattern_mismatch';
 
 const rows: Row[] = [

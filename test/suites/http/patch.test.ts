@@ -667,7 +667,7 @@ describe('refused', () => {
       [
         [
           'body.source_revision_config.image_uri',
-          'must be an image reference such as registry.example.com/team/app:1.2',
+          'must be an image reference such as registry.example.com/team/app:1.2, with the path in lower case',
           'string_pattern_mismatch',
         ],
       ],

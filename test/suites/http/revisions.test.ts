@@ -200,7 +200,7 @@ describe('a new revision', () => {
       'an image that is none',
       image('a b'),
       'body.source_revision_config.image_uri',
-      'must be an image reference such as registry.example.com/team/app:1.2',
+      'must be an image reference such as registry.example.com/team/app:1.2, with the path in lower case',
     ],
   ])('with %s', async (_name, body, where, msg) => {
     const answer = await post('', body);
