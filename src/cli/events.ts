@@ -3,6 +3,7 @@
 import type { Pod } from '../deployments/assess/observed.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import { isOver } from '../schema/event-over.ts';
+import { lastTime, lastTimeMs } from '../schema/event-time.ts';
 
 /** The used part of an Event of Kubernetes. */
 export interface ClusterEvent extends KubeObject {
@@ -17,30 +18,20 @@ export interface ClusterEvent extends KubeObject {
 }
 
 /** Those about objects with these names, newest first. */
-export function eventsOf(names: readonly string[], events: readonly ClusterEvent[]): ClusterEvent[] {
+export function eventsOf(names: readonly string[], events: readonly ClusterEvent[], now: number): ClusterEvent[] {
   const known = new Set(names);
   return events
     .filter(({ involvedObject }) => known.has(involvedObject?.name ?? ''))
-    .toSorted((a, b) => timeOf(b) - timeOf(a));
-}
-
-/** When it happened last, RFC 3339. */
-export function lastTime({ series, lastTimestamp, eventTime, metadata }: ClusterEvent): string | undefined {
-  return series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp;
+    .toSorted((a, b) => lastTimeMs(b, now) - lastTimeMs(a, now));
 }
 
 /** Whether it is a warning of one of these pods from before it became ready. */
-export function isOfThePast(event: ClusterEvent, pods: readonly Pod[]): boolean {
+export function isOfThePast(event: ClusterEvent, pods: readonly Pod[], now: number): boolean {
   const { kind, name } = event.involvedObject ?? {};
-  return isOver({ type: event.type, kind, name, at: lastTime(event) }, pods);
+  return isOver({ type: event.type, kind, name, at: lastTime(event, now) }, pods);
 }
 
 /** How often it happened. */
 export function timesOf({ series, count }: ClusterEvent): number {
   return series?.count ?? count ?? 1;
-}
-
-function timeOf(event: ClusterEvent): number {
-  const time = lastTime(event);
-  return time === undefined ? 0 : Date.parse(time);
 }

@@ -59,7 +59,8 @@ export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> 
   ]);
   const workloads = [...deployments, ...statefulSets];
   const names = [record, ...revisions, ...workloads, ...pods].map(({ metadata }) => metadata.name);
-  return { record, revisions, workloads, pods, metrics, events: eventsOf(names, events), hidden: hidden.toSorted() };
+  const own = eventsOf(names, events, Date.now());
+  return { record, revisions, workloads, pods, metrics, events: own, hidden: hidden.toSorted() };
 }
 
 /** By pod. None where the cluster serves no metrics, or not now, or not to the caller: nobody asked for them alone. */

@@ -318,7 +318,14 @@ describe('status', () => {
   };
 
   it('keeps events of its own objects, newest first', () => {
-    expect(eventsOf(['shop-1'], events).map(({ reason }) => reason)).toEqual(['BackOff', 'Pulled']);
+    expect(eventsOf(['shop-1'], events, Date.now()).map(({ reason }) => reason)).toEqual(['BackOff', 'Pulled']);
+  });
+
+  it('puts no event of the future first: it counts from when the API server got it', () => {
+    const metadata = { name: 'e', creationTimestamp: '2026-01-01T00:02:00Z' };
+    const forged = event('shop-1', 0, { reason: 'Forged', lastTimestamp: '2999-01-01T00:00:00Z', metadata });
+    const listed = eventsOf(['shop-1'], [forged, ...events], Date.now());
+    expect(listed.map(({ reason }) => reason)).toEqual(['BackOff', 'Forged', 'Pulled']);
   });
 
   it('prints each event as one line, whatever somebody has written into it', async () => {

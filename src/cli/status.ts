@@ -4,10 +4,11 @@ import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
+import { lastTime } from '../schema/event-time.ts';
 import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
 import { cloningOf, originOf, unfinishedClone } from './cloning.ts';
 import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
-import { isOfThePast, lastTime, timesOf } from './events.ts';
+import { isOfThePast, timesOf } from './events.ts';
 import { needTenant } from './not-found.ts';
 import { PROGRAM } from './program.ts';
 import { RECORDS, readParts } from './records.ts';
@@ -58,6 +59,7 @@ async function list(context: Context): Promise<number> {
 function viewOf(parts: Parts): object {
   const { record, revisions, workloads, pods, metrics, events = [], hidden = [] } = parts;
   const { metadata, status: own } = record;
+  const now = Date.now();
   return {
     name: metadata.name,
     namespace: metadata.namespace ?? null,
@@ -101,14 +103,14 @@ function viewOf(parts: Parts): object {
       };
     }),
     events: events.map((event) => ({
-      time: lastTime(event) ?? null,
+      time: lastTime(event, now) ?? null,
       type: event.type ?? 'Normal',
       reason: event.reason ?? null,
       object: `${event.involvedObject?.kind}/${event.involvedObject?.name}`,
       times: timesOf(event),
       message: event.message ?? '',
       /** A warning of a pod that has become ready since. */
-      over: isOfThePast(event, pods),
+      over: isOfThePast(event, pods, now),
     })),
     notShown: hidden,
   };

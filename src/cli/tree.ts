@@ -11,13 +11,14 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CONDITION_TYPES, isFailure } from '../schema/app-deployment-conditions.ts';
 import type { AppRevision, MigrationStatus } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
+import { lastTime } from '../schema/event-time.ts';
 import { listedEvents, runsBeside } from '../schema/listed-events.ts';
 import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS } from '../schema/meta.ts';
 import { limitsOf, type PodMetrics, usageOf, usageWords } from '../schema/pod-usage.ts';
 import type { Condition } from '../schema/primitives.ts';
 import { isWorker } from '../schema/worker-parts.ts';
 import { unfinishedClone } from './cloning.ts';
-import { type ClusterEvent, isOfThePast, lastTime, timesOf } from './events.ts';
+import { type ClusterEvent, isOfThePast, timesOf } from './events.ts';
 import { withShortIds } from './short-ids.ts';
 import { ageOf } from './table.ts';
 
@@ -88,7 +89,7 @@ export function treeOf(parts: Parts, now = Date.now()): string[] {
       ...heading(
         'events',
         listedEvents(events, ofRuns(pods), EVENTS_SHOWN).map((event) => ({
-          text: eventText(event, isOfThePast(event, pods), now),
+          text: eventText(event, isOfThePast(event, pods, now), now),
         })),
       ),
     ]),
@@ -212,7 +213,7 @@ function eventText(event: ClusterEvent, isPast: boolean, now: number): string {
   const { type, reason = '', message = '', involvedObject: { kind = '', name = '' } = {} } = event;
   const times = timesOf(event) > 1 ? ` (${timesOf(event)} times)` : '';
   const mark = isPast ? 'over: ' : type === 'Warning' ? '!! ' : '';
-  return `${ageOf(lastTime(event), now)}  ${mark}${oneLine(reason)}  ${oneLine(kind)} ${name}${times}: ${oneLine(message)}`;
+  return `${ageOf(lastTime(event, now), now)}  ${mark}${oneLine(reason)}  ${oneLine(kind)} ${name}${times}: ${oneLine(message)}`;
 }
 
 /** Whoever may create events writes them, and no part of one may look like a line of its own. */

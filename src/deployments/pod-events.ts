@@ -4,8 +4,9 @@
 import { LruMap } from 'toad-cache';
 import { EVENTS } from '../lib/kube/api-resources.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
-import { type EventObject, lastAtMs } from '../lib/kube/event-object.ts';
+import type { EventObject } from '../lib/kube/event-object.ts';
 import type { Logger } from '../lib/logger.ts';
+import { lastTimeMs } from '../schema/event-time.ts';
 import type { Pod } from './assess/observed.ts';
 import { type Awaited, awaitedOf, FIRST_LOOK_MS } from './assess/pod-startup.ts';
 
@@ -34,7 +35,8 @@ const KINDS: Readonly<
     {
       readonly reason: string;
       readonly field: 'failedMount' | 'failedProbe';
-      readonly choose: (events: readonly EventObject[]) => string | undefined;
+      /** `now` in milliseconds since 1970. */
+      readonly choose: (events: readonly EventObject[], now: number) => string | undefined;
     }
   >
 > = {
@@ -42,7 +44,7 @@ const KINDS: Readonly<
   health: {
     reason: 'Unhealthy',
     field: 'failedProbe',
-    choose: (events) => eventNotes(events.toSorted((a, b) => lastAtMs(b) - lastAtMs(a)))[0],
+    choose: (events, now) => eventNotes(events.toSorted((a, b) => lastTimeMs(b, now) - lastTimeMs(a, now)))[0],
   },
 };
 
@@ -68,7 +70,7 @@ export function makePodEvents(now: () => Date): PodEvents {
         fieldSelector: `regarding.uid=${uid},reason=${KINDS[of].reason}`,
         limit: 20,
       });
-      const chosen = KINDS[of].choose(items);
+      const chosen = KINDS[of].choose(items, now().getTime());
       asked.set(uid, { of, at: now().getTime(), words: chosen });
       return chosen;
     } catch (err) {

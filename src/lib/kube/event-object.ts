@@ -12,13 +12,3 @@ export interface EventObject extends KubeObject {
   readonly deprecatedCount?: number;
   readonly deprecatedLastTimestamp?: string | null;
 }
-
-/** When it happened last, as RFC 3339. */
-export function lastAt({ series, deprecatedLastTimestamp, eventTime, metadata }: EventObject): string | undefined {
-  return series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp;
-}
-
-/** The same in milliseconds since 1970; 0 if it is unknown. */
-export function lastAtMs(event: EventObject): number {
-  return Date.parse(lastAt(event) ?? '') || 0;
-}

@@ -1,6 +1,6 @@
 // GET /v2/deployments/{id}/events over an in-memory API server.
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeploymentEvents } from '../../../src/deployments/http/events/payloads.ts';
 import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts';
 import { Forbidden, NotFound, Unavailable } from '../../../src/lib/errors.ts';
@@ -13,6 +13,10 @@ let id: string;
 beforeEach(async () => {
   facade = await makeFacade();
   id = (await facade.call('POST', '/v2/deployments', aBody())).body.id;
+  vi.useFakeTimers({ toFake: ['Date'], now: new Date(at(59)) });
+});
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 const call = (): Promise<Answer> => facade.call('GET', `/v2/deployments/${id}/events`);
@@ -189,6 +193,16 @@ it('has the events of the record, its children and its pods, newest first, and n
   );
   expect(body.resources[0]).toMatchObject({ type: 'Warning', reason: 'BackOff', message: 'about shop-1' });
   expect(body.truncated).toBe(false);
+});
+
+it('puts no event of the future first: it counts from when the API server got it', async () => {
+  event({ kind: 'StatefulSet', name: 'shop--postgres', uid: 'x' }, { eventTime: '2999-01-01T00:00:00Z' });
+  event({ kind: 'AppDeployment', name: 'shop', uid: id }, { eventTime: at(1) });
+  const { body } = await call();
+  expect(body.resources.map(({ object, last_at }: Record<string, unknown>) => [object, last_at])).toEqual([
+    ['AppDeployment/shop', at(1)],
+    ['StatefulSet/shop--postgres', at(0)],
+  ]);
 });
 
 it('has few events of runs, however many these have, and those of the parts', async () => {

@@ -16,7 +16,9 @@ const DeploymentEvent = z.object({
   message: z.string().describe('What happened, as text for people.'),
   object: z.string().describe('Kind and name of the object, such as Pod/shop-5f4d7c9b8-x2x7k.'),
   count: z.int().min(1).describe('How often it happened.'),
-  last_at: time.nullable().describe('When it happened last.'),
+  last_at: time
+    .nullable()
+    .describe('When it happened last. A time in the future counts as that at which the API server got the event.'),
   over: z
     .boolean()
     .describe(

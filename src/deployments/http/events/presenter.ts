@@ -1,8 +1,9 @@
 // Events and pods of the cluster as the API shows them. Pure.
 
 import type { KubeObject } from '../../../lib/kube/client.ts';
-import { type EventObject, lastAt } from '../../../lib/kube/event-object.ts';
+import type { EventObject } from '../../../lib/kube/event-object.ts';
 import { isOver } from '../../../schema/event-over.ts';
+import { lastTime } from '../../../schema/event-time.ts';
 import { COMPONENT_LABEL, REVISION_LABEL } from '../../../schema/meta.ts';
 import { type Amounts, limitsOf, type PodMetrics, usageOf } from '../../../schema/pod-usage.ts';
 import type { DeploymentEvent, DeploymentPod } from './payloads.ts';
@@ -33,17 +34,18 @@ export interface PodObject extends KubeObject {
   };
 }
 
-/** `pods`: those of the deployment, as far as the caller may see them. */
-export function presentEvent(event: EventObject, pods: readonly PodObject[]): DeploymentEvent {
+/** `pods`: those of the deployment, as far as the caller may see them. `now` in milliseconds since 1970. */
+export function presentEvent(event: EventObject, pods: readonly PodObject[], now: number): DeploymentEvent {
   const { type = 'Normal', reason = '', note = '', regarding, series, deprecatedCount } = event;
+  const at = lastTime(event, now);
   return {
     type,
     reason,
     message: note,
     object: `${regarding?.kind ?? ''}/${regarding?.name ?? ''}`,
     count: Math.max(1, series?.count ?? deprecatedCount ?? 1),
-    last_at: lastAt(event) ?? null,
-    over: isOver({ type, kind: regarding?.kind, name: regarding?.name, at: lastAt(event) }, pods),
+    last_at: at ?? null,
+    over: isOver({ type, kind: regarding?.kind, name: regarding?.name, at }, pods),
   };
 }
 

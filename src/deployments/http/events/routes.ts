@@ -3,12 +3,13 @@
 import { Forbidden, ServerError } from '../../../lib/errors.ts';
 import { EVENTS, POD_METRICS, PODS } from '../../../lib/kube/api-resources.ts';
 import type { KubeClient } from '../../../lib/kube/client.ts';
-import { type EventObject, lastAtMs } from '../../../lib/kube/event-object.ts';
+import type { EventObject } from '../../../lib/kube/event-object.ts';
 import { youngestFirst } from '../../../lib/kube/youngest-first.ts';
 import type { Auth } from '../../../organization/facade/auth.ts';
 import { failures } from '../../../organization/facade/openapi.ts';
 import type { App } from '../../../organization/facade/validation.ts';
 import type { AppDeployment } from '../../../schema/app-deployment.ts';
+import { lastTimeMs } from '../../../schema/event-time.ts';
 import { listedEvents, runsBeside } from '../../../schema/listed-events.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL } from '../../../schema/meta.ts';
 import type { PodMetrics } from '../../../schema/pod-usage.ts';
@@ -46,8 +47,9 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
         listMetrics(kube, record),
         eventsIn(kube, record),
       ]);
-      const isOwn = ownedBy(record, pods ?? []);
-      const own = items.filter(isOwn).toSorted((a, b) => lastAtMs(b) - lastAtMs(a));
+      const now = Date.now();
+      const isOwn = ownedBy(record, pods ?? [], now);
+      const own = items.filter(isOwn).toSorted((a, b) => lastTimeMs(b, now) - lastTimeMs(a, now));
       const bounds = { most: MOST_EVENTS, mostOfRuns: MOST_EVENTS_OF_RUNS };
       const listed = listedEvents(own, ofRuns(record, pods ?? []), bounds);
       const revisions = revisionsOf(record, deployments.revisionsOf(record));
@@ -55,7 +57,7 @@ export function registerEvents(app: App, { auth, deployments }: { auth: Auth; de
       const revisionOf: RevisionOf = (component, id) => revisionIdOnPods(revisions, active, { component, id });
       const shown = pods?.slice(0, MOST_PODS);
       return {
-        resources: listed.map((event) => presentEvent(event, pods ?? [])),
+        resources: listed.map((event) => presentEvent(event, pods ?? [], now)),
         pods: shown?.map((pod) => presentPod(pod, metrics.get(pod.metadata.name), revisionOf)) ?? null,
         truncated: !isWhole,
       };
@@ -128,7 +130,7 @@ function ofRuns({ metadata: { name } }: AppDeployment, pods: readonly PodObject[
 }
 
 /** Whether an event is about the record, one of its pods, what made these, or a child. An event of an earlier record is not. */
-function ownedBy(record: AppDeployment, pods: readonly PodObject[]): (event: EventObject) => boolean {
+function ownedBy(record: AppDeployment, pods: readonly PodObject[], now: number): (event: EventObject) => boolean {
   const { name, uid = '', creationTimestamp = '' } = record.metadata;
   const uids = new Set([
     uid,
@@ -140,6 +142,6 @@ function ownedBy(record: AppDeployment, pods: readonly PodObject[]): (event: Eve
     if (regarding.uid !== undefined && uids.has(regarding.uid)) return true;
     // Other kinds may have these names: the record's own name is common, and its uid decides there.
     const isChild = regarding.name !== undefined && children.has(regarding.name) && regarding.kind !== record.kind;
-    return isChild && lastAtMs(event) >= Date.parse(creationTimestamp);
+    return isChild && lastTimeMs(event, now) >= Date.parse(creationTimestamp);
   };
 }
