@@ -55,7 +55,8 @@ async function backUp(
   };
   const answer = (words: readonly string[]): unknown => {
     if (words[1] === RECORDS) return recordNow();
-    if (words[1] === 'cronjobs.batch') return stage.cronJob ?? CRON_JOB;
+    if (words[1] === 'cronjobs.batch')
+      return stage.cronJob ?? { ...CRON_JOB, metadata: { ...CRON_JOB?.metadata, uid: 'the-cron-job' } };
     if (words[1] === 'jobs.batch' && words.includes('--selector')) return { items: stage.jobs ?? [] };
     if (words[1] === 'jobs.batch') {
       const conditions = looks[Math.min(look, looks.length - 1)] ?? [];
@@ -160,9 +161,28 @@ describe('backup', () => {
   });
 
   const running = {
-    metadata: { name: 'shop---backup-29', creationTimestamp: '2026-02-03T01:59:59Z' },
+    metadata: {
+      name: 'shop---backup-29',
+      creationTimestamp: '2026-02-03T01:59:59Z',
+      ownerReferences: [{ kind: 'CronJob', name: 'shop---backup', uid: 'the-cron-job' }],
+    },
+    spec: { activeDeadlineSeconds: 3600 },
     status: { startTime: '2026-02-03T02:00:00Z', conditions: [] },
   };
+  it.each<[string, object]>([
+    ['of somebody else, with its labels', { metadata: { ...running.metadata, ownerReferences: [] } }],
+    [
+      'of an earlier CronJob of the name',
+      { metadata: { ...running.metadata, ownerReferences: [{ kind: 'CronJob', name: 'shop---backup', uid: 'x' }] } },
+    ],
+    ['that is suspended', { spec: { ...running.spec, suspend: true } }],
+    // The clock of the test is at 0.
+    ['whose time has long been over', { status: { startTime: '1969-12-31T22:50:00Z' } }],
+  ])('is held up by no Job %s', async (_what, more) => {
+    const { code, created } = await backUp(['shop'], { jobs: [{ ...running, ...more }] });
+    expect([code, created.length]).toEqual([0, 1]);
+  });
+
   it.each<[string, Stage, RegExp]>([
     [
       'one is being made',

@@ -53,8 +53,8 @@ const NEED = 'a backup';
 async function makeDump(context: Context, record: AppDeployment): Promise<number> {
   const { kubectl, warn, onInterrupt, clock, suggested } = context;
   const { name } = record.metadata;
-  await cronJobOf(kubectl, name).catch(explainRight(NEED));
-  await needNoneRunning(context, name).catch(explainRight(NEED));
+  const { metadata: cronJob } = await cronJobOf(kubectl, name).catch(explainRight(NEED));
+  await needNoneRunning(context, name, cronJob?.uid ?? '').catch(explainRight(NEED));
   sayTrouble(record, warn);
   const job = await startBackup(kubectl, name).catch(explainRight(NEED));
   warn(`Job ${job} makes the backup.`);
@@ -85,10 +85,18 @@ async function makeDump(context: Context, record: AppDeployment): Promise<number
   return 0;
 }
 
-/** The CronJob has none begin beside another, and two dumps at once are slower than one after the other. Throws Failure. */
-async function needNoneRunning({ kubectl, suggested }: Context, name: string): Promise<void> {
+/**
+ * The CronJob has none begin beside another, and two dumps at once are slower than one after the other. Throws Failure. `cronJobUid`: of
+ * the CronJob, which owns every Job that makes a backup.
+ */
+async function needNoneRunning(
+  { kubectl, clock, suggested }: Context,
+  name: string,
+  cronJobUid: string,
+): Promise<void> {
   const jobs = await listOf<Job>(kubectl, 'jobs.batch', name, { [COMPONENT_LABEL]: BACKUP });
-  const running = jobs.find((job) => !jobEnd(job, 'Complete') && !jobEnd(job, 'Failed'));
+  const own = jobs.filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === cronJobUid) === true);
+  const running = own.find((job) => mayStillEnd(job, clock.now()));
   if (running === undefined) return;
   const { metadata, status } = running;
   const since = status?.startTime ?? metadata.creationTimestamp;
@@ -96,6 +104,17 @@ async function needNoneRunning({ kubectl, suggested }: Context, name: string): P
   throw new Failure(
     `Job ${metadata.name} makes a backup of ${name} already, since ${since}. To wait for it: kubectl wait --for=condition=Complete --timeout=1h job/${job}. To end it: kubectl delete job ${job}`,
   );
+}
+
+/** So long after its deadline Kubernetes may end a Job, in milliseconds. */
+const ENDED_MS = 300_000;
+
+/** Whether it is a run of which Kubernetes will see the end, so that one can wait for it: not one that somebody has suspended. */
+function mayStillEnd(job: Job, now: number): boolean {
+  if (jobEnd(job, 'Complete') || jobEnd(job, 'Failed') || job.spec?.suspend === true) return false;
+  const { activeDeadlineSeconds = Number.POSITIVE_INFINITY } = job.spec ?? {};
+  const since = Date.parse(job.status?.startTime ?? job.metadata.creationTimestamp ?? '');
+  return Number.isNaN(since) || now < since + activeDeadlineSeconds * 1000 + ENDED_MS;
 }
 
 /** A database that does not answer is tried for two minutes, for it may be starting. */

@@ -6,7 +6,7 @@ import { isOurs, type ObservedChildren, type ObservedCondition } from './observe
 
 /** The used part of batch/v1 Job. */
 export interface Job extends KubeObject {
-  readonly spec?: { readonly activeDeadlineSeconds?: number };
+  readonly spec?: { readonly activeDeadlineSeconds?: number; readonly suspend?: boolean };
   readonly status?: {
     readonly startTime?: string;
     readonly completionTime?: string;
