@@ -25,6 +25,7 @@ import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
 import { runsHere } from './record/listener-assignment.ts';
+import { latestRevisionGeneration } from './record/latest-generation.ts';
 import { changedBy, deleterOf } from './record/requester.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';
@@ -74,6 +75,7 @@ export function statusOf(inputs: StatusInputs, now: Date): AppDeploymentStatus {
       phase: reportedState(observed, latest),
       latestRevisionId: latest.spec.id,
       latestRevision: latest.metadata.name,
+      ...latestRevisionGeneration(record, observed.revisions, latest),
       resourceSpec: observedNumbers(observed, latest),
     }),
     ...(active && { activeRevisionId: active.spec.id, activeRevision: active.metadata.name }),

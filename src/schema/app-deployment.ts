@@ -360,6 +360,14 @@ export const AppDeploymentStatus = z.object({
     .describe('State of the newest revision, such as BUILDING, DEPLOYING, DEPLOYED or BUILD_FAILED.')
     .optional(),
   latestRevisionId: Uuid.describe('Id of the newest revision.').optional(),
+  latestRevisionGeneration: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .describe(
+      'Newest generation of the record whose values, the scale aside, that revision has. Absent where it is the one that the revision was made of.',
+    )
+    .optional(),
   activeRevisionId: Uuid.describe('Id of the newest revision that reached DEPLOYED.').optional(),
   latestRevision: z.string().max(253).describe('Name of the newest AppRevision.').optional(),
   activeRevision: z.string().max(253).describe('Name of the newest AppRevision that reached DEPLOYED.').optional(),

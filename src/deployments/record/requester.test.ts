@@ -28,11 +28,19 @@ function record(generation: number, claim?: string, status?: AppDeployment['stat
   } as unknown as AppDeployment;
 }
 function revisionOf(deploymentGeneration: number): AppRevision {
-  return { spec: { deploymentGeneration } } as unknown as AppRevision;
+  return { spec: { id: 'newest', deploymentGeneration } } as unknown as AppRevision;
 }
 function reported(observedGeneration: number, status: 'True' | 'False'): NonNullable<AppDeployment['status']> {
   const ready = { type: 'Ready', status, reason: 'R', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
   return { observedGeneration, conditions: [ready] };
+}
+/** `latestRevisionGeneration`: of which the revision of `latestRevisionId` has all values. */
+function covering(
+  observedGeneration: number,
+  latestRevisionGeneration: number,
+  latestRevisionId = 'newest',
+): NonNullable<AppDeployment['status']> {
+  return { ...reported(observedGeneration, 'False'), latestRevisionId, latestRevisionGeneration };
 }
 
 describe('the writer of a spec', () => {
@@ -137,6 +145,11 @@ describe('a revision', () => {
     ['the change after the newest one', claimed(), [revisionOf(6), revisionOf(2)], 'anna'],
     ['the same while that one fails', claimed(reported(6, 'False')), [revisionOf(6)], 'anna'],
     ['after a change of scale that is done', claimed(reported(6, 'True')), [revisionOf(3)], 'anna'],
+    ['after a change of scale that is not done', claimed(covering(6, 6)), [revisionOf(5)], 'anna'],
+    ['after several of them', claimed(covering(6, 6)), [revisionOf(2)], 'anna'],
+    ['after them, in a record that is paused since', claimed(covering(7, 6)), [revisionOf(2)], 'anna'],
+    ["another's change after them, that no revision has", claimed(covering(6, 5)), [revisionOf(2)], undefined],
+    ['what was said of the revision before', claimed(covering(6, 6, 'older')), [revisionOf(4)], undefined],
     ["another's change before it that no revision has", claimed(reported(5, 'True')), [revisionOf(5)], undefined],
     ['the same in a record that was paused', claimed(reported(6, 'False')), [revisionOf(5)], undefined],
     ['the first one, of a change after the creation', record(2, `${uid} 2 anna`), [], undefined],

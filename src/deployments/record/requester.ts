@@ -168,11 +168,18 @@ function wordsOf(claim = ''): Readonly<Record<'subject' | 'of' | 'username', str
 
 /**
  * Username of who asked for the revision that is made of the record now; undefined unless one write alone made the difference. `own`:
- * its revisions, newest first. Changes that Davit has not deployed yet, because it was paused or stopped, may be another's.
+ * its revisions, newest first. Changes that Davit has not deployed yet, because it was paused or stopped, may be another's. Those that
+ * need no revision, as of the scale, are no difference.
  */
 export function revisionRequesterOf(record: AppDeployment, own: readonly AppRevision[]): string | undefined {
   const { status, metadata } = record;
+  const newest = own[0]?.spec;
   const isServing = conditionOf(status?.conditions, 'Ready')?.status === 'True';
-  const deployed = Math.max(own[0]?.spec.deploymentGeneration ?? 0, isServing ? (status?.observedGeneration ?? 0) : 0);
+  const same = newest !== undefined && newest.id === status?.latestRevisionId ? status.latestRevisionGeneration : undefined;
+  const deployed = Math.max(
+    newest?.deploymentGeneration ?? 0,
+    same ?? 0,
+    isServing ? (status?.observedGeneration ?? 0) : 0,
+  );
   return metadata.generation === deployed + 1 ? requesterOf(record) : undefined;
 }

@@ -1,7 +1,7 @@
 // Who asked for a change, a deletion or the end of a build, in the explorer: people who say so, and others who do not. What Davit then says of
 // whom is compared with who it was.
 
-import { withRequest } from '../../../src/deployments/record/needs-revision.ts';
+import { needsRevision, withRequest } from '../../../src/deployments/record/needs-revision.ts';
 import { claimOfChange, claimOfDeletion, claimOfInterrupt } from '../../../src/deployments/record/requester.ts';
 import { patchTo } from '../../../src/lib/http/merge-patch.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
@@ -25,13 +25,47 @@ const alive = (scene: Scene, namespace: string): readonly AppDeployment[] =>
 const named = (scene: Scene, namespace: string, name: string): AppDeployment | undefined =>
   scene.get<AppDeployment>(APP_DEPLOYMENTS, namespace, name);
 
-/** Whether Davit has deployed all that was asked for before, or has begun to. */
+/** Whether Davit has deployed all that was asked for before, or has begun to, or has seen that no revision is needed for it. */
 function isTaken(scene: Scene, record: AppDeployment): boolean {
   const { metadata, status } = record;
+  const { namespace = '', name, generation = 0 } = metadata;
   const isReady = conditionOf(status?.conditions, 'Ready')?.status === 'True';
   const [newest] = revisionsOf(scene, record);
   const taken = [newest?.spec.deploymentGeneration, isReady ? status?.observedGeneration : undefined];
-  return taken.includes(metadata.generation);
+  if (taken.includes(generation)) return true;
+  if (newest === undefined || status?.observedGeneration !== generation) return false;
+  return between(newest.spec.deploymentGeneration, generation + 1).every(
+    (of) => writeOf(scene, namespace, name, of)?.needs === false,
+  );
+}
+
+/** The generations after the one and before the other. */
+function between(after: number, before: number): readonly number[] {
+  return Array.from({ length: Math.max(before - after - 1, 0) }, (_none, index) => after + 1 + index);
+}
+
+interface Written {
+  readonly author: string;
+  /** Whether nothing of others was still to be taken. */
+  readonly isAlone: boolean;
+  /** Whether a new revision is needed for it. */
+  readonly needs: boolean;
+}
+
+function noteWrite(
+  scene: Scene,
+  { namespace = '', name }: AppDeployment['metadata'],
+  generation: number,
+  { author, isAlone, needs }: Written,
+): void {
+  const words = [author, isAlone ? 'alone' : 'beside', needs ? 'needs' : 'needless'];
+  scene.setMark(namespace, authorMark(name, generation), words.join(' '));
+}
+
+/** Undefined for the creation. */
+function writeOf(scene: Scene, namespace: string, name: string, generation: number): Written | undefined {
+  const [author, beside, needs] = scene.mark(namespace, authorMark(name, generation))?.split(' ') ?? [];
+  return author === undefined ? undefined : { author, isAlone: beside === 'alone', needs: needs === 'needs' };
 }
 
 async function patch(
@@ -42,7 +76,7 @@ async function patch(
   await scene.kube.mergePatch(APP_DEPLOYMENTS, { namespace, name }, fields, { fieldManager: 'person' });
 }
 
-/** `patchOf`: what is changed; undefined where that changes nothing. None of a field asks for a new revision. */
+/** `patchOf`: what is changed; undefined where that changes nothing. A patch of nothing asks for a new revision. */
 export function changeBy(author: Author, words: string, patchOf: (spec: Spec) => object | undefined): Event {
   return {
     name: `${author ?? 'somebody who does not say so'} sets ${words} of %`,
@@ -62,8 +96,8 @@ export function changeBy(author: Author, words: string, patchOf: (spec: Spec) =>
       const annotations = author === undefined ? {} : claimOfChange(record, author);
       await patch(scene, record, { spec: patchTo(record, wanted).spec, metadata: { annotations } });
       const { generation = 0 } = named(scene, namespace, name)?.metadata ?? {};
-      const value = `${author ?? NOBODY} ${isTaken(scene, record) ? 'alone' : 'beside'}`;
-      scene.setMark(namespace, authorMark(name, generation), value);
+      const needs = isAlways || needsRevision(record.spec, after);
+      noteWrite(scene, record.metadata, generation, { author: author ?? NOBODY, isAlone: isTaken(scene, record), needs });
     },
   };
 }
@@ -93,9 +127,9 @@ export const deletes: Event = {
     const record = named(scene, namespace, name);
     if (!record) return;
     const { uid = '', generation = 0 } = record.metadata;
-    const value = `${hasClaim(record) ? 'anna' : NOBODY} alone`;
     await scene.kube.remove(APP_DEPLOYMENTS, { namespace, name }, { uid });
-    scene.setMark(namespace, authorMark(name, generation + 1), value);
+    const author = hasClaim(record) ? 'anna' : NOBODY;
+    noteWrite(scene, record.metadata, generation + 1, { author, isAlone: true, needs: false });
   },
 };
 
@@ -119,10 +153,8 @@ export const interruptBy = (author: Author): Event => ({
 /** Who is said to have asked, where that is somebody else, or nobody says it any more. */
 export function authorsAreWrong(scene: Scene, record: AppDeployment): string | undefined {
   const { namespace = '', name, generation = 0, deletionTimestamp } = record.metadata;
-  const wroteOf = (of: number): readonly (string | undefined)[] =>
-    scene.mark(namespace, authorMark(name, of))?.split(' ') ?? [];
   const shown = (author: string | undefined): string | undefined => (author === NOBODY ? undefined : author);
-  const [author] = wroteOf(generation);
+  const author = writeOf(scene, namespace, name, generation)?.author;
   const { changedBy, conditions } = record.status ?? {};
   const ready = conditionOf(conditions, 'Ready')?.message ?? '';
   if (deletionTimestamp !== undefined) {
@@ -131,13 +163,19 @@ export function authorsAreWrong(scene: Scene, record: AppDeployment): string | u
   }
   if (author !== undefined && changedBy !== shown(author))
     return `status.changedBy is ${changedBy}, and it was ${author}.`;
-  for (const { spec, status } of revisionsOf(scene, record)) {
-    const [of, beside] = wroteOf(spec.deploymentGeneration);
+  for (const [index, { spec, status }] of revisionsOf(scene, record).entries()) {
+    const write = writeOf(scene, namespace, name, spec.deploymentGeneration);
+    const of = write?.author;
     if (spec.requestedBy !== undefined && spec.requestedBy !== of)
       return `Revision ${spec.id} was requested by ${spec.requestedBy}, and it was ${of}.`;
-    if (spec.requestedBy !== undefined && beside === 'beside')
-      return `Revision ${spec.id} was requested by ${spec.requestedBy}, and by others.`;
-    if (spec.requestedBy === undefined && beside === 'alone' && shown(of) !== undefined)
+    const before = revisionsOf(scene, record)[index + 1]?.spec.deploymentGeneration ?? 0;
+    const others = between(before, spec.deploymentGeneration).filter((one) => {
+      const other = writeOf(scene, namespace, name, one);
+      return other === undefined || (other.needs && other.author !== spec.requestedBy);
+    });
+    if (spec.requestedBy !== undefined && others.length > 0)
+      return `Revision ${spec.id} was requested by ${spec.requestedBy}, and by others: generation ${others.join(', ')}.`;
+    if (spec.requestedBy === undefined && write?.isAlone === true && shown(of) !== undefined)
       return `Revision ${spec.id} was requested by ${of}, and does not say so.`;
     const { phase, interruptedBy } = status?.build ?? {};
     const interrupter = scene.mark(namespace, interruptMark(spec.id));

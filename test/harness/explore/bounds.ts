@@ -728,6 +728,9 @@ export const BOUNDS: readonly Bound[] = [
       changeBy('anna', 'a new revision', () => ({})),
       changeBy('bert', 'more memory', moreMemory(1024)),
       changeBy(undefined, 'much memory', moreMemory(2048)),
+      changeBy(undefined, 'two pods', ({ sourceConfig: { resourceSpec } }) =>
+        resourceSpec?.minScale === 2 ? undefined : { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } },
+      ),
       interruptBy('anna'),
       interruptBy(undefined),
       claimsDeletion,

@@ -163,6 +163,18 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'return metadata.generation === deployed + 1 ? requesterOf(record) : undefined;',
     'return requesterOf(record);',
   ),
+  'what waits for its revision is taken to be in the one before': bug(
+    'authors',
+    'src/deployments/record/latest-generation.ts',
+    'const known = isAll ? generation : before;',
+    'const known = generation;',
+  ),
+  'a change after one of the scale has no author': bug(
+    'authors',
+    'src/deployments/record/latest-generation.ts',
+    'return known === undefined ? {} : { latestRevisionGeneration: known };',
+    'return {};',
+  ),
   'whoever interrupted a build before interrupts the next one': bug(
     'authors',
     'src/deployments/record/requester.ts',

@@ -8,13 +8,15 @@ type Said = Omit<Sighting, 'version'>;
 
 interface Asked {
   readonly by?: string;
+  readonly scales?: string;
   readonly deletedBy?: string;
   readonly deletionTimestamp?: string;
 }
 
-function aRecord(generation: number, { by, deletedBy, deletionTimestamp }: Asked = {}, status?: object): Said {
+function aRecord(generation: number, { by, scales, deletedBy, deletionTimestamp }: Asked = {}, status?: object): Said {
   const annotations = {
     ...(by !== undefined && { 'example.com/really-by': by }),
+    ...(scales !== undefined && { 'example.com/really-scales': scales }),
     ...(deletedBy !== undefined && { 'example.com/really-deleted-by': deletedBy }),
   };
   const metadata = { name: 'shop', uid: 'u', generation, annotations, ...(deletionTimestamp && { deletionTimestamp }) };
@@ -47,6 +49,24 @@ it.each([
       aRecord(2, { by: 'bert' }, status(2, 'bert')),
       aRecord(3, { by: 'anna' }),
       aRevision(3, 'anna'),
+    ],
+  },
+  {
+    reason: 'Davit has seen that the change in between was one of the scale',
+    history: [
+      aRevision(1),
+      aRecord(2, { by: 'bert', scales: 'true' }, status(2, 'bert', 'False')),
+      aRecord(3, { by: 'anna', scales: 'false' }),
+      aRevision(3, 'anna'),
+    ],
+  },
+  {
+    reason: 'Davit has not seen the change of the scale in between, and names nobody',
+    history: [
+      aRevision(1),
+      aRecord(2, { by: 'bert', scales: 'true' }),
+      aRecord(3, { by: 'anna', scales: 'false' }),
+      aRevision(3),
     ],
   },
   {
@@ -84,6 +104,27 @@ it.each([
     reason: 'of one of two',
     history: [aRevision(1), aRecord(2, { by: 'nobody' }), aRecord(3, { by: 'anna' }), aRevision(3, 'anna')],
     says: 'shop--3: requested by anna, and generation 3 was by anna, after changes of others',
+  },
+  {
+    reason: 'of one of two, of whom one has scaled as well',
+    history: [
+      aRevision(1),
+      aRecord(2, { by: 'bert', scales: 'false' }, status(2, 'bert', 'False')),
+      aRecord(3, { by: 'bert', scales: 'true' }, status(3, 'bert', 'False')),
+      aRecord(4, { by: 'anna', scales: 'false' }),
+      aRevision(4, 'anna'),
+    ],
+    says: 'shop--4: requested by anna, and generation 4 was by anna, after changes of others',
+  },
+  {
+    reason: 'of nobody, after a change of the scale that Davit has seen',
+    history: [
+      aRevision(1),
+      aRecord(2, { by: 'bert', scales: 'true' }, status(2, 'bert', 'False')),
+      aRecord(3, { by: 'anna', scales: 'false' }),
+      aRevision(3),
+    ],
+    says: 'shop--3: requested by nobody, and generation 3 was by anna',
   },
   {
     reason: 'a change of who changed before',

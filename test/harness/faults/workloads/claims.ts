@@ -4,7 +4,7 @@ import { claimOfChange, claimOfDeletion } from '../../../../src/deployments/reco
 import type { AppDeployment } from '../../../../src/schema/app-deployment.ts';
 import { PAUSED_ANNOTATION } from '../../../../src/schema/meta.ts';
 import { type ApiClient, ApiError } from '../../../cluster/api-client.ts';
-import { REALLY_BY, REALLY_DELETED_BY } from '../author-invariants.ts';
+import { REALLY_BY, REALLY_DELETED_BY, REALLY_SCALES } from '../author-invariants.ts';
 import type { Seen } from '../object-history.ts';
 import type { Acts } from './acts.ts';
 import { hasCondition, IMAGES, MERGE, NotConverged, RECORD, recordIn, until } from './stage.ts';
@@ -26,7 +26,7 @@ export async function claims(acts: Acts): Promise<void> {
   };
   await changes(acts, bert, { sourceRevisionConfig: { imageUri: IMAGES[1] } });
   await says('another image', bert.name);
-  await changes(acts, anna, { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } });
+  await changes(acts, anna, TWO_PODS);
   await says('two pods', anna.name);
   await changes(acts, carl, { sourceRevisionConfig: { imageUri: IMAGES[2] } }, { claims: false });
   await says('an image without a claim', undefined);
@@ -47,6 +47,7 @@ export async function claims(acts: Acts): Promise<void> {
   await deletes(acts, anna, bert);
 }
 
+const TWO_PODS = { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } };
 const env = (value: string): object => ({ sourceConfig: { env: [{ name: 'STEP', value }] } });
 
 async function personOf({ stage, namespace }: Acts, name: string): Promise<Person> {
@@ -63,7 +64,11 @@ async function changes(acts: Acts, person: Person, spec: object, { claims: says 
   const read = await readBy(acts, person);
   const claim = says ? claimOfChange(read as AppDeployment, person.name) : {};
   const { resourceVersion } = read.metadata;
-  const annotations = { ...claim, [REALLY_BY]: says ? person.name : 'nobody' };
+  const annotations = {
+    ...claim,
+    [REALLY_BY]: says ? person.name : 'nobody',
+    [REALLY_SCALES]: String(spec === TWO_PODS),
+  };
   const patch = { metadata: { annotations, resourceVersion }, spec };
   try {
     acts.ask(await person.api.call<Seen>('PATCH', `${acts.paths.records}/${RECORD}`, patch, MERGE));
