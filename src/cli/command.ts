@@ -123,6 +123,8 @@ export interface Command {
   readonly words: readonly WordDefinition[];
   /** Word for what follows `--`, if anything may. */
   readonly rest?: string;
+  /** Why a word too many is not repeated, which may be a secret value: a sentence. */
+  readonly unrepeated?: string;
   readonly flags: readonly FlagDefinition[];
   /** Sentences and examples for its own help. PROGRAM stands for the name of the program. */
   readonly about?: string;

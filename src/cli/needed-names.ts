@@ -14,12 +14,17 @@ const NAME = new RegExp(NAME_PATTERN);
 const VARIABLE = new RegExp(VARIABLE_NAME_PATTERN);
 const IMAGE = new RegExp(IMAGE_PATTERN);
 
+/** A word of the command line as a refusal repeats it: the value of `KEY=value` may be a secret. */
+export function repeatable(word: string): string {
+  return word.replace(/=.+/s, '=…');
+}
+
 /** Throws Misuse for what no deployment can be called. `what`: how the sentence names it, such as --name. */
 export function needName(name: string, what: string): void {
   if (name === IMPOSSIBLE_NAME) throw new Misuse(`${what} must not be ${name}: no deployment can have this name.`);
   if (NAME.test(name) && name.length <= NAME_MAX_LENGTH && !name.includes('--')) return;
   throw new Misuse(
-    `${what} must be the name of a deployment, not "${name}": a lowercase letter, then lowercase letters, digits and single hyphens, with no hyphen at the end, and at most ${NAME_MAX_LENGTH} characters.`,
+    `${what} must be the name of a deployment, not "${repeatable(name)}": a lowercase letter, then lowercase letters, digits and single hyphens, with no hyphen at the end, and at most ${NAME_MAX_LENGTH} characters.`,
   );
 }
 

@@ -10,7 +10,7 @@ import {
   Misuse,
   type WordDefinition,
 } from './command.ts';
-import { needName } from './needed-names.ts';
+import { needName, repeatable } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { mostSimilar } from './similar.ts';
 import { synopsis } from './usage.ts';
@@ -119,20 +119,30 @@ function checkValue({ name, choices, isNumber, least = 0, most, value: shown }: 
 }
 
 function checkWords(command: Command, words: readonly string[]): void {
-  const { words: definitions } = command;
-  const missing = definitions.slice(words.length).find(({ need }) => need === undefined);
+  const { words: definitions, unrepeated } = command;
+  const noName = withoutName(command, words);
+  const missing = noName ?? definitions.slice(words.length).find(({ need }) => need === undefined);
   if (missing) throw new Misuse(`Which ${nounOf(missing)}? ${PROGRAM} ${synopsis(command)}`);
   const isOpen = definitions.at(-1)?.need === 'any number';
-  const unexpected = words.slice(definitions.length).join(' ');
-  if (unexpected !== '' && !isOpen) throw new Misuse(`${tooMany(command)} Unexpected: "${unexpected}".`);
+  const unexpected = words.slice(definitions.length).map(repeatable).join(' ');
+  if (unexpected !== '' && !isOpen)
+    throw new Misuse(`${tooMany(command)} ${unrepeated ?? `Unexpected: "${unexpected}".`}`);
   for (const [at, { choices, names, word: shown }] of definitions.entries()) {
     const word = words[at];
     if (word !== undefined && names === 'deployment') needName(word, shown);
     if (word !== undefined && choices?.includes(word) === false)
       throw new Misuse(
-        `"${word}" is none of ${choices.join(', ')}.${meant(word, choices)} ${PROGRAM} ${synopsis(command)}`,
+        `"${repeatable(word)}" is none of ${choices.join(', ')}.${meant(word, choices)} ${PROGRAM} ${synopsis(command)}`,
       );
   }
+}
+
+/** The first word, where it was forgotten: the action stands in its place, and something else in the place of the action. */
+function withoutName({ words: [name, action] }: Command, words: readonly string[]): WordDefinition | undefined {
+  const { choices } = action ?? {};
+  const [first = '', second] = words;
+  const isForgotten = choices?.includes(first) === true && second !== undefined && !choices.includes(second);
+  return isForgotten ? name : undefined;
 }
 
 function tooMany(command: Command): string {

@@ -23,6 +23,9 @@ import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
 import { tableOf } from './table.ts';
 
+/** How a value is given instead of in an argument. */
+const HOW = 'Leave it out and type it, pipe it, or name a file with --from-file.';
+
 export const secretsCommand: Command = {
   name: 'secrets',
   purpose: 'list the names of its secret variables, set one, or remove one; no value is ever printed',
@@ -31,6 +34,7 @@ export const secretsCommand: Command = {
     { word: 'ACTION', names: 'action', choices: ['list', 'set', 'unset'] },
     { word: 'KEY', names: 'other', need: 'optional' },
   ],
+  unrepeated: `A value must not be an argument, which other users and the history of the shell see. ${HOW}`,
   flags: [
     { name: 'from-file', value: 'FILE', help: 'set: read the value from this file, as it is', isFile: true },
     OUTPUT,
@@ -122,7 +126,7 @@ function keyOf(word: string): string {
   const [key = '', ...value] = word.split('=');
   if (value.length > 0 && value.join('=') !== '-')
     throw new Misuse(
-      `The value of ${key} must not be an argument, which other users and the history of the shell see. Leave it out and type it, pipe it, or name a file with --from-file.`,
+      `The value of ${key} must not be an argument, which other users and the history of the shell see. ${HOW}`,
     );
   needVariableName(key);
   return key;
