@@ -231,6 +231,72 @@ describe('restart', () => {
     expect(out).toContain('with the image that runs');
   });
 
+  describe('of a deployment whose newest revision has failed', () => {
+    const OLD = '99999999-9999-4999-8999-999999999999';
+    const newest = (state: string, more: object = {}): object => ({
+      ...REVISION,
+      spec: { ...REVISION.spec, deploymentGeneration: 9 },
+      status: { state, ...more },
+    });
+    const old = {
+      ...REVISION,
+      metadata: { ...REVISION.metadata, name: 'shop--99999999' },
+      spec: { ...REVISION.spec, id: OLD, deploymentGeneration: 1, revisionSerial: 1 },
+      status: { state: 'DEPLOYED' },
+    };
+    const REPOSITORY = { source: 'codehost', sourceRevisionConfig: { repoRef: 'main' } };
+    const crashed = { failure: { reason: 'ContainerCrashed', message: 'server exits with 1' } };
+    const name = REVISION.metadata.name;
+    const GO_BACK = 'To have the values of shop--99999999 instead: kubectl davit rollback shop --to shop--99999999';
+    const WHY = 'Why it failed: kubectl davit status shop';
+    const BUILD = 'To build the newest commit, ask for a new revision (docs/reference.md, "Asking for a revision").';
+
+    it.each<[string, object, object[], string]>([
+      [
+        'an image',
+        {},
+        [newest('DEPLOY_FAILED', crashed), old],
+        `The newest revision ${name} is DEPLOY_FAILED, and its values are tried again. shop--99999999 stays active until they are ready. ${GO_BACK}`,
+      ],
+      [
+        'an image that was never deployed',
+        {},
+        [newest('DEPLOY_FAILED')],
+        `The newest revision ${name} is DEPLOY_FAILED, and its values are tried again. None was deployed before. ${WHY}`,
+      ],
+      [
+        'a build',
+        REPOSITORY,
+        [newest('BUILD_FAILED'), old],
+        `The newest revision ${name} is BUILD_FAILED: shop--99999999, which is active, is restarted, and ${name} is not tried again. ${WHY}\n${BUILD}`,
+      ],
+      [
+        'a build that gave way',
+        REPOSITORY,
+        [newest('DEPLOY_FAILED', crashed), old],
+        `The newest revision ${name} is DEPLOY_FAILED: shop--99999999, which is active, is restarted, and ${name} is not tried again. ${WHY}\n${BUILD}`,
+      ],
+      [
+        'a build whose pods are not ready',
+        REPOSITORY,
+        [newest('DEPLOY_FAILED'), old],
+        `The newest revision ${name} is DEPLOY_FAILED: its pods start again, and shop--99999999 stays active until they are ready. ${GO_BACK}`,
+      ],
+      [
+        'the first build',
+        REPOSITORY,
+        [newest('DEPLOY_FAILED')],
+        `The newest revision ${name} is DEPLOY_FAILED. Its pods start again, and nothing is built. ${WHY}`,
+      ],
+      ['an image that is being deployed', {}, [newest('DEPLOYING'), old], ''],
+      ['an image that the controller has not seen yet', { revisionSerial: 5 }, [newest('DEPLOY_FAILED'), old], ''],
+    ])('says what is restarted, and what to do instead: %s', async (_what, spec, items, words) => {
+      const { code, out, err } = await restarted(spec, items);
+      expect({ code, err }).toEqual({ code: 0, err: words });
+      expect(out).toMatch(/^shop is being restarted /);
+    });
+  });
+
   it('fails where nothing runs', async () => {
     expect(await restarted({}, [])).toMatchObject({
       code: 1,

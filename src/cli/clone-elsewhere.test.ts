@@ -12,6 +12,7 @@ import {
 } from '../../test/support/cli-world.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CLONING_ANNOTATION } from '../schema/meta.ts';
+import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
@@ -507,6 +508,49 @@ describe('a clone that is not finished', () => {
     expect(scaled.err).toContain(`Nothing was scaled. ${IS}\nTo go on, `);
     expect((await shown(await cloningOf(), 'scale', 'shop', 'server=0')).code).toBe(0);
     expect((await shown({}, 'scale', 'shop', 'server=1')).code).toBe(0);
+  });
+
+  it.each<[string, string[], string]>([
+    ['a plain variable', ['env', 'shop', 'set', 'A=1'], 'Nothing was changed: change shop when it is finished.'],
+    ['one that is removed', ['env', 'shop', 'unset', 'A'], 'Nothing was changed: change shop when it is finished.'],
+    ['a secret', ['secrets', 'shop', 'set', 'A'], 'Nothing was changed: change shop when it is finished.'],
+    ['one that is removed', ['secrets', 'shop', 'unset', 'A'], 'Nothing was changed: change shop when it is finished.'],
+    ['a restart', ['restart', 'shop'], 'Nothing was restarted: no pod of shop runs until it is finished.'],
+    ['a rollback', ['rollback', 'shop'], 'Nothing was rolled back: roll back when shop is finished.'],
+    ['a command', ['run', 'shop', '--', 'ls'], 'Nothing was run: run it when shop is finished.'],
+    ['a task', ['run', 'shop', '--task', 'clean'], 'Nothing was run: run it when shop is finished.'],
+    [
+      'a move of its database',
+      ['database', 'move', 'shop', '--driver', 'shared', '--yes'],
+      'Nothing was moved: move its database when shop is finished.',
+    ],
+  ])('takes no change and no run, and says what to do: %s', async (_what, args, instead) => {
+    const sent: string[] = [];
+    const record = aRecord(
+      { sourceConfig: { env: [{ name: 'A', value: '0' }] } },
+      { state: 'READY', conditions: [ready] },
+      { namespace: 'staging', annotations: await cloningOf() },
+    );
+    const call = async (method: string, path: string): Promise<unknown> => {
+      sent.push(`${method} ${path}`);
+      return { resources: [{ id: record.metadata.uid, name: 'shop', secrets: [] }] };
+    };
+    const api = { call } as unknown as HttpApi;
+    const written: [string, string][] = [];
+    const ran = await runCli(['--namespace=staging', ...args], {
+      kubectl: answering({ [RECORDS]: record }, written),
+      input: 'x',
+      api,
+    });
+    expect([ran.code, ran.err.split('\n')]).toEqual([
+      1,
+      [
+        `${instead} ${IS}`,
+        `To go on, with the contexts that it was begun with: ${GO_ON}`,
+        'To give up: kubectl davit delete --namespace=staging shop',
+      ],
+    ]);
+    expect([written, sent.filter((one) => !one.startsWith('GET '))]).toEqual([[], []]);
   });
 
   it.each([

@@ -3,6 +3,7 @@
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CLONING_ANNOTATION } from '../schema/meta.ts';
 import { jsonIn } from './json.ts';
+import { Failure } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 
 /** What the annotation of such a clone says. Anybody in its namespace may write it. */
@@ -53,4 +54,17 @@ export function unfinishedClone(record: AppDeployment): readonly [is: string, ..
     `To go on, with the contexts that it was begun with: ${again}`,
     `To give up: ${PROGRAM} delete ${name}`,
   ];
+}
+
+/** Throws Failure for an unfinished clone. `instead`: a sentence that says what was not done, or nothing. */
+export function needFinished(record: AppDeployment, instead: string): void {
+  const unfinished = unfinishedClone(record);
+  if (unfinished === undefined) return;
+  const hint = commandToGoOn(record) ?? `${PROGRAM} status ${record.metadata.name}`;
+  throw new Failure(`${instead} ${unfinished.join('\n')}`.trimStart(), {
+    result: 'failed',
+    reason: 'UnfinishedClone',
+    message: unfinished[0],
+    hint,
+  });
 }

@@ -10,17 +10,17 @@ import { conditionIn, type Deployment, findDeployment, readRevisions } from './b
 import { type Context, Misuse, type Terminal } from './command.ts';
 import { changedLines, configOf, selectedFile } from './deploy-file.ts';
 import { type HttpApi, Refused } from './http-api.ts';
-import { Failure, ignoreFailure, type Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
 import { needName } from './needed-names.ts';
+import { needNoClone } from './no-clone.ts';
 import { listSource, pack, type Source } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
-import { readRecord } from './records.ts';
 import { untilReady } from './rollout.ts';
 import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { sizeOf } from './table.ts';
 import { variablesFrom, withVariables } from './variables.ts';
-import { commandToStart, needFinished, readyOutcome } from './wait.ts';
+import { commandToStart, readyOutcome } from './wait.ts';
 
 /** Resolves to the exit code. `seconds`: for everything after the upload, without --timeout. Throws Failure and Misuse. */
 export async function deployFolder(context: Context, seconds: number): Promise<number> {
@@ -240,17 +240,6 @@ async function usableDeployment(
   if (found.status === 'AWAITING_DELETE')
     throw new Failure(`Deployment ${name} is being deleted. Deploy when it is gone.`);
   return found;
-}
-
-/**
- * Throws Failure for an unfinished clone: what is deployed could start on its empty database, into which the data is still to be loaded.
- * Where the caller may not read the record with kubectl, or kubectl reaches another one, that is not known.
- */
-export async function needNoClone(found: Deployment | undefined, kubectl: Kubectl | undefined): Promise<void> {
-  if (found === undefined || kubectl === undefined) return;
-  const record = await readRecord(kubectl, found.name).catch(ignoreFailure);
-  if (record?.metadata.uid === found.id)
-    needFinished(record, `Nothing was deployed: deploy when ${found.name} is finished.`);
 }
 
 async function create(

@@ -3,18 +3,11 @@
 import { type Deployment, findDeployment } from './build-log.ts';
 import { type Context, Misuse } from './command.ts';
 import { configOf, IMAGE_SOURCE, selectedFile } from './deploy-file.ts';
-import {
-  addressOf,
-  type CommonOptions,
-  change,
-  type DeployProgress,
-  followed,
-  needNoClone,
-  resultOf,
-} from './deploy-folder.ts';
+import { addressOf, type CommonOptions, change, type DeployProgress, followed, resultOf } from './deploy-folder.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needImage, needName } from './needed-names.ts';
+import { needNoClone } from './no-clone.ts';
 import { PROGRAM } from './program.ts';
 import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { variablesFrom, withVariables } from './variables.ts';

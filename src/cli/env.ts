@@ -3,6 +3,7 @@
 import { askingForRevision, isUnseen } from '../deployments/record/revision-request.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
+import { needFinished } from './cloning.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, printList, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
 import { needVariableName } from './needed-names.ts';
@@ -93,6 +94,7 @@ async function change(
 ): Promise<number> {
   const done = await requestRevision(context.kubectl, name, (record, revisions) => {
     const { spec, status } = record;
+    needFinished(record, `Nothing was changed: change ${name} when it is finished.`);
     const before = spec.sourceConfig.env ?? [];
     const after = envOf(record);
     const changed = changedNames(before, after);

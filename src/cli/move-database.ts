@@ -43,6 +43,7 @@ import {
   MOVING_BY_ANNOTATION,
 } from '../schema/meta.ts';
 import { sentBackup, startBackup } from './backup-job.ts';
+import { needFinished } from './cloning.ts';
 import { type Context, tell } from './command.ts';
 import { askForName } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
@@ -207,6 +208,7 @@ async function begin(context: Context, name: string, { action, isThis, decide, t
     await needOwnMove(context, record, begun);
     return goOn(context, record, begun);
   }
+  needFinished(record, `Nothing was moved: move its database when ${name} is finished.`);
   const used = (await databasesHeld(kubectl, record)).map(({ number }) => number);
   const decided = decide(record, revisions, used);
   if ('refused' in decided) throw new Failure(decided.refused);

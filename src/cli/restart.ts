@@ -1,12 +1,16 @@
 // Replaces the pods of a deployment by pods of the same content, each when its successor is ready.
 
 import { askingToRebuild, isUnseen } from '../deployments/record/revision-request.ts';
+import { activeRevision } from '../deployments/record/revisions.ts';
 import type { AppDeployment, AppDeploymentSpec } from '../schema/app-deployment.ts';
+import type { AppRevision, RevisionState } from '../schema/app-revision.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, STORE_PARTS } from '../schema/meta.ts';
-import { type Command, DEPLOYMENT, type Done, OUTPUT, tell } from './command.ts';
+import { needFinished } from './cloning.ts';
+import { type Command, DEPLOYMENT, type Done, OUTPUT, tell, withFlags } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
-import { FIELD_MANAGER, readRecord, requestRevision } from './records.ts';
+import { FIELD_MANAGER, readRecord, readRevisions, requestRevision } from './records.ts';
+import { ignoreForbidden } from './stored-backups.ts';
 
 export const restartCommand: Command = {
   name: 'restart',
@@ -18,17 +22,33 @@ pulled and a migration runs again. Where Davit builds from a repository, a new r
 the running image stays, and its Deployments are restarted as kubectl rollout restart does, which needs ClusterRole edit.
 PostgreSQL and Redis are not restarted.`,
   async run(context) {
-    tell(context, await restart(context.kubectl, context.words[0] ?? ''));
+    const { warning, done } = await restart(context.kubectl, context.words[0] ?? '');
+    if (warning !== undefined) context.warn(withFlags(warning, context.suggested));
+    tell(context, done);
     return 0;
   },
 };
 
-export async function restart(kubectl: Kubectl, name: string): Promise<Done> {
+interface Restarted {
+  readonly done: Done;
+  /** What was restarted, where the newest revision has failed. */
+  readonly warning: string | undefined;
+}
+
+async function restart(kubectl: Kubectl, name: string): Promise<Restarted> {
   const record = await readRecord(kubectl, name);
-  if (isBuiltFromRepository(record.spec)) return restartWorkloads(kubectl, record);
-  return requestRevision(kubectl, name, ({ spec }, revisions) => {
+  needFinished(record, `Nothing was restarted: no pod of ${name} runs until it is finished.`);
+  if (isBuiltFromRepository(record.spec)) {
+    const revisions = await readRevisions(kubectl, record).catch(ignoreForbidden);
+    const warning = revisions && ofFailed(name, revisions, startedAgain);
+    return { done: await restartWorkloads(kubectl, record), warning };
+  }
+  let warning: string | undefined;
+  const done = await requestRevision(kubectl, name, ({ spec }, revisions) => {
     if (revisions.length === 0)
       throw new Failure(`${name} has no revision yet, so nothing runs that could be restarted.`);
+    // What the controller has not seen is another revision than the one that failed.
+    warning = isUnseen(spec, revisions) ? undefined : ofFailed(name, revisions, triedAgain);
     return {
       // A rollback that the controller has not seen goes on.
       spec: askingToRebuild(spec, spec, isUnseen(spec, revisions)),
@@ -38,6 +58,56 @@ export async function restart(kubectl: Kubectl, name: string): Promise<Done> {
       }),
     };
   });
+  return { done, warning };
+}
+
+const FAILED: ReadonlySet<RevisionState> = new Set(['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'INTERRUPTED']);
+
+interface FailedRevision {
+  readonly name: string;
+  readonly newest: AppRevision;
+  /** Such as `shop--1c8ac5f4 is BUILD_FAILED`. */
+  readonly failed: string;
+  /** Name of the revision that was deployed last, if there is one. */
+  readonly active: string | undefined;
+}
+
+/** What is to be known of a restart whose newest revision has failed; undefined where it has not. `revisions`: newest first. */
+function ofFailed(
+  name: string,
+  revisions: readonly AppRevision[],
+  words: (of: FailedRevision) => string,
+): string | undefined {
+  const [newest] = revisions;
+  const state = newest?.status?.state;
+  if (!newest || state === undefined || !FAILED.has(state)) return undefined;
+  const active = activeRevision(revisions)?.metadata.name;
+  return words({ name, newest, failed: `The newest revision ${newest.metadata.name} is ${state}`, active });
+}
+
+/** A new revision has the values of the record, which are those that failed. */
+function triedAgain({ name, failed, active }: FailedRevision): string {
+  return active === undefined
+    ? `${failed}, and its values are tried again. None was deployed before. ${whyOf(name)}`
+    : `${failed}, and its values are tried again. ${active} stays active until they are ready. ${goBackTo(name, active)}`;
+}
+
+/** Where a repository is built: the Deployments keep the template that they have. */
+function startedAgain({ name, newest: { metadata, status }, failed, active }: FailedRevision): string {
+  const newest = metadata.name;
+  if (active === undefined) return `${failed}. Its pods start again, and nothing is built. ${whyOf(name)}`;
+  const isRolledOut = status?.state === 'DEPLOY_FAILED' && status.migration?.phase !== 'Failed';
+  return isRolledOut && status.failure === undefined
+    ? `${failed}: its pods start again, and ${active} stays active until they are ready. ${goBackTo(name, active)}`
+    : `${failed}: ${active}, which is active, is restarted, and ${newest} is not tried again. ${whyOf(name)}\nTo build the newest commit, ask for a new revision (docs/reference.md, "Asking for a revision").`;
+}
+
+function whyOf(name: string): string {
+  return `Why it failed: ${PROGRAM} status ${name}`;
+}
+
+function goBackTo(name: string, active: string): string {
+  return `To have the values of ${active} instead: ${PROGRAM} rollback ${name} --to ${active}`;
 }
 
 function isBuiltFromRepository({

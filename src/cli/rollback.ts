@@ -5,6 +5,7 @@ import { differences } from '../deployments/record/revision-diff.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
 import { rollingBack } from '../deployments/record/revision-request.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
+import { needFinished } from './cloning.ts';
 import { type Command, DEPLOYMENT, type Done, OUTPUT, tell } from './command.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { partChanges, partWords } from './part-changes.ts';
@@ -38,6 +39,7 @@ export const rollbackCommand: Command = {
 /** `to` is a revision's name or the beginning of its id; by default what `chosen` takes. */
 export function rollBack(kubectl: Kubectl, name: string, to: string | undefined): Promise<Done> {
   return requestRevision(kubectl, name, (record, revisions) => {
+    needFinished(record, `Nothing was rolled back: roll back when ${name} is finished.`);
     const target = chosen(revisions, to);
     const spec = rollingBack(record.spec, target.spec);
     const parts = partChanges(record.spec.sourceConfig, spec.sourceConfig);

@@ -100,13 +100,21 @@ describe('secrets', () => {
     ['no name', ['set', 'API_KEY=canary'], /^Which deployment\? kubectl davit secrets NAME list\|set\|unset \[KEY\]$/],
     ['no name, and the value as a word', ['set', 'API_KEY', 'canary'], /^Which deployment\?/],
     ['no action', ['shop', 'API_KEY=canary'], /^"API_KEY=…" is none of list, set, unset\. kubectl davit secrets NAME/],
-    ['an action that is misspelt', ['shop', 'sett', 'API_KEY'], /^"sett" is none of list, set, unset\. Did you mean set\?/],
+    [
+      'an action that is misspelt',
+      ['shop', 'sett', 'API_KEY'],
+      /^"sett" is none of list, set, unset\. Did you mean set\?/,
+    ],
     [
       'a value as a word',
       ['shop', 'set', 'API_KEY', 'canary'],
       /^Usage: .*\. A value must not be an argument, which other users and the history of the shell see\./,
     ],
-    ['no name of a deployment', ['API_KEY=canary', 'set', 'A'], /^NAME must be the name of a deployment, not "API_KEY=…":/],
+    [
+      'no name of a deployment',
+      ['API_KEY=canary', 'set', 'A'],
+      /^NAME must be the name of a deployment, not "API_KEY=…":/,
+    ],
   ])('refuses before it asks the cluster, and repeats no value: %s', async (_what, args, words) => {
     const ran = await runCli(['secrets', ...args], { kubectl: answering({}), api: fakeApi([]) });
     expect(ran).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [] });

@@ -19,6 +19,7 @@ import {
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
 import { needVariableName } from './needed-names.ts';
+import { needNoClone } from './no-clone.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
 import { tableOf } from './table.ts';
@@ -102,7 +103,7 @@ async function set(context: Context, name: string, word: string): Promise<number
   const value = file === undefined ? await typedValue(terminal, key, key !== word) : textOf(await bytesOf(file), file);
   if (value === '') throw new Misuse(`The value of ${key} is empty: nothing was changed.`);
   const api = await context.api();
-  const before = await needDeployment(api, name);
+  const before = await neededDeployment(context, api, name);
   const after = await api.call<Deployment>('PUT', pathOf(before, key), { value });
   tell(context, await doneOf(api, { before, after, key, what: `${key} of ${name} is set` }));
   return 0;
@@ -112,7 +113,7 @@ async function unset(context: Context, name: string, word: string): Promise<numb
   const key = keyOf(word);
   if (key !== word) throw new Misuse(`unset takes the name alone: ${PROGRAM} secrets ${name} unset ${key}`);
   const api = await context.api();
-  const before = await needDeployment(api, name);
+  const before = await neededDeployment(context, api, name);
   const after = await api.call<Deployment>('DELETE', pathOf(before, key));
   // Without it a new revision would have been made.
   if (after.latest_revision_id !== null && after.latest_revision_id === before.latest_revision_id)
@@ -152,6 +153,13 @@ function textOf(bytes: Buffer, from: string): string {
   } catch {
     throw new Misuse(`The value from ${from} is not text in UTF-8. Encode it, for example with base64.`);
   }
+}
+
+/** Throws Failure if there is none of that name, and for an unfinished clone. */
+async function neededDeployment({ kubectl }: Context, api: HttpApi, name: string): Promise<Deployment> {
+  const found = await needDeployment(api, name);
+  await needNoClone(found, kubectl, `Nothing was changed: change ${name} when it is finished.`);
+  return found;
 }
 
 /** The answer shows no values. */

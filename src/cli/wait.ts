@@ -7,7 +7,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
-import { commandToGoOn, unfinishedClone } from './cloning.ts';
+import { needFinished, unfinishedClone } from './cloning.ts';
 import { API_FLAGS, type Clock, type Command, DEPLOYMENT, OUTPUT, timeoutFlag, withFlags } from './command.ts';
 import { exitsOfParts, makeCrashCount, makeUnsettled, saysCrash, startedAgainOfParts } from './crash-loop.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
@@ -132,19 +132,6 @@ function meanwhile({ metadata: { name }, status }: AppDeployment): string {
   if (activeRevisionId === undefined || latestRevisionId === undefined || activeRevisionId === latestRevisionId)
     return '';
   return servesMeanwhile(name);
-}
-
-/** Throws Failure for an unfinished clone. `instead`: a sentence that says what was not done, or nothing. */
-export function needFinished(record: AppDeployment, instead: string): void {
-  const unfinished = unfinishedClone(record);
-  if (unfinished === undefined) return;
-  const hint = commandToGoOn(record) ?? `${PROGRAM} status ${record.metadata.name}`;
-  throw new Failure(`${instead} ${unfinished.join('\n')}`.trimStart(), {
-    result: 'failed',
-    reason: 'UnfinishedClone',
-    message: unfinished[0],
-    hint,
-  });
 }
 
 function mayBeOld(milliseconds: number): string {

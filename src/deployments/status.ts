@@ -9,7 +9,7 @@ import { type Assessment, WAITING_FOR_IMAGE } from './assess/assessment.ts';
 import { backupStatusOf } from './assess/backup.ts';
 import { isInCluster } from './assess/database-cluster.ts';
 import { usedVolume, volumeSizeGi } from './assess/database-volume.ts';
-import { type Entry, entryOf, fail, firstProblem, pass, stalled } from './assess/entry.ts';
+import { type Entry, entryOf, fail, firstProblem, pass, stalled, unfinished } from './assess/entry.ts';
 import {
   type ActionFailure,
   isServing,
@@ -20,12 +20,11 @@ import {
 import { proofStatusOf } from './assess/proof.ts';
 import { restoreStatusOf } from './assess/restore.ts';
 import { sharedStatusOf } from './assess/shared-database.ts';
-import { unfinished } from './assess/stores.ts';
 import { checkTasks, taskStatuses } from './assess/task-runs.ts';
 import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
-import { runsHere } from './record/listener-assignment.ts';
 import { latestRevisionGeneration } from './record/latest-generation.ts';
+import { runsHere } from './record/listener-assignment.ts';
 import { changedBy, deleterOf } from './record/requester.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';

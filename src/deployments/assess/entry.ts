@@ -27,6 +27,12 @@ export function unknown(reason: Reason, message: string): Entry {
   return { is: 'unknown', reason, message };
 }
 
+/** What is left to do for a store that answers. */
+export function unfinished(entry: Entry): Entry | undefined {
+  const { reason, message } = entry;
+  return reason === 'Resizing' || reason === 'ResizeDeferred' ? fail(reason, message) : undefined;
+}
+
 const GOES_ON: ReadonlySet<ActionFailure['reason']> = new Set([
   'RequestFailed',
   'FileUnread',

@@ -4,10 +4,10 @@
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { STORE_PARTS } from '../../schema/meta.ts';
 import { imageOf } from '../record/revision-image.ts';
-import { type Entry, fail, firstProblem } from './entry.ts';
+import { type Entry, fail, firstProblem, unfinished } from './entry.ts';
 import { migrationOf } from './migration.ts';
 import { type ActionFailure, failureOfKind, type Observed } from './observed.ts';
-import { isOwn, ownStoreAnswers, unfinished } from './stores.ts';
+import { isOwn, ownStoreAnswers } from './stores.ts';
 import { isRolled, runningRevision } from './workloads.ts';
 
 /** For the latest revision, because stores have its template. `database` and `redis` count only if they are own ones. */

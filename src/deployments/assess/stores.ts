@@ -351,12 +351,6 @@ function resizing({ observed, set, what, part, condition }: Seen): Entry | undef
     : undefined;
 }
 
-/** What is left to do for a store that answers. */
-export function unfinished(entry: Entry): Entry | undefined {
-  const { reason, message } = entry;
-  return reason === 'Resizing' || reason === 'ResizeDeferred' ? fail(reason, message) : undefined;
-}
-
 function restarting({ observed, part, set, what }: Seen): Entry | undefined {
   if (!set || !isReady(set)) return undefined;
   const how = replacesPods(set, storePodsOf(observed, part))

@@ -175,7 +175,8 @@ export function revisionRequesterOf(record: AppDeployment, own: readonly AppRevi
   const { status, metadata } = record;
   const newest = own[0]?.spec;
   const isServing = conditionOf(status?.conditions, 'Ready')?.status === 'True';
-  const same = newest !== undefined && newest.id === status?.latestRevisionId ? status.latestRevisionGeneration : undefined;
+  const same =
+    newest !== undefined && newest.id === status?.latestRevisionId ? status.latestRevisionGeneration : undefined;
   const deployed = Math.max(
     newest?.deploymentGeneration ?? 0,
     same ?? 0,

@@ -97,7 +97,11 @@ export function changeBy(author: Author, words: string, patchOf: (spec: Spec) =>
       await patch(scene, record, { spec: patchTo(record, wanted).spec, metadata: { annotations } });
       const { generation = 0 } = named(scene, namespace, name)?.metadata ?? {};
       const needs = isAlways || needsRevision(record.spec, after);
-      noteWrite(scene, record.metadata, generation, { author: author ?? NOBODY, isAlone: isTaken(scene, record), needs });
+      noteWrite(scene, record.metadata, generation, {
+        author: author ?? NOBODY,
+        isAlone: isTaken(scene, record),
+        needs,
+      });
     },
   };
 }
