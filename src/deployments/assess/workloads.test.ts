@@ -239,7 +239,7 @@ describe('checkWorkloads', () => {
         pod: exits(2),
         others: [older],
         want: 'stalled ContainerCrashed final',
-        says: `Its pods are removed, and revision ${older.spec.id} serves. Container server exited (Error, exit code 3): no module named shop.`,
+        says: `Its pods are removed, and revision ${older.spec.id} stays active. Container server exited (Error, exit code 3): no module named shop.`,
       },
       {
         name: 'without an active revision',
@@ -294,14 +294,14 @@ describe('checkWorkloads', () => {
         spec: { ...spec, resolved: { ...spec.resolved, server } },
         status: {
           state: 'DEPLOY_FAILED',
-          failure: { reason: 'ContainerCrashed', message: `Revision ${older.spec.id} serves.` },
+          failure: { reason: 'ContainerCrashed', message: `Revision ${older.spec.id} stays active.` },
         },
       };
       const children = [aWorkload('server', older, { wanted: 0 })];
       const observed = anObserved(record, { revisions: [failed, older], children });
       expect(checkWorkloads(observed, failed, ANSWER)).toMatchObject({
         is: 'stalled',
-        message: `Scaled to zero, so nothing serves. Before that: Revision ${older.spec.id} serves.`,
+        message: `Scaled to zero, so nothing serves. Before that: Revision ${older.spec.id} stays active.`,
       });
     });
   });

@@ -73,7 +73,7 @@ export function checkWorkloads(
   return checkParts(observed, revision, stores, failures);
 }
 
-/** A failure names the revision that serves, which none does at a scale of zero. */
+/** A failure is of a time when something ran, which nothing does at a scale of zero. */
 function failureText(revision: AppRevision, message: string): string {
   return runsNothing(revision) ? `Scaled to zero, so nothing serves. Before that: ${message}` : message;
 }
@@ -225,7 +225,7 @@ function crashed({ observed, revision, role, stores }: Seen): Entry | undefined 
   return {
     ...stalled(
       'ContainerCrashed',
-      `Revision ${revision.spec.id} failed ${times}. Its pods are removed, and revision ${active.spec.id} serves. ${crash.message}`,
+      `Revision ${revision.spec.id} failed ${times}. Its pods are removed, and revision ${active.spec.id} stays active. ${crash.message}`,
     ),
     final: true,
   };

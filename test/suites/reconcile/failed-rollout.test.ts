@@ -98,7 +98,7 @@ it('the failed pods go, the active revision serves, and a newer revision rolls a
     'True ContainerCrashed',
     'True Serving',
   ]);
-  expect(conditionIn(kube, 'Stalled')?.message).toContain(`revision ${active} serves`);
+  expect(conditionIn(kube, 'Stalled')?.message).toContain(`revision ${active} stays active`);
   controller.writes();
   await controller.reconcile();
   expect(controller.writes()).toEqual([]);
@@ -272,6 +272,9 @@ it('what serves after a failed revision stops and serves again: both are events'
   events.length = 0;
   await setReady(kube, 0);
   await passes(controller);
+  const down = conditionIn(kube, 'Ready')?.message ?? '';
+  expect(down).toContain('Nothing serves meanwhile.');
+  expect(down.replace('Nothing serves', '')).not.toMatch(/\bserves\b/);
   await makeReady(kube);
   await passes(controller);
   expect(events).toEqual(['Warning Progressing', 'Normal Serving']);
