@@ -6,7 +6,11 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import type { DatabaseDriver, DatabaseRestore } from '../../schema/database.ts';
 import { DATABASE_DRIVERS, EXTERNAL_DATABASE, isBackupName } from '../../schema/database-names.ts';
-import { MOVE_DATABASE_ANNOTATION, MOVE_DATABASE_BY_ANNOTATION } from '../../schema/meta.ts';
+import {
+  EXTERNAL_POSTGRES_VARIABLE,
+  MOVE_DATABASE_ANNOTATION,
+  MOVE_DATABASE_BY_ANNOTATION,
+} from '../../schema/meta.ts';
 import { driverOf } from './database-driver.ts';
 import { majorVersion } from './image.ts';
 import { uidOf } from './metadata.ts';
@@ -64,6 +68,20 @@ export function databaseOf(revision: Snapshot): DatabaseOfRecord | undefined {
 /** Whether the record was moved to an external database, and has been on it since. `own`: its revisions, newest first. */
 export function wasMovedOut([newest]: readonly Snapshot[]): boolean {
   return newest !== undefined && databaseOf(newest)?.driver === EXTERNAL_DATABASE;
+}
+
+/**
+ * Why `after` cannot take the place of the record's spec: the database to which the record was moved would be gone from it, and the own one
+ * is old. Undefined where it can. `own`: the record's revisions, newest first.
+ */
+export function externalLost(
+  { metadata: { name }, spec }: AppDeployment,
+  own: readonly Snapshot[],
+  after: AppDeployment['spec'],
+): string | undefined {
+  const isLost = namesExternalPostgres(spec) && !namesExternalPostgres(after);
+  if (!isLost || !wasMovedOut(own) || after.sourceConfig.runtime?.database === 'none') return undefined;
+  return `the database of "${name}" was moved to the one that ${EXTERNAL_POSTGRES_VARIABLE} names, and its own one has the data of before. So the variable stays, with this or another Secret, and no revision without it comes back. To go back to the data of before: kubectl davit database back ${name}.`;
 }
 
 /** Major version of a revision's own PostgreSQL. Undefined where its image does not say it, and on the shared server. */
