@@ -421,7 +421,10 @@ describe('rollback', () => {
   it('writes nothing that leaves the external database to which the deployment was moved, and says the way back', async () => {
     const [old, moved] = [revision(1, 'DEPLOYED'), revision(2, 'DEPLOYED')];
     const { postgres: _own, ...resolved } = moved.spec.resolved;
-    const now = { ...moved, spec: { ...moved.spec, resolved: { ...resolved, movedDatabase: { number: 1, external: true } } } };
+    const now = {
+      ...moved,
+      spec: { ...moved.spec, resolved: { ...resolved, movedDatabase: { number: 1, external: true } } },
+    };
     const { spec, ...rest } = record();
     const secretReferences = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'hosted', secretKey: 'uri' }];
     const kubectl: Kubectl = async (args) => {

@@ -1,7 +1,7 @@
 // A move to an external database and back, step by step, against a kubectl of the test and a Davit that does what it is asked for.
 
 import { describe, expect, it } from 'vitest';
-import type { CliRan } from '../../test/support/cli-world.ts';
+import { type CliRan, uid } from '../../test/support/cli-world.ts';
 import {
   aCluster,
   BACKUP,
@@ -124,6 +124,48 @@ describe('database move --external', () => {
       'scale 0, driver undefined',
     ]);
     expect(err).toContain('kubectl davit database back shop');
+  });
+
+  const load = (more: object = {}, id = 'UID/1/b'): object => ({
+    metadata: { name: 'shop---restore-a', ownerReferences: [{ uid }] },
+    spec: {
+      template: { spec: { containers: [{ env: [{ name: 'RESTORE_ID', value: id.replace('UID', uid) }] }] } },
+    },
+    ...more,
+  });
+  const ended = { status: { conditions: [{ type: 'Failed', status: 'True' }] } };
+  const foreign = { metadata: { name: 'foreign', ownerReferences: [] } };
+  it.each<[string, object[], string[]]>([
+    [
+      'that still load it, with their pods, before it starts the deployment',
+      [load(), load(ended)],
+      ['delete jobs.batch shop---restore-a --ignore-not-found --cascade=foreground --timeout=2m'],
+    ],
+    ['no others', [load(ended), load(foreign), load({}, 'UID/2/b'), load({ spec: {} })], []],
+  ])('database back ends the Jobs %s', async (_what, loads, deletes) => {
+    const cluster = aCluster();
+    cluster.outside.loading = 'connection refused';
+    await away(cluster);
+    cluster.loads = loads;
+    const { code, err, asked } = await back(cluster);
+    expect([code, asked.filter((one) => one.startsWith('delete '))]).toEqual([0, deletes]);
+    expect(err.includes('Job shop---restore-a is being ended, which loads the external database.')).toBe(
+      deletes.length > 0,
+    );
+    const at = (start: string): number => asked.findIndex((one) => one.startsWith(start));
+    expect(at('delete ')).toBeLessThan(at('patch '));
+  });
+
+  it('database back goes on for a caller who may not delete that Job, and says how to end it', async () => {
+    const cluster = aCluster();
+    cluster.outside.loading = 'connection refused';
+    await away(cluster);
+    cluster.loads = [load()];
+    cluster.before = (words) => {
+      if (words.startsWith('delete ')) throw new Failure('Error from server (Forbidden): jobs.batch is forbidden');
+    };
+    const { code, err } = await back(cluster);
+    expect([code, err]).toEqual([0, expect.stringContaining('To end it: kubectl delete job shop---restore-a')]);
   });
 
   it('makes another backup where somebody has changed the deployment meanwhile', async () => {

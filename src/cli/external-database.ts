@@ -1,17 +1,21 @@
 // What a move to an external database asks of it, all with the caller's rights: by Jobs in the namespace of the deployment, which alone
 // read the URI. This program never does.
 
+import type { IJobSpec } from 'kubernetes-models/batch/v1/JobSpec';
+import { type Job, jobEnd } from '../deployments/assess/jobs.ts';
 import type { DatabaseOfRecord } from '../deployments/record/database-move.ts';
 import type { ExternalUri } from '../deployments/record/moving-database.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { RESTORE_CONTAINER } from '../schema/meta.ts';
+import { COMPONENT_LABEL, RESTORE, RESTORE_CONTAINER } from '../schema/meta.ts';
 import { quoted } from '../schema/text.ts';
 import type { Context } from './command.ts';
 import type { ToExternal, Trial } from './external-jobs.ts';
 import { createJob, lastMessages, untilJob } from './jobs.ts';
 import { jsonIn } from './json.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { Failure, isForbidden, type Kubectl } from './kubectl.ts';
+import { listOf } from './records.ts';
 import { cronJobOf } from './restore.ts';
+import { ignoreForbidden } from './stored-backups.ts';
 
 /** A version of the Secret with the URI. Throws Failure if it, or its key, is not there. Its values are not read. */
 export async function needUri(kubectl: Kubectl, { secretName, secretKey }: ExternalUri): Promise<string> {
@@ -71,6 +75,50 @@ export async function loadExternal(
     until: (state) => (state.is === 'complete' ? true : undefined),
     failed: (words) => `Nothing was loaded. ${words}\n${otherwise}`,
   });
+}
+
+/** So long pods of a Job may take to end, as kubectl has it. */
+const END_WITHIN = '2m';
+
+/**
+ * Ends the Jobs that still load the external database of this number, with their pods: it would have data that nobody uses any more. Says
+ * which. Throws Failure if they do not end.
+ */
+export async function endLoads(
+  { kubectl, warn, suggested }: Pick<Context, 'kubectl' | 'warn' | 'suggested'>,
+  { metadata: { name, uid = '' } }: AppDeployment,
+  number: number,
+): Promise<void> {
+  const all =
+    (await listOf<LoadingJob>(kubectl, 'jobs.batch', name, { [COMPONENT_LABEL]: RESTORE }).catch(ignoreForbidden)) ??
+    [];
+  const jobs = all
+    .filter((job) => job.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true)
+    .filter((job) => !jobEnd(job, 'Complete') && !jobEnd(job, 'Failed'))
+    .filter((job) => restoreIdOf(job).startsWith(`${uid}/${number}/`))
+    .map(({ metadata }) => metadata.name);
+  if (jobs.length === 0) return;
+  warn(`Job ${jobs.join(', ')} is being ended, which loads the external database.`);
+  try {
+    await kubectl([
+      'delete',
+      'jobs.batch',
+      ...jobs,
+      '--ignore-not-found',
+      '--cascade=foreground',
+      `--timeout=${END_WITHIN}`,
+    ]);
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    warn(`You may not delete it, so it goes on. To end it: kubectl delete job ${jobs.join(' ')}${suggested}`);
+  }
+}
+
+type LoadingJob = Job & { readonly spec?: Partial<Pick<IJobSpec, 'template'>> };
+
+function restoreIdOf({ spec }: LoadingJob): string {
+  const env = spec?.template?.spec?.containers.flatMap((container) => container.env ?? []) ?? [];
+  return env.find(({ name }) => name === 'RESTORE_ID')?.value ?? '';
 }
 
 async function jobIn(kubectl: Kubectl, record: AppDeployment, { uri, to }: Place): Promise<ToExternal> {

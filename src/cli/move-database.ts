@@ -47,7 +47,7 @@ import { needFinished } from './cloning.ts';
 import { type Context, tell } from './command.ts';
 import { askForName } from './confirm.ts';
 import { databasesHeld } from './databases-held.ts';
-import { loadExternal, needUri, tryExternal } from './external-database.ts';
+import { endLoads, loadExternal, needUri, tryExternal } from './external-database.ts';
 import { untilJob } from './jobs.ts';
 import { Failure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -249,6 +249,7 @@ export async function goBack(context: Context, name: string): Promise<number> {
   if (begun?.moving.isBack) return goOn(context, record, begun);
   if (begun && stageOf(record, revisions, begun.move) !== 'there') {
     const work = workOf(context, record, begun.move, begun.moving);
+    if (begun.move.to.driver === EXTERNAL_DATABASE) await endLoads(context, record, begun.move.to.number);
     await endMove(work);
     await readyOn(work, begun.move.from);
     tell(context, {

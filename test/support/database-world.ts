@@ -36,6 +36,8 @@ export interface Cluster {
   /** Called before each command. */
   before?: (words: string) => void;
   pods: number;
+  /** Jobs of its loads that are there. */
+  loads: object[];
 }
 
 export const condition = (type: string, status: string, reason: string, message = `${reason}.`): object => ({
@@ -81,6 +83,7 @@ export function aCluster(spec: object = {}, status: object = {}): Cluster {
     held: ['persistentvolumeclaim/shop--postgres', 'secret/shop--postgres', 'secret/shop--redis'],
     story: [],
     pods: 2,
+    loads: [],
     backups: 0,
     outside: { loaded: 0 },
     secret: '7 other uri',
@@ -242,6 +245,7 @@ function answer(cluster: Cluster, words: readonly string[], input: string, calle
   if (kind === 'secret') return cluster.secret;
   if (kind === 'cronjobs.batch')
     return words.includes('json') ? JSON.stringify(CRON_JOB) : 'cronjob.batch/shop---backup';
+  if (kind === 'jobs.batch' && words.includes('--selector')) return JSON.stringify({ items: cluster.loads });
   if (kind === 'jobs.batch') {
     const { code } = endOf(cluster, words[2] ?? '');
     return JSON.stringify({ status: { conditions: [condition(code === 0 ? 'Complete' : 'Failed', 'True', 'x')] } });

@@ -7,6 +7,7 @@ import { rfc3339 } from '../../schema/conditions.ts';
 import { type DatabaseRestore, type DatabaseRestoreStatus, LoadedBackup } from '../../schema/database.ts';
 import { RESTORE, RESTORE_CONTAINER, RESTORE_REQUEST_ANNOTATION } from '../../schema/meta.ts';
 import { restoreOf } from '../record/database-move.ts';
+import { restoreNumberIn } from '../record/names.ts';
 import { restoreRequestOf } from '../record/restore-request.ts';
 import {
   archiveAsked,
@@ -65,10 +66,24 @@ export function mayRestore(observed: Observed, revision: AppRevision): boolean {
 }
 
 /**
- * The Job, where it is of no more use: its backup is loaded, another one is asked for, or it has ended and left no report. It is then
- * made again, and finds out what the database began with.
+ * The Jobs that are of no more use: that of another database of the record, from which it has gone back meanwhile, and that of the present
+ * one if its backup is loaded, another one is asked for, or it has ended and left no report. It is then made again, and finds out what the
+ * database began with.
  */
 export function obsoleteRestores(observed: ObservedChildren): readonly Job[] {
+  return [...restoresElsewhere(observed), ...obsoleteRestore(observed)];
+}
+
+/** What such a Job has begun is undone with its pod: all is loaded, or nothing. */
+function restoresElsewhere(observed: ObservedChildren): readonly Job[] {
+  const { record, names } = observed;
+  return jobsOf(observed, RESTORE).filter(({ metadata: { name, deletionTimestamp } }) => {
+    const number = restoreNumberIn(record.metadata.name, name);
+    return number !== undefined && number !== names.databaseNumber && deletionTimestamp === undefined;
+  });
+}
+
+function obsoleteRestore(observed: ObservedChildren): readonly Job[] {
   const job = jobOf(observed);
   if (!job || job.metadata.deletionTimestamp !== undefined) return [];
   const isReported = knownDatabase(observed).restore?.restoredAt !== undefined;

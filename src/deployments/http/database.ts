@@ -7,6 +7,7 @@ import type { FieldError } from '../../lib/http/http-error.ts';
 import { asObject, isSet } from '../../lib/json-value.ts';
 import type { Draft } from '../../organization/facade/validation.ts';
 import { type AppDeployment, RESTORE_AT_CREATION_MESSAGE } from '../../schema/app-deployment.ts';
+import type { AppRevision } from '../../schema/app-revision.ts';
 import {
   ARCHIVE_DRIVER_MESSAGE,
   ARCHIVE_OR_BACKUP_MESSAGE,
@@ -23,7 +24,6 @@ import {
   DatabaseRestoreStatus,
   ONE_POD_MESSAGE,
 } from '../../schema/database.ts';
-import type { AppRevision } from '../../schema/app-revision.ts';
 import { driverFixedMessage } from '../record/database-driver.ts';
 import { externalLost } from '../record/database-move.ts';
 import { namesExternalPostgres } from '../record/secret-references.ts';

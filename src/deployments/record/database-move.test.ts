@@ -7,7 +7,7 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import type { Database } from '../../schema/database.ts';
 import { MOVE_DATABASE_ANNOTATION, MOVE_DATABASE_BY_ANNOTATION } from '../../schema/meta.ts';
 import { databaseOf, moveAsked, moveIn, moveNamed, moveText, restoreIdOf, restoreOf } from './database-move.ts';
-import { databaseNumberIn, names } from './names.ts';
+import { databaseNumberIn, names, restoreNumberIn } from './names.ts';
 
 const BACKUP = '20260201T020000Z-0000000a';
 
@@ -106,6 +106,7 @@ it('the objects of each database have names of their own, which CloudNativePG ta
     for (const [at, one] of all.entries()) {
       expect(one.postgres.length).toBeLessThanOrEqual(50);
       expect(databaseNumberIn(record, one.postgresClaim)).toBe([0, 1, 9999][at]);
+      expect(restoreNumberIn(record, one.restore)).toBe([0, 1, 9999][at]);
     }
     expect(new Set(all.flatMap(({ postgres, restore }) => [postgres, restore])).size).toBe(6);
   }
@@ -119,4 +120,13 @@ it('the objects of each database have names of their own, which CloudNativePG ta
     'x',
   ])
     expect(databaseNumberIn('shop', other)).toBeUndefined();
+  // By hand, by the API server's name, of another record.
+  for (const other of [
+    'shop---restore-x7k2p',
+    'shop---pg1-restore-x',
+    'shop-2---restore',
+    'shop---pg0-restore',
+    'shop',
+  ])
+    expect(restoreNumberIn('shop', other)).toBeUndefined();
 });

@@ -99,6 +99,12 @@ export function databaseNumberIn(recordName: string, objectName: string): number
   return objectName === names(recordName, number || 0).postgres ? number : undefined;
 }
 
+/** The same of the Job that loads the backup with which a database begins. */
+export function restoreNumberIn(recordName: string, jobName: string): number | undefined {
+  const number = Number(/---pg([1-9]\d{0,3})-restore$/.exec(jobName)?.[1]) || 0;
+  return jobName === names(recordName, number).restore ? number : undefined;
+}
+
 /** A checksum tells a name that is cut from others. */
 function shortened(name: string): string {
   if (name.length <= LONGEST_NAME) return name;

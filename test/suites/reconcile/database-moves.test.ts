@@ -879,6 +879,31 @@ describe('a move that cannot be', () => {
     expect([says(kube, 'Ready'), uriIn(kube)]).toEqual(['True Serving', 'shop--postgres']);
   });
 
+  it('goes back while the backup is being loaded, and leaves no Job that goes on with it', async () => {
+    const world = await rested();
+    const { kube } = world;
+    const before = firstData(kube);
+    await scaled(kube, 0);
+    await rest(world);
+    await asked(kube, 'shared', `pod/0 to shared/1 with ${BACKUP}`);
+    await rest(world, (one) => makeWorkloadsReady(one));
+    const job = kube.objects(JOBS).find(({ metadata }) => metadata.name === 'shop---pg1-restore');
+    if (!job) throw new Error('no Job');
+    putRestorePod(kube, job.metadata);
+    await rest(world, (one) => makeWorkloadsReady(one));
+    expect(says(kube, 'Ready')).toBe('False Restoring');
+    await asked(kube, 'pod', 'shared/1 to pod/0');
+    await rest(world, (one) => makeWorkloadsReady(one));
+    await scaled(kube, 1);
+    await rest(world, (one) => makeWorkloadsReady(one));
+    expect([namesOf(kube, JOBS), says(kube, 'Ready'), uriIn(kube), firstData(kube)]).toEqual([
+      [],
+      'True Serving',
+      'shop--postgres',
+      before,
+    ]);
+  });
+
   it('says how to go back when the backup is not loaded', async () => {
     const world = await rested();
     const { kube } = world;
