@@ -305,7 +305,12 @@ export const TaskStatus = z.object({
     .max(64)
     .describe(timeZone.unwrap().description ?? '')
     .optional(),
-  runs: z.array(TaskRun).max(MOST_RUNS).describe('Its last runs, newest first, as long as their Jobs exist.'),
+  runs: z
+    .array(TaskRun)
+    .max(MOST_RUNS)
+    .describe(
+      'Its last runs, newest first, as long as their Jobs exist; a success stays while an earlier failure is shown.',
+    ),
 });
 export type TaskStatus = z.infer<typeof TaskStatus>;
 

@@ -148,6 +148,37 @@ describe('a run', () => {
   });
 });
 
+describe('a success whose Job is gone', () => {
+  const jobsOf = (given: Given): string[] => runsIn(given).map((run) => run.job);
+  it.each<[reason: string, given: Given, jobs: string[]]>([
+    ['stays while an earlier failure is shown', { children: [job(1, FAILED)] }, ['shop--run-abcde', 'shop--clean-1']],
+    [
+      'has its place beside a run that goes on',
+      { children: [job(1, FAILED), job(5)] },
+      ['shop--clean-5', 'shop--run-abcde', 'shop--clean-1'],
+    ],
+    [
+      'goes with the next success',
+      { children: [job(1, FAILED), job(4, COMPLETE)] },
+      ['shop--clean-4', 'shop--clean-1'],
+    ],
+    ['goes with the next failure', { children: [job(4, FAILED)] }, ['shop--clean-4']],
+    ['goes with the failure', { children: [] }, []],
+  ])('%s', (_reason, given, jobs) => {
+    expect(jobsOf({ ...given, before: [byHand] })).toEqual(jobs);
+  });
+
+  it('is one of five', () => {
+    const children = [1, 0].map((minute) => job(minute, FAILED));
+    const running = [5, 6, 7, 8].map((minute) => job(minute));
+    const shown = runsIn({ children: [...children, ...running], before: [byHand] });
+    expect(shown.map((run) => run.job)).toEqual([
+      ...[8, 7, 6, 5].map((minute) => `shop--clean-${minute}`),
+      'shop--run-abcde',
+    ]);
+  });
+});
+
 describe('a task', () => {
   it.each<[reason: string, given: Given, task: object]>([
     ['follows its schedule', {}, { state: 'Scheduled', schedule: '0 3 * * *' }],
@@ -181,8 +212,11 @@ describe('a task', () => {
   });
 });
 
+const byHand: TaskRun = { job: 'shop--run-abcde', state: 'Succeeded', startedAt: at(2), finishedAt: at(3) };
+
 describe('TasksReady', () => {
   const bad = { children: [job(1, FAILED)], pods: [podOf(1, 'Failed', exits(3, 'no such table'))] };
+  const badLater = { children: [job(3, FAILED)], pods: [podOf(3, 'Failed', exits(3, 'no such table'))] };
   it.each<[reason: string, given: Given, says: RegExp]>([
     ['nothing has run yet', {}, /^pass NoTaskFailed The last run of no task has failed\.$/],
     [
@@ -192,6 +226,13 @@ describe('TasksReady', () => {
     ],
     ['another run goes on since', { ...bad, children: [...bad.children, job(2)] }, /^fail TaskFailed/],
     ['a later run has succeeded', { ...bad, children: [...bad.children, job(2, COMPLETE)] }, /^pass NoTaskFailed/],
+    ['a later run by hand has succeeded, and its Job is gone', { ...bad, before: [byHand] }, /^pass NoTaskFailed/],
+    ['a run has failed after that one', { ...badLater, before: [byHand] }, /^fail TaskFailed .*shop--clean-3/],
+    [
+      'a run by hand has failed, and its Job is gone',
+      { children: [job(1, COMPLETE)], before: [{ ...byHand, state: 'Failed' }] },
+      /^pass NoTaskFailed/,
+    ],
     [
       'a CronJob is missing',
       { tasks: [{ ...CLEAN, name: 'new' }] },

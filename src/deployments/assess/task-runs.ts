@@ -31,7 +31,8 @@ const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 /** Undefined where the active revision has no tasks. */
 export function taskStatuses(observed: ObservedChildren, active: AppRevision): TaskStatus[] | undefined {
   const jobs = Map.groupBy(jobsOf(observed, TASK), ({ metadata }) => metadata.labels?.[TASK_LABEL]);
-  const before = new Map(observed.record.status?.tasks?.flatMap(({ runs }) => runs.map((run) => [run.job, run])));
+  const told = observed.record.status?.tasks;
+  const before = new Map(told?.flatMap(({ runs }) => runs.map((run) => [run.job, run])));
   return active.spec.requested.tasks?.map((task) => {
     const { name, schedule, timeZone } = task;
     const newest = (jobs.get(name) ?? []).toSorted(newestJobFirst).slice(0, MOST_RUNS);
@@ -40,9 +41,30 @@ export function taskStatuses(observed: ObservedChildren, active: AppRevision): T
       ...taskStateOf(observed, task, active),
       ...(schedule !== undefined && { schedule }),
       ...(timeZone !== undefined && { timeZone }),
-      runs: newest.map((job) => taskRunOf(observed, job, active, before.get(job.metadata.name))),
+      runs: withLastSuccess(
+        newest.map((job) => taskRunOf(observed, job, active, before.get(job.metadata.name))),
+        told?.find((one) => one.name === name)?.runs ?? [],
+      ),
     };
   });
+}
+
+/**
+ * The Job of a run by hand goes an hour after its end, and that of a failed run of the schedule stays for days: a failure that was followed
+ * by a success does not come back then.
+ */
+function withLastSuccess(runs: readonly TaskRun[], before: readonly TaskRun[]): TaskRun[] {
+  const at = runs.findIndex(({ state }) => state !== 'Running');
+  const { state, startedAt: failedAt } = runs[at] ?? {};
+  if (state !== 'Failed' || failedAt === undefined) return [...runs];
+  const success = before.find(
+    (one) =>
+      one.state === 'Succeeded' &&
+      one.startedAt !== undefined &&
+      one.startedAt > failedAt &&
+      !runs.some(({ job }) => job === one.job),
+  );
+  return success ? runs.toSpliced(at, 0, success).slice(0, MOST_RUNS) : [...runs];
 }
 
 /** What is wrong with the tasks. `tasks`: at least one. */
