@@ -42,9 +42,28 @@ describe('what is collected', () => {
       goes: [1],
     },
     {
-      name: 'an older one that was deployed, too',
+      name: 'not an older one that was deployed, to which one can go back after many that failed',
       seen: anObserved(record, { revisions: history({ 12: 'DEPLOYED', 1: 'DEPLOYED' }) }),
+      goes: [2],
+    },
+    {
+      name: 'not the third newest that was deployed',
+      seen: anObserved(record, {
+        revisions: history({ 12: 'DEPLOY_FAILED', 7: 'DEPLOYED', 2: 'DEPLOYED', 1: 'DEPLOYED' }),
+      }),
+      goes: [],
+    },
+    {
+      name: 'the fourth newest that was deployed',
+      seen: anObserved(record, {
+        revisions: history({ 12: 'DEPLOYED', 7: 'DEPLOYED', 5: 'DEPLOYED', 2: 'DEPLOYED', 1: 'DEPLOYED' }),
+      }),
       goes: [2, 1],
+    },
+    {
+      name: 'one that failed beside them',
+      seen: anObserved(record, { revisions: history({ 12: 'DEPLOYED', 2: 'DEPLOY_FAILED', 1: 'DEPLOYED' }) }),
+      goes: [2],
     },
     {
       name: 'not one that a pod still runs',

@@ -7,11 +7,13 @@ import { REVISION_LABEL } from '../schema/meta.ts';
 import { jobEnd } from './assess/jobs.ts';
 import type { ObservedChildren, Workload } from './assess/observed.ts';
 import { isUnended } from './assess/pod-failures.ts';
-import { activeRevision } from './record/revisions.ts';
+
+/** So many of the newest revisions that were deployed are kept, however many have failed since: one goes back to them. */
+const DEPLOYED_KEPT = 3;
 
 /**
- * Revisions to be deleted so that the newest `kept` are left, and beside them: the active one (the newest that was
- * deployed), those that a workload or pod still runs, the one that the record goes back to, those whose build runs (a newer
+ * Revisions to be deleted so that the newest `kept` are left, and beside them: the newest that were deployed, with the active
+ * one, those that a workload or pod still runs, the one that the record goes back to, those whose build runs (a newer
  * one may wait for its image), and the newest with a PostgreSQL of its own, by which its major version is known.
  */
 export function surplusRevisions(observed: ObservedChildren, kept: number): AppRevision[] {
@@ -21,7 +23,7 @@ export function surplusRevisions(observed: ObservedChildren, kept: number): AppR
       ({ metadata }) => metadata?.labels?.[REVISION_LABEL],
     ),
   );
-  const active = activeRevision(revisions);
+  const deployed = new Set(revisions.filter(({ status }) => status?.state === 'DEPLOYED').slice(0, DEPLOYED_KEPT));
   const withDatabase = revisions.find(
     (revision) => (revision.spec.resolved.postgres ?? revision.spec.resolved.sharedDatabase) !== undefined,
   );
@@ -30,7 +32,7 @@ export function surplusRevisions(observed: ObservedChildren, kept: number): AppR
     .slice(kept)
     .filter(
       (revision) =>
-        revision !== active &&
+        !deployed.has(revision) &&
         revision !== withDatabase &&
         revision.spec.id !== goesBackTo &&
         !running.has(revision.spec.id) &&

@@ -662,7 +662,9 @@ export const Settings = z.strictObject({
         .min(FEWEST_REVISIONS)
         .max(1000)
         .default(FEWEST_REVISIONS)
-        .describe('Number of revisions of a record to keep. Revisions that run are always kept.'),
+        .describe(
+          'Number of revisions of a record to keep. Revisions that run, and the newest three that were deployed, are always kept.',
+        ),
     })
     .prefault({}),
   autoscaling: z

@@ -88,7 +88,7 @@ describe('of many revisions', () => {
     expect(controller.writes()).toEqual([]);
   });
 
-  it('the active one stays while newer ones fail, and goes when one of them serves', async () => {
+  it('the active one stays while newer ones fail, and also when one of them serves, so that one can go back', async () => {
     const kube = aServer();
     putRecord(kube);
     const controller = await aController(kube);
@@ -103,7 +103,19 @@ describe('of many revisions', () => {
     expect(serials(kube)).toEqual([1, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
     await converge(controller);
     await controller.reconcile();
-    expect(serials(kube)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    expect(serials(kube)).toEqual([1, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    const [first] = revisions(kube) as [AppRevision];
+    await change(kube, rollingBack(record(kube).spec, first.spec));
+    await converge(controller);
+    expect([says(kube, 'Ready'), record(kube).status?.image]).toEqual(['True Serving', 'registry.example/shop:1']);
+    for (let tag = 16; tag <= 27; tag += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one revision after the other
+      await change(kube, { ...image(tag), rollbackTo: null });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await converge(controller);
+    }
+    await controller.reconcile();
+    expect(serials(kube)).toEqual([18, 19, 20, 21, 22, 23, 24, 25, 26, 27]);
   });
 
   it('one that somebody else has deleted meanwhile is no failure', async () => {
