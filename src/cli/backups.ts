@@ -4,6 +4,7 @@
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { type Command, type Context, DEPLOYMENT, OUTPUT, printList } from './command.ts';
+import { lost } from './lost.ts';
 import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
@@ -36,7 +37,7 @@ deployment that there is, or an earlier one of its name.
     } = context;
     const from = flags.text('from') ?? name;
     needName(from, '--from');
-    const record = await readRecord(kubectl, name);
+    const record = await readRecord(kubectl, name).catch(lost(name));
     needOwnDatabase(record, 'Davit makes no backups of it.');
     sayWindow(context, record, from);
     const cronJob = await cronJobOf(kubectl, name);

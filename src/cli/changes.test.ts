@@ -395,6 +395,17 @@ describe('delete', () => {
     [{}, {}, /^Its pods/],
     [{}, mine, /volume shop--postgres is deleted with all data/],
     [{ databaseDeletionPolicy: 'Retain' }, mine, /volume shop--postgres and its password stay/],
+    [{}, { ...mine, databaseBackup: { lastFailureAt: '2026-02-02T00:00:00Z' } }, /^Its PostgreSQL .*\nIts pods/],
+    [
+      {},
+      { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } },
+      /deleted with all data .*\nIts backups stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. A new deployment begins with them by source_config\.database\.restore\.from "shop" /,
+    ],
+    [
+      {},
+      { ...mine, databaseArchive: { firstRecoverableAt: '2026-02-01T00:00:00Z' } },
+      /\nIts archive stays in its store, from 2026-02-01T00:00:00Z on\. A new deployment begins/,
+    ],
     [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project is deleted/],
     [{}, { ...mine, databaseNumber: 1 }, /volume shop---pg1 .*\nWhat is left .* moved from is deleted too/],
     [{ databaseDeletionPolicy: 'Retain' }, { databaseNumber: 1 }, /^What is left .* stays too\. .* forget-old shop\n/],

@@ -67,12 +67,30 @@ it.each([
 
 const OTHER = '20260101T000000Z-0123abcd';
 
-it('says which backup it will be, and what to do where the deployment is lost', async () => {
+it('says which backup it will be', async () => {
   const known = aRecord({}, { databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } });
   expect((await clone(['shop', '--to', 'b'], known)).out).toContain('backup b-1, of 2026-02-02T00:00:00Z.');
   expect((await clone(['shop', '--to', 'b', '--backup', OTHER], known)).out).toContain(`that of backup ${OTHER}.`);
-  const { code, err } = await runCli(['clone', 'shop', '--to', 'b'], {
-    kubectl: () => Promise.reject(new Failure('Error from server (NotFound): appdeployments "shop" not found')),
+});
+
+it.each<[string, string[]]>([
+  ['a clone', ['clone', 'shop', '--to', 'b']],
+  ['a list of backups', ['backups', 'shop']],
+  ['a restore', ['restore', 'shop', '--yes']],
+])('says where the backups of a deployment are that was deleted: %s', async (_what, args) => {
+  const { code, err } = await runCli(args, {
+    kubectl: async ([verb, what]) => {
+      if (verb === 'get' && what === RECORDS)
+        throw new Failure(`Error from server (NotFound): ${RECORDS} "shop" not found`);
+      return '{}';
+    },
   });
-  expect([code, err]).toEqual([1, expect.stringContaining('source_config.database.restore.from "shop"')]);
+  expect([code, err.split('\n')]).toEqual([
+    1,
+    [
+      'There is no deployment shop. To list all: kubectl davit status',
+      'If shop was deleted or lost, its backups are still in their store. To list them, where OTHER is a deployment with backups: kubectl davit backups OTHER --from shop',
+      'To begin with the newest: create a deployment, of the same name or another, with source_config.database.restore.from "shop" (docs/database-backups.md, "A deployment that is lost").',
+    ],
+  ]);
 });

@@ -6,6 +6,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, ownTimeoutFlag, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
+import { lost } from './lost.ts';
 import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { FIELD_MANAGER, RECORDS, readRecord, readRevisions } from './records.ts';
@@ -118,14 +119,4 @@ function dataOf({ status, spec }: AppDeployment, { at, backup }: Which, chosen: 
   if (at !== undefined) return ` Its data is that of the newest backup of ${at} or before, if there is one.`;
   const { name, lastSuccessAt } = status?.databaseBackup ?? {};
   return name === undefined ? '' : ` Its data is that of backup ${name}, of ${lastSuccessAt}.`;
-}
-
-/** What a deployment was is not known any more, but its data may be. */
-function lost(name: string): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof Failure) || !error.message.includes('NotFound')) throw error;
-    throw new Failure(
-      `${error.message}\nIf ${name} is lost, its backups are still in the store: create a deployment with source_config.database.restore.from "${name}" (docs/database-backups.md, "A deployment that is lost").`,
-    );
-  };
 }

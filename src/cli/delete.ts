@@ -8,6 +8,7 @@ import { DELETED_BY_ANNOTATION, GROUP, VERSION } from '../schema/meta.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
 import { confirm, YES } from './confirm.ts';
 import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
+import { beginningWith } from './lost.ts';
 import { PROGRAM } from './program.ts';
 import { afterConflicts, FIELD_MANAGER, RECORDS, readRecord } from './records.ts';
 import { usernameOf } from './who.ts';
@@ -125,9 +126,22 @@ export function consequencesOf({ metadata: { name }, spec, status }: AppDeployme
       ? []
       : [onSharedServer(status.sharedDatabase.name, ofDatabase === 'Retain')]),
     ...(status?.databaseNumber === undefined ? [] : [movedFrom(name, ofDatabase === 'Retain')]),
+    ...backupsLeft(name, status),
     `Its pods, addresses, revisions and the values of its secrets are deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
     ...(ofTracing === 'Delete' ? ['Its tracing project is deleted (tracingProjectDeletionPolicy: Delete).'] : []),
   ];
+}
+
+/** Those that are known to be there. */
+function backupsLeft(name: string, status: AppDeployment['status']): string[] {
+  const { name: newest, lastSuccessAt } = status?.databaseBackup ?? {};
+  const { firstRecoverableAt } = status?.databaseArchive ?? {};
+  const backups =
+    newest === undefined ? [] : [`Its backups stay in their store; the newest is ${newest}, of ${lastSuccessAt}.`];
+  const archive =
+    firstRecoverableAt === undefined ? [] : [`Its archive stays in its store, from ${firstRecoverableAt} on.`];
+  const left = [...backups, ...archive];
+  return left.length === 0 ? [] : [`${left.join(' ')} A new deployment begins with them by ${beginningWith(name)}.`];
 }
 
 function onSharedServer(name: string, isKept: boolean): string {

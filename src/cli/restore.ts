@@ -24,6 +24,7 @@ import { confirm, needAnswer, YES } from './confirm.ts';
 import { createJob, lastMessages, untilJob } from './jobs.ts';
 import { jsonIn } from './json.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
+import { lost } from './lost.ts';
 import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
@@ -149,7 +150,7 @@ interface Restoring {
 async function jobFor(context: Context, name: string, which: DatabaseRestore): Promise<Restoring> {
   const { kubectl } = context;
   const { restoreJob } = await import('./restore-job.ts');
-  const record = await readRecord(kubectl, name);
+  const record = await readRecord(kubectl, name).catch(lost(name));
   if (record.metadata.deletionTimestamp) throw new Failure(`${name} is being deleted.`);
   needOwnDatabase(
     record,

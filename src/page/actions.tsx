@@ -163,6 +163,8 @@ function Delete({ api, deployment, onDone, onClose }: ActionProps): VNode {
             ? 'Its PostgreSQL volume and its password stay.'
             : 'Its PostgreSQL volume with all data is deleted too.'
           : 'It has no PostgreSQL of its own: an external database keeps its data.'}
+        {deployment.database_backup?.last_success_at &&
+          ' Its backups stay in their store: a new deployment can begin with them.'}
       </p>
       <div class="fields">
         <label for="confirm">Type the name to confirm</label>

@@ -1425,6 +1425,8 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     expect(facts.replaceAll(/\s+/g, ' ')).toContain(
       'Last proof 1 d ago Archive any time since 2026-06-25T01:00:00Z, base backup 5 h ago The last base backup failed 2 h ago.',
     );
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByText('Its backups stay in their store: a new deployment can begin').waitFor();
   });
 
   describe('pods and events', () => {
