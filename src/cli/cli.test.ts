@@ -101,10 +101,11 @@ describe('status', () => {
     spec: { replicas: 1 },
     status: {},
   };
+  const MADE = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'shop-5f4d', uid: 'r', controller: true }];
   const crashed: Pod = {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: 'shop-2', labels: { ...labels, 'davit.dev/revision': id(2) } },
+    metadata: { name: 'shop-2', labels: { ...labels, 'davit.dev/revision': id(2) }, ownerReferences: MADE },
     status: {
       containerStatuses: [
         {
@@ -118,7 +119,7 @@ describe('status', () => {
   };
   const serving: Pod = {
     ...crashed,
-    metadata: { name: 'shop-1', labels: { ...labels, 'davit.dev/revision': id(1) } },
+    metadata: { name: 'shop-1', labels: { ...labels, 'davit.dev/revision': id(1) }, ownerReferences: MADE },
     status: { containerStatuses: [{ name: 'server', ready: true, state: { running: {} } }] },
   };
 
@@ -156,6 +157,29 @@ describe('status', () => {
 │  ├─ shop-1  ready  revision 11111111
 │  └─ shop-2  not ready  revision 22222222  !! ContainerCrashed. Container server exited (Error, exit code 3): no licence. Read its log, and deploy a corrected revision.
 └─ postgres  StatefulSet shop--postgres  0/1 ready`);
+  });
+
+  it('lists at most twenty pods of a workload, the troubled ones first, and counts those that it has not made', () => {
+    const named = (pod: Pod, name: string, ownerReferences: typeof MADE = MADE): Pod => ({
+      ...pod,
+      metadata: { ...pod.metadata, name, ownerReferences },
+    });
+    const own = Array.from({ length: 24 }, (_one, at) => named(serving, `shop-a${at}`));
+    const foreign = Array.from({ length: 150 }, (_one, at) => named(crashed, `foreign-${at}`, []));
+    const others = [
+      [{ ...MADE[0], name: 'other-5f4d' }],
+      [{ ...MADE[0], controller: false }],
+      [{ ...MADE[0], kind: 'StatefulSet', name: 'shop' }],
+    ].map((owner, at) => named(crashed, `other-${at}`, owner as typeof MADE));
+    const pods = [...foreign, ...own, ...others, named(crashed, 'shop-z')];
+    const lines = treeOf({ record: record(), revisions: [], workloads: [workload], pods });
+    const under = lines.slice(lines.findIndex((line) => line.includes('Deployment shop')) + 1);
+    expect(under).toHaveLength(22);
+    expect(under.slice(-3)).toEqual([
+      expect.stringContaining('shop-z  not ready  revision 22222222  !! ContainerCrashed'),
+      '   ├─ and 5 more',
+      '   └─ and 153 with its labels that it has not made',
+    ]);
   });
 
   it('shows what pods use where the cluster measures it, and nothing of it otherwise', async () => {
@@ -620,7 +644,11 @@ describe('the command', { timeout: 240_000 }, () => {
     const pod: Pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: 'shop-1', labels: { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'server' } },
+      metadata: {
+        name: 'shop-1',
+        labels: { 'davit.dev/deployment': 'shop', 'davit.dev/component': 'server' },
+        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'shop-5f4d', uid: 'r', controller: true }],
+      },
       status: {
         containerStatuses: [
           {
@@ -693,13 +721,13 @@ describe('the command', { timeout: 240_000 }, () => {
     });
 
     it('status of one deployment', async () => {
-      const pods = Array.from({ length: 3000 }, (_, i) => ({
+      const items = Array.from({ length: 3000 }, (_, i) => ({
+        kind: 'Deployment',
         metadata: { name: `shop-${i}`, labels: { 'davit.dev/component': 'server' } },
       }));
       const kubectl = `case "$2" in
         appdeployments*) echo '${JSON.stringify(record())}' ;;
-        deployments*) echo '${JSON.stringify({ items: [{ kind: 'Deployment', metadata: { name: 'shop', labels: { 'davit.dev/component': 'server' } } }] })}' ;;
-        pods) echo '${JSON.stringify({ items: pods })}' ;;
+        deployments*) echo '${JSON.stringify({ items })}' ;;
         *) echo '{"items": []}' ;;
       esac`;
       expect((await davit(['status', 'shop'], { kubectl })).out.split('\n').length).toBeGreaterThan(3000);

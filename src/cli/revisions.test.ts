@@ -293,7 +293,11 @@ describe('status', () => {
       ...more,
     }) as unknown as ClusterEvent;
   const pod = {
-    metadata: { name: 'shop-1', labels: { 'davit.dev/component': 'server' } },
+    metadata: {
+      name: 'shop-1',
+      labels: { 'davit.dev/component': 'server' },
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'shop-5f4d', uid: 'r', controller: true }],
+    },
     status: { containerStatuses: [{ name: 'server', ready: true, restartCount: 2, state: { running: {} } }] },
   };
   const deployment = {
@@ -385,13 +389,14 @@ describe('status', () => {
   it('says which revision runs on a pod, and for which one it was started where a repair returned to its template', async () => {
     const repaired = revision(3, {}, { spec: { resolved: { image: 'app:1', podsOfParts: { server: idOf(1) } } } });
     const labels = { ...pod.metadata.labels, 'davit.dev/revision': idOf(1) };
-    const run = { ...pod, metadata: { name: 'shop--run-1', labels: { ...labels, 'davit.dev/component': 'task' } } };
+    const runLabels = { ...labels, 'davit.dev/component': 'task' };
+    const run = { ...pod, metadata: { ...pod.metadata, name: 'shop--run-1', labels: runLabels } };
     const shown = async (active: number, ...flags: string[]): Promise<string> => {
       const record = { ...RECORD, status: { ...RECORD.status, activeRevisionId: idOf(active) } };
       const answer: Readonly<Record<string, unknown>> = {
         [RECORDS]: record,
         'apprevisions.davit.dev': { items: [repaired, revision(2), revision(1)] },
-        pods: { items: [{ ...pod, metadata: { name: 'shop-1', labels } }, run] },
+        pods: { items: [{ ...pod, metadata: { ...pod.metadata, labels } }, run] },
       };
       const one: Kubectl = async (args, input) =>
         answer[args[1] ?? ''] === undefined ? withPods(args, input) : JSON.stringify(answer[args[1] ?? '']);
@@ -424,6 +429,7 @@ describe('status', () => {
           problem: null,
         },
       ],
+      foreignPods: 0,
       events: [{ type: 'Warning', reason: 'BackOff', object: 'Pod/shop-1', times: 4 }, { type: 'Normal' }],
       notShown: [],
     });

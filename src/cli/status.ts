@@ -60,6 +60,9 @@ function viewOf(parts: Parts): object {
   const { record, revisions, workloads, pods, metrics, events = [], hidden = [] } = parts;
   const { metadata, status: own } = record;
   const now = Date.now();
+  const made = pods.filter(({ metadata: { ownerReferences } }) =>
+    ownerReferences?.some(({ controller }) => controller),
+  );
   return {
     name: metadata.name,
     namespace: metadata.namespace ?? null,
@@ -88,7 +91,7 @@ function viewOf(parts: Parts): object {
       wanted: workload.spec?.replicas ?? 1,
       ready: workload.status?.readyReplicas ?? 0,
     })),
-    pods: pods.map((pod) => {
+    pods: made.map((pod) => {
       const { runs, startedFor } = revisionsOnPod(pod, parts);
       return {
         component: componentOf(pod),
@@ -102,6 +105,8 @@ function viewOf(parts: Parts): object {
         problem: podFailure([pod]) ?? null,
       };
     }),
+    /** Others have its labels, and nothing that makes pods has made them. */
+    foreignPods: pods.length - made.length,
     events: events.map((event) => ({
       time: lastTime(event, now) ?? null,
       type: event.type ?? 'Normal',

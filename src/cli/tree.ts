@@ -43,6 +43,8 @@ interface Branch {
 
 /** Maximum number of listed revisions; the others are counted. */
 const REVISIONS_SHOWN = 5;
+/** Maximum number of listed pods of a workload, those with a trouble first; the others are counted. */
+const PODS_SHOWN = 20;
 /** Maximum number of listed events, the newest. */
 const EVENTS_SHOWN = { most: 8, mostOfRuns: 2 };
 /** Characters of a message that is not repeated. */
@@ -201,11 +203,34 @@ function ofRuns(pods: readonly Pod[]): (event: ClusterEvent) => boolean {
 function workloadOf(workload: Workload, parts: Parts): Branch {
   const component = componentOf(workload);
   const wanted = workload.spec?.replicas ?? 1;
-  const own = parts.pods.filter((pod) => componentOf(pod) === component);
+  const labelled = parts.pods.filter((pod) => componentOf(pod) === component);
+  const own = labelled.filter((pod) => isMadeBy(workload, pod));
+  const foreign = labelled.length - own.length;
+  const shown = own
+    .map((pod) => ({ pod, rank: podFailure([pod]) ? 0 : 1 }))
+    .toSorted((a, b) => a.rank - b.rank || byName(a.pod, b.pod))
+    .slice(0, PODS_SHOWN)
+    .map(({ pod }) => pod);
+  const more = own.length - shown.length;
   return {
     text: `${component}  ${workload.kind} ${workload.metadata.name}  ${workload.status?.readyReplicas ?? 0}/${wanted} ready`,
-    under: own.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map((pod) => podOf(pod, parts)),
+    under: [
+      ...shown.toSorted(byName).map((pod) => podOf(pod, parts)),
+      ...(more > 0 ? [{ text: `and ${more} more` }] : []),
+      ...(foreign > 0 ? [{ text: `and ${foreign} with its labels that it has not made` }] : []),
+    ],
   };
+}
+
+/** Anybody may give a pod these labels, and `kubectl debug --copy-to` does. A Deployment makes its pods by ReplicaSets of its name. */
+function isMadeBy({ kind, metadata: { name } }: Workload, pod: Pod): boolean {
+  const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  if (kind === 'Deployment') return owner?.kind === 'ReplicaSet' && owner.name.startsWith(`${name}-`);
+  return owner?.kind === kind && owner.name === name;
+}
+
+function byName(a: KubeObject, b: KubeObject): number {
+  return a.metadata.name < b.metadata.name ? -1 : 1;
 }
 
 /** `2m  !! BackOff pod/shop-1: ...`. */
