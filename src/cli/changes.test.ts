@@ -399,12 +399,12 @@ describe('delete', () => {
     [
       {},
       { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } },
-      /deleted with all data .*\nIts backups stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. A new deployment begins with them by source_config\.database\.restore\.from "shop" /,
+      /deleted with all data .*\nIts backups stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin with them, create a deployment with source_config\.database\.restore\.from "shop" /,
     ],
     [
       {},
       { ...mine, databaseArchive: { firstRecoverableAt: '2026-02-01T00:00:00Z' } },
-      /\nIts archive stays in its store, from 2026-02-01T00:00:00Z on\. A new deployment begins/,
+      /\nIts archive stays in its store, from 2026-02-01T00:00:00Z on \(restore\.archive: true\)\. To begin with them,/,
     ],
     [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project is deleted/],
     [{}, { ...mine, databaseNumber: 1 }, /volume shop---pg1 .*\nWhat is left .* moved from is deleted too/],

@@ -139,9 +139,13 @@ function backupsLeft(name: string, status: AppDeployment['status']): string[] {
   const backups =
     newest === undefined ? [] : [`Its backups stay in their store; the newest is ${newest}, of ${lastSuccessAt}.`];
   const archive =
-    firstRecoverableAt === undefined ? [] : [`Its archive stays in its store, from ${firstRecoverableAt} on.`];
+    firstRecoverableAt === undefined
+      ? []
+      : [`Its archive stays in its store, from ${firstRecoverableAt} on (restore.archive: true).`];
   const left = [...backups, ...archive];
-  return left.length === 0 ? [] : [`${left.join(' ')} A new deployment begins with them by ${beginningWith(name)}.`];
+  return left.length === 0
+    ? []
+    : [`${left.join(' ')} To begin with them, create a deployment with ${beginningWith(name)}.`];
 }
 
 function onSharedServer(name: string, isKept: boolean): string {
