@@ -3,12 +3,21 @@
 import { defineConfig } from 'vitest/config';
 
 const integration = (name: string): string => `test/suites/integration/${name}.test.ts`;
-const OWN_CLUSTERS = ['address', 'cloud', 'kube-client'].map(integration);
+const OWN_CLUSTERS = ['cloud', 'kube-client'].map(integration);
+const PLATFORMS = [
+  'test/cluster/cluster.test.ts',
+  'test/demo/demo.test.ts',
+  'test/suites/e2e/agent.test.ts',
+  'test/suites/integration/address.test.ts',
+  'test/suites/integration/api-server/rights.test.ts',
+];
 const LONG = ['two-clusters', 'upgrade'].map(integration);
 const BROKEN = ['test/suites/e2e/troubleshooting.test.ts'];
 const UNDER_LOAD = ['scale', 'store-sizes'].map((name) => `test/suites/e2e/${name}.test.ts`);
 
-const PODS = ['data', 'runtime', 'stores', 'workers'].map((name) => `test/suites/e2e/${name}.test.ts`);
+const PODS = ['data', 'documents', 'runtime', 'stores', 'workers'].map((name) => `test/suites/e2e/${name}.test.ts`);
+
+const SEARCHES = ['test/harness/explore/explore.test.ts', 'test/harness/walk/walk.test.ts'];
 
 const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/published-client.test.ts'];
 
@@ -16,8 +25,6 @@ const PUBLISHED = ['test/suites/plan/published.test.ts', 'test/suites/http/publi
 const PREPARE = 'test/support/prepare-project.ts';
 
 const TWO_WITH_PODS = ['test/suites/e2e/listener.test.ts'];
-/** With real pods, on a cluster whose API they reach. */
-const OWN_WITH_PODS = ['test/suites/e2e/agent.test.ts'];
 
 export default defineConfig({
   test: {
@@ -30,7 +37,7 @@ export default defineConfig({
             'test/suites/{codehost,http,hygiene,plan,reconcile,registry}/**/*.test.ts',
             'test/{support,harness}/**/*.test.ts',
           ],
-          exclude: PUBLISHED,
+          exclude: [...PUBLISHED, ...SEARCHES],
           globalSetup: [PREPARE],
           // To load Davit's schemas anew for each file takes longer than most of the tests.
           isolate: false,
@@ -40,6 +47,15 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           expect: { poll: { timeout: 60_000 } },
+        },
+      },
+      {
+        test: {
+          // Part of `npm test -- --whole` alone: sequences of events by the ten thousand, which only compute.
+          name: 'searches',
+          include: SEARCHES,
+          globalSetup: [PREPARE],
+          testTimeout: 120_000,
         },
       },
       {
@@ -65,7 +81,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/suites/integration/*.test.ts'],
-          exclude: [...OWN_CLUSTERS, ...LONG],
+          exclude: [...OWN_CLUSTERS, ...LONG, ...PLATFORMS],
           globalSetup: [PREPARE, 'test/suites/integration/setup.ts'],
           // They share a cluster, and some of them count what is written to it.
           fileParallelism: false,
@@ -80,10 +96,10 @@ export default defineConfig({
           name: 'clusters',
           include: [
             ...OWN_CLUSTERS,
-            ...OWN_WITH_PODS,
             'test/{cluster,demo}/**/*.test.ts',
             'test/suites/integration/api-server/*.test.ts',
           ],
+          exclude: PLATFORMS,
           globalSetup: [PREPARE],
           fileParallelism: false,
           // Ten times what they take alone: the other lane, and others, may keep the machine busy.
@@ -93,9 +109,20 @@ export default defineConfig({
       },
       {
         test: {
+          // Part of `npm test -- --whole` alone: platforms and clusters that come and go, which take a processor for minutes.
+          name: 'platforms',
+          include: PLATFORMS,
+          globalSetup: [PREPARE],
+          fileParallelism: false,
+          testTimeout: 240_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        test: {
           name: 'e2e',
           include: ['test/suites/e2e/*.test.ts', 'test/suites/e2e/sample/*.test.ts'],
-          exclude: [...TWO_WITH_PODS, ...OWN_WITH_PODS, ...BROKEN, ...UNDER_LOAD, ...PODS],
+          exclude: [...TWO_WITH_PODS, ...BROKEN, ...UNDER_LOAD, ...PODS, ...PLATFORMS],
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           fileParallelism: false,
           testTimeout: 180_000,

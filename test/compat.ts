@@ -18,6 +18,6 @@ process.env['DAVIT_PODS'] = 'off';
 process.stderr.write(`On Kubernetes ${kubernetesRelease().version}, the oldest that is supported, by Helm 3\n`);
 // Here and not within the tests, where a build of minutes would count as a set-up that hangs.
 await ensureTools(['kubernetes', 'helm'], (line) => process.stderr.write(`  ${line}\n`));
-for (const project of ['integration', 'clusters', 'long', 'unit']) process.argv.push('--project', project);
+for (const project of ['integration', 'clusters', 'platforms', 'long', 'unit']) process.argv.push('--project', project);
 process.argv.push('test/suites/integration', 'test/cluster', 'test/suites/hygiene/chart');
 await import('./run.ts');

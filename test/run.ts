@@ -1,6 +1,7 @@
-// `npm test`: the tests of every part of Davit, and a sample of the fault plans, each counted as a test; alone on the last line, how
-// many passed and failed. With arguments, which are vitest's, only the tests that they choose. What takes many minutes, or an engine that
-// few tests need, is `npm run e2e`'s.
+// `npm test`: the tests of every part of Davit; alone on the last line, how many passed and failed. With `--whole`, also those that keep
+// the processors busy for minutes, and a sample of the fault plans, each counted as a test: it is what runs for a change before it lands.
+// With other arguments, which are vitest's, only the tests that they choose. What takes longer still, or an engine that few tests need, is
+// `npm run e2e`'s.
 
 import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -13,15 +14,18 @@ import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/par
  * What runs side by side. Those of clusters mostly wait, and have limits for what they wait for; what computes takes the rest of the
  * processors.
  */
-const WHOLE: readonly (readonly Project[])[] = [['e2e'], ['clusters'], ['integration'], ['unit', 'published']];
+const USUAL: readonly (readonly Project[])[] = [['e2e'], ['clusters'], ['integration'], ['unit', 'published']];
 /** As `nice` counts. With 10, the tests beside the fault plans got a twentieth of the machine, and reached limits of time. */
 const BEHIND_CLUSTERS = 5;
 const NONE: Tally = { passed: 0, failed: 0, skipped: 0 };
 
 /**
- * A sample of the fault plans. It starts when the clusters with pods and the shared one are gone: what then still computes runs
- * behind it. Undisturbed runs that differ end a run of the harness; on a machine that was busy just then they need not differ again.
+ * What `--whole` adds: platforms that come and go, the documents' commands in real pods, and samples of the explorer and the fault plans. That sample starts
+ * when the clusters with pods and the shared one are gone: what then still computes runs behind it. Undisturbed runs that differ end a run
+ * of the harness; on a machine that was busy just then they need not differ again.
  */
+const SLOW: readonly Project[] = ['platforms', 'pods', 'searches'];
+const WHOLE = '--whole';
 const FAULTS: Lane = {
   name: 'faults',
   // By the load of the machine, which is still that of the tests, there would be fewer lanes.
@@ -31,20 +35,36 @@ const FAULTS: Lane = {
 };
 const vitest = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
 const asked = process.argv.slice(2);
+const whole = asked.join() === WHOLE;
+if (!whole && asked.includes(WHOLE)) {
+  process.stderr.write(`${WHOLE} goes with nothing else: it is all tests of npm test. Leave it out to choose tests.\n`);
+  process.exit(2);
+}
 const lanes =
-  asked.length > 0
+  asked.length > 0 && !whole
     ? [lane('tests', asked)]
     : [
-        ...WHOLE.map((projects) => ({
+        ...USUAL.map((projects) => ({
           ...lane(projects.join('+'), of(projects)),
           ...(projects.includes('unit') && { niceness: BEHIND_CLUSTERS }),
         })),
-        FAULTS,
+        ...(whole ? slowLanes() : []),
       ];
+
+function slowLanes(): Lane[] {
+  const documents = [...of(['pods']), 'test/suites/e2e/documents.test.ts'];
+  return [
+    { ...lane('platforms', of(['platforms'])), after: ['clusters'] },
+    { ...lane('documents', documents), after: ['e2e'] },
+    { ...lane('searches', of(['searches'])), after: ['clusters'], niceness: BEHIND_CLUSTERS },
+    FAULTS,
+  ];
+}
 
 /** What the tests of a choice by other arguments need is seen to when vitest has chosen. */
 function projectsOf(args: readonly string[]): Project[] {
-  if (args.length === 0) return WHOLE.flat();
+  if (args.length === 0) return USUAL.flat();
+  if (whole) return [...USUAL.flat(), ...SLOW];
   return args.filter((arg, index): arg is Project => args[index - 1] === '--project' && Object.hasOwn(needs, arg));
 }
 

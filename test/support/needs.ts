@@ -86,10 +86,12 @@ const pods = [machine, containerd, images];
 /** By the names of vitest.config.ts. */
 export const needs = {
   unit: [helm, lua],
+  searches: [],
   published: [langgraph],
   page: [kubernetes, helm, chromium],
   integration: [kubernetes, helm],
-  clusters: [kubernetes, helm, ...pods, gateway],
+  clusters: [kubernetes, helm],
+  platforms: [kubernetes, helm, ...pods, gateway],
   long: [kubernetes, helm, landed],
   e2e: [kubernetes, helm, ...pods],
   pods: [kubernetes, helm, ...pods],

@@ -111,9 +111,10 @@ export async function eventually<T>(attempt: () => Promise<T>, withinMs = 30_000
       return await attempt();
     } catch (error) {
       if (Date.now() > end) throw error;
-      // As long as the attempt took: a kubectl a time would keep a processor busy, and what is waited for waits for it.
+      // Three times what the attempt took: with a kubectl a time, three lanes that wait would keep the processors busy, and what is
+      // waited for waits for them.
       // oxlint-disable-next-line no-await-in-loop -- it is a poll
-      await sleep(Math.max(everyMs, Date.now() - begun));
+      await sleep(Math.max(everyMs, 3 * (Date.now() - begun)));
     }
   }
 }

@@ -5,7 +5,7 @@
 export type Place = 'integration' | 'install' | 'builds' | { readonly notRun: string };
 
 const THIS_RUN = { notRun: 'it is what runs the tests' };
-const HOURS = { notRun: 'hours; npm test runs a sample, as docs/reliability.md tells' };
+const HOURS = { notRun: 'hours; npm test -- --whole runs a sample, as docs/reliability.md tells' };
 const BASE_IMAGES = {
   notRun: 'it needs the internet; test/suites/builds/registry-tokens.test.ts pushes with that password',
 };
@@ -81,6 +81,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   },
 
   'npm test': THIS_RUN,
+  'npm test -- --whole': THIS_RUN,
   'npm run e2e': THIS_RUN,
   'npm run compat': THIS_RUN,
   'npm run bench': HOURS,
