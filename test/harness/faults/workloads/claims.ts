@@ -28,6 +28,14 @@ export async function claims(acts: Acts): Promise<void> {
   await says('another image', bert.name);
   await changes(acts, anna, TWO_PODS);
   await says('two pods', anna.name);
+  await changes(acts, anna, THREE_PODS);
+  // The third pod need not be ready, so that the record may not be.
+  await until(stage, 'claims: three pods are seen', () => {
+    const { metadata, spec, status } = recordIn(stage) ?? {};
+    return spec?.sourceConfig.resourceSpec?.maxScale === 3 && status?.observedGeneration === metadata?.generation;
+  });
+  await changes(acts, bert, env('zeroth'));
+  await says('a change while pods start', bert.name);
   await changes(acts, carl, { sourceRevisionConfig: { imageUri: IMAGES[2] } }, { claims: false });
   await says('an image without a claim', undefined);
   const stale = await readBy(acts, bert);
@@ -48,6 +56,7 @@ export async function claims(acts: Acts): Promise<void> {
 }
 
 const TWO_PODS = { sourceConfig: { resourceSpec: { minScale: 2, maxScale: 2 } } };
+const THREE_PODS = { sourceConfig: { resourceSpec: { minScale: 3, maxScale: 3 } } };
 const env = (value: string): object => ({ sourceConfig: { env: [{ name: 'STEP', value }] } });
 
 async function personOf({ stage, namespace }: Acts, name: string): Promise<Person> {
@@ -67,7 +76,7 @@ async function changes(acts: Acts, person: Person, spec: object, { claims: says 
   const annotations = {
     ...claim,
     [REALLY_BY]: says ? person.name : 'nobody',
-    [REALLY_SCALES]: String(spec === TWO_PODS),
+    [REALLY_SCALES]: String(spec === TWO_PODS || spec === THREE_PODS),
   };
   const patch = { metadata: { annotations, resourceVersion }, spec };
   try {
