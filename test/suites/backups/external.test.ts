@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeAuthority } from '../../cluster/certificates.ts';
 import { realPods } from '../../cluster/machine.ts';
 import { SMALLEST } from '../../support/smallest-sizes.ts';
-import { backUpAndGoOn, type Stage, SUM, say, startStage } from './stage.ts';
+import { backUpAndGoOn, SUM, say, startMovingStage } from './stage.ts';
 
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; the move to an external database is left out`);
@@ -90,10 +90,10 @@ function record(imageUri: string): object {
 }
 
 describe.skipIf(!machine.ok)('a move to a hosted PostgreSQL', () => {
-  let stage: Stage;
+  let stage: Awaited<ReturnType<typeof startMovingStage>>;
 
   beforeAll(async () => {
-    stage = await startStage();
+    stage = await startMovingStage();
     await stage.apply(hosted(stage.newer));
     await stage.makeSecret('shop-database', {
       uri: `postgresql://postgres:${PASSWORD}@${HOST}/shop?sslmode=verify-full&sslrootcert=/hosted/ca.crt`,

@@ -1,10 +1,10 @@
-// A cluster with real pods, a store, and Davit's controller, for tests that move the database of deployment `shop` in namespace `team`.
+// A cluster with real pods, a store, and Davit's controller, for tests of deployments in namespace `team`, above all of `shop`.
 
 import { expect } from 'vitest';
 import { type Cluster, startCluster } from '../../cluster/cluster.ts';
-import { ensureImages } from '../../cluster/images/build.ts';
+import { ensureImages, type Image } from '../../cluster/images/build.ts';
 import { ensureDavitImage } from '../../image/davit-image.ts';
-import { BUCKET, startStore } from '../../support/backup-store.ts';
+import { BUCKET, type Store, startStore } from '../../support/backup-store.ts';
 import { ensureNewerPostgres } from '../../support/newer-postgres.ts';
 import { startPlatform, type Values } from '../../support/platform.ts';
 import { runPlugin } from '../../support/run-plugin.ts';
@@ -19,17 +19,29 @@ export const SUM = 'select count(*), sum(n), md5(string_agg(word, $$,$$ order by
 export const ROWS =
   'create table kept as select n, md5(n::text) as word from generate_series(1, 5000) n; alter table kept add primary key (n)';
 
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
 export interface Stage {
   readonly cluster: Cluster;
-  /** Names of images. */
+  readonly store: Store;
+  /** Name of the image of an application. */
   readonly sample: string;
-  readonly newer: string;
+  /** In the namespace. */
   kubectl(...args: readonly string[]): Promise<string>;
   /** What the plugin prints. */
   plugin(...args: readonly string[]): Promise<string>;
   apply(object: object): Promise<void>;
   makeSecret(name: string, stringData: object): Promise<void>;
-  says(type: string, status: string, reason: string): Promise<void>;
+  /** The keys of the store, with this one in place of the secret one if it is given. */
+  putCredentials(secretAccessKey?: string): Promise<void>;
+  conditionOf(name: string, type: string): Promise<Condition | undefined>;
+  /** Resolves to the message of the condition once it says so. `name`: `shop` if it is not given. */
+  says(type: string, status: string, reason: string, name?: string): Promise<string>;
   serves(): Promise<void>;
   /** In a pod of a database of driver pod. */
   inPod(pod: string, statement: string): Promise<string>;
@@ -38,12 +50,19 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-/** The tenant has the keys of the store. */
-export async function startStage(): Promise<Stage> {
+/** With a second PostgreSQL, of a newer major version; `newer` is the name of its image. The tenant has the keys of the store. */
+export async function startMovingStage(): Promise<Stage & { readonly newer: string }> {
+  const newer = await ensureNewerPostgres(say);
+  const stage = await startStage([newer]);
+  await stage.putCredentials();
+  return { ...stage, newer: newer.name };
+}
+
+/** `further`: images that the nodes have besides. */
+export async function startStage(further: readonly Image[] = []): Promise<Stage> {
   const stores = await ensureImages(say);
   const image = await ensureDavitImage(say);
-  const newer = await ensureNewerPostgres(say);
-  const images = [image, stores.postgres, newer, stores.redis, stores.sample];
+  const images = [image, stores.postgres, stores.redis, stores.sample, ...further];
   const cluster = await startCluster({ pods: 'on', images, progress: say });
   const store = await startStore(cluster, say);
   const values: Values = {
@@ -52,8 +71,8 @@ export async function startStage(): Promise<Stage> {
     'settings.backups.image': image.name,
     'settings.backups.store': { endpoint: store.endpoint, bucket: BUCKET, ca: store.ca },
   };
-  const start = (further: Values = {}): ReturnType<typeof startPlatform> =>
-    startPlatform(cluster, { parts: ['controller'], progress: say, values: { ...values, ...further } });
+  const start = (others: Values = {}): ReturnType<typeof startPlatform> =>
+    startPlatform(cluster, { parts: ['controller'], progress: say, values: { ...values, ...others } });
   let platform = await start();
   const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl(['-n', 'team', ...args]);
   async function apply(object: object): Promise<void> {
@@ -61,24 +80,31 @@ export async function startStage(): Promise<Stage> {
   }
   const makeSecret = (name: string, stringData: object): Promise<void> =>
     apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'team' }, stringData });
-  const says = (type: string, status: string, reason: string): Promise<void> =>
+  async function conditionOf(name: string, type: string): Promise<Condition | undefined> {
+    const { status } = JSON.parse(await kubectl('get', 'appd', name, '-o', 'json')) as {
+      readonly status?: { readonly conditions?: readonly Condition[] };
+    };
+    return status?.conditions?.find((one) => one.type === type);
+  }
+  const says = (type: string, status: string, reason: string, name = 'shop'): Promise<string> =>
     eventually(async () => {
-      const found = JSON.parse(await kubectl('get', 'appd', 'shop', '-o', 'json')) as {
-        readonly status?: { readonly conditions?: readonly { readonly type: string }[] };
-      };
-      expect(found.status?.conditions?.find((one) => one.type === type)).toMatchObject({ status, reason });
+      const found = await conditionOf(name, type);
+      expect(found).toMatchObject({ status, reason });
+      return found?.message ?? '';
     }, READY_MS);
-  await platform.makeTenant('team');
-  await makeSecret('davit-backup-store', store.credentials);
+  await Promise.all(['team', 'staging'].map((tenant) => platform.makeTenant(tenant)));
   return {
     cluster,
+    store,
     sample: stores.sample.name,
-    newer: newer.name,
     kubectl,
     apply,
     makeSecret,
+    putCredentials: (secretAccessKey = store.credentials.secretAccessKey) =>
+      makeSecret('davit-backup-store', { ...store.credentials, secretAccessKey }),
+    conditionOf,
     says,
-    serves: () => says('Ready', 'True', 'Serving'),
+    serves: async () => void (await says('Ready', 'True', 'Serving')),
     plugin: async (...args) => (await runPlugin(cluster, [...args, '--namespace=team'])).stdout.trim(),
     inPod: async (pod, statement) =>
       (await kubectl('exec', pod, '--', 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-Atc', statement)).trim(),

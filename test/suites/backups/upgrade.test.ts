@@ -4,16 +4,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realPods } from '../../cluster/machine.ts';
 import { eventually } from '../../support/running-davit.ts';
 import { SMALLEST } from '../../support/smallest-sizes.ts';
-import { backUpAndGoOn, READY_MS, type Stage, SUM, say, startStage } from './stage.ts';
+import { backUpAndGoOn, READY_MS, SUM, say, startMovingStage } from './stage.ts';
 
 const machine = await realPods(say);
 if (!machine.ok) say(`no real pods here: ${machine.reason}; the upgrade is left out`);
 
 describe.skipIf(!machine.ok)('an upgrade to a newer PostgreSQL', () => {
-  let stage: Stage;
+  let stage: Awaited<ReturnType<typeof startMovingStage>>;
 
   beforeAll(async () => {
-    stage = await startStage();
+    stage = await startMovingStage();
     await stage.apply({
       apiVersion: 'davit.dev/v1alpha1',
       kind: 'AppDeployment',
