@@ -231,7 +231,7 @@ describe('restart', () => {
     expect(out).toContain('with the image that runs');
   });
 
-  describe('of a deployment whose newest revision has failed', () => {
+  describe('of a deployment whose newest revision has not been deployed', () => {
     const OLD = '99999999-9999-4999-8999-999999999999';
     const newest = (state: string, more: object = {}): object => ({
       ...REVISION,
@@ -288,7 +288,13 @@ describe('restart', () => {
         [newest('DEPLOY_FAILED')],
         `The newest revision ${name} is DEPLOY_FAILED. Its pods start again, and nothing is built. ${WHY}`,
       ],
-      ['an image that is being deployed', {}, [newest('DEPLOYING'), old], ''],
+      [
+        'an image that is being deployed, perhaps for ever',
+        {},
+        [newest('DEPLOYING'), old],
+        `The newest revision ${name} is DEPLOYING, and its values are tried again. shop--99999999 stays active until they are ready. ${GO_BACK}`,
+      ],
+      ['an image that is being deployed first', {}, [newest('DEPLOYING')], ''],
       ['an image that the controller has not seen yet', { revisionSerial: 5 }, [newest('DEPLOY_FAILED'), old], ''],
     ])('says what is restarted, and what to do instead: %s', async (_what, spec, items, words) => {
       const { code, out, err } = await restarted(spec, items);

@@ -417,7 +417,9 @@ describe('rollback', () => {
     const once = [back(second, 4), ...kept];
     expect(chosen(once, undefined)).toBe(first);
     const twice = [back(first, 5), ...once];
-    expect(() => chosen(twice, undefined)).toThrow('No revision before that of the last rollback has been deployed');
+    expect(() => chosen(twice, undefined)).toThrow(
+      'No revision before that of the last rollback has been deployed. Select one with --to: shop--44444444 DEPLOYED, shop--33333333 DEPLOYED, shop--22222222 DEPLOYED.',
+    );
     expect(chosen(twice, '3333')).toBe(third);
     // A change after it, whose record still has the field, is none.
     const change = revision(6, 'DEPLOYED');
@@ -431,6 +433,9 @@ describe('rollback', () => {
     const { requested, resolved } = newest.spec;
     const restarted = { ...again, spec: { ...again.spec, requested, resolved } };
     expect(chosen([restarted, newest, old], undefined)).toBe(old);
+    expect(() => chosen([restarted, newest, bad], undefined)).toThrow(
+      'Every earlier revision that has been deployed has the values of the newest one. There is none with other values to go back to. Deploy a corrected one, or choose a failed one that kubectl davit revisions lists with --to.',
+    );
   });
 
   it.each([

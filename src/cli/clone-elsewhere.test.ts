@@ -466,8 +466,9 @@ describe('a clone that is not finished', () => {
     return (made as { readonly metadata?: { readonly annotations?: object } } | undefined)?.metadata?.annotations;
   };
   const ready = { type: 'Ready', status: 'True', reason: 'ScaledToZero', message: 'Scaled to zero.' };
+  const AT_ZERO = { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } };
   const shown = async (annotations: unknown, ...args: readonly string[]): Promise<CliRan> => {
-    const record = aRecord({}, { state: 'READY', conditions: [ready] }, { namespace: 'staging', annotations });
+    const record = aRecord(AT_ZERO, { state: 'READY', conditions: [ready] }, { namespace: 'staging', annotations });
     return runCli([...args, '--namespace=staging'], { kubectl: answering({ [RECORDS]: record }) });
   };
   const IS = 'It is an unfinished clone of shop in namespace team: its data is not loaded, and no pod runs until then.';
@@ -527,7 +528,7 @@ describe('a clone that is not finished', () => {
   ])('takes no change and no run, and says what to do: %s', async (_what, args, instead) => {
     const sent: string[] = [];
     const record = aRecord(
-      { sourceConfig: { env: [{ name: 'A', value: '0' }] } },
+      { sourceConfig: { ...AT_ZERO.sourceConfig, env: [{ name: 'A', value: '0' }] } },
       { state: 'READY', conditions: [ready] },
       { namespace: 'staging', annotations: await cloningOf() },
     );
@@ -551,6 +552,19 @@ describe('a clone that is not finished', () => {
       ],
     ]);
     expect([written, sent.filter((one) => !one.startsWith('GET '))]).toEqual([[], []]);
+  });
+
+  it.each([
+    ['pods', { minScale: 1, maxScale: 1 }],
+    ['pods when there is work', { minScale: 0, maxScale: 3 }],
+    ['the scale of who says nothing', undefined],
+  ])('is not one that may have pods, whoever wrote the annotation: %s', async (_what, resourceSpec) => {
+    const metadata = { namespace: 'staging', annotations: await cloningOf() };
+    const record = aRecord({ sourceConfig: { resourceSpec } }, { state: 'READY', conditions: [ready] }, metadata);
+    const kubectl = answering({ [RECORDS]: record });
+    const { out } = await runCli(['status', 'shop', '--namespace=staging'], { kubectl });
+    expect(out).not.toContain('unfinished');
+    expect(out).not.toContain('delete');
   });
 
   it.each([

@@ -41,11 +41,14 @@ export function commandToGoOn(record: AppDeployment): string | undefined {
   return `${PROGRAM} clone ${origin.name} --namespace=${origin.namespace} --to=${name} --to-namespace=${namespace}`;
 }
 
-/** What it is, and how to go on or to give up, as lines; undefined for a deployment that is no unfinished clone. */
+/**
+ * What it is, and how to go on or to give up, as lines; undefined for a deployment that is no unfinished clone. The annotation proves
+ * nothing on a deployment that may have pods: who follows the advice to give up would delete what serves.
+ */
 export function unfinishedClone(record: AppDeployment): readonly [is: string, ...todo: string[]] | undefined {
   const cloning = cloningOf(record);
   const { name, deletionTimestamp } = record.metadata;
-  if (cloning === undefined || deletionTimestamp !== undefined) return undefined;
+  if (cloning === undefined || deletionTimestamp !== undefined || !isScaledToZero(record)) return undefined;
   const origin = originOf(cloning);
   const of = origin ? ` of ${origin.name} in namespace ${origin.namespace}` : '';
   const again = commandToGoOn(record) ?? 'run the command again that began it';
@@ -54,6 +57,12 @@ export function unfinishedClone(record: AppDeployment): readonly [is: string, ..
     `To go on, with the contexts that it was begun with: ${again}`,
     `To give up: ${PROGRAM} delete ${name}`,
   ];
+}
+
+/** As an unfinished clone is from its first moment. */
+function isScaledToZero({ spec }: AppDeployment): boolean {
+  const { minScale, maxScale } = spec.sourceConfig.resourceSpec ?? {};
+  return minScale === 0 && maxScale === 0;
 }
 
 /** Throws Failure for an unfinished clone. `instead`: a sentence that says what was not done, or nothing. */

@@ -6,7 +6,7 @@ import type { PlainVariable } from '../schema/plain-variables.ts';
 import { needFinished } from './cloning.ts';
 import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, printList, tell } from './command.ts';
 import { Failure } from './kubectl.ts';
-import { needVariableName } from './needed-names.ts';
+import { needVariableName, repeatable } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord, requestRevision } from './records.ts';
 import { tableOf } from './table.ts';
@@ -38,7 +38,8 @@ name stay. A value may name an earlier variable as $(NAME), and $$ stands for $.
 };
 
 async function list(context: Context, name: string, unexpected: readonly string[]): Promise<number> {
-  if (unexpected.length > 0) throw new Misuse(`list takes no KEY. Unexpected: "${unexpected.join(' ')}".`);
+  if (unexpected.length > 0)
+    throw new Misuse(`list takes no KEY. Unexpected: "${unexpected.map(repeatable).join(' ')}".`);
   const env = (await readRecord(context.kubectl, name)).spec.sourceConfig.env ?? [];
   printList(
     context,

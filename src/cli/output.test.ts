@@ -51,7 +51,13 @@ const revision = {
 const older = {
   ...revision,
   metadata: { name: 'shop--22222222' },
-  spec: { ...revision.spec, id: '2'.repeat(32), revisionSerial: 1 },
+  spec: {
+    ...revision.spec,
+    id: '2'.repeat(32),
+    revisionSerial: 1,
+    requested: { sourceRevisionConfig: { imageUri: 'app:0' }, secrets: [], secretReferences: [] },
+    resolved: { image: 'app:0' },
+  },
 };
 const listener = {
   metadata: { name: 'edge', namespace: 'org', uid: 'u' },
@@ -223,7 +229,7 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
   restart: [[['shop'], { name, revision: made }]],
   revisions: [[['shop'], expect.arrayContaining([expect.objectContaining({ name: 'shop--11111111' })])]],
   diff: [[['shop'], { from: 'shop--22222222', to: 'shop--11111111', changes: expect.any(Array) as unknown }]],
-  rollback: [[['shop'], { name, revision: made, to: 'shop--22222222', image: 'app:1', begins: [], ends: ['queue'] }]],
+  rollback: [[['shop'], { name, revision: made, to: 'shop--22222222', image: 'app:0', begins: [], ends: ['queue'] }]],
   export: [[['shop'], expect.objectContaining({ name, secrets: ['KEY'] })]],
   delete: [[['shop', '--yes'], { name, namespace: 'team', gone: false }]],
   platform: [[[], PLATFORM]],

@@ -31,7 +31,7 @@ PostgreSQL and Redis are not restarted.`,
 
 interface Restarted {
   readonly done: Done;
-  /** What was restarted, where the newest revision has failed. */
+  /** What is restarted, where the newest revision has failed or is not deployed yet. */
   readonly warning: string | undefined;
 }
 
@@ -48,7 +48,9 @@ async function restart(kubectl: Kubectl, name: string): Promise<Restarted> {
     if (revisions.length === 0)
       throw new Failure(`${name} has no revision yet, so nothing runs that could be restarted.`);
     // What the controller has not seen is another revision than the one that failed.
-    warning = isUnseen(spec, revisions) ? undefined : ofFailed(name, revisions, triedAgain);
+    warning = isUnseen(spec, revisions)
+      ? undefined
+      : (ofFailed(name, revisions, triedAgain) ?? ofBeingDeployed(name, revisions));
     return {
       // A rollback that the controller has not seen goes on.
       spec: askingToRebuild(spec, spec, isUnseen(spec, revisions)),
@@ -62,6 +64,8 @@ async function restart(kubectl: Kubectl, name: string): Promise<Restarted> {
 }
 
 const FAILED: ReadonlySet<RevisionState> = new Set(['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED', 'INTERRUPTED']);
+/** Pods of it may wait for ever, such as for an image that cannot be pulled. */
+const BEING_DEPLOYED: ReadonlySet<RevisionState> = new Set(['AWAITING_DEPLOY', 'DEPLOYING']);
 
 interface FailedRevision {
   readonly name: string;
@@ -85,7 +89,16 @@ function ofFailed(
   return words({ name, newest, failed: `The newest revision ${newest.metadata.name} is ${state}`, active });
 }
 
-/** A new revision has the values of the record, which are those that failed. */
+/** The same where it is not deployed yet, and another one serves meanwhile, which one may have meant. */
+function ofBeingDeployed(name: string, revisions: readonly AppRevision[]): string | undefined {
+  const [newest] = revisions;
+  const state = newest?.status?.state;
+  const active = activeRevision(revisions)?.metadata.name;
+  if (!newest || state === undefined || !BEING_DEPLOYED.has(state) || active === undefined) return undefined;
+  return triedAgain({ name, newest, failed: `The newest revision ${newest.metadata.name} is ${state}`, active });
+}
+
+/** A new revision has the values of the record, which are those of the newest one. */
 function triedAgain({ name, failed, active }: FailedRevision): string {
   return active === undefined
     ? `${failed}, and its values are tried again. None was deployed before. ${whyOf(name)}`

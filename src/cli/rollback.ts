@@ -67,16 +67,21 @@ export function chosen(revisions: readonly AppRevision[], to: string | undefined
   const isRollback = newest?.spec.rollbackTo !== undefined && newest.spec.rollbackTo !== previous?.spec.rollbackTo;
   const target = isRollback ? revisions.findIndex(({ spec }) => spec.id === newest.spec.rollbackTo?.toLowerCase()) : -1;
   const earlier = revisions.slice(Math.max(target, 0) + 1).filter(({ status }) => status?.state === 'DEPLOYED');
-  const good = earlier.find((one) => newest !== undefined && differences(newest, one).length > 0) ?? earlier[0];
+  const isOther = (one: AppRevision): boolean => newest !== undefined && differences(newest, one).length > 0;
+  const good = earlier.find(isOther);
   if (good) return good;
-  if (target > 0)
-    throw new Failure(
-      `No revision before that of the last rollback has been deployed. Select a revision with --to: ${listed(revisions)}.`,
-    );
+  const others = revisions.filter((one) => one.status?.state === 'DEPLOYED' && isOther(one));
+  const choice = others.length > 0 ? `Select one with --to: ${listed(others)}` : NONE_LEFT;
+  if (newest === undefined) throw new Failure('No earlier revision has been deployed: none exists.');
+  if (earlier.length > 0)
+    throw new Failure(`Every earlier revision that has been deployed has the values of the newest one. ${choice}.`);
   throw new Failure(
-    `No earlier revision has been deployed. Select a revision with --to: ${listed(revisions) || 'none exists'}.`,
+    `No ${target > 0 ? 'revision before that of the last rollback' : 'earlier revision'} has been deployed. ${choice}.`,
   );
 }
+
+/** What to do where no revision of other values has been deployed. */
+const NONE_LEFT = `There is none with other values to go back to. Deploy a corrected one, or choose a failed one that ${PROGRAM} revisions lists with --to`;
 
 /** The revision of a name or of the beginning of an id. Throws Failure with the existing ones if none or several match. */
 export function matching(revisions: readonly AppRevision[], wanted: string): AppRevision {

@@ -16,6 +16,7 @@ import type { ConnectionOptions } from './connection.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure, type Kubectl, type TerminalOptions } from './kubectl.ts';
+import { repeatable } from './needed-names.ts';
 import { explained } from './not-found.ts';
 import { commandWord, meant, parse } from './parse.ts';
 import { PROGRAM } from './program.ts';
@@ -113,7 +114,7 @@ function commandOf(commands: readonly Command[], word: string): Command {
   const known = commands.filter(({ isHidden }) => !isHidden).map(({ name }) => name);
   const command = commands.find(({ name }) => name === word);
   if (command) return command;
-  throw new Misuse(`Unknown command "${word}".${meant(word, known)} The commands are ${known.join(', ')}.`);
+  throw new Misuse(`Unknown command "${repeatable(word)}".${meant(word, known)} The commands are ${known.join(', ')}.`);
 }
 
 /** `report` is absent where the result is for people. */

@@ -18,7 +18,7 @@ import {
 } from './command.ts';
 import type { HttpApi } from './http-api.ts';
 import { Failure } from './kubectl.ts';
-import { needVariableName } from './needed-names.ts';
+import { needVariableName, repeatable } from './needed-names.ts';
 import { needNoClone } from './no-clone.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
@@ -61,7 +61,7 @@ of the machine and the history of the shell would see. Another value makes a new
 };
 
 async function list(context: Context, name: string, unexpected: string | undefined): Promise<number> {
-  if (unexpected !== undefined) throw new Misuse(`list takes no KEY. Unexpected: "${unexpected}".`);
+  if (unexpected !== undefined) throw new Misuse(`list takes no KEY. Unexpected: "${repeatable(unexpected)}".`);
   const secrets = listedSecrets(await readRecord(context.kubectl, name));
   printList(
     context,

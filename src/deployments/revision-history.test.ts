@@ -9,11 +9,20 @@ const external = aRecord({
   secretReferences: [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'db', secretKey: 'uri' }],
 });
 
-/** Newest first, serials 12 to 1. Those without a state of their own were skipped; only the newest has a database. */
-function history(states: Readonly<Record<number, RevisionState>> = { 12: 'DEPLOYED' }): AppRevision[] {
-  return Array.from({ length: 12 }, (_, n) => 12 - n).map((serial) =>
-    aRevision(serial === 12 ? record : external, states[serial] ?? 'SKIPPED', serial),
-  );
+/**
+ * Newest first, serials 12 to 1. Those without a state of their own were skipped; only the newest has a database. `image` by serial: each
+ * has another one if it is absent.
+ */
+function history(
+  states: Readonly<Record<number, RevisionState>> = { 12: 'DEPLOYED' },
+  image: (serial: number) => string = (serial) => `registry.example/shop:${serial}`,
+): AppRevision[] {
+  return Array.from({ length: 12 }, (_, n) => 12 - n).map((serial) => {
+    const { spec, ...of } = serial === 12 ? record : external;
+    const imageUri = image(serial);
+    const own = { ...of, spec: { ...spec, sourceRevisionConfig: { ...spec.sourceRevisionConfig, imageUri } } };
+    return aRevision(own, states[serial] ?? 'SKIPPED', serial);
+  });
 }
 
 function anEndedRun(revision: AppRevision): Pod {
@@ -59,6 +68,15 @@ describe('what is collected', () => {
         revisions: history({ 12: 'DEPLOYED', 7: 'DEPLOYED', 5: 'DEPLOYED', 2: 'DEPLOYED', 1: 'DEPLOYED' }),
       }),
       goes: [2, 1],
+    },
+    {
+      name: 'not the one before two restarts, which are of the same values',
+      seen: anObserved(record, {
+        revisions: history({ 11: 'DEPLOYED', 10: 'DEPLOYED', 9: 'DEPLOYED', 2: 'DEPLOYED', 1: 'DEPLOYED' }, (serial) =>
+          serial > 2 ? 'registry.example/shop:same' : `registry.example/shop:${serial}`,
+        ),
+      }),
+      goes: [],
     },
     {
       name: 'one that failed beside them',

@@ -7,8 +7,12 @@ import { REVISION_LABEL } from '../schema/meta.ts';
 import { jobEnd } from './assess/jobs.ts';
 import type { ObservedChildren, Workload } from './assess/observed.ts';
 import { isUnended } from './assess/pod-failures.ts';
+import { differences } from './record/revision-diff.ts';
 
-/** So many of the newest revisions that were deployed are kept, however many have failed since: one goes back to them. */
+/**
+ * So many of the newest revisions that were deployed are kept, however many have failed since: one goes back to them. Those of the same
+ * values, which restarts and rollbacks make, count once.
+ */
 const DEPLOYED_KEPT = 3;
 
 /**
@@ -18,12 +22,13 @@ const DEPLOYED_KEPT = 3;
  */
 export function surplusRevisions(observed: ObservedChildren, kept: number): AppRevision[] {
   const { revisions, record } = observed;
+  if (revisions.length <= kept) return [];
   const running = new Set(
     [...observed.pods.filter(isUnended), ...observed.children.flatMap(templatesOf)].map(
       ({ metadata }) => metadata?.labels?.[REVISION_LABEL],
     ),
   );
-  const deployed = new Set(revisions.filter(({ status }) => status?.state === 'DEPLOYED').slice(0, DEPLOYED_KEPT));
+  const deployed = waysBack(revisions);
   const withDatabase = revisions.find(
     (revision) => (revision.spec.resolved.postgres ?? revision.spec.resolved.sharedDatabase) !== undefined,
   );
@@ -39,6 +44,17 @@ export function surplusRevisions(observed: ObservedChildren, kept: number): AppR
         !isBegun(revision.status?.build) &&
         revision.metadata.deletionTimestamp === undefined,
     );
+}
+
+/** The active revision, and the newest that were deployed before it with other values. `revisions` newest first. */
+function waysBack(revisions: readonly AppRevision[]): ReadonlySet<AppRevision> {
+  const ways = new Set<AppRevision>();
+  for (const revision of revisions) {
+    if (ways.size === DEPLOYED_KEPT) break;
+    if (revision.status?.state !== 'DEPLOYED') continue;
+    if ([...ways].every((way) => differences(way, revision).length > 0)) ways.add(revision);
+  }
+  return ways;
 }
 
 type Template = NonNullable<NonNullable<Workload['spec']>['template']>;

@@ -663,7 +663,7 @@ export const Settings = z.strictObject({
         .max(1000)
         .default(FEWEST_REVISIONS)
         .describe(
-          'Number of revisions of a record to keep. Revisions that run, and the newest three that were deployed, are always kept.',
+          'Number of revisions of a record to keep. Revisions that run, and the newest three of different values that were deployed, are always kept.',
         ),
     })
     .prefault({}),

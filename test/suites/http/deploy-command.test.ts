@@ -248,8 +248,10 @@ describe('deploy', () => {
   it('uploads nothing for an unfinished clone', async () => {
     const body = aBody({ source: 'internal_source', source_revision_config: {} });
     await facade.call('POST', '/v2/deployments', body);
-    const { metadata } = record();
-    const clone = { ...record(), metadata: { ...metadata, annotations: { 'davit.dev/cloning': '{}' } } };
+    const { metadata, spec, ...rest } = record();
+    const sourceConfig = { ...spec.sourceConfig, resourceSpec: { minScale: 0, maxScale: 0 } };
+    const annotations = { 'davit.dev/cloning': '{}' };
+    const clone = { ...rest, metadata: { ...metadata, annotations }, spec: { ...spec, sourceConfig } };
     const { error, said, code } = await run(() => undefined, { kubectl: async () => JSON.stringify(clone) });
     expect([code, said, registry.blobs.size]).toEqual([1, [], 0]);
     expect(error).toMatch(/^Nothing was deployed: deploy when shop is finished\. It is an unfinished clone: /);

@@ -160,8 +160,10 @@ To give up: kubectl davit delete shop`,
     ['does not', '{}', /^Nothing was deployed: .* run the command again that began it\nTo give up: /s],
   ])('for an unfinished clone whose annotation %s', async (_what, cloning, words) => {
     await run();
-    const { metadata, ...rest } = record();
-    const clone = { ...rest, metadata: { ...metadata, annotations: { 'davit.dev/cloning': cloning } } };
+    const { metadata, spec, ...rest } = record();
+    const sourceConfig = { ...spec.sourceConfig, resourceSpec: { minScale: 0, maxScale: 0 } };
+    const annotations = { 'davit.dev/cloning': cloning };
+    const clone = { ...rest, metadata: { ...metadata, annotations }, spec: { ...spec, sourceConfig } };
     const before = facade.writes().length;
     const kubectl = async (): Promise<string> => JSON.stringify(clone);
     const { error } = await run({ image: 'registry.example/app:2', kubectl });

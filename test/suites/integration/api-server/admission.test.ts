@@ -1346,6 +1346,24 @@ describe('who asked for a deletion', () => {
     expect((await remove('gone-planted')).status).toBe(200);
   });
 
+  it('nobody else gives the record an owner under it, whose end has the cluster delete the record', async () => {
+    const uid = await held('gone-owned');
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: '99999999-9999-4999-8999-999999999999' };
+    const own = (as: string | undefined): Promise<Answer> =>
+      patch(as, 'gone-owned', { metadata: { ownerReferences: [owner] } });
+    expect(await own(READS_SECRETS)).toMatchObject({ message: '', status: 200 });
+    expect((await annotate('gone-owned', `${uid} 2 ${EDITOR}`)).status).toBe(200);
+    for (const other of [READS_SECRETS, undefined]) {
+      // oxlint-disable-next-line no-await-in-loop -- two dry runs
+      expect(await own(other)).toMatchObject({
+        status: 403,
+        message: expect.stringContaining(`remove it with ${KEY}-`),
+      });
+    }
+    expect(await own(EDITOR)).toMatchObject({ message: '', status: 200 });
+    expect((await annotate('gone-owned', null)).status).toBe(200);
+  });
+
   it("a change in between ends it: then the deletion is nobody's who is known", async () => {
     const uid = await held('gone-changed');
     expect((await annotate('gone-changed', `${uid} 2 ${EDITOR}`)).status).toBe(200);
