@@ -42,6 +42,7 @@ import { imageOf } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
 import { slimSecret } from './secret-metadata.ts';
+import { slimPod } from './slim-pod.ts';
 
 /** Kinds of a record's children except pods, revisions, Secrets and address objects. */
 const CHILD_RESOURCES = [
@@ -124,7 +125,7 @@ export function makeCaches(options: CacheOptions): Caches {
   const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, {});
   const namespaces = makeReflector<KubeObject>({ ...options, resource: NAMESPACES });
   const labelled = { labelSelector: DEPLOYMENT_LABEL, indexedLabels: [DEPLOYMENT_LABEL] };
-  const pods = perNamespace<Pod>(options, PODS, labelled);
+  const pods = perNamespace<Pod>(options, PODS, { ...labelled, transform: slimPod });
   const secrets = perNamespace<KubeObject>(options, SECRETS, {
     metadataOnly: true,
     transform: slimSecret,

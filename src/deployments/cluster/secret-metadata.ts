@@ -25,7 +25,8 @@ export function slimSecret(secret: KubeObject): KubeObject {
   };
 }
 
-function read(entries: Readonly<Record<string, string>>): Record<string, string> {
+/** Those that Davit reads, of annotations or labels. */
+export function read(entries: Readonly<Record<string, string>>): Record<string, string> {
   const kept = Object.entries(entries).filter(
     ([key, value]) => READ.some((prefix) => key.startsWith(prefix)) && value.length <= LONGEST_VALUE,
   );

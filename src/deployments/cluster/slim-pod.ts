@@ -1,0 +1,48 @@
+// What the cache keeps of a Pod. Who may create pods in a namespace may label any number of them as those of a deployment, and each may
+// have a megabyte of variables and annotations: all tenants share the controller's memory.
+
+import type { Pod, PodContainer } from '../assess/observed.ts';
+import { read } from './secret-metadata.ts';
+
+/** Labels are short, but there may be any number of them. Davit's, Kubernetes' and CloudNativePG's are fewer than this. */
+const MOST_LABELS = 100;
+
+/** The used part of the Pod (deployments/assess/observed.ts), whole but for that. */
+export function slimPod(pod: Pod): Pod {
+  const { managedFields: _fields, labels, annotations, ...metadata } = pod.metadata;
+  return {
+    ...pod,
+    metadata: {
+      ...metadata,
+      ...(labels && { labels: Object.fromEntries(Object.entries(labels).slice(0, MOST_LABELS)) }),
+      ...(annotations && { annotations: read(annotations) }),
+    },
+    ...(pod.spec && { spec: slimSpec(pod.spec) }),
+  };
+}
+
+function slimSpec({
+  nodeName,
+  volumes,
+  containers,
+  initContainers,
+}: NonNullable<Pod['spec']>): NonNullable<Pod['spec']> {
+  const claims = volumes?.flatMap(({ persistentVolumeClaim }) =>
+    persistentVolumeClaim === undefined ? [] : [{ persistentVolumeClaim }],
+  );
+  return {
+    ...(nodeName !== undefined && { nodeName }),
+    ...(claims && { volumes: claims }),
+    ...(containers && { containers: containers.map(slimContainer) }),
+    ...(initContainers && { initContainers: initContainers.map(slimContainer) }),
+  };
+}
+
+function slimContainer({ name, image, resources, restartPolicy }: PodContainer): PodContainer {
+  return {
+    name,
+    ...(image !== undefined && { image }),
+    ...(resources && { resources }),
+    ...(restartPolicy !== undefined && { restartPolicy }),
+  };
+}
