@@ -20,12 +20,14 @@ const BEHIND_CLUSTERS = 5;
 const NONE: Tally = { passed: 0, failed: 0, skipped: 0 };
 
 /**
- * What `--whole` adds: platforms that come and go, the documents' commands in real pods, and samples of the explorer and the fault plans. That sample starts
- * when the clusters with pods and the shared one are gone: what then still computes runs behind it. Undisturbed runs that differ end a run
- * of the harness; on a machine that was busy just then they need not differ again.
+ * What `--whole` adds: platforms that come and go, the documents' commands in real pods, and samples of the explorer and the fault plans.
  */
 const SLOW: readonly Project[] = ['platforms', 'pods', 'searches'];
 const WHOLE = '--whole';
+/**
+ * It starts when the clusters with pods and the shared one are gone: what then still computes runs behind it. Undisturbed runs that differ
+ * end a run of the harness; on a machine that was busy just then they need not differ again.
+ */
 const FAULTS: Lane = {
   name: 'faults',
   // By the load of the machine, which is still that of the tests, there would be fewer lanes.

@@ -1,7 +1,8 @@
 // Makes a backup of the database of a deployment now, and waits until it is there.
 
-import { type Job, jobEnd } from '../deployments/assess/jobs.ts';
+import { hasEnded, type Job } from '../deployments/assess/jobs.ts';
 import { backupToMake } from '../deployments/record/backup-request.ts';
+import { isOwnedBy } from '../deployments/record/metadata.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { SentBackup } from '../schema/database.ts';
@@ -54,7 +55,7 @@ async function makeDump(context: Context, record: AppDeployment): Promise<number
   const { kubectl, warn, onInterrupt, clock, suggested } = context;
   const { name } = record.metadata;
   const { metadata: cronJob } = await cronJobOf(kubectl, name).catch(explainRight(NEED));
-  await needNoneRunning(context, name, cronJob?.uid ?? '').catch(explainRight(NEED));
+  await needNoneRunning(context, name, cronJob?.uid).catch(explainRight(NEED));
   sayTrouble(record, warn);
   const job = await startBackup(kubectl, name).catch(explainRight(NEED));
   warn(`Job ${job} makes the backup.`);
@@ -92,10 +93,10 @@ async function makeDump(context: Context, record: AppDeployment): Promise<number
 async function needNoneRunning(
   { kubectl, clock, suggested }: Context,
   name: string,
-  cronJobUid: string,
+  cronJobUid: string | undefined,
 ): Promise<void> {
   const jobs = await listOf<Job>(kubectl, 'jobs.batch', name, { [COMPONENT_LABEL]: BACKUP });
-  const own = jobs.filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === cronJobUid) === true);
+  const own = jobs.filter((job) => isOwnedBy(job, cronJobUid));
   const running = own.find((job) => mayStillEnd(job, clock.now()));
   if (running === undefined) return;
   const { metadata, status } = running;
@@ -111,7 +112,7 @@ const ENDED_MS = 300_000;
 
 /** Whether it is a run of which Kubernetes will see the end, so that one can wait for it: not one that somebody has suspended. */
 function mayStillEnd(job: Job, now: number): boolean {
-  if (jobEnd(job, 'Complete') || jobEnd(job, 'Failed') || job.spec?.suspend === true) return false;
+  if (hasEnded(job) || job.spec?.suspend === true) return false;
   const { activeDeadlineSeconds = Number.POSITIVE_INFINITY } = job.spec ?? {};
   const since = Date.parse(job.status?.startTime ?? job.metadata.creationTimestamp ?? '');
   return Number.isNaN(since) || now < since + activeDeadlineSeconds * 1000 + ENDED_MS;

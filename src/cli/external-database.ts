@@ -2,8 +2,9 @@
 // read the URI. This program never does.
 
 import type { IJobSpec } from 'kubernetes-models/batch/v1/JobSpec';
-import { type Job, jobEnd } from '../deployments/assess/jobs.ts';
+import { hasEnded, type Job } from '../deployments/assess/jobs.ts';
 import type { DatabaseOfRecord } from '../deployments/record/database-move.ts';
+import { isOwnedBy } from '../deployments/record/metadata.ts';
 import type { ExternalUri } from '../deployments/record/moving-database.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { COMPONENT_LABEL, RESTORE, RESTORE_CONTAINER } from '../schema/meta.ts';
@@ -93,8 +94,7 @@ export async function endLoads(
     (await listOf<LoadingJob>(kubectl, 'jobs.batch', name, { [COMPONENT_LABEL]: RESTORE }).catch(ignoreForbidden)) ??
     [];
   const jobs = all
-    .filter((job) => job.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true)
-    .filter((job) => !jobEnd(job, 'Complete') && !jobEnd(job, 'Failed'))
+    .filter((job) => isOwnedBy(job, uid) && !hasEnded(job))
     .filter((job) => restoreIdOf(job).startsWith(`${uid}/${number}/`))
     .map(({ metadata }) => metadata.name);
   if (jobs.length === 0) return;

@@ -40,7 +40,7 @@ async function restart(kubectl: Kubectl, name: string): Promise<Restarted> {
   needFinished(record, `Nothing was restarted: no pod of ${name} runs until it is finished.`);
   if (isBuiltFromRepository(record.spec)) {
     const revisions = await readRevisions(kubectl, record).catch(ignoreForbidden);
-    const warning = revisions && ofFailed(name, revisions, startedAgain);
+    const warning = revisions && ofNewest(name, revisions, startedAgain);
     return { done: await restartWorkloads(kubectl, record), warning };
   }
   let warning: string | undefined;
@@ -48,9 +48,7 @@ async function restart(kubectl: Kubectl, name: string): Promise<Restarted> {
     if (revisions.length === 0)
       throw new Failure(`${name} has no revision yet, so nothing runs that could be restarted.`);
     // What the controller has not seen is another revision than the one that failed.
-    warning = isUnseen(spec, revisions)
-      ? undefined
-      : (ofFailed(name, revisions, triedAgain) ?? ofBeingDeployed(name, revisions));
+    warning = isUnseen(spec, revisions) ? undefined : ofNewest(name, revisions, triedAgain);
     return {
       // A rollback that the controller has not seen goes on.
       spec: askingToRebuild(spec, spec, isUnseen(spec, revisions)),
@@ -67,52 +65,50 @@ const FAILED: ReadonlySet<RevisionState> = new Set(['CREATE_FAILED', 'BUILD_FAIL
 /** Pods of it may wait for ever, such as for an image that cannot be pulled. */
 const BEING_DEPLOYED: ReadonlySet<RevisionState> = new Set(['AWAITING_DEPLOY', 'DEPLOYING']);
 
-interface FailedRevision {
+interface NewestRevision {
   readonly name: string;
   readonly newest: AppRevision;
-  /** Such as `shop--1c8ac5f4 is BUILD_FAILED`. */
-  readonly failed: string;
+  readonly state: RevisionState;
+  /** Such as `The newest revision shop--1c8ac5f4 is BUILD_FAILED`. */
+  readonly is: string;
   /** Name of the revision that was deployed last, if there is one. */
   readonly active: string | undefined;
 }
 
-/** What is to be known of a restart whose newest revision has failed; undefined where it has not. `revisions`: newest first. */
-function ofFailed(
+/** What is to be known of a restart because of the newest revision, if anything. `revisions`: newest first. */
+function ofNewest(
   name: string,
   revisions: readonly AppRevision[],
-  words: (of: FailedRevision) => string,
+  words: (of: NewestRevision) => string | undefined,
 ): string | undefined {
   const [newest] = revisions;
   const state = newest?.status?.state;
-  if (!newest || state === undefined || !FAILED.has(state)) return undefined;
+  if (!newest || state === undefined) return undefined;
   const active = activeRevision(revisions)?.metadata.name;
-  return words({ name, newest, failed: `The newest revision ${newest.metadata.name} is ${state}`, active });
+  return words({ name, newest, state, is: `The newest revision ${newest.metadata.name} is ${state}`, active });
 }
 
-/** The same where it is not deployed yet, and another one serves meanwhile, which one may have meant. */
-function ofBeingDeployed(name: string, revisions: readonly AppRevision[]): string | undefined {
-  const [newest] = revisions;
-  const state = newest?.status?.state;
-  const active = activeRevision(revisions)?.metadata.name;
-  if (!newest || state === undefined || !BEING_DEPLOYED.has(state) || active === undefined) return undefined;
-  return triedAgain({ name, newest, failed: `The newest revision ${newest.metadata.name} is ${state}`, active });
-}
-
-/** A new revision has the values of the record, which are those of the newest one. */
-function triedAgain({ name, failed, active }: FailedRevision): string {
-  return active === undefined
-    ? `${failed}, and its values are tried again. None was deployed before. ${whyOf(name)}`
-    : `${failed}, and its values are tried again. ${active} stays active until they are ready. ${goBackTo(name, active)}`;
+/**
+ * A new revision has the values of the record, which are those of the newest one. Where another one serves meanwhile, one may have meant
+ * that.
+ */
+function triedAgain({ name, state, is, active }: NewestRevision): string | undefined {
+  if (active !== undefined && (FAILED.has(state) || BEING_DEPLOYED.has(state)))
+    return `${is}, and its values are tried again. ${active} stays active until they are ready. ${goBackTo(name, active)}`;
+  return FAILED.has(state)
+    ? `${is}, and its values are tried again. None was deployed before. ${whyOf(name)}`
+    : undefined;
 }
 
 /** Where a repository is built: the Deployments keep the template that they have. */
-function startedAgain({ name, newest: { metadata, status }, failed, active }: FailedRevision): string {
+function startedAgain({ name, newest: { metadata, status }, state, is, active }: NewestRevision): string | undefined {
+  if (!FAILED.has(state)) return undefined;
   const newest = metadata.name;
-  if (active === undefined) return `${failed}. Its pods start again, and nothing is built. ${whyOf(name)}`;
-  const isRolledOut = status?.state === 'DEPLOY_FAILED' && status.migration?.phase !== 'Failed';
-  return isRolledOut && status.failure === undefined
-    ? `${failed}: its pods start again, and ${active} stays active until they are ready. ${goBackTo(name, active)}`
-    : `${failed}: ${active}, which is active, is restarted, and ${newest} is not tried again. ${whyOf(name)}\nTo build the newest commit, ask for a new revision (docs/reference.md, "Asking for a revision").`;
+  if (active === undefined) return `${is}. Its pods start again, and nothing is built. ${whyOf(name)}`;
+  const isRolledOut = state === 'DEPLOY_FAILED' && status?.migration?.phase !== 'Failed';
+  return isRolledOut && status?.failure === undefined
+    ? `${is}: its pods start again, and ${active} stays active until they are ready. ${goBackTo(name, active)}`
+    : `${is}: ${active}, which is active, is restarted, and ${newest} is not tried again. ${whyOf(name)}\nTo build the newest commit, ask for a new revision (docs/reference.md, "Asking for a revision").`;
 }
 
 function whyOf(name: string): string {

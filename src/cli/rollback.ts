@@ -63,16 +63,16 @@ export function rollBack(kubectl: Kubectl, name: string, to: string | undefined)
 export function chosen(revisions: readonly AppRevision[], to: string | undefined): AppRevision {
   if (to !== undefined) return matching(revisions, to);
   const [newest, previous] = revisions;
+  if (newest === undefined) throw new Failure('No earlier revision has been deployed: none exists.');
   // A later change leaves the field of an earlier rollback in the record.
-  const isRollback = newest?.spec.rollbackTo !== undefined && newest.spec.rollbackTo !== previous?.spec.rollbackTo;
+  const isRollback = newest.spec.rollbackTo !== undefined && newest.spec.rollbackTo !== previous?.spec.rollbackTo;
   const target = isRollback ? revisions.findIndex(({ spec }) => spec.id === newest.spec.rollbackTo?.toLowerCase()) : -1;
   const earlier = revisions.slice(Math.max(target, 0) + 1).filter(({ status }) => status?.state === 'DEPLOYED');
-  const isOther = (one: AppRevision): boolean => newest !== undefined && differences(newest, one).length > 0;
+  const isOther = (one: AppRevision): boolean => differences(newest, one).length > 0;
   const good = earlier.find(isOther);
   if (good) return good;
   const others = revisions.filter((one) => one.status?.state === 'DEPLOYED' && isOther(one));
   const choice = others.length > 0 ? `Select one with --to: ${listed(others)}` : NONE_LEFT;
-  if (newest === undefined) throw new Failure('No earlier revision has been deployed: none exists.');
   if (earlier.length > 0)
     throw new Failure(`Every earlier revision that has been deployed has the values of the newest one. ${choice}.`);
   throw new Failure(

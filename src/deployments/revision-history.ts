@@ -4,7 +4,7 @@
 import type { AppRevision } from '../schema/app-revision.ts';
 import { isBegun } from '../schema/build.ts';
 import { REVISION_LABEL } from '../schema/meta.ts';
-import { jobEnd } from './assess/jobs.ts';
+import { hasEnded } from './assess/jobs.ts';
 import type { ObservedChildren, Workload } from './assess/observed.ts';
 import { isUnended } from './assess/pod-failures.ts';
 import { differences } from './record/revision-diff.ts';
@@ -61,6 +61,6 @@ type Template = NonNullable<NonNullable<Workload['spec']>['template']>;
 
 /** None of a Job that has ended. */
 function templatesOf(child: Workload): Template[] {
-  if (child.kind === 'Job' && (jobEnd(child, 'Complete') ?? jobEnd(child, 'Failed'))) return [];
+  if (child.kind === 'Job' && hasEnded(child)) return [];
   return child.spec?.template ? [child.spec.template] : [];
 }

@@ -6,6 +6,7 @@ import { rfc3339 } from '../../schema/conditions.ts';
 import { DEPLOYMENT_UID_LABEL, SERVER_CONTAINER } from '../../schema/meta.ts';
 import { containerEnded } from '../../schema/own-containers.ts';
 import { quoted } from '../../schema/text.ts';
+import { isOwnedBy } from '../record/metadata.ts';
 import { type Job, jobEnd } from './jobs.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { isUnended, podFailure, podsOf, type Trouble } from './pod-failures.ts';
@@ -15,10 +16,6 @@ import { withoutValues } from './server-log.ts';
 export function databaseJobPods(observed: ObservedChildren, component: string): readonly Pod[] {
   const { uid } = observed.record.metadata;
   return podsOf(observed, component).filter(({ metadata }) => metadata.labels?.[DEPLOYMENT_UID_LABEL] === uid);
-}
-
-function isOfJob({ metadata }: Pod, job: Job): boolean {
-  return metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid) === true;
 }
 
 /** The Job of these that failed last, after `known`: the words of a failure that was reported stay, and its pod may be gone by now. */
@@ -36,7 +33,7 @@ export function newestFailure(
     .toSorted((a, b) => (a.at < b.at ? 1 : -1));
   const [newest] = failed;
   if (newest === undefined || known >= newest.at) return {};
-  const pods = databaseJobPods(observed, component).filter((pod) => isOfJob(pod, newest.job));
+  const pods = databaseJobPods(observed, component).filter((pod) => isOwnedBy(pod, newest.job.metadata.uid));
   // The pod has ended, and the cache of pods does not show it yet.
   if (pods.some(isUnended)) return {};
   const words = newestPodsFirst(pods).flatMap(lastWords)[0] ?? quoted(jobEnd(newest.job, 'Failed')?.message);

@@ -26,3 +26,7 @@ export function jobsOf(observed: Pick<ObservedChildren, 'children' | 'record'>, 
 export function jobEnd({ status }: Pick<Job, 'status'>, how: 'Complete' | 'Failed'): ObservedCondition | undefined {
   return status?.conditions?.find(({ type, status: is }) => type === how && is === 'True');
 }
+
+export function hasEnded(job: Pick<Job, 'status'>): boolean {
+  return (jobEnd(job, 'Complete') ?? jobEnd(job, 'Failed')) !== undefined;
+}

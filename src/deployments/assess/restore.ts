@@ -19,7 +19,7 @@ import {
 import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
 import { databaseJobPods, lastWords, newestFailure, newestPodsFirst, sizeText } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
-import { type Job, jobEnd, jobsOf } from './jobs.ts';
+import { hasEnded, type Job, jobEnd, jobsOf } from './jobs.ts';
 import {
   type ActionFailure,
   failureAt,
@@ -255,10 +255,6 @@ function isCurrent(observed: ObservedChildren, { metadata }: Job): boolean {
     restore !== undefined &&
     metadata.annotations?.[RESTORE_REQUEST_ANNOTATION] === restoreRequestOf(restore)
   );
-}
-
-function hasEnded(job: Job): boolean {
-  return (jobEnd(job, 'Complete') ?? jobEnd(job, 'Failed')) !== undefined;
 }
 
 function restorePods(observed: ObservedChildren): readonly Pod[] {

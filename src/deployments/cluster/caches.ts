@@ -41,7 +41,7 @@ import { parseImage } from '../record/image.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
-import { slimSecret } from './secret-metadata.ts';
+import { slimSecret } from './slim-metadata.ts';
 import { slimPod } from './slim-pod.ts';
 
 /** Kinds of a record's children except pods, revisions, Secrets and address objects. */

@@ -40,6 +40,14 @@ it('keeps what is used of a pod, and a few kilobytes of one with megabytes', () 
   const many = slimPod({ ...whole, metadata: { ...whole.metadata, labels: { ...used.metadata.labels, ...labels } } });
   expect(many.metadata.labels).toMatchObject(used.metadata.labels);
   expect(JSON.stringify(many).length).toBeLessThan(10_000);
+  const owners = Array.from({ length: 5000 }, (_, n) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    name: `o${n}`,
+    uid: `${n}`,
+  }));
+  const owned = slimPod({ ...whole, metadata: { ...whole.metadata, ownerReferences: owners } });
+  expect(owned.metadata.ownerReferences).toEqual(owners.slice(0, 20));
   const bare = { metadata: { name: 'bare' } } as unknown as Pod;
   expect(slimPod(bare)).toEqual(bare);
 });

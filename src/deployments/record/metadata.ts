@@ -1,5 +1,6 @@
 // Metadata that every record from an API server has, although its type does not guarantee it.
 
+import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { ORIGIN_GENERATION_ANNOTATION, ORIGIN_ID_ANNOTATION } from '../../schema/meta.ts';
 
@@ -27,4 +28,9 @@ export function idOf(record: AppDeployment): string {
 /** Generation of the record; of a copy, that of its record on the hub. */
 export function originGenerationOf({ metadata }: AppDeployment): number {
   return Number(metadata.annotations?.[ORIGIN_GENERATION_ANNOTATION] ?? metadata.generation ?? 0);
+}
+
+/** Whether the object of this uid is among the owners; no object has none. */
+export function isOwnedBy({ metadata }: KubeObject, uid: string | undefined): boolean {
+  return uid !== undefined && metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
 }

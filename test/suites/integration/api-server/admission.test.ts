@@ -1,15 +1,13 @@
 // The chart's admission policies and roles on a real API server, with people who have different rights. Whatever door a
 // record comes through, the API server is the one that says no.
 
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { refusedHere } from '../../../support/bad-records.ts';
 import { resizesPods } from '../../../support/pod-resize.ts';
 import { eventually } from '../../../support/running-davit.ts';
-import { type Answer, aRevision, type Door, openDoor } from './door.ts';
+import { type Answer, aRevision, type Door, openDoor, releaseChart } from './door.ts';
 
-const chart = join(import.meta.dirname, '../../../../charts/davit');
 const NAMESPACE = 'team';
 const DAVIT = '/apis/davit.dev/v1alpha1/namespaces/team';
 const CONTROLLER = 'system:serviceaccount:davit-system:davit-controller';
@@ -50,28 +48,14 @@ async function bind(user: string, kind: 'Role' | 'ClusterRole', role: string): P
   if (status !== 201) throw new Error(message);
 }
 
-function release(...more: string[]): Promise<string> {
-  return cluster.helm([
-    'upgrade',
-    '--install',
-    'davit',
-    chart,
-    '--namespace',
-    'davit-system',
-    '--create-namespace',
-    '--set',
-    'workloads.enabled=false',
-    // They stay as the first release installed them: to compare them with what is there takes Helm longer than all the rest.
-    '--set',
-    'crds.install=false',
-    ...more,
-  ]);
+function release(...settings: string[]): Promise<string> {
+  return releaseChart(cluster, { settings });
 }
 
 beforeAll(async () => {
   cluster = await startCluster({ pods: 'off' });
   door = openDoor(cluster);
-  await release('--set', 'crds.install=true');
+  await releaseChart(cluster, { isFirst: true });
   await door.call('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
   for (const user of [EDITOR, READS_SECRETS, READS_SOME, USES_ACCOUNT, IMPERSONATES_ACCOUNT]) {
     // oxlint-disable-next-line no-await-in-loop -- five small writes

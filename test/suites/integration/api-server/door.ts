@@ -1,7 +1,10 @@
 // The API server's own answers, as anybody: what a record's author with kubectl would be told.
 
+import { join } from 'node:path';
 import { Agent, fetch } from 'undici';
 import type { Cluster } from '../../../cluster/cluster.ts';
+
+const chart = join(import.meta.dirname, '../../../../charts/davit');
 
 export interface Cause {
   readonly field?: string;
@@ -24,6 +27,19 @@ export interface Door {
 interface Status {
   readonly message?: string;
   readonly details?: { readonly causes?: readonly Cause[] };
+}
+
+/**
+ * Installs the chart without its workloads, or changes the release. The definitions come with the first one: to compare them with what is
+ * there takes Helm longer than all the rest.
+ */
+export function releaseChart(
+  { helm }: Pick<Cluster, 'helm'>,
+  { isFirst = false, settings = [] }: { readonly isFirst?: boolean; readonly settings?: readonly string[] } = {},
+): Promise<string> {
+  const given = ['--set', 'workloads.enabled=false', '--set', `crds.install=${isFirst}`, ...settings];
+  const namespace = ['--namespace', 'davit-system', '--create-namespace'];
+  return helm(['upgrade', '--install', 'davit', chart, ...namespace, ...given]);
 }
 
 export function openDoor(cluster: Cluster): Door {

@@ -1,13 +1,11 @@
 // Images of other tenants, at the door of kubectl: the chart's policy davit-foreign-images on a real API server.
 
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../../../cluster/cluster.ts';
 import { FOREIGN_IMAGES, OWN } from '../../../support/foreign-images.ts';
 import { eventually } from '../../../support/running-davit.ts';
-import { type Answer, type Door, openDoor } from './door.ts';
+import { type Answer, type Door, openDoor, releaseChart } from './door.ts';
 
-const chart = join(import.meta.dirname, '../../../../charts/davit');
 const RECORDS = '/apis/davit.dev/v1alpha1/namespaces/team/appdeployments';
 
 let cluster: Cluster;
@@ -18,8 +16,7 @@ let own: string;
 beforeAll(async () => {
   cluster = await startCluster({ pods: 'off' });
   door = openDoor(cluster);
-  // With the definitions: to compare them with what is there takes Helm longer than all the rest.
-  await release();
+  await releaseChart(cluster, { isFirst: true });
   const team = await door.call('POST', '/api/v1/namespaces', { metadata: { name: 'team' } });
   own = `team-${(team.body['metadata'] as { uid: string }).uid.slice(0, 8)}`;
 }, 900_000);
@@ -27,20 +24,6 @@ afterAll(async () => {
   await door?.close();
   await cluster?.stop();
 }, 60_000);
-
-function release(...settings: readonly string[]): Promise<string> {
-  const namespace = ['--namespace', 'davit-system', '--create-namespace'];
-  return cluster.helm([
-    'upgrade',
-    '--install',
-    'davit',
-    chart,
-    ...namespace,
-    '--set',
-    'workloads.enabled=false',
-    ...settings,
-  ]);
-}
 
 const naming = (image: string, imageUri = 'registry.example/shop:1', lists: object = {}): object => ({
   source: 'external_docker',
@@ -62,7 +45,7 @@ describe.each(FOREIGN_IMAGES)('in $registry', ({ registry, cases }) => {
   const accepted = cases.filter(({ isForeign }) => !isForeign);
 
   beforeAll(async () => {
-    await release('--set', 'crds.install=false', '--set-json', `settings.builds.registry=${JSON.stringify(registry)}`);
+    await releaseChart(cluster, { settings: ['--set-json', `settings.builds.registry=${JSON.stringify(registry)}`] });
     // The policy of the registry before refuses some of these.
     await eventually(async () => {
       expect((await create(naming(refused))).message).toContain('not for this tenant');
