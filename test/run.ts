@@ -9,6 +9,7 @@ import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { needs, type Project, prepare } from './support/needs.ts';
 import { type Lane, runLanes, signalGroup, sum, type Tally } from './support/parallel-runs.ts';
+import { runAgainAlone, tellFailures } from './support/second-runs.ts';
 
 /**
  * What runs side by side. Those of clusters mostly wait, and have limits for what they wait for; what computes takes the rest of the
@@ -47,18 +48,17 @@ const lanes =
     ? [lane('tests', asked)]
     : [
         ...USUAL.map((projects) => ({
-          ...lane(projects.join('+'), of(projects)),
+          ...laneOf(projects.join('+'), projects),
           ...(projects.includes('unit') && { niceness: BEHIND_CLUSTERS }),
         })),
         ...(whole ? slowLanes() : []),
       ];
 
 function slowLanes(): Lane[] {
-  const documents = [...of(['pods']), 'test/suites/e2e/documents.test.ts'];
   return [
-    { ...lane('platforms', of(['platforms'])), after: ['clusters'] },
-    { ...lane('documents', documents), after: ['e2e'] },
-    { ...lane('searches', of(['searches'])), after: ['clusters'], niceness: BEHIND_CLUSTERS },
+    { ...laneOf('platforms', ['platforms']), after: ['clusters'] },
+    { ...laneOf('documents', ['pods'], ['test/suites/e2e/documents.test.ts']), after: ['e2e'] },
+    { ...laneOf('searches', ['searches']), after: ['clusters'], niceness: BEHIND_CLUSTERS },
     FAULTS,
   ];
 }
@@ -72,6 +72,12 @@ function projectsOf(args: readonly string[]): Project[] {
 
 function lane(name: string, args: readonly string[]): Lane {
   return { name, args: [vitest, 'run', ...args] };
+}
+
+/** Of which the files that fail run once more, alone. */
+function laneOf(name: string, projects: readonly string[], files: readonly string[] = []): Lane {
+  const args = [vitest, 'run', ...of(projects)];
+  return { name, args: [...args, ...files], argsOfFiles: (failed) => [...args, ...failed] };
 }
 
 function of(projects: readonly string[]): string[] {
@@ -103,9 +109,11 @@ const compiled = await mkdtemp(join(tmpdir(), 'davit-compiled-'));
  */
 const mebibytes = Math.max(1024, Math.floor(totalmem() / 12 / 2 ** 20));
 const env = { NODE_COMPILE_CACHE: compiled, GOGC: '800', GOMEMLIMIT: `${mebibytes}MiB` };
-const tests = await runLanes(lanes, { say, children, isStopped: () => stopped, env });
+const options = { say, children, isStopped: () => stopped, env };
+const tests = await runAgainAlone(await runLanes(lanes, options), options);
 await rm(compiled, { recursive: true, force: true });
-const { passed, failed, skipped } = sum([tests, stopped ? { ...NONE, failed: 1 } : NONE]);
+tellFailures(tests, say);
+const { passed, failed, skipped } = sum([tests.tally, stopped ? { ...NONE, failed: 1 } : NONE]);
 if (stopped) say('\nStopped before the end.');
 if (skipped > 0) say(`\n${skipped} left out: their names, or the lines above, say what this machine lacks for them.`);
 say(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);

@@ -41,7 +41,7 @@ async function run(
 ): Promise<{ tally: object; said: string[] }> {
   const said: string[] = [];
   const lanes = await Promise.all(Object.entries(programs).map(([name, program]) => lane(name, program)));
-  const tally = await runLanes(lanes, { say: (line) => said.push(line), children, silenceMs });
+  const { tally } = await runLanes(lanes, { say: (line) => said.push(line), children, silenceMs });
   return { tally, said };
 }
 
@@ -71,7 +71,7 @@ describe('lanes', () => {
     const rest = `import os from 'node:os'; setTimeout(() => console.log(process.env.MORE, os.getPriority()), 300)`;
     const niceness = Math.min(19, getPriority() + 1);
     const options = { say: (line: string) => void said.push(line), children: new Set<ChildProcess>() };
-    const tally = await runLanes([{ ...(await lane('behind', { ...one, rest })), niceness }], {
+    const { tally } = await runLanes([{ ...(await lane('behind', { ...one, rest })), niceness }], {
       ...options,
       env: { MORE: 'it' },
     });
@@ -93,7 +93,7 @@ describe('lanes', () => {
       after: ['first'],
       tallyOfLastLine: (line) => ({ passed: Number(line), failed: 0, skipped: 0 }),
     };
-    const tally = await runLanes([first, second], { say: (line) => said.push(line), children: new Set() });
+    const { tally } = await runLanes([first, second], { say: (line) => said.push(line), children: new Set() });
     expect(tally).toEqual({ passed: 8, failed: 0, skipped: 0 });
     expect(said).toEqual(['first  │ it', 'second │ begun', 'second │ 7']);
   });
@@ -104,7 +104,7 @@ describe('lanes', () => {
     await writeFile(file, 'console.log("undisturbed, two runs differ")');
     const mute: Lane = { name: 'mute', args: [file], tallyOfLastLine: () => undefined };
     const options = { say: (line: string) => void said.push(line), children: new Set<ChildProcess>() };
-    expect(await runLanes([mute], options)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+    expect((await runLanes([mute], options)).tally).toEqual({ passed: 0, failed: 1, skipped: 0 });
     expect(said).toHaveLength(3);
     await runLanes([mute], { ...options, isStopped: () => true });
     expect(said).toHaveLength(3);
@@ -144,7 +144,7 @@ describe('lanes', () => {
     const ended = runLanes(lanes, { say: (line) => void pids.push(Number(line.split(' ').at(-1))), children });
     await expect.poll(() => pids.length, { timeout: 60_000 }).toBe(2);
     for (const child of children) signalGroup(child, 'SIGINT');
-    expect(await ended).toEqual({ passed: 0, failed: 2, skipped: 0 });
+    expect((await ended).tally).toEqual({ passed: 0, failed: 2, skipped: 0 });
     expect(children.size).toBe(0);
     await expect.poll(() => pids.filter(isThere), { timeout: 60_000 }).toEqual([]);
   });

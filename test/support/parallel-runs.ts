@@ -7,6 +7,7 @@ import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
 
 export interface Tally {
   readonly passed: number;
@@ -24,6 +25,24 @@ export interface Lane {
   readonly tallyOfLastLine?: (line: string) => Tally | undefined;
   /** Of it and of what it starts; that of this process if absent. */
   readonly niceness?: number;
+  /** What follows `node` to run the files alone in which tests have failed; where it is absent, what has failed has failed. */
+  readonly argsOfFiles?: (files: readonly string[]) => readonly string[];
+}
+
+/** How lanes went. */
+export interface Outcome {
+  readonly tally: Tally;
+  readonly failures: readonly FailedFile[];
+}
+
+/** A file of tests that a report names, not all of which have passed. */
+export interface FailedFile {
+  readonly lane: Lane;
+  readonly path: string;
+  /** What it is of the lane's tally. */
+  readonly tally: Tally;
+  /** A line for each of its failures: the name of the test, and how its message begins. */
+  readonly lines: readonly string[];
 }
 
 export interface LanesOptions {
@@ -44,9 +63,17 @@ interface Report {
   readonly numFailedTests: number;
   readonly numPendingTests: number;
   readonly numTodoTests: number;
-  readonly testResults: readonly {
+  readonly testResults: readonly ReportedFile[];
+}
+
+interface ReportedFile {
+  readonly name: string;
+  readonly status: string;
+  readonly message?: string;
+  readonly assertionResults: readonly {
     readonly status: string;
-    readonly assertionResults: readonly { readonly status: string }[];
+    readonly fullName?: string;
+    readonly failureMessages?: readonly string[];
   }[];
 }
 
@@ -54,21 +81,25 @@ interface Report {
  * All lanes side by side. Resolves when all have ended. A lane that left no report, or ended in failure without a failed test, is a
  * failure.
  */
-export async function runLanes(lanes: readonly Lane[], options: LanesOptions): Promise<Tally> {
+export async function runLanes(lanes: readonly Lane[], options: LanesOptions): Promise<Outcome> {
   const { say, children, isStopped = () => false, env = {}, silenceMs = 30_000 } = options;
   const folder = await mkdtemp(join(tmpdir(), 'davit-test-'));
   const width = Math.max(...lanes.map(({ name }) => name.length));
   const silence = breakSilence(say, children, silenceMs);
-  const run = (lane: Lane): Promise<Tally> =>
+  const run = (lane: Lane): Promise<Outcome> =>
     runLane(lane, { file: join(folder, `${lane.name}.json`), children, isStopped, env, say: told(lane, width) });
-  const runs = new Map<string, Promise<Tally>>();
-  const runInTurn = async (lane: Lane): Promise<Tally> => {
+  const runs = new Map<string, Promise<Outcome>>();
+  const runInTurn = async (lane: Lane): Promise<Outcome> => {
     await Promise.all((lane.after ?? []).flatMap((name) => runs.get(name) ?? []));
     return run(lane);
   };
   try {
     for (const lane of lanes) runs.set(lane.name, runInTurn(lane));
-    return sum(await Promise.all(runs.values()));
+    const outcomes = await Promise.all(runs.values());
+    return {
+      tally: sum(outcomes.map(({ tally }) => tally)),
+      failures: outcomes.flatMap(({ failures }) => failures),
+    };
   } finally {
     silence.stop();
     await rm(folder, { recursive: true, force: true });
@@ -101,20 +132,21 @@ interface LaneOptions extends Required<Pick<LanesOptions, 'say' | 'children' | '
   readonly file: string;
 }
 
+const FAILED: Outcome = { tally: { passed: 0, failed: 1, skipped: 0 }, failures: [] };
 /** How often a run whose last line does not say how it went is started. */
 const ATTEMPTS = 2;
 
-async function runLane(lane: Lane, options: LaneOptions): Promise<Tally> {
+async function runLane(lane: Lane, options: LaneOptions): Promise<Outcome> {
   const { say, isStopped, file } = options;
   if (lane.tallyOfLastLine) {
     for (let attempt = 0; attempt < ATTEMPTS && !isStopped(); attempt += 1) {
       // oxlint-disable-next-line no-await-in-loop -- the second only if the first came to nothing
       const { last } = await runOnce(lane, lane.args, options);
       const tally = lane.tallyOfLastLine(last);
-      if (tally) return tally;
+      if (tally) return { tally, failures: [] };
     }
     if (!isStopped()) say('Its last line does not say how it went; the reason is above.');
-    return { passed: 0, failed: 1, skipped: 0 };
+    return FAILED;
   }
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
   const { code } = await runOnce(lane, [...lane.args, ...reporters], options);
@@ -122,9 +154,9 @@ async function runLane(lane: Lane, options: LaneOptions): Promise<Tally> {
     (text) => JSON.parse(text) as Report,
     () => undefined,
   );
-  if (report) return tallyOf(report, code);
+  if (report) return { tally: tallyOf(report, code), failures: failedFiles(lane, report) };
   say('It came to no report; the reason is above.');
-  return { passed: 0, failed: 1, skipped: 0 };
+  return FAILED;
 }
 
 /** Its exit code, and the last line of its standard output. */
@@ -161,16 +193,43 @@ async function tellLines(stream: Readable, say: (line: string) => void): Promise
 }
 
 function tallyOf(report: Report, code: number): Tally {
-  // A file that could not be loaded, or whose set-up threw, has failed without a failed test to its name.
-  const broken = report.testResults.filter(
-    (file) => file.status === 'failed' && file.assertionResults.every(({ status }) => status !== 'failed'),
-  ).length;
-  const failed = report.numFailedTests + broken;
+  const failed = report.numFailedTests + report.testResults.filter(isBroken).length;
   return {
     passed: report.numPassedTests,
     failed: code !== 0 && failed === 0 ? 1 : failed,
     skipped: report.numPendingTests + report.numTodoTests,
   };
+}
+
+/** A file that could not be loaded, or whose set-up threw, has failed without a failed test to its name. */
+function isBroken({ status, assertionResults }: ReportedFile): boolean {
+  return status === 'failed' && assertionResults.every((test) => test.status !== 'failed');
+}
+
+function failedFiles(lane: Lane, report: Report): FailedFile[] {
+  return report.testResults
+    .filter(({ status }) => status === 'failed')
+    .map((file) => {
+      const tests = file.assertionResults;
+      const count = (counts: (status: string) => boolean): number =>
+        tests.filter(({ status }) => counts(status)).length;
+      const passed = count((status) => status === 'passed');
+      const failed = count((status) => status === 'failed');
+      return {
+        lane,
+        path: file.name,
+        tally: { passed, failed: isBroken(file) ? 1 : failed, skipped: tests.length - passed - failed },
+        lines: isBroken(file)
+          ? [beginOf(file.message)]
+          : tests
+              .filter(({ status }) => status === 'failed')
+              .map(({ fullName, failureMessages }) => `${fullName ?? ''}: ${beginOf(failureMessages?.[0])}`),
+      };
+    });
+}
+
+function beginOf(message = ''): string {
+  return stripVTControlCharacters(message.split('\n', 1)[0] ?? '');
 }
 
 function breakSilence(
