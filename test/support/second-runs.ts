@@ -1,6 +1,7 @@
 // Tests that have failed beside all others run once more, alone. A busy machine makes some fail that wait for a pod or a process; what is
 // broken fails again. Both are told by name: what fails now and then is to be mended too.
 
+import { relative } from 'node:path';
 import {
   type FailedFile,
   type Lane,
