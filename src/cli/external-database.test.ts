@@ -168,6 +168,63 @@ describe('database move --external', () => {
     expect([code, err]).toEqual([0, expect.stringContaining('To end it: kubectl delete job shop---restore-a')]);
   });
 
+  const KUBECTL_NOT_FOUND = 'Error from server (NotFound): jobs.batch "loads" not found';
+
+  it.each([
+    ['before this run looks at the Job again', 'get jobs.batch'],
+    ['after it has seen that the Job is gone', 'get appdeployments'],
+  ])(
+    'says that the move was taken back where database back ends its Job, and writes the record %s',
+    async (_what, when) => {
+      const cluster = aCluster();
+      const { spec } = structuredClone(cluster.record);
+      cluster.before = (words) => {
+        if (words.startsWith('get jobs.batch loads')) throw new Failure(KUBECTL_NOT_FOUND);
+      };
+      let isGone = false;
+      let taken: Promise<CliRan> | undefined;
+      const { code, out, err } = await database(AWAY, cluster, undefined, async (words) => {
+        isGone ||= words.startsWith('get jobs.batch loads');
+        if (!isGone || !words.startsWith(when) || taken !== undefined) return;
+        taken = database(['back', 'shop', '--yes', '--go-on'], cluster, undefined, undefined, 'bert');
+        await taken;
+      });
+      expect((await taken)?.code).toBe(0);
+      expect([code, out, err.split('\n').at(-1)]).toEqual([
+        1,
+        '',
+        'The move was taken back by bert: shop has database pod/0, and a scale of the default to 3, as before the move. Nothing was lost. If the move is still wanted, run the command again.',
+      ]);
+      expect(cluster.record.spec).toEqual(spec);
+    },
+  );
+
+  it.each([
+    [
+      'is gone',
+      () => {
+        throw new Failure(KUBECTL_NOT_FOUND);
+      },
+    ],
+    ['is being deleted', (cluster: Cluster) => void (cluster.jobs = 'being deleted')],
+  ])('says what to do where its Job %s, and nobody takes the move back', async (_what, act) => {
+    const cluster = aCluster();
+    cluster.before = (words) => {
+      if (words.startsWith('get jobs.batch loads')) act(cluster);
+    };
+    const { code, err } = await away(cluster);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining(
+        'Nothing was loaded. Job loads was deleted before its end.\nshop is stopped, and its database is as it was. When the cause is mended, run the command again. To start it as it was: kubectl davit database back shop',
+      ),
+    ]);
+    expect(err).not.toContain('NotFound');
+    cluster.before = () => undefined;
+    delete cluster.jobs;
+    expect((await away(cluster)).code).toBe(0);
+  });
+
   it('makes another backup where somebody has changed the deployment meanwhile', async () => {
     const cluster = aCluster();
     cluster.outside.loading = 'connection refused';

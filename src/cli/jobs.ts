@@ -4,10 +4,10 @@ import type { ObservedCondition, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import type { KubeObject } from '../lib/kube/client.ts';
 import type { Clock } from './command.ts';
-import { Failure, type Kubectl } from './kubectl.ts';
+import { Failure, isNotFound, type Kubectl } from './kubectl.ts';
 import { FIELD_MANAGER } from './records.ts';
 
-interface Job extends KubeObject {
+interface Job extends Partial<KubeObject> {
   readonly status?: { readonly conditions?: readonly ObservedCondition[] };
 }
 
@@ -17,9 +17,27 @@ export async function createJob(kubectl: Kubectl, manifest: object): Promise<str
   return (JSON.parse(made) as KubeObject).metadata.name;
 }
 
-/** The conditions that are true. */
+/** Somebody has deleted a Job that a command waits for. */
+export class JobDeleted extends Failure {}
+
+function deletedWords(job: string): string {
+  return `Job ${job} was deleted before its end.`;
+}
+
+/** The conditions that are true. Throws JobDeleted if it is gone. */
 export async function conditionsOfJob(kubectl: Kubectl, job: string): Promise<readonly ObservedCondition[]> {
-  const { status } = JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job;
+  return trueConditions(await readJob(kubectl, job));
+}
+
+async function readJob(kubectl: Kubectl, job: string): Promise<Job> {
+  try {
+    return JSON.parse(await kubectl(['get', 'jobs.batch', job, '-o', 'json'])) as Job;
+  } catch (error) {
+    throw isNotFound(error) ? new JobDeleted(deletedWords(job)) : error;
+  }
+}
+
+function trueConditions({ status }: Job): readonly ObservedCondition[] {
   return (status?.conditions ?? []).filter((condition) => condition.status === 'True');
 }
 
@@ -45,13 +63,18 @@ type JobState =
   | { readonly is: 'complete'; readonly pods: readonly Pod[] }
   /** `words`: the last ones of what failed. */
   | { readonly is: 'failed'; readonly words: string }
+  | { readonly is: 'deleted' }
   /** `trouble`: why its pod cannot start; what a container says at its end is said with the end of the Job. */
   | { readonly is: 'going on'; readonly pods: readonly Pod[]; readonly trouble: string | undefined };
 
 async function stateOfJob(kubectl: Kubectl, job: string): Promise<JobState> {
-  const [conditions, pods] = await Promise.all([conditionsOfJob(kubectl, job), podsOfJob(kubectl, job)]);
+  const [found, pods] = await Promise.all([readJob(kubectl, job), podsOfJob(kubectl, job)]);
+  const { deletionTimestamp } = found.metadata ?? {};
+  const conditions = trueConditions(found);
   if (conditions.some(({ type }) => type === 'Complete')) return { is: 'complete', pods };
   const failed = conditions.find(({ type }) => type === 'Failed');
+  // A pod that is ended with its Job may count as one that has failed.
+  if (deletionTimestamp !== undefined && !(failed && isBefore(failed, deletionTimestamp))) return { is: 'deleted' };
   if (failed) {
     const words = pods.flatMap((pod) => lastMessages(pod, hasFailed));
     return { is: 'failed', words: words[0]?.trim() ?? `${failed.message ?? failed.reason}` };
@@ -60,19 +83,24 @@ async function stateOfJob(kubectl: Kubectl, job: string): Promise<JobState> {
   return { is: 'going on', pods, trouble: podFailure(waiting)?.message };
 }
 
+/** `time`: RFC 3339. */
+function isBefore({ lastTransitionTime = '' }: ObservedCondition, time: string): boolean {
+  return Date.parse(lastTransitionTime) < Date.parse(time);
+}
+
 interface AwaitedJob<T> {
   readonly clock: Clock;
   /** Says why its pod cannot start, each reason once. */
   readonly warn: (line: string) => void;
   /** What is waited for; undefined until it is there. */
-  readonly until: (state: Exclude<JobState, { readonly is: 'failed' }>) => T | undefined;
+  readonly until: (state: Exclude<JobState, { readonly is: 'failed' | 'deleted' }>) => T | undefined;
   /** The message of a failure, given the last words of what failed. */
   readonly failed: (words: string) => string;
 }
 
 const EVERY_MS = 1000;
 
-/** Throws Failure if the Job fails. */
+/** Throws Failure if the Job fails, and JobDeleted if somebody deletes it. */
 export async function untilJob<T>(
   kubectl: Kubectl,
   job: string,
@@ -81,7 +109,8 @@ export async function untilJob<T>(
   let warned: string | undefined;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- asked until it is there
-    const state = await stateOfJob(kubectl, job);
+    const state = await stateOfJob(kubectl, job).catch(goneJob);
+    if (state.is === 'deleted') throw new JobDeleted(failed(deletedWords(job)));
     if (state.is === 'failed') throw new Failure(failed(state.words));
     const found = until(state);
     if (found !== undefined) return found;
@@ -91,6 +120,11 @@ export async function untilJob<T>(
     // oxlint-disable-next-line no-await-in-loop -- the time between two questions
     await clock.sleep(EVERY_MS);
   }
+}
+
+function goneJob(error: unknown): { readonly is: 'deleted' } {
+  if (!(error instanceof JobDeleted)) throw error;
+  return { is: 'deleted' };
 }
 
 export async function podsOfJob(kubectl: Kubectl, job: string): Promise<readonly Pod[]> {

@@ -41,6 +41,11 @@ export function isForbidden(error: unknown): boolean {
   return error instanceof Failure && error.message.includes('(Forbidden)');
 }
 
+/** Whether what was asked for is not there. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof Failure && error.message.includes('(NotFound)');
+}
+
 /** For what may fail without harm. */
 export function ignoreFailure(error: unknown): undefined {
   if (!(error instanceof Failure)) throw error;

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { answering, aRecord, makeInstantClock, REVISION, runCli, uid } from '../../test/support/cli-world.ts';
-import type { Kubectl } from './kubectl.ts';
+import { Failure, type Kubectl } from './kubectl.ts';
 import { RECORDS } from './records.ts';
 
 const { id } = REVISION.spec;
@@ -157,6 +157,20 @@ describe('run', () => {
     const { kubectl } = world({ pods: { items: [] }, 'jobs.batch': failed });
     const ran = await runCli(['run', 'shop', '--', 'ls'], { kubectl });
     expect(ran).toMatchObject({ code: 1, err: expect.stringContaining('failed: was active too long') });
+  });
+
+  it('says that somebody has deleted its Job', async () => {
+    const { kubectl: all } = world({ pods: { items: [] } });
+    const kubectl: Kubectl = (args, input) =>
+      args[1] === 'jobs.batch'
+        ? Promise.reject(new Failure('Error from server (NotFound): jobs.batch "shop--run-abcde" not found'))
+        : all(args, input);
+    const ran = await runCli(['run', 'shop', '--', 'ls'], { kubectl });
+    expect(ran).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Job shop--run-abcde was deleted before its end.'),
+    });
+    expect(ran.err).not.toContain('NotFound');
   });
 
   it('says why a command could not be started, which has no log and no exit code of its own', async () => {

@@ -38,6 +38,8 @@ export interface Cluster {
   pods: number;
   /** Jobs of its loads that are there. */
   loads: object[];
+  /** What somebody does to the Jobs that this command waits for. */
+  jobs?: 'being deleted';
 }
 
 export const condition = (type: string, status: string, reason: string, message = `${reason}.`): object => ({
@@ -248,7 +250,13 @@ function answer(cluster: Cluster, words: readonly string[], input: string, calle
   if (kind === 'jobs.batch' && words.includes('--selector')) return JSON.stringify({ items: cluster.loads });
   if (kind === 'jobs.batch') {
     const { code } = endOf(cluster, words[2] ?? '');
-    return JSON.stringify({ status: { conditions: [condition(code === 0 ? 'Complete' : 'Failed', 'True', 'x')] } });
+    const { jobs } = cluster;
+    // Kubernetes may count the pod that is ended with its Job as one that has failed.
+    const type = code === 0 && jobs === undefined ? 'Complete' : 'Failed';
+    return JSON.stringify({
+      metadata: { name: words[2], ...(jobs && { deletionTimestamp: '2026-02-01T00:00:00Z' }) },
+      status: { conditions: [{ ...condition(type, 'True', 'x'), lastTransitionTime: '2026-02-01T00:00:00Z' }] },
+    });
   }
   if (kind === 'pods' && words.join(' ').includes('job-name')) {
     const job = words.join(' ').split('job-name=')[1]?.split(' ')[0] ?? '';

@@ -51,6 +51,36 @@ describe('strayedMark', () => {
   });
 });
 
+describe('strayedMark of a move that was taken back', () => {
+  const mark = moveMarkOf(having(ours));
+  const BY_BERT = { 'davit.dev/requested-by': `${uid} 4 bert` };
+  const before = { sourceConfig: { resourceSpec: { minScale: 2 } } };
+  const MOVED = { server: {}, sharedDatabase: {}, movedDatabase: { number: 1 } };
+
+  it.each([
+    [
+      'with its author',
+      BY_BERT,
+      before,
+      POD,
+      'The move was taken back by bert: shop has database pod/0, and a scale of 2 to the default, as before the move. Nothing was lost. If the move is still wanted, run the command again.',
+    ],
+    ['that nobody claims', {}, before, POD, 'The move was taken back: shop has'],
+    ['not to its scale', BY_BERT, { sourceConfig: { resourceSpec: { minScale: 1 } } }, POD, 'This run goes no further'],
+    [
+      'that is asked for',
+      { [MOVE]: 'pod/0 to shared/1' },
+      { sourceConfig: { ...before.sourceConfig, database: { driver: 'shared' } } },
+      POD,
+      'This run goes no further',
+    ],
+    ['that another run has made', BY_BERT, before, MOVED, 'This run goes no further'],
+    ['of which an author is left', { [BY]: ours[BY] }, before, POD, 'This run goes no further'],
+  ])('is %s', (_what, annotations: Record<string, string>, spec, resolved, words) => {
+    expect(strayedMark(having(annotations, spec), own(resolved), { mark, moving })).toContain(words);
+  });
+});
+
 describe('otherDatabase', () => {
   const external = { secretName: 'hosted', secretKey: 'uri' };
   const names = (secretName: string, secretKey = 'uri'): ReturnType<typeof aRecord>['spec'] =>

@@ -6,7 +6,7 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import { EXTERNAL_DATABASE } from '../../schema/database-names.ts';
 import { MOVING_ANNOTATION, MOVING_BY_ANNOTATION } from '../../schema/meta.ts';
 import { quoted } from '../../schema/text.ts';
-import { type DatabaseOfRecord, databaseOf, databaseText } from './database-move.ts';
+import { type DatabaseOfRecord, databaseOf, databaseText, moveIn, moveNamed } from './database-move.ts';
 import { begunIn, type Moving, scaleWords, stateWords, uriOf } from './moving-database.ts';
 import { moverOf, requesterOf } from './requester.ts';
 
@@ -33,6 +33,10 @@ export function strayedMark(
   if (now.said === mark.said && now.by === mark.by) return undefined;
   const { name } = record.metadata;
   const { has, takeBack } = stateWords(record, own);
+  if (isTakenBack(record, own, moving)) {
+    const by = requesterOf(record);
+    return `The move was taken back${by === undefined ? '' : ` by ${by}`}: ${has}, as before the move. Nothing was lost. If the move is still wanted, run the command again.`;
+  }
   const begun = begunIn(record);
   const mover = begun && moverOf(record, begun.moving.stoppedAt);
   const by = mover === undefined ? ', and nothing proves by whom' : `, begun by ${mover}`;
@@ -45,6 +49,24 @@ export function strayedMark(
     ? `Ask who has begun that. To end it: kubectl davit database back ${name}`
     : `${takeBack} If nobody else moves it, set the scale that it should have (kubectl davit scale ${name} --replicas N). Then run the command again, if the move is still wanted.`;
   return `This run goes no further: ${what} ${has}; before the move it was ${scaleWords(moving)}.${lastChange(record)} ${next.trim()}`;
+}
+
+/** Whether a record without a mark asks for no move any more, and has the scale and the database of before. */
+function isTakenBack(record: AppDeployment, own: readonly AppRevision[], moving: Moving): boolean {
+  const { said, by } = moveMarkOf(record);
+  const { minScale, maxScale } = record.spec.sourceConfig.resourceSpec ?? {};
+  const from = moveIn(moving.move)?.from;
+  const now = own[0] && databaseOf(own[0]);
+  return (
+    said === undefined &&
+    by === undefined &&
+    minScale === moving.minScale &&
+    maxScale === moving.maxScale &&
+    from !== undefined &&
+    now !== undefined &&
+    databaseText(now) === databaseText(from) &&
+    moveNamed(record, own) === undefined
+  );
 }
 
 /**
