@@ -79,15 +79,22 @@ export function saysCrash(conditions: readonly ShownCondition[] | undefined): bo
   );
 }
 
-/** Those of the pods of all parts. None for a caller who may not list pods. */
-export async function exitsOfParts(kubectl: Kubectl, name: string): Promise<readonly PodExits[]> {
-  const pods = await podsIn(kubectl, name);
+/** Asks when it is first called, and has the same answer for all later calls. */
+export function askedOnce<T>(ask: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | undefined;
+  return () => {
+    answer ??= ask();
+    return answer;
+  };
+}
+
+/** `pods`: those of all parts. */
+export function exitsOfParts(pods: readonly Pod[]): readonly PodExits[] {
   return pods.map((pod) => ({ pod: pod.metadata.uid ?? pod.metadata.name, exits: exitsIn(pod) }));
 }
 
 /** The same of what was started again. */
-export async function startedAgainOfParts(kubectl: Kubectl, name: string): Promise<readonly StartedAgain[]> {
-  const pods = await podsIn(kubectl, name);
+export function startedAgainOfParts(pods: readonly Pod[]): readonly StartedAgain[] {
   return pods.flatMap((pod) =>
     startedAgainIn(pod).map(({ name: container, restartCount, state }) => ({
       key: `${pod.metadata.uid ?? pod.metadata.name}/${container}/${restartCount}`,
@@ -97,7 +104,8 @@ export async function startedAgainOfParts(kubectl: Kubectl, name: string): Promi
   );
 }
 
-async function podsIn(kubectl: Kubectl, name: string): Promise<readonly Pod[]> {
+/** The pods of all parts. None for a caller who may not list pods. */
+export async function podsOfAllParts(kubectl: Kubectl, name: string): Promise<readonly Pod[]> {
   const pods = (await listOf<Pod>(kubectl, 'pods', name).catch(ignoreFailure)) ?? [];
   return pods.filter(
     ({ metadata }) => isPart(metadata.labels?.[COMPONENT_LABEL]) && metadata.deletionTimestamp === undefined,

@@ -13,7 +13,7 @@ import {
   type Revision,
   readRevision,
 } from './build-log.ts';
-import { makeCrashCount, makeUnsettled, type PodExits, type StartedAgain, saysCrash } from './crash-loop.ts';
+import { askedOnce, makeCrashCount, makeUnsettled, type PodExits, type StartedAgain, saysCrash } from './crash-loop.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, ignoreFailure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -53,8 +53,8 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
   const end = Date.now() + timeoutMs;
   const printBuild = buildPrinter(api, change, say);
   const stalled = stalledFor(stalledMessage(before));
-  const exitsAgain = crashCounter(api);
-  const unsettled = settlingPods(api);
+  const exitsAgain = crashCounter();
+  const unsettled = settlingPods();
   let last = '';
   /** Prints what differs from the line before of the same kind. */
   const printer = (): ((line: string) => void) => {
@@ -82,12 +82,15 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
     if (status !== 'BUILDING') {
       // oxlint-disable-next-line no-await-in-loop -- as above
       const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);
+      const pods = askedOnce(() => podsOfParts(api, before.id));
       const isReady = (status === 'DEPLOYED' || isAtZero(deployment, id)) && isDone(deployment, id);
       // oxlint-disable-next-line no-await-in-loop -- as above
-      const held = isReady ? await unsettled(deployment) : undefined;
+      const held = isReady ? await unsettled(deployment, pods) : undefined;
       if (isReady && held === undefined) return deployment;
       // oxlint-disable-next-line no-await-in-loop -- as above
-      if (status === 'DEPLOYED' && (await exitsAgain(deployment))) throw await crashed(api, change, deployment, say);
+      const isCrashing = status === 'DEPLOYED' && (await exitsAgain(deployment, pods));
+      // oxlint-disable-next-line no-await-in-loop -- ends the loop
+      if (isCrashing) throw await crashed(api, change, deployment, say);
       const blocked = stalledMessage(deployment);
       // The revision has the message of a block only where it was observed after the change.
       if (stalled(blocked, blocked === message))
@@ -144,13 +147,13 @@ function buildPrinter(
 const LOOKS_BETWEEN = 5;
 
 /** Whether a container of a deployed revision exits again and again, which Davit leaves to Kubernetes. */
-function crashCounter(api: HttpApi): (deployment: Deployment) => Promise<boolean> {
+function crashCounter(): (deployment: Deployment, pods: () => Promise<readonly SeenPod[]>) => Promise<boolean> {
   const counts = makeCrashCount();
   let looks = 0;
-  return async ({ id, conditions, status_message: message }) => {
+  return async ({ conditions, status_message: message }, pods) => {
     if (message === NOT_PROCESSED || !saysCrash(conditions)) return false;
     looks += 1;
-    return looks % LOOKS_BETWEEN === 1 && counts(await exitsSeen(api, id));
+    return looks % LOOKS_BETWEEN === 1 && counts(exitsSeen(await pods()));
   };
 }
 
@@ -158,13 +161,16 @@ function crashCounter(api: HttpApi): (deployment: Deployment) => Promise<boolean
 const LONGEST_BACKOFF_MS = 300_000;
 
 /** Why a deployment that is ready does not count yet: a container has exited and runs again, perhaps until it exits once more. */
-function settlingPods(api: HttpApi): (deployment: Deployment) => Promise<string | undefined> {
+function settlingPods(): (
+  deployment: Deployment,
+  pods: () => Promise<readonly SeenPod[]>,
+) => Promise<string | undefined> {
   const unsettled = makeUnsettled({ now: Date.now });
   let looks = 0;
   let trouble: string | undefined;
-  return async ({ id, status }) => {
+  return async ({ status }, pods) => {
     if (status !== 'READY') return undefined;
-    if (looks % LOOKS_BETWEEN === 0) trouble = unsettled((await podsOfParts(api, id)).flatMap(startedAgain));
+    if (looks % LOOKS_BETWEEN === 0) trouble = unsettled((await pods()).flatMap(startedAgain));
     looks += 1;
     return trouble;
   };
@@ -199,8 +205,8 @@ async function podsOfParts(api: HttpApi, id: string): Promise<readonly SeenPod[]
 }
 
 /** A restart follows an exit. */
-async function exitsSeen(api: HttpApi, id: string): Promise<readonly PodExits[]> {
-  return (await podsOfParts(api, id))
+function exitsSeen(pods: readonly SeenPod[]): readonly PodExits[] {
+  return pods
     .filter(({ ready }) => !ready)
     .map(({ name, created_at: made, restarts }) => ({ pod: `${name} ${made}`, exits: restarts }));
 }

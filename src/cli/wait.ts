@@ -9,7 +9,15 @@ import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
 import { needFinished, unfinishedClone } from './cloning.ts';
 import { API_FLAGS, type Clock, type Command, DEPLOYMENT, OUTPUT, timeoutFlag, withFlags } from './command.ts';
-import { exitsOfParts, makeCrashCount, makeUnsettled, saysCrash, startedAgainOfParts } from './crash-loop.ts';
+import {
+  askedOnce,
+  exitsOfParts,
+  makeCrashCount,
+  makeUnsettled,
+  podsOfAllParts,
+  saysCrash,
+  startedAgainOfParts,
+} from './crash-loop.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
 import { printLastWords } from './last-words.ts';
 import { PROGRAM } from './program.ts';
@@ -82,8 +90,9 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     // The controller does not finish it: whoever waited for it would wait in vain.
     needFinished(record, '');
     const { verdict: reported, looksAgainForMs } = judge(record);
+    const pods = askedOnce(() => podsOfAllParts(kubectl, name));
     // oxlint-disable-next-line no-await-in-loop -- as above
-    const trouble = mayCrash(reported) ? unsettled(await startedAgainOfParts(kubectl, name)) : undefined;
+    const trouble = mayCrash(reported) ? unsettled(startedAgainOfParts(await pods())) : undefined;
     const verdict: Verdict =
       trouble === undefined ? reported : { ...reported, is: 'waiting', words: trouble, message: trouble };
     const { is, words, reason, message } = verdict;
@@ -96,7 +105,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     const isOver = clock.now() >= end;
     if (is === 'stalled' && (looksAgainForMs === 0 || isOver)) throw needsPerson(name, verdict);
     // oxlint-disable-next-line no-await-in-loop -- as above
-    if (isLeftToKubernetes(record, verdict) && countsCrash(await exitsOfParts(kubectl, name)))
+    if (isLeftToKubernetes(record, verdict) && countsCrash(exitsOfParts(await pods())))
       throw needsPerson(name, verdict);
     if (isOver)
       throw new TimedOut(`${name} is not ready after ${timeoutMs / 1000} s. ${words}${meanwhile(record)}`, {

@@ -605,6 +605,50 @@ Or set them first:
     );
   });
 
+  it('asks for the pods once in one look, though it is READY and a container has crashed', async () => {
+    const labels = {
+      'davit.dev/deployment': 'shop',
+      'davit.dev/deployment-uid': '',
+      'davit.dev/component': 'server',
+      'davit.dev/revision': '',
+    };
+    const seed = (restartCount: number): void => {
+      const ids = { 'davit.dev/deployment-uid': record().metadata.uid ?? '', 'davit.dev/revision': revision.spec.id };
+      const metadata = { name: 'shop-1', namespace: TENANT.namespace, labels: { ...labels, ...ids } };
+      const terminated = { exitCode: 3, finishedAt: new Date().toISOString() };
+      const container = { name: 'server', restartCount, state: { running: {} }, lastState: { terminated } };
+      const status = { conditions: [{ type: 'Ready', status: 'True' }], containerStatuses: [container] };
+      facade.kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
+    };
+    const asked: string[] = [];
+    const asking: HttpApi = {
+      ...api,
+      patiently(method, path, ...more) {
+        asked.push('deployment');
+        return api.patiently(method, path, ...more);
+      },
+      call(method, path, body, etag) {
+        if (path.endsWith('/events')) {
+          asked.push('pods');
+          seed(asked.filter((one) => one === 'pods').length > 2 ? 0 : 1);
+        }
+        return api.call(method, path, body, etag);
+      },
+    };
+    const { error } = await run(
+      (line) => {
+        if (!line.startsWith('Revision')) return;
+        made({ state: 'DEPLOYED', message: 'The rollout of this revision has finished.' });
+        ready('READY', observed('False', 'ContainerCrashed'));
+      },
+      {},
+      asking,
+    );
+    expect(error).toBeUndefined();
+    expect(asked.join(' ')).toContain('deployment pods');
+    expect(asked.join(' ')).not.toContain('pods pods');
+  });
+
   it('does not take a block from before the change for one of now', async () => {
     const body = aBody({ source: 'internal_source', source_revision_config: {} });
     await facade.call('POST', '/v2/deployments', body);
