@@ -16,7 +16,7 @@ import {
   nextDatabaseOf,
   stoppingChange,
 } from '../deployments/record/move-steps.ts';
-import { type BegunMove, stageOf } from '../deployments/record/moving-database.ts';
+import { type BegunMove, stageOf, stoppedForMove } from '../deployments/record/moving-database.ts';
 import { claimOfChange } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -26,7 +26,7 @@ import { type Context, tell } from './command.ts';
 import { loadExternal, needUri } from './external-database.ts';
 import { JobDeleted, untilJob } from './jobs.ts';
 import { Failure, TimedOut } from './kubectl.ts';
-import { commandBack, commandOf, leftWords, movedWords, tooLateWords } from './move-words.ts';
+import { commandBack, commandOf, leftWords, movedWords, stoppedWords, tooLateWords } from './move-words.ts';
 import { afterConflicts, FIELD_MANAGER, listOf, RECORDS, readRecord, readRevisions } from './records.ts';
 import { limitedKubectl } from './time-limit.ts';
 import { makeJudge, waitUntilReady } from './wait.ts';
@@ -63,8 +63,24 @@ async function needMark({ context: { kubectl }, mark, moving }: Work, record: Ap
   throw new Failure(strayedMark(record, await readRevisions(kubectl, record), { mark, moving }) ?? '');
 }
 
-/** Resolves to the exit code. */
+/** Resolves to the exit code. Whatever ends it while the deployment is stopped says so, and how to go on. */
 export async function carryOut(work: Work): Promise<number> {
+  try {
+    return await takeSteps(work);
+  } catch (error) {
+    if (error instanceof Failure && (await isLeftStopped(work, error))) error.message += `\n${stoppedWords(work.name)}`;
+    throw error;
+  }
+}
+
+/** Whether the failure leaves the deployment stopped without a word about it. Also where nobody can tell. */
+async function isLeftStopped({ context: { kubectl }, name }: Work, { message }: Failure): Promise<boolean> {
+  if (message.includes(commandBack(name))) return false;
+  const record = await readRecord(kubectl, name).catch(() => undefined);
+  return record === undefined || stoppedForMove(record) !== undefined;
+}
+
+async function takeSteps(work: Work): Promise<number> {
   const { context, name, move, moving } = work;
   const { kubectl, onInterrupt, suggested, warn } = context;
   onInterrupt(

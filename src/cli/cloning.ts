@@ -1,5 +1,6 @@
 // A clone in another namespace whose data is not loaded yet: it has no pods, and it is finished by the command that began it.
 
+import { isScaledToZero } from '../deployments/record/moving-database.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { CLONING_ANNOTATION } from '../schema/meta.ts';
 import { jsonIn } from './json.ts';
@@ -57,12 +58,6 @@ export function unfinishedClone(record: AppDeployment): readonly [is: string, ..
     `To go on, with the contexts that it was begun with: ${again}`,
     `To give up: ${PROGRAM} delete ${name}`,
   ];
-}
-
-/** As an unfinished clone is from its first moment. */
-function isScaledToZero({ spec }: AppDeployment): boolean {
-  const { minScale, maxScale } = spec.sourceConfig.resourceSpec ?? {};
-  return minScale === 0 && maxScale === 0;
 }
 
 /** Throws Failure for an unfinished clone. `instead`: a sentence that says what was not done, or nothing. */

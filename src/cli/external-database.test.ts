@@ -206,7 +206,7 @@ describe('database move --external', () => {
         throw new Failure(KUBECTL_NOT_FOUND);
       },
     ],
-    ['is being deleted', (cluster: Cluster) => void (cluster.jobs = 'being deleted')],
+    ['is being deleted', (cluster: ReturnType<typeof aCluster>) => void (cluster.jobs = 'being deleted')],
   ])('says what to do where its Job %s, and nobody takes the move back', async (_what, act) => {
     const cluster = aCluster();
     cluster.before = (words) => {
@@ -250,6 +250,31 @@ describe('database move --external', () => {
     expect((await away(cluster)).code).toBe(0);
   });
 
+  it.each([
+    ['before the Job that loads it', 'get secret', (cluster: ReturnType<typeof aCluster>) => cluster.backups === 1, 0],
+    [
+      'before the move is asked for',
+      'get secret',
+      (cluster: ReturnType<typeof aCluster>) => cluster.story.length > 1,
+      1,
+    ],
+  ])('says that nothing serves where the Secret is deleted %s', async (_when, command, isThen, loads) => {
+    const cluster = aCluster();
+    const { secret } = cluster;
+    cluster.before = (words) => {
+      if (words.startsWith(command) && isThen(cluster)) cluster.secret = '';
+    };
+    const { code, err } = await away(cluster);
+    expect([code, cluster.story.length - 1]).toEqual([1, loads]);
+    expect(err.trim().split('\n').slice(-2)).toEqual([
+      'There is no Secret hosted with the URI of the external database.',
+      'shop is stopped, and nothing of it serves. When the cause is mended, run the command again. To end the move, and start it as it was: kubectl davit database back shop',
+    ]);
+    cluster.before = () => undefined;
+    cluster.secret = secret;
+    expect((await away(cluster)).code).toBe(0);
+  });
+
   it('starts it as it was where Davit refuses, and says why', async () => {
     const cluster = aCluster();
     const { spec } = structuredClone(cluster.record);
@@ -289,7 +314,7 @@ describe('database move --external', () => {
     expect(cluster.record.spec.sourceConfig.runtime).toEqual({ postgresUriScheme: 'postgresql+asyncpg', port: 80 });
   });
 
-  const inside = (change: (cluster: Cluster) => void): Cluster => {
+  const inside = (change: (cluster: ReturnType<typeof aCluster>) => void): Cluster => {
     const cluster = aCluster();
     change(cluster);
     return cluster;

@@ -62,6 +62,11 @@ export function tooLateWords(name: string, words: string): string {
   return `The time is over. ${words}\n${name} is stopped. To go on, run the command again. To end the move: ${commandBack(name)}`;
 }
 
+/** Whatever has ended a command after the pods were stopped. */
+export function stoppedWords(name: string): string {
+  return `${name} is stopped, and nothing of it serves. When the cause is mended, run the command again. To end the move, and start it as it was: ${commandBack(name)}`;
+}
+
 interface EndedMove {
   readonly name: string;
   readonly move: DatabaseMove;

@@ -1,5 +1,6 @@
 // Keyed fingerprints of the contents of Secrets; values are never stored. The watch cache contains only metadata, and a Secret is
-// read live only after it has changed.
+// read live only after it has changed, and once where the cache does not have it: the Secret that a record names is often written
+// just before the record, and the two watches deliver in no order.
 
 import { refOf } from '../lib/controller/keys.ts';
 import { NotFound } from '../lib/errors.ts';
@@ -52,20 +53,20 @@ export function makeSecretFingerprints({
   elapsed,
 }: SecretFingerprintsOptions): SecretFingerprints {
   const known = new Map<string, Known>();
+  /** Found missing by a live read, and so missing until the cache has them. */
+  const missing = new Set<string>();
   let forgetAt = FORGET_EVERY;
 
   async function read(namespace: string, name: string, signal?: AbortSignal): Promise<SeenSecret | undefined> {
     const at = `${namespace}/${name}`;
     const cached = caches.secrets.get({ namespace, name });
-    if (!cached) {
-      known.delete(at);
-      return undefined;
-    }
+    if (cached) missing.delete(at);
+    else if (missing.has(at)) return undefined;
     const before = known.get(at);
-    if (before?.version === versionOf(cached)) return before.secret;
-    const key = await digestKey();
+    if (cached && before?.version === versionOf(cached)) return before.secret;
     try {
       const secret = await client.get<SecretObject>(SECRETS, { namespace, name }, signal && { signal });
+      const key = await digestKey();
       const values = seen(secret.data ?? {}, before?.secret.values, (secretKey, value) =>
         fingerprint(key, { namespace, secretName: name, secretKey }, value),
       );
@@ -74,8 +75,12 @@ export function makeSecretFingerprints({
       forgetWhatIsGone();
       return read;
     } catch (error) {
-      if (error instanceof NotFound) return undefined;
-      throw error;
+      if (!(error instanceof NotFound)) throw error;
+      known.delete(at);
+      // What the cache still has is about to leave it.
+      if (!cached) missing.add(at);
+      forgetWhatIsGone();
+      return undefined;
     }
   }
 
@@ -95,7 +100,8 @@ export function makeSecretFingerprints({
   }
 
   function forgetWhatIsGone(): void {
-    if (known.size < forgetAt) return;
+    if (known.size + missing.size < forgetAt) return;
+    missing.clear();
     for (const at of known.keys()) {
       if (!caches.secrets.get(refOf(at))) known.delete(at);
     }

@@ -25,6 +25,7 @@ import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
 import { latestRevisionGeneration } from './record/latest-generation.ts';
 import { runsHere } from './record/listener-assignment.ts';
+import { stoppedForMoveWords } from './record/moving-database.ts';
 import { changedBy, deleterOf } from './record/requester.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';
@@ -286,7 +287,7 @@ export function readyEntry(inputs: StatusInputs): Entry {
       ]),
     ) ??
     (runsNothing
-      ? pass('ScaledToZero', 'Scaled to zero.')
+      ? pass('ScaledToZero', stoppedForMoveWords(record) ?? 'Scaled to zero.')
       : pass('Serving', 'The latest revision is deployed and serving.'))
   );
 }

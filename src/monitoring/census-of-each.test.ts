@@ -46,3 +46,47 @@ it('a record without a status is there, and a reason that nobody knows is Other'
   const { records } = censusOfEach([aRecord(), record('x', 'False', 'Invented', 'True')], 10);
   expect(records.map(({ reason }) => reason)).toEqual(['Other', 'NotObserved']);
 });
+
+it('says since when the data of a record or its service is in trouble, also of one that is Ready', () => {
+  const ready = (name: string, conditions: object[], metadata = {}): AppDeployment => {
+    const made = record(name, 'True', 'Serving', 'False');
+    const all = [...(made.status?.conditions ?? []), ...conditions] as AppDeploymentStatus['conditions'];
+    const status = { ...made.status, state: 'UNUSED', activeRevisionId: 'a', conditions: all } as AppDeploymentStatus;
+    return { ...made, metadata: { ...made.metadata, ...metadata }, status };
+  };
+  const condition = (type: string, status: string, reason: string): object => ({
+    type,
+    status,
+    reason,
+    message: '',
+    lastTransitionTime: AT,
+  });
+  const at = Date.parse(AT) / 1000;
+  const stopped = {
+    ...ready('moved', [condition('Available', 'False', 'ScaledToZero')]),
+    spec: aRecord({ sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } }).spec,
+  };
+  const moving = JSON.stringify({ move: 'pod/0 to cloudnative-pg/1', stoppedAt: AT });
+  const { records } = censusOfEach(
+    [
+      ready('a-well', [condition('BackupReady', 'True', 'BackedUp'), condition('DatabaseReady', 'True', 'Answering')]),
+      ready('b-stale', [condition('BackupReady', 'False', 'BackupStale')]),
+      ready('c-thin', [condition('DatabaseReady', 'True', 'InstancesMissing')]),
+      stopped,
+      {
+        ...stopped,
+        metadata: { ...stopped.metadata, name: 'moving', annotations: { 'davit.dev/moving-database': moving } },
+      },
+    ],
+    10,
+  );
+  expect(Object.fromEntries(records.map(({ name, troubles }) => [name, troubles]))).toEqual({
+    'b-stale': [{ condition: 'BackupReady', reason: 'BackupStale', at }],
+    'c-thin': [{ condition: 'DatabaseReady', reason: 'InstancesMissing', at }],
+    moving: [{ condition: 'Available', reason: 'ScaledToZero', at }],
+    'a-well': [],
+    moved: [],
+  });
+  // Those in trouble come first.
+  expect(records.slice(3).map(({ name }) => name)).toEqual(['a-well', 'moved']);
+});

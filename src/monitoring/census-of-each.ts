@@ -3,21 +3,32 @@
 
 import { stalledFrom } from '../deployments/stalled-since.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { REASONS } from '../schema/app-deployment-conditions.ts';
+import { type ConditionType, REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { hasFailedLast } from '../schema/tasks.ts';
 import type { EachRecord } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
+import { unavailable } from './unavailable.ts';
 
 type Listed = EachRecord['records'][number];
 
-/** At most `most` records: those that are Stalled, those that are not Ready, then the others by name. */
+/** Conditions that are of a record's data, and of which an alert tells. Ready may be True beside them. */
+const OF_DATA = ['DatabaseReady', 'BackupReady', 'ArchiveReady', 'RestoreProven'] as const satisfies ConditionType[];
+
+/** Reasons with which DatabaseReady is True, because it serves, although what runs it needs attention. */
+const UNWELL: readonly string[] = ['InstancesMissing', 'SharedServerFull'] satisfies Reason[];
+
+/** At most `most` records: those that are Stalled, those with another trouble, then the others by name. */
 export function censusOfEach(records: readonly AppDeployment[], most: number): EachRecord {
   const all = records.map(listed).toSorted((a, b) => urgency(a) - urgency(b) || (placeOf(a) < placeOf(b) ? -1 : 1));
   return { records: all.slice(0, most), omitted: Math.max(0, all.length - most) };
 }
 
-function listed({ metadata: { namespace = '', name }, status }: AppDeployment): Listed {
+function listed(record: AppDeployment): Listed {
+  const {
+    metadata: { namespace = '', name },
+    status,
+  } = record;
   const ready = conditionOf(status?.conditions, 'Ready');
   const stalled = conditionOf(status?.conditions, 'Stalled');
   const from = stalledFrom(status);
@@ -26,15 +37,29 @@ function listed({ metadata: { namespace = '', name }, status }: AppDeployment): 
     name,
     reason: ready ? reasonLabel(ready.reason, REASONS) : 'NotObserved',
     isReady: ready?.status === 'True',
+    troubles: troublesOf(record),
     ...(status?.tasks && { failedTasks: status.tasks.filter(hasFailedLast).length }),
     ...(stalled &&
       from !== undefined && { stalled: { reason: reasonLabel(stalled.reason, REASONS), at: from / 1000 } }),
   };
 }
 
-function urgency({ stalled, isReady }: Listed): number {
+function troublesOf(record: AppDeployment): Listed['troubles'] {
+  const down = unavailable(record);
+  return [
+    ...(down ? [{ condition: 'Available', ...down }] : []),
+    ...OF_DATA.flatMap((type) => {
+      const condition = conditionOf(record.status?.conditions, type);
+      if (condition === undefined || (condition.status !== 'False' && !UNWELL.includes(condition.reason))) return [];
+      const at = Date.parse(condition.lastTransitionTime) / 1000;
+      return [{ condition: type, reason: reasonLabel(condition.reason, REASONS), at }];
+    }),
+  ];
+}
+
+function urgency({ stalled, isReady, troubles }: Listed): number {
   if (stalled) return 0;
-  return isReady ? 2 : 1;
+  return isReady && troubles.length === 0 ? 2 : 1;
 }
 
 function placeOf({ namespace, name }: Listed): string {

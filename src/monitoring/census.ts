@@ -11,6 +11,7 @@ import { lastEnded, type TaskStatus } from '../schema/tasks.ts';
 import { censusOfEach } from './census-of-each.ts';
 import type { Census } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
+import { unavailable } from './unavailable.ts';
 
 /** Reasons of DatabaseReady whose cause can cost the data of the own PostgreSQL. */
 const DATA_AT_RISK: readonly string[] = [
@@ -30,7 +31,8 @@ export function censusOf(
   const stalledSince = new Map<string, number>();
   const unavailableSince = new Map<string, number>();
   const tasks = new Map<string, number>();
-  for (const { status } of records) {
+  for (const record of records) {
+    const { status } = record;
     const ready = conditionOf(status?.conditions, 'Ready');
     const stalled = conditionOf(status?.conditions, 'Stalled');
     const group = {
@@ -42,7 +44,7 @@ export function censusOf(
     const key = `${group.state} ${group.ready} ${group.stalled} ${group.reason}`;
     deployments.set(key, { ...group, count: (deployments.get(key)?.count ?? 0) + 1 });
     for (const task of status?.tasks ?? []) tasks.set(lastRunOf(task), (tasks.get(lastRunOf(task)) ?? 0) + 1);
-    const down = unavailable(status);
+    const down = unavailable(record);
     if (down) unavailableSince.set(down.reason, Math.min(down.at, unavailableSince.get(down.reason) ?? down.at));
     const from = stalledFrom(status);
     if (stalled === undefined || from === undefined) continue;
@@ -123,16 +125,4 @@ function reasonsOf(
     counts: [...counts].map(([reason, count]) => ({ reason, count })),
     oldest: oldest < Infinity ? oldest : undefined,
   };
-}
-
-/** States of records that run nothing as somebody wanted it, or of which nothing is known here. */
-const WITHOUT_SERVICE: readonly string[] = ['UNUSED', 'AWAITING_DELETE'];
-const NOT_HERE: readonly string[] = ['Paused', 'ListenerSilent'] satisfies Reason[];
-
-/** A record with a deployed revision that does not serve. */
-function unavailable(status: AppDeployment['status']): { readonly reason: string; readonly at: number } | undefined {
-  const available = conditionOf(status?.conditions, 'Available');
-  if (available?.status !== 'False' || status?.activeRevisionId === undefined) return undefined;
-  if (WITHOUT_SERVICE.includes(status.state ?? '') || NOT_HERE.includes(available.reason)) return undefined;
-  return { reason: reasonLabel(available.reason, REASONS), at: Date.parse(available.lastTransitionTime) / 1000 };
 }

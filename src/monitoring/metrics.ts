@@ -65,6 +65,8 @@ export interface EachRecord {
     readonly isReady: boolean;
     /** Tasks whose last run failed; absent where it has no tasks. */
     readonly failedTasks?: number;
+    /** Since when it does not serve, or its data or its backups are not as asked for, and why; seconds since 1970. */
+    readonly troubles: readonly { readonly condition: string; readonly reason: string; readonly at: number }[];
     /** Since when it is Stalled, and why; seconds since 1970. */
     readonly stalled?: { readonly reason: string; readonly at: number };
   }[];
@@ -156,6 +158,13 @@ const CENSUS_GAUGES: readonly CensusGauge[] = [
     labelNames: ['namespace', 'name', 'reason'],
     read: (census) =>
       ofEach(census, ({ stalled }, key) => (stalled ? [[{ ...key, reason: stalled.reason }, stalled.at]] : [])),
+  },
+  {
+    name: 'deployment_trouble_timestamp_seconds',
+    help: 'Since when an AppDeployment does not serve though it was deployed, or a condition of its data is False',
+    labelNames: ['namespace', 'name', 'condition', 'reason'],
+    read: (census) =>
+      ofEach(census, ({ troubles }, key) => troubles.map(({ at, ...labels }) => [{ ...key, ...labels }, at])),
   },
   {
     name: 'deployment_failed_tasks',

@@ -129,6 +129,27 @@ export function scaleWords({
   return `${minScale ?? 'the default'} to ${maxScale ?? 'the default'}`;
 }
 
+/** As an unfinished clone is from its first moment, and a record of which the database is being moved. */
+export function isScaledToZero({ spec }: AppDeployment): boolean {
+  const { minScale, maxScale } = spec.sourceConfig.resourceSpec ?? {};
+  return minScale === 0 && maxScale === 0;
+}
+
+/** A move that was begun, where nothing of the record runs for it. */
+export function stoppedForMove(record: AppDeployment): BegunMove | undefined {
+  return isScaledToZero(record) ? begunIn(record) : undefined;
+}
+
+/** For people: a scale of zero that nobody wants to stay. Undefined where no move was begun. */
+export function stoppedForMoveWords(record: AppDeployment): string | undefined {
+  const begun = stoppedForMove(record);
+  if (begun === undefined) return undefined;
+  const { stoppedAt } = begun.moving;
+  // It may have more in it than a time, and it is shown.
+  const since = new Date(stoppedAt).toISOString();
+  return `Scaled to zero for a move of its database (${moveText(begun.move)}), which was begun at ${since} and is not finished. If nobody carries it on, this ends it: kubectl davit database back ${record.metadata.name}`;
+}
+
 interface Beginning {
   readonly isBack: boolean;
   readonly now: Date;

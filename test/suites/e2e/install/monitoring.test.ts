@@ -94,6 +94,41 @@ it('a deployment that is stalled is named where the metrics name deployments, an
   expect(await stalled(true, '3')).toBe(AS_EXPECTED);
 });
 
+it('one tenant with lost data hides no other where the metrics name deployments', async () => {
+  const at = Date.parse(START) / 1000;
+  const named = (name: string, values: string): Series => ({
+    series: `davit_deployment_trouble_timestamp_seconds{namespace="${name}",name="shop",condition="DatabaseReady",reason="PasswordMissing"}`,
+    values,
+  });
+  const series = [
+    { series: 'davit_databases_at_risk{reason="PasswordMissing"}', values: '1x60 2x60' },
+    { series: 'davit_deployments_omitted', values: '0x120' },
+    { series: 'davit_leader{lease="davit-controller"}', values: '1x120' },
+    named('careless', `${at}x120`),
+    named('team', `_x60 ${at}x60`),
+  ];
+  const expr = 'count by (namespace) (ALERTS{alertstate="firing", alertname="DavitDataAtRisk"})';
+  expect(await outcomeAtEnd(series, [{ expr, labels: ['{namespace="careless"}', '{namespace="team"}'] }])).toBe(
+    AS_EXPECTED,
+  );
+});
+
+it('deployments that run nothing do not hide that most others are not ready', async () => {
+  const group = (state: string, ready: string, reason: string, count: number): Series => ({
+    series: `davit_deployments{state="${state}",ready="${ready}",stalled="False",reason="${reason}"}`,
+    values: `${count}x120`,
+  });
+  const series = [
+    group('UNUSED', 'True', 'ScaledToZero', 300),
+    group('UNKNOWN', 'False', 'WaitingForImage', 300),
+    group('READY', 'False', 'Unschedulable', 30),
+    group('READY', 'True', 'Serving', 70),
+    { series: 'davit_leader{lease="davit-controller"}', values: '1x120' },
+    { series: 'davit_build_info{command="api"}', values: '1x120' },
+  ];
+  expect(await outcomeAtEnd(series, [firing(['DavitManyNotReady'])])).toBe(AS_EXPECTED);
+});
+
 it('a registry that answers nobody is told of, but while it collects garbage, for two hours', async () => {
   const state = (name: string, values: string): Series => ({
     series: `davit_registry_garbage_collection{state="${name}"}`,

@@ -142,6 +142,7 @@ function liveMinute(platform: Platform, minute: number, controller: AllMetrics, 
 
 function censusAt(platform: Platform): Census {
   const isBroken = (reason: string): boolean => !['Serving', 'Paused', 'Progressing'].includes(reason);
+  let named = 0;
   const record = (
     ready: string,
     reason: string,
@@ -150,16 +151,21 @@ function censusAt(platform: Platform): Census {
     run: 'Succeeded' | 'Failed' = 'Succeeded',
   ): ReturnType<typeof aRecord> => {
     const common = { message: '', lastTransitionTime: START };
+    const ofData = (type: string, good: string, bad: string): object =>
+      isBroken(reason)
+        ? { type, status: 'False', reason: bad, ...common }
+        : { type, status: 'True', reason: good, ...common };
     const conditions = [
       { type: 'Ready', status: ready, reason, ...common },
       { type: 'Stalled', status: stalled, reason: stalled === 'True' ? reason : 'Settled', ...common },
       { type: 'Available', status: reason === 'Progressing' ? 'True' : ready, reason, ...common },
       { type: 'DatabaseReady', status: database === 'Answering' ? 'True' : 'False', reason: database, ...common },
-      { type: 'BackupReady', status: 'True', reason: isBroken(reason) ? 'BackupStale' : 'BackedUp', ...common },
-      { type: 'ArchiveReady', status: 'True', reason: isBroken(reason) ? 'ArchiveFailing' : 'Archived', ...common },
-      { type: 'RestoreProven', status: 'True', reason: isBroken(reason) ? 'ProofFailing' : 'Proven', ...common },
+      ofData('BackupReady', 'BackedUp', 'BackupStale'),
+      ofData('ArchiveReady', 'Archived', 'ArchiveFailing'),
+      ofData('RestoreProven', 'Proven', 'ProofFailing'),
     ];
-    return aRecord(
+    named += 1;
+    const made = aRecord(
       {},
       {
         status: {
@@ -172,12 +178,13 @@ function censusAt(platform: Platform): Census {
         } as AppDeploymentStatus,
       },
     );
+    return { ...made, metadata: { ...made.metadata, name: `shop-${named}` } };
   };
   const records = Array.from({ length: 8 }, () => record('True', 'Serving', 'False'));
   // A person has stopped one, and one has just been changed: neither is out of order.
   records.push(record('False', 'Paused', 'True'), record('False', 'Progressing', 'False'));
   const building = { ...aRevision(aRecord()), status: { build: { phase: 'Building', queuedAt: START } as const } };
-  if (platform === 'in order') return censusOf(records, [building], 5);
+  if (platform === 'in order') return censusOf(records, [building], 9);
   records.push(
     ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True', 'Answering', 'Failed')),
     // A pause does not hide that data is at risk.
@@ -186,7 +193,7 @@ function censusAt(platform: Platform): Census {
     record('True', 'Serving', 'False', 'SharedServerUnreachable'),
   );
   const waiting = { ...aRevision(aRecord()), status: { build: { phase: 'Queued', queuedAt: START } as const } };
-  return censusOf(records, [building, waiting], 5);
+  return censusOf(records, [building, waiting], 9);
 }
 
 /** Series with the labels of their target → sample. Samples that are no number are left out. */

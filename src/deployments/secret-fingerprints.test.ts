@@ -1,0 +1,106 @@
+// A Secret is read live only where the cache says that there is news, or has nothing.
+
+import { describe, expect, it } from 'vitest';
+import { NotFound } from '../lib/errors.ts';
+import type { KubeClient, KubeObject } from '../lib/kube/client.ts';
+import { digestKey } from './children/secret-digest.ts';
+import type { Caches } from './cluster/caches.ts';
+import { makeSecretFingerprints, type SecretFingerprints } from './secret-fingerprints.ts';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+function secret(version: number, data: Readonly<Record<string, string>>): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace: 'a', name: 's', uid: 'u', resourceVersion: String(version) },
+    type: 'Opaque',
+    data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, base64(value)])),
+  } as KubeObject;
+}
+
+interface World {
+  readonly contents: SecretFingerprints;
+  /** What the API server has, and what the watch has delivered. */
+  live: KubeObject | undefined;
+  cached: KubeObject | undefined;
+  reads: number;
+}
+
+function world(): World {
+  const it: { -readonly [Key in keyof World]: World[Key] } = {
+    live: undefined,
+    cached: undefined,
+    reads: 0,
+    contents: undefined as unknown as SecretFingerprints,
+  };
+  const client = {
+    get: () => {
+      it.reads += 1;
+      return it.live ? Promise.resolve(it.live) : Promise.reject(new NotFound('secrets "s" not found'));
+    },
+  } as unknown as KubeClient;
+  const caches = { secrets: { get: () => it.cached } } as unknown as Pick<Caches, 'secrets'>;
+  it.contents = makeSecretFingerprints({
+    client,
+    caches,
+    digestKey: () => Promise.resolve(digestKey(new Uint8Array(32))),
+    elapsed: () => 1,
+  });
+  return it;
+}
+
+const keysOf = async ({ contents }: World): Promise<readonly string[] | undefined> => {
+  const seen = await contents.read('a', 's');
+  return seen && [...seen.values.keys()];
+};
+
+describe('a Secret that the cache does not have', () => {
+  it('is read live: it was written just before the record that names it, and its watch is behind', async () => {
+    const lagging = world();
+    lagging.live = secret(1, { key: 'value' });
+    expect(await keysOf(lagging)).toEqual(['key']);
+    lagging.cached = lagging.live;
+    expect(await keysOf(lagging)).toEqual(['key']);
+    expect(lagging.reads).toBe(1);
+  });
+
+  it('is asked for once: when it is there, the watch says so', async () => {
+    const none = world();
+    expect(await keysOf(none)).toBeUndefined();
+    expect(await keysOf(none)).toBeUndefined();
+    expect(none.reads).toBe(1);
+    none.live = secret(1, { key: 'value' });
+    none.cached = none.live;
+    expect(await keysOf(none)).toEqual(['key']);
+  });
+
+  it('is missing again after it was deleted, also where the watch says so late', async () => {
+    const gone = world();
+    gone.live = secret(1, { key: 'value' });
+    gone.cached = gone.live;
+    expect(await keysOf(gone)).toEqual(['key']);
+    gone.live = undefined;
+    expect(await keysOf(gone)).toEqual(['key']);
+    gone.cached = undefined;
+    expect(await keysOf(gone)).toBeUndefined();
+    gone.live = secret(2, { other: 'value' });
+    gone.cached = gone.live;
+    expect(await keysOf(gone)).toEqual(['other']);
+  });
+
+  it('that comes back with other values has none that have changed', async () => {
+    const back = world();
+    back.live = secret(1, { key: 'value' });
+    back.cached = back.live;
+    await back.contents.read('a', 's');
+    back.live = undefined;
+    back.cached = undefined;
+    await back.contents.read('a', 's');
+    back.live = secret(2, { key: 'new' });
+    back.cached = back.live;
+    expect([...((await back.contents.read('a', 's'))?.values.values() ?? [])]).toEqual([
+      { fingerprint: expect.any(String) },
+    ]);
+  });
+});
