@@ -397,6 +397,47 @@ describe('scale', () => {
 });
 
 describe('rollback', () => {
+  const say = (): void => undefined;
+
+  it('says what changes before it is written, names of secrets alone', async () => {
+    const [old, newest] = [revision(1, 'DEPLOYED'), revision(2, 'DEPLOYED')];
+    const having = (one: AppRevision, requested: object): AppRevision => ({
+      ...one,
+      spec: { ...one.spec, requested: { ...one.spec.requested, ...requested } },
+    });
+    const at = (name: string, secretName: string): object => ({ name, secretName, secretKey: name });
+    const before = having(old, { secrets: [at('KEY', 'vars-1'), at('OLD', 'vars-1')] });
+    const now = having(newest, {
+      secrets: [at('KEY', 'vars-2'), at('NEW', 'vars-2')],
+      env: [{ name: 'LOG_LEVEL', value: 'debug' }],
+    });
+    let isWritten = false;
+    const kubectl: Kubectl = async (args) => {
+      if (args[0] === 'replace') isWritten = true;
+      return JSON.stringify(args[1] === RECORDS ? record() : { items: [now, before] });
+    };
+    const lines: string[] = [];
+    const done = await rollBack(kubectl, {
+      name: 'shop',
+      say: (line) => lines.push(`${isWritten ? 'late ' : ''}${line}`),
+    });
+    expect(lines).toEqual([
+      'What changes from shop--22222222, the newest revision:',
+      '  env.LOG_LEVEL                  removed: debug',
+      '  secrets.KEY                    changed',
+      '  secrets.NEW                    removed',
+      '  secrets.OLD                    added',
+      '  sourceRevisionConfig.imageUri  app:2 -> app:1',
+    ]);
+    expect(done.result['changes']).toEqual([
+      { field: 'env.LOG_LEVEL', kind: 'removed', from: 'debug' },
+      { field: 'secrets.KEY', kind: 'changed' },
+      { field: 'secrets.NEW', kind: 'removed' },
+      { field: 'secrets.OLD', kind: 'added' },
+      { field: 'sourceRevisionConfig.imageUri', kind: 'changed', from: 'app:2', to: 'app:1' },
+    ]);
+  });
+
   it.each([
     ['the last good one before the newest', [bad, good], undefined, good],
     ['by name', [bad, good], 'shop--22222222', bad],
@@ -461,7 +502,7 @@ describe('rollback', () => {
       const isRecord = args[1] === 'appdeployments.davit.dev';
       return JSON.stringify(isRecord ? { ...rest, spec: { ...spec, secretReferences } } : { items: [now, old] });
     };
-    await expect(rollBack(kubectl, 'shop', '1111')).rejects.toThrow(
+    await expect(rollBack(kubectl, { name: 'shop', to: '1111', say })).rejects.toThrow(
       /^Nothing was changed: the database of "shop" was moved .* go back to the data of before: kubectl davit database back shop\.$/,
     );
   });
@@ -479,7 +520,7 @@ describe('rollback', () => {
         ? ''
         : JSON.stringify(args[1] === 'appdeployments.davit.dev' ? record() : { items: [good, taken] });
     const long = names('shop').longRevision(next);
-    expect((await rollBack(kubectl, 'shop', '1111')).says).toContain(` as ${long}; `);
+    expect((await rollBack(kubectl, { name: 'shop', to: '1111', say })).says).toContain(` as ${long}; `);
   });
 
   it('writes the old values and a new serial under what it read, again after a conflict', async () => {
@@ -492,7 +533,7 @@ describe('rollback', () => {
       }
       return JSON.stringify(args[1] === 'appdeployments.davit.dev' ? record() : { items: [good, bad] });
     };
-    expect((await rollBack(kubectl, 'shop', undefined)).says).toMatch(
+    expect((await rollBack(kubectl, { name: 'shop', say })).says).toMatch(
       /^shop is being rolled back to shop--11111111 \(app:1\) as shop--/,
     );
     expect(sent).toHaveLength(2);

@@ -1,7 +1,7 @@
 // What davit.yaml adds to a deploy: which file is read, and what it changed.
 
 import { join } from 'node:path';
-import { DEFAULT_SOURCE, type DeploymentFile, requestOf, withoutUnset } from '../deployments/http/deployment-file.ts';
+import { DEFAULT_SOURCE, type DeploymentFile, requestOf, withoutNull } from '../deployments/http/deployment-file.ts';
 import { changeLine, objectChanges } from '../deployments/record/revision-diff.ts';
 import { FILE_NAME } from '../schema/source-files.ts';
 import type { Deployment } from './build-log.ts';
@@ -49,5 +49,5 @@ export function changedLines(before: Deployment, after: Deployment): string[] {
 }
 
 function comparable({ source_config: config, source_revision_config: revision }: Deployment): object {
-  return withoutUnset({ workflow_config_path: revision.workflow_config_path, ...config }) as object;
+  return withoutNull({ workflow_config_path: revision.workflow_config_path, ...config }) as object;
 }

@@ -108,6 +108,21 @@ describe('differences', () => {
       ],
     ],
     [
+      'what an empty object asks for',
+      { ...SAME, resourceSpec: { volumes: [{ name: 'data', emptyDir: {} }] } },
+      { ...SAME, resourceSpec: { volumes: [{ name: 'data', nfs: {} }], labels: {} }, runtime: {} },
+      [
+        { field: 'resourceSpec.volumes[data].emptyDir', kind: 'removed', from: '{}' },
+        { field: 'resourceSpec.volumes[data].nfs', kind: 'added', to: '{}' },
+      ],
+    ],
+    [
+      'what is in an object that was empty',
+      { ...SAME, resourceSpec: { volumes: [{ name: 'data', emptyDir: {} }] } },
+      { ...SAME, resourceSpec: { volumes: [{ name: 'data', emptyDir: { medium: 'Memory' } }] } },
+      [{ field: 'resourceSpec.volumes[data].emptyDir.medium', kind: 'added', to: 'Memory' }],
+    ],
+    [
       'a command',
       SAME,
       { ...SAME, runtime: { command: ['run', '--fast'] } },
@@ -171,7 +186,7 @@ describe('revisions', () => {
         expect.stringMatching(/^ {3}REVISION +STATUS +AGE +BY +IMAGE OR COMMIT +CHANGED$/),
         expect.stringMatching(/^ {3}shop--33333333 {2}DEPLOY_FAILED {2}AGE +team:ci +app:3 +imageUri, secrets\.A$/),
         expect.stringMatching(/^\* {2}shop--22222222 {2}DEPLOYED {2}AGE +jane@example\.com +app:2 +back to 11111111$/),
-        expect.stringMatching(/^ {3}shop--11111111 {2}DEPLOYED {2}AGE +- +app:1 +-$/),
+        expect.stringMatching(/^ {3}shop--11111111 {2}DEPLOYED {2}AGE +- +app:1 +the first$/),
       ],
     ]);
   });
@@ -197,9 +212,43 @@ describe('revisions', () => {
         { field: 'secrets.A', kind: 'added' },
         { field: 'sourceRevisionConfig.imageUri', kind: 'changed', from: 'app:2', to: 'app:3' },
       ],
+      changesSince: 'shop--22222222',
+      mayLackEarlier: false,
     });
     expect(active).toMatchObject({ active: true, rollbackTo: idOf(1), requestedBy: 'jane@example.com' });
     expect(JSON.parse(out)).toMatchObject([{}, {}, { requestedBy: null }]);
+  });
+
+  it('say since when, and what is not known, where some are no longer kept', async () => {
+    // Of more than ten only those are kept that were deployed.
+    const newest = Array.from({ length: 10 }, (_, n) => 29 - n);
+    const serials = [...newest, 8, 7, 4];
+    const items = serials.map((serial) => {
+      const name = `shop--${String(serial).padStart(8, '0')}`;
+      const one = revision(serial, {}, { spec: { id: name } });
+      return { ...one, metadata: { ...one.metadata, name } };
+    });
+    const some: Kubectl = async ([, resource = '']) =>
+      JSON.stringify(resource === RECORDS ? RECORD : { items: resource.startsWith('apprevisions') ? items : [] });
+    const { out } = await runCli(['revisions', 'shop'], { kubectl: some });
+    expect(
+      out
+        .split('\n')
+        .slice(9)
+        .map((line) => line.split(/ {2,}/).at(-1)),
+    ).toEqual([
+      'imageUri',
+      'since shop--00000008: imageUri',
+      'imageUri',
+      'since shop--00000004: imageUri',
+      'not known: the one before is no longer kept',
+    ]);
+    const listed = JSON.parse((await runCli(['revisions', 'shop', '-o', 'json'], { kubectl: some })).out) as unknown[];
+    expect(listed.slice(10)).toMatchObject([
+      { changesSince: 'shop--00000007', mayLackEarlier: false },
+      { changesSince: 'shop--00000004', mayLackEarlier: true },
+      { changes: null, changesSince: null, mayLackEarlier: true },
+    ]);
   });
 
   it('have as much of a username as fits', async () => {

@@ -4,6 +4,7 @@ import { commitOf, commitWordsOf } from '../deployments/record/build-source.ts';
 import { isFromFile } from '../deployments/record/file-values.ts';
 import {
   changeLine,
+  changesOf,
   differences,
   type FieldChange,
   fieldsFromFile,
@@ -12,6 +13,7 @@ import {
 import { imageOf } from '../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
+import { FEWEST_REVISIONS } from '../schema/revision-states.ts';
 import { shortened } from '../schema/text.ts';
 import { type Command, DEPLOYMENT, OUTPUT, print, printList } from './command.ts';
 import { Failure } from './kubectl.ts';
@@ -25,7 +27,8 @@ export const revisionsCommand: Command = {
   purpose: 'list its revisions, newest first, with what differs from the one before',
   words: [DEPLOYMENT],
   flags: [OUTPUT],
-  about: `BY is who asked for the revision over the HTTP API or with this plugin. THE COMMIT SAYS has the author and the first line of the message of a commit, where the code host shows them. Whoever makes a commit
+  about: `CHANGED is what differs from the revision before. Where others between the two may no longer be kept, it says since which one.
+BY is who asked for the revision over the HTTP API or with this plugin. THE COMMIT SAYS has the author and the first line of the message of a commit, where the code host shows them. Whoever makes a commit
 writes both, and nobody verifies them.`,
   async run(context) {
     const {
@@ -107,8 +110,12 @@ export interface ListedRevision {
   readonly file: FileOfRevision | null;
   /** Id of the revision whose values it took again. */
   readonly rollbackTo: string | null;
-  /** What differs from the revision before; null for the oldest one that is kept. */
+  /** What differs from the revision `changesSince`; null for the oldest one that is kept. */
   readonly changes: readonly FieldChange[] | null;
+  /** Name of the next older revision that is kept; null for the oldest one. */
+  readonly changesSince: string | null;
+  /** Whether revisions between the two, or before the oldest one, may no longer be kept. */
+  readonly mayLackEarlier: boolean;
 }
 
 export interface FileOfRevision {
@@ -125,12 +132,13 @@ function fileOfRevision(revision: AppRevision): FileOfRevision | null {
 
 /** `revisions` newest first. */
 export function listedRevisions({ status }: AppDeployment, revisions: readonly AppRevision[]): ListedRevision[] {
+  const compared = changesOf(revisions, FEWEST_REVISIONS);
   return revisions.map((revision, at) => {
     const { metadata, spec, status: own } = revision;
-    const before = revisions[at + 1];
+    const { since, mayLack = false, changes = null } = compared[at] ?? {};
     const { commitAuthor = null, commitMessage = null } = commitWordsOf(revision);
     // A later change leaves the field of an earlier rollback in the record.
-    const isRollback = spec.rollbackTo !== undefined && spec.rollbackTo !== before?.spec.rollbackTo;
+    const isRollback = spec.rollbackTo !== undefined && spec.rollbackTo !== since?.spec.rollbackTo;
     return {
       name: metadata.name,
       id: spec.id,
@@ -145,7 +153,9 @@ export function listedRevisions({ status }: AppDeployment, revisions: readonly A
       commitMessage,
       file: fileOfRevision(revision),
       rollbackTo: isRollback ? (spec.rollbackTo ?? null) : null,
-      changes: before ? differences(before, revision) : null,
+      changes,
+      changesSince: since?.metadata.name ?? null,
+      mayLackEarlier: mayLack,
     };
   });
 }
@@ -186,7 +196,8 @@ function wordsOf({ commitAuthor, commitMessage }: ListedRevision): string {
   return [commitAuthor ?? undefined, message].filter((part) => part !== undefined).join(': ') || '-';
 }
 
-function changedIn({ changes, rollbackTo }: ListedRevision): string {
+function changedIn({ changes, changesSince, mayLackEarlier, rollbackTo }: ListedRevision): string {
   if (rollbackTo !== null) return `back to ${rollbackTo.slice(0, 8)}`;
-  return changes === null ? '-' : summaryOf(changes);
+  if (changes === null) return mayLackEarlier ? 'not known: the one before is no longer kept' : 'the first';
+  return mayLackEarlier ? `since ${changesSince}: ${summaryOf(changes)}` : summaryOf(changes);
 }

@@ -1,9 +1,9 @@
 // Rolls back to an earlier revision like POST /v2/deployments/{id}/revisions/{rid}/redeploy: writes its requested values and a
 // raised serial, with the resourceVersion that was read.
 
-import { differences } from '../deployments/record/revision-diff.ts';
+import { changeLine, differences, type FieldChange } from '../deployments/record/revision-diff.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
-import { rollingBack } from '../deployments/record/revision-request.ts';
+import { isUnseen, rollingBack } from '../deployments/record/revision-request.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { needFinished } from './cloning.ts';
 import { type Command, DEPLOYMENT, type Done, OUTPUT, tell } from './command.ts';
@@ -11,6 +11,7 @@ import { Failure, type Kubectl } from './kubectl.ts';
 import { partChanges, partWords } from './part-changes.ts';
 import { PROGRAM } from './program.ts';
 import { requestRevision } from './records.ts';
+import { tableOf } from './table.ts';
 
 export const rollbackCommand: Command = {
   name: 'rollback',
@@ -24,23 +25,38 @@ export const rollbackCommand: Command = {
     },
     OUTPUT,
   ],
-  about: 'PROGRAM revisions NAME lists the revisions; PROGRAM diff NAME shows what would change.',
+  about: `First it prints what changes, each field, variable and secret; of a secret the name alone. PROGRAM revisions NAME lists the revisions, and
+PROGRAM diff NAME FROM TO shows what differs between two without a rollback.`,
   async run(context) {
     const {
       kubectl,
       words: [name = ''],
       flags,
+      say,
     } = context;
-    tell(context, await rollBack(kubectl, name, flags.text('to')));
+    tell(context, await rollBack(kubectl, { name, to: flags.text('to'), say }));
     return 0;
   },
 };
 
-/** `to` is a revision's name or the beginning of its id; by default what `chosen` takes. */
-export function rollBack(kubectl: Kubectl, name: string, to: string | undefined): Promise<Done> {
+interface RollbackRequest {
+  readonly name: string;
+  /** A revision's name or the beginning of its id; by default what `chosen` takes. */
+  readonly to?: string | undefined;
+  /** Takes what changes, line by line, before it is written. After a conflict with another change it is compared again. */
+  readonly say: (line: string) => void;
+}
+
+export function rollBack(kubectl: Kubectl, { name, to, say }: RollbackRequest): Promise<Done> {
+  let said = '';
   return requestRevision(kubectl, name, (record, revisions) => {
     needFinished(record, `Nothing was rolled back: roll back when ${name} is finished.`);
     const target = chosen(revisions, to);
+    const [newest = target] = revisions;
+    const changes = differences(newest, target);
+    const lines = changedLines(newest, changes, isUnseen(record.spec, revisions));
+    if (lines.join('\n') !== said) for (const line of lines) say(line);
+    said = lines.join('\n');
     const spec = rollingBack(record.spec, target.spec);
     const parts = partChanges(record.spec.sourceConfig, spec.sourceConfig);
     const image = imageOf(target);
@@ -49,10 +65,20 @@ export function rollBack(kubectl: Kubectl, name: string, to: string | undefined)
       spec,
       done: (revision) => ({
         says: `${name} is being rolled back to ${target.metadata.name} (${image ?? 'no image'}) as ${revision}; ${scale}. To follow the rollout: ${PROGRAM} wait ${name}`,
-        result: { name, revision, to: target.metadata.name, image: image ?? null, ...parts },
+        result: { name, revision, to: target.metadata.name, image: image ?? null, ...parts, changes },
       }),
     };
   });
+}
+
+/** What a rollback from the newest revision changes. `isBehind`: the record asks for more than the newest has. */
+function changedLines({ metadata }: AppRevision, changes: readonly FieldChange[], isBehind: boolean): string[] {
+  const beyond = isBehind
+    ? [`The latest change of it has no revision yet, and is given up with all that differs from ${metadata.name}.`]
+    : [];
+  if (changes.length === 0) return [`Nothing differs from the newest revision, ${metadata.name}.`, ...beyond];
+  const rows = tableOf(changes.map((one) => [`  ${one.field}`, changeLine(one).replaceAll('\n', '\\n')]));
+  return [`What changes from ${metadata.name}, the newest revision:`, ...rows, ...beyond];
 }
 
 /**

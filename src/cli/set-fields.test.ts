@@ -15,6 +15,17 @@ describe('--set', () => {
     ],
     [['resource_spec.labels.team=b'], { ...FILE, resource_spec: { cpu: 0.5, labels: { team: 'b' } } }],
     [['runtime.port=3000', 'runtime.health_path=/up'], { ...FILE, runtime: { port: 3000, health_path: '/up' } }],
+    [
+      ['runtime.server.command=[uvicorn, "main:app", --port, $(PORT)]', 'runtime.workers.mail.args=[]'],
+      {
+        ...FILE,
+        runtime: {
+          server: { command: ['uvicorn', 'main:app', '--port', '$(PORT)'] },
+          workers: { mail: { args: [] } },
+        },
+      },
+    ],
+    [['database={backup: {}}'], { ...FILE, database: { backup: {} } }],
     [['build_command='], { ...FILE, build_command: '' }],
     [['build_command=echo a=b'], { ...FILE, build_command: 'echo a=b' }],
     [['env=[{name: B, value: "2"}]'], { ...FILE, env: [{ name: 'B', value: '2' }] }],
@@ -34,6 +45,11 @@ describe('--set', () => {
   it.each<[string, typeof InvalidFile | typeof Misuse, RegExp]>([
     ['resource_spec.cpu=lots', InvalidFile, /^--set: resource_spec\.cpu must be /],
     ['resource_spec.cpus=1', InvalidFile, /^--set: resource_spec\.cpus is not a known field: did you mean cpu\?/],
+    [
+      'runtime.command=[a]',
+      InvalidFile,
+      /^--set: runtime\.command is not a known field here: it belongs in runtime\.server/,
+    ],
     ['resource_spec=5', InvalidFile, /^--set: resource_spec must be an object/],
     ['name.first=a', InvalidFile, /^--set: name must be /],
     ['secrets=[{A: value}]', InvalidFile, /the values of secrets do not belong in this file/],

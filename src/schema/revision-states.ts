@@ -16,3 +16,6 @@ export const REVISION_STATES = [
   'INTERRUPTED',
   'UNKNOWN',
 ] as const;
+
+/** Minimum of the setting `revisions.kept`: that many of the newest revisions always exist. */
+export const FEWEST_REVISIONS = 10;

@@ -10,6 +10,7 @@ import { PlacementSetting, perPart } from './placement.ts';
 import { POD_POLICIES } from './pod-policy.ts';
 import { AllowedReach, RefusedReach } from './pod-reach.ts';
 import { DNS_LABEL_PATTERN, HOST_PATTERN, ImageReference, ObjectName } from './primitives.ts';
+import { FEWEST_REVISIONS } from './revision-states.ts';
 import { Oidc } from './sign-in.ts';
 import { Sizes } from './sizes.ts';
 import { HOSTINGS } from './source-rules.ts';
@@ -21,9 +22,6 @@ const REGISTRY_PATTERN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-
 const AMOUNT_PATTERN = /^[0-9]+(\.[0-9]+)?([eE][0-9]{1,2}|[EPTGMk]|[EPTGMK]i|[mun])?$/;
 
 const namespaceName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
-
-/** Minimum of the setting `revisions.kept`: that many of the newest revisions always exist. */
-export const FEWEST_REVISIONS = 10;
 
 const objectName = z.string().min(1).max(253).regex(new RegExp(DNS_SUBDOMAIN_PATTERN));
 

@@ -302,7 +302,7 @@ describe('npm run demo -- --listener --oauth', () => {
     for (const option of ['--listener', '--oauth', '--backups']) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const { code, out } = await runDemo([option, ...args], process.env);
-      expect(out).toContain('goes without --build and --context');
+      expect(out).toContain('cannot be combined with --build, --codehost or --context');
       expect(code).toBe(2);
     }
   });

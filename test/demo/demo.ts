@@ -97,11 +97,17 @@ function readOptions(): Options {
     if (build && context !== undefined)
       throw new Error("--build needs the demo's own cluster: leave out --context, or set settings.builds on yours.");
     if (listener && (build || context !== undefined))
-      throw new Error("--listener needs the demo's own clusters, and goes without --build and --context.");
+      throw new Error(
+        "--listener needs the demo's own clusters, and cannot be combined with --build, --codehost or --context.",
+      );
     if (oauth && (build || context !== undefined))
-      throw new Error("--oauth needs the demo's own cluster, and goes without --build and --context.");
+      throw new Error(
+        "--oauth needs the demo's own cluster, and cannot be combined with --build, --codehost or --context.",
+      );
     if (backups && (build || context !== undefined))
-      throw new Error("--backups needs the demo's own cluster, and goes without --build and --context.");
+      throw new Error(
+        "--backups needs the demo's own cluster, and cannot be combined with --build, --codehost or --context.",
+      );
     return { once, build, codehost, listener, oauth, backups, json, context, image };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);

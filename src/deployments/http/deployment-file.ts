@@ -2,7 +2,7 @@
 // the API's names. Its schema and its rules are those of a request, and it has no values of secrets.
 
 import { z } from 'zod';
-import { fromSnake, toSnake } from '../../lib/http/casing.ts';
+import { fromSnake, snake, toSnake } from '../../lib/http/casing.ts';
 import { unknownFields } from '../../lib/http/unknown-fields.ts';
 import { asArray, asObject, isObject, isSet } from '../../lib/json-value.ts';
 import { findingsIn, type Rule } from '../../organization/facade/validation.ts';
@@ -16,6 +16,7 @@ import type { Finding } from '../../schema/findings.ts';
 import { VariableName } from '../../schema/primitives.ts';
 import { ResourceSpec } from '../../schema/resource-spec.ts';
 import { SOURCES, type Source } from '../../schema/source-rules.ts';
+import { EMPTY_MAPS } from '../record/canonical.ts';
 import { driverRule, presentDatabase, restoreRule } from './database.ts';
 import { CreateDeploymentShape, MOST_SECRETS } from './payloads.ts';
 import {
@@ -171,6 +172,16 @@ export function withoutUnset(value: unknown): unknown {
   const kept = Object.entries(value).map(([field, inner]) => [field, withoutUnset(inner)] as const);
   return Object.fromEntries(kept.filter(([, inner]) => isSet(inner) && !isEmpty(inner)));
 }
+
+/** The same of an answer, with empty objects where one asks for something: `database: {backup: {}}`. */
+export function withoutNull(value: unknown, field = ''): unknown {
+  if (!isObject(value)) return value;
+  const kept = Object.entries(value).map(([key, inner]) => [key, withoutNull(inner, key)] as const);
+  const fields = Object.fromEntries(kept.filter(([, inner]) => isSet(inner)));
+  return isEmpty(fields) && EMPTY_IS_NONE.has(field) ? undefined : fields;
+}
+
+const EMPTY_IS_NONE: ReadonlySet<string> = new Set([...EMPTY_MAPS].map(snake));
 
 function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;

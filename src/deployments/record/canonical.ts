@@ -5,7 +5,7 @@ import type { Requested } from '../../schema/app-revision.ts';
 import { ROLES } from '../../schema/meta.ts';
 
 /** Maps for which empty means absent. Other empty objects have a meaning: `emptyDir: {}`. */
-const MAPS: ReadonlySet<string> = new Set([
+export const EMPTY_MAPS: ReadonlySet<string> = new Set([
   'resourceSpec',
   'runtime',
   'envNames',
@@ -63,5 +63,5 @@ function withoutAbsent(value: unknown, field = ''): unknown {
   const entries = Object.entries(value)
     .map(([key, inner]) => [key, withoutAbsent(inner, key)] as const)
     .filter(([, inner]) => inner !== undefined);
-  return entries.length === 0 && MAPS.has(field) ? undefined : Object.fromEntries(entries);
+  return entries.length === 0 && EMPTY_MAPS.has(field) ? undefined : Object.fromEntries(entries);
 }

@@ -4,6 +4,7 @@
 import type { SecretReference } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { commitOf } from './build-source.ts';
+import { canonical } from './canonical.ts';
 import { isFromFile } from './file-values.ts';
 import { type ScaledPart, withoutScale } from './requested-scale.ts';
 import { imageOf } from './revision-image.ts';
@@ -27,6 +28,27 @@ export function differences(from: AppRevision, to: AppRevision): FieldChange[] {
   return changesBetween(fieldsOf(from), fieldsOf(to));
 }
 
+/** What differs between a revision and the one before it. */
+export interface Change {
+  /** The next older revision that is kept; undefined for the oldest one. */
+  readonly since: AppRevision | undefined;
+  /** Whether others, between the two or before the oldest one, may no longer be kept. */
+  readonly mayLack: boolean;
+  /** Null without one to compare with. */
+  readonly changes: readonly FieldChange[] | null;
+}
+
+/** Of each revision. `revisions`: all that are kept, newest first. `kept`: how many of the newest are always kept. */
+export function changesOf(revisions: readonly AppRevision[], kept: number): Change[] {
+  return revisions.map((revision, at) => {
+    const since = revisions[at + 1];
+    const generation = (since?.spec.deploymentGeneration ?? 0) + 1;
+    // One that was made of the next generation has none before it, and neither has the last of fewer than are kept.
+    const mayLack = at + 1 >= kept && revision.spec.deploymentGeneration !== generation;
+    return { since, mayLack, changes: since ? differences(since, revision) : null };
+  });
+}
+
 /** The values of a revision that come from the davit.yaml of its commit, ordered by field. */
 export function fieldsFromFile(revision: AppRevision): { readonly field: string; readonly value: string }[] {
   return [...fieldsOf(revision)]
@@ -40,7 +62,8 @@ export function objectChanges(from: object, to: object): FieldChange[] {
   return changesBetween(new Map(flattened(from, '')), new Map(flattened(to, '')));
 }
 
-function changesBetween(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): FieldChange[] {
+function changesBetween(was: ReadonlyMap<string, string>, is: ReadonlyMap<string, string>): FieldChange[] {
+  const [before, after] = [withoutFilled(was, is), withoutFilled(is, was)];
   return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((field): FieldChange[] => {
     const [old, value] = [before.get(field), after.get(field)];
     if (old === value) return [];
@@ -49,6 +72,16 @@ function changesBetween(before: ReadonlyMap<string, string>, after: ReadonlyMap<
     return [{ field, kind, ...(old !== undefined && { from: old }), ...(value !== undefined && { to: value }) }];
   });
 }
+
+/** Without the empty objects in which the other one has something: what is in there says it. */
+function withoutFilled(fields: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>): Map<string, string> {
+  const isFilled = (path: string): boolean =>
+    [...others.keys()].some((other) => other.startsWith(`${path}.`) || other.startsWith(`${path}[`));
+  return new Map([...fields].filter(([path, value]) => value !== EMPTY || !isFilled(path)));
+}
+
+/** How an object without a field is shown: `backup: {}` asks for something, too. */
+const EMPTY = '{}';
 
 /** One line for each change. */
 export function changeLine({ kind, from, to }: FieldChange): string {
@@ -77,7 +110,8 @@ export function summaryOf(changes: readonly FieldChange[], most = 3): string {
 }
 
 function fieldsOf(revision: AppRevision): Map<string, string> {
-  const { env = [], secrets, secretReferences, parts, ...values } = withoutScale(revision.spec.requested);
+  // Older versions of Davit have stored empty maps that mean the same as none.
+  const { env = [], secrets, secretReferences, parts, ...values } = withoutScale(canonical(revision.spec.requested));
   const image = imageOf(revision);
   const commit = commitOf(revision);
   return new Map<string, string>([
@@ -105,14 +139,17 @@ function referenced(list: string, references: readonly SecretReference[]): [stri
 /** Each leaf by its path. An element of a list is found by its name or mount path, and a list of plain values is one leaf. */
 function flattened(value: unknown, path: string): [string, string][] {
   if (typeof value !== 'object' || value === null) return [[path, String(value)]];
-  if (!Array.isArray(value))
-    return Object.entries(value).flatMap(([key, one]) => flattened(one, path === '' ? key : `${path}.${key}`));
+  if (!Array.isArray(value)) {
+    const inner = Object.entries(value);
+    if (inner.length === 0 && path !== '') return [[path, EMPTY]];
+    return inner.flatMap(([key, one]) => flattened(one, path === '' ? key : `${path}.${key}`));
+  }
   const elements = value as readonly unknown[];
   const keyed = elements.flatMap(byKey);
   if (keyed.length < elements.length) return [[path, JSON.stringify(value)]];
   return keyed.flatMap(([key, rest]) => [
     [`${path}[${key}]`, 'there'] as [string, string],
-    ...flattened(rest, `${path}[${key}]`),
+    ...(Object.keys(rest).length === 0 ? [] : flattened(rest, `${path}[${key}]`)),
   ]);
 }
 

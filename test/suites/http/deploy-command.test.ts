@@ -340,6 +340,20 @@ describe('deploy', () => {
       expect(record().spec.sourceConfig.runtime).toEqual({ port: 3000 });
     });
 
+    it('lists what is asked for without a value', async () => {
+      await run(finish, { file });
+      const asked = { database: { backup: {} }, resource_spec: { volumes: [{ name: 'data', emptyDir: {} }] } };
+      expect(changes(await run(finish, { file: asked }))).toEqual([
+        'Changed database.backup: added: {}',
+        'Changed resource_spec.volumes[data]: added: there',
+        'Changed resource_spec.volumes[data].emptyDir: added: {}',
+      ]);
+      const filled = { database: { backup: { schedule: '0 3 * * *' } }, runtime: { workers: {} } };
+      expect(changes(await run(finish, { file: filled }))).toEqual([
+        'Changed database.backup.schedule: added: 0 3 * * *',
+      ]);
+    });
+
     it('that was exported changes nothing', async () => {
       await run(finish, { file });
       const before = record().spec;

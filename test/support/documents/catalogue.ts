@@ -177,6 +177,10 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit deploy --image registry.example.com/team/shop:1.5.0 --name shop': CLI,
   'kubectl davit deploy --image registry.example.com/team/shop:1.5.0 --file davit.yaml --secret API_KEY': CLI,
   'kubectl davit deploy ./agent --secrets-file secrets.env': CLI,
+  'kubectl davit deploy --image registry.example.com/team/shop:1.5.0 --name shop --set \'runtime.server.command=[uvicorn, "main:app", --host, 0.0.0.0, --port, $(PORT)]\'':
+    CLI,
+  "kubectl davit deploy --image registry.example.com/team/shop:1.5.0 --name shop --set 'runtime.server.command=[]'":
+    CLI,
   'kubectl davit rollback agent --output json': CLI,
   'kubectl davit delete agent --yes --wait --output json': CLI,
   'kubectl davit rollback agent': CLI,

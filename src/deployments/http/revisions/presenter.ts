@@ -4,7 +4,7 @@ import { snake, toSnake } from '../../../lib/http/casing.ts';
 import { createdAt } from '../../../lib/kube/write-times.ts';
 import { type AppDeployment, SourceRevisionConfig } from '../../../schema/app-deployment.ts';
 import type { AppRevision } from '../../../schema/app-revision.ts';
-import { FEWEST_REVISIONS } from '../../../schema/settings.ts';
+import { FEWEST_REVISIONS } from '../../../schema/revision-states.ts';
 import { stalledMessage, updatedAt } from '../../record/api-view.ts';
 import { commitOf, commitWordsOf } from '../../record/build-source.ts';
 import { revisionRequesterOf } from '../../record/requester.ts';
