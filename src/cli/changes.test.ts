@@ -405,12 +405,22 @@ describe('delete', () => {
     [
       {},
       { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } },
-      /deleted with all data .*\nIts backups stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin with them, create a deployment with source_config\.database\.restore\.from "shop" /,
+      /deleted with all data .*\nIts backups stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin with them when it is gone: kubectl davit deploy --image app:1 --name shop --set 'database=\{backup: \{\}, restore: \{from: shop\}\}'\nKeep its file .*: kubectl davit export shop > shop\.yaml\n/,
+    ],
+    [
+      { source: 'internal_source', sourceRevisionConfig: {}, sourceConfig: { database: { driver: 'shared' } } },
+      { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } },
+      /deploy FOLDER --name shop --set 'database=\{driver: shared, backup: \{\}, restore: \{from: shop\}\}'\n/,
+    ],
+    [
+      { source: 'codehost', sourceRevisionConfig: {} },
+      { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } },
+      /create a deployment with source_config\.database \{"backup": \{\}, "restore": \{"from": "shop"\}\} \(docs/,
     ],
     [
       {},
       { ...mine, databaseArchive: { firstRecoverableAt: '2026-02-01T00:00:00Z' } },
-      /\nIts archive stays in its store, from 2026-02-01T00:00:00Z on \(restore\.archive: true\)\. To begin with them,/,
+      /\nIts archive stays in its store, from 2026-02-01T00:00:00Z on \(restore\.archive: true\)\. To begin with them when it is gone: .* --set 'database=\{archive: \{\}, restore: \{from: shop, archive: true\}\}'\n/,
     ],
     [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project is deleted/],
     [{}, { ...mine, databaseNumber: 1 }, /volume shop---pg1 .*\nWhat is left .* moved from is deleted too/],

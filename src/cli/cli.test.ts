@@ -134,6 +134,21 @@ describe('status', () => {
     );
   });
 
+  it('has tasks in both cases, and of an older revision only the beginning of what was in its way', () => {
+    const tasks = (status: 'True' | 'False', reason: string, message: string) =>
+      record([{ type: 'TasksReady', status, reason, message }]);
+    const words = 'A newer revision replaced this one before it was deployed. Until then: x'.padEnd(900, 'x');
+    const skipped = { ...bad, status: { ...bad.status, state: 'SKIPPED' as const, message: words } };
+    const treeWith = (record: AppDeployment, revisions: AppRevision[]): string =>
+      treeOf({ record, revisions, workloads: [], pods: [] }).join('\n');
+    const fine = treeWith(tasks('True', 'NoTaskFailed', 'The last run of no task has failed.'), [good, skipped]);
+    expect(fine).toContain('ok TasksReady: The last run of no task has failed.\n');
+    expect(fine).toMatch(/shop--22222222 {2}SKIPPED {2}app:2\. A newer revision .* Until then: x{80,90}…$/m);
+    const failed = treeWith(tasks('False', 'TaskFailed', 'Task clean failed.'), [skipped, good]);
+    expect(failed).toContain('!! TasksReady: TaskFailed. Task clean failed.\n');
+    expect(failed).toContain(words);
+  });
+
   it('draws every part, with reasons where something is wrong', () => {
     const broken = record([
       { type: 'Ready', status: 'False', reason: 'ContainerCrashed', message: 'Container server ended.' },

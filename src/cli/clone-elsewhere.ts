@@ -9,12 +9,12 @@ import { type CloneElsewhere, type CopiedValues, cloneElsewhere } from '../deplo
 import type { NamedObject } from '../deployments/record/named-objects.ts';
 import { names } from '../deployments/record/names.ts';
 import { claimOfChange, claimOfCreation, requesterOf } from '../deployments/record/requester.ts';
+import { type Cloning, cloningOf } from '../deployments/record/unfinished-clone.ts';
 import { valuesSecret } from '../deployments/record/values-secret.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { DatabaseRestore } from '../schema/database.ts';
 import { CLONING_ANNOTATION, RESTORE_CONTAINER } from '../schema/meta.ts';
-import { type Cloning, cloningOf } from './cloning.ts';
 import { type Context, type Elsewhere, tell } from './command.ts';
 import { createJob, untilJob } from './jobs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';

@@ -90,7 +90,8 @@ it.each<[string, string[]]>([
     [
       'There is no deployment shop. To list all: kubectl davit status',
       'If shop was deleted or lost, its backups are still in their store. To list them, where OTHER is a deployment with backups: kubectl davit backups OTHER --from shop',
-      'To begin with the newest: create a deployment, of the same name or another, with source_config.database.restore.from "shop" (docs/database-backups.md, "A deployment that is lost").',
+      "To begin with the newest, under the same name or another: kubectl davit deploy --image IMAGE --name shop --set 'database={backup: {}, restore: {from: shop}}'",
+      '--file FILE gives the new one what shop had, as kubectl davit export prints it (docs/database-backups.md, "A deployment that is lost").',
     ],
   ]);
 });

@@ -5,7 +5,7 @@ import { names } from '../deployments/record/names.ts';
 import { claimOfDeletion } from '../deployments/record/requester.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { DELETED_BY_ANNOTATION, GROUP, VERSION } from '../schema/meta.ts';
-import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag } from './command.ts';
+import { type Command, type Context, DEPLOYMENT, Misuse, OUTPUT, tell, timeoutFlag, withFlags } from './command.ts';
 import { confirm, YES } from './confirm.ts';
 import { Failure, type Kubectl, TimedOut } from './kubectl.ts';
 import { beginningWith } from './lost.ts';
@@ -35,7 +35,7 @@ async function deleteDeployment(context: Context): Promise<number> {
   const record = await readRecord(kubectl, name);
   const { uid, namespace, deletionTimestamp } = record.metadata;
   if (!deletionTimestamp) {
-    for (const line of consequencesOf(record)) warn(line);
+    for (const line of consequencesOf(record)) warn(withFlags(line, context.suggested));
     await confirm(context, {
       question: `Delete ${name} in namespace ${namespace}?`,
       verb: 'delete',
@@ -126,14 +126,18 @@ export function consequencesOf({ metadata: { name }, spec, status }: AppDeployme
       ? []
       : [onSharedServer(status.sharedDatabase.name, ofDatabase === 'Retain')]),
     ...(status?.databaseNumber === undefined ? [] : [movedFrom(name, ofDatabase === 'Retain')]),
-    ...backupsLeft(name, status),
+    ...backupsLeft(name, spec, status),
     `Its pods, addresses, revisions and the values of its secrets are deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
     ...(ofTracing === 'Delete' ? ['Its tracing project is deleted (tracingProjectDeletionPolicy: Delete).'] : []),
   ];
 }
 
 /** Those that are known to be there. */
-function backupsLeft(name: string, status: AppDeployment['status']): string[] {
+function backupsLeft(
+  name: string,
+  { source, sourceConfig, sourceRevisionConfig }: AppDeployment['spec'],
+  status: AppDeployment['status'],
+): string[] {
   const { name: newest, lastSuccessAt } = status?.databaseBackup ?? {};
   const { firstRecoverableAt } = status?.databaseArchive ?? {};
   const backups =
@@ -143,9 +147,17 @@ function backupsLeft(name: string, status: AppDeployment['status']): string[] {
       ? []
       : [`Its archive stays in its store, from ${firstRecoverableAt} on (restore.archive: true).`];
   const left = [...backups, ...archive];
-  return left.length === 0
-    ? []
-    : [`${left.join(' ')} To begin with them, create a deployment with ${beginningWith(name)}.`];
+  if (left.length === 0) return [];
+  const was = {
+    source,
+    image: sourceRevisionConfig.imageUri,
+    driver: sourceConfig.database?.driver,
+    hasArchive: archive.length > 0,
+  };
+  return [
+    `${left.join(' ')} To begin with them when it is gone: ${beginningWith(name, was)}`,
+    `Keep its file for that, which has the rest of it, to name it with --file: ${PROGRAM} export ${name} > ${name}.yaml`,
+  ];
 }
 
 function onSharedServer(name: string, isKept: boolean): string {

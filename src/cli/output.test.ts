@@ -136,6 +136,7 @@ const api = {
 
 const name = 'shop';
 const SERVES = { result: 'ready', reason: 'Serving', message: 'It serves.', hint: null, exitCode: 0 };
+const CHANGES = [{ field: 'sourceRevisionConfig.imageUri', kind: 'changed', from: 'app:1', to: 'app:0' }] as const;
 const made = expect.stringMatching(/^shop--[0-9a-f]{8}$/) as string;
 const STORED = { name: '20260202T000000Z-0123abcd', takenAt: '2026-02-02T00:00:00Z', sizeBytes: 2, uid: 'u0' };
 /** The record asks for backups, and the next one is made. */
@@ -229,7 +230,20 @@ const SAMPLES: Readonly<Record<string, readonly (readonly [readonly string[], un
   restart: [[['shop'], { name, revision: made }]],
   revisions: [[['shop'], expect.arrayContaining([expect.objectContaining({ name: 'shop--11111111' })])]],
   diff: [[['shop'], { from: 'shop--22222222', to: 'shop--11111111', changes: expect.any(Array) as unknown }]],
-  rollback: [[['shop'], { name, revision: made, to: 'shop--22222222', image: 'app:0', begins: [], ends: ['queue'] }]],
+  rollback: [
+    [
+      ['shop'],
+      {
+        name,
+        revision: made,
+        to: 'shop--22222222',
+        image: 'app:0',
+        begins: [],
+        ends: ['queue'],
+        changes: CHANGES,
+      },
+    ],
+  ],
   export: [[['shop'], expect.objectContaining({ name, secrets: ['KEY'] })]],
   delete: [[['shop', '--yes'], { name, namespace: 'team', gone: false }]],
   platform: [[[], PLATFORM]],

@@ -220,7 +220,7 @@ describe('revisions', () => {
   });
 
   it('say since when, and what is not known, where some are no longer kept', async () => {
-    // Of more than ten only those are kept that were deployed.
+    // Beyond the newest ten only those are kept that were deployed.
     const newest = Array.from({ length: 10 }, (_, n) => 29 - n);
     const serials = [...newest, 8, 7, 4];
     const items = serials.map((serial) => {

@@ -2,9 +2,15 @@
 
 import { describe, expect, it } from 'vitest';
 import { InvalidFile, Misuse } from './command.ts';
+import { beginningWith } from './lost.ts';
 import { withFields } from './set-fields.ts';
 
 const FILE = { name: 'shop', resource_spec: { cpu: 0.5, labels: { team: 'a' } }, env: [{ name: 'A', value: '1' }] };
+
+/** The value of --set that the command has. */
+function restoring(name: string): string {
+  return /--set '(.*)'$/.exec(beginningWith(name))?.[1] ?? '';
+}
 
 describe('--set', () => {
   it.each<[string[], object]>([
@@ -26,6 +32,9 @@ describe('--set', () => {
       },
     ],
     [['database={backup: {}}'], { ...FILE, database: { backup: {} } }],
+    // As what is lost is brought back (lost.ts).
+    [[restoring('shop')], { ...FILE, database: { backup: {}, restore: { from: 'shop' } } }],
+    [[restoring('null')], { ...FILE, database: { backup: {}, restore: { from: 'null' } } }],
     [['build_command='], { ...FILE, build_command: '' }],
     [['build_command=echo a=b'], { ...FILE, build_command: 'echo a=b' }],
     [['env=[{name: B, value: "2"}]'], { ...FILE, env: [{ name: 'B', value: '2' }] }],

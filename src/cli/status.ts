@@ -3,10 +3,11 @@
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
+import { cloningOf, originOf } from '../deployments/record/unfinished-clone.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { lastTime } from '../schema/event-time.ts';
 import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
-import { cloningOf, originOf, unfinishedClone } from './cloning.ts';
+import { unfinishedClone } from './cloning.ts';
 import { type Command, type Context, OUTPUT, print, withFlags } from './command.ts';
 import { isOfThePast, timesOf } from './events.ts';
 import { needTenant } from './not-found.ts';

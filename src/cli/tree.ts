@@ -16,6 +16,7 @@ import { listedEvents, runsBeside } from '../schema/listed-events.ts';
 import { COMPONENT_LABEL, REVISION_LABEL, ROLES, STORE_PARTS } from '../schema/meta.ts';
 import { limitsOf, type PodMetrics, usageOf, usageWords } from '../schema/pod-usage.ts';
 import type { Condition } from '../schema/primitives.ts';
+import { shortened } from '../schema/text.ts';
 import { isWorker } from '../schema/worker-parts.ts';
 import { unfinishedClone } from './cloning.ts';
 import { type ClusterEvent, isOfThePast, timesOf } from './events.ts';
@@ -49,6 +50,8 @@ const PODS_SHOWN = 20;
 const EVENTS_SHOWN = { most: 8, mostOfRuns: 2 };
 /** Characters of a message that is not repeated. */
 const LONG_MESSAGE = 100;
+/** Characters of the message of a revision that is not the latest: what was in its way is over. JSON has all of it. */
+const LONGEST_OF_OLDER = 160;
 /** The conditions about a single part, which are always shown. */
 const OF_PARTS = [
   'PolicyAccepted',
@@ -60,6 +63,7 @@ const OF_PARTS = [
   'RestoreProven',
   'RedisReady',
   'WorkloadsReady',
+  'TasksReady',
   'AddressReady',
 ];
 
@@ -171,8 +175,10 @@ function revisionsOf({ status }: AppDeployment, revisions: readonly AppRevision[
     const { spec, status: own } = revision;
     const marks = spec.id === status?.activeRevisionId ? ', active' : '';
     const image = imageOf(revision) ?? 'no image yet';
-    const build = own?.build && own.build.phase !== 'Built' ? [buildOf(own.build)] : [];
-    const why = own?.state === 'DEPLOYED' || !own?.message || build.length > 0 ? '' : `. ${own.message}`;
+    const isLatest = revision === revisions[0];
+    const asShown = (text: string): string => (isLatest ? text : shortened(text, LONGEST_OF_OLDER));
+    const build = own?.build && own.build.phase !== 'Built' ? [buildOf(own.build, asShown)] : [];
+    const why = own?.state === 'DEPLOYED' || !own?.message || build.length > 0 ? '' : `. ${asShown(own.message)}`;
     return {
       text: `${revision.metadata.name}  ${own?.state ?? 'CREATING'}${marks}  ${image}${why}`,
       under: [...build, ...migrationOf(own?.migration)],
@@ -189,9 +195,9 @@ function migrationOf(migration: MigrationStatus | undefined): Branch[] {
 }
 
 /** The step of a build that runs, and why one has ended without an image. */
-function buildOf({ phase, reason, message }: BuildStatus): Branch {
+function buildOf({ phase, reason, message }: BuildStatus, asShown: (text: string) => string): Branch {
   const mark = phase === 'Failed' ? '!! ' : '';
-  return { text: `build  ${mark}${phase}${reason ? `: ${reason}` : ''}${message ? `. ${message}` : ''}` };
+  return { text: `build  ${mark}${phase}${reason ? `: ${reason}` : ''}${message ? `. ${asShown(message)}` : ''}` };
 }
 
 /** Whether an event is about one of these pods, of a run. */

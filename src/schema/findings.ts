@@ -62,20 +62,31 @@ const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {
   record: ['must be an object', 'dict_type'],
 };
 
+const MISSING = 'is required';
+
+/** Error of a schema of zod for a field that is required. `hint`: what to send, a clause. */
+export function requiredField(hint: string): { readonly error: z.core.$ZodErrorMap } {
+  return { error: ({ input }) => (input === undefined ? `${MISSING}: ${hint}` : undefined) };
+}
+
+function missingWords({ message }: z.core.$ZodIssue): string {
+  return message.startsWith(`${MISSING}: `) ? message : MISSING;
+}
+
 /** Converts a zod issue, parsed with reportInput. The message contains nothing of the input, which may be a secret. */
 export function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | number)[]): Finding[] {
   const loc = [...prefix, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
   const finding = (msg: string, type: string): Finding[] => [{ loc, msg, type }];
   switch (issue.code) {
     case 'invalid_type': {
-      if (issue.input === undefined) return finding('is required', 'missing');
+      if (issue.input === undefined) return finding(missingWords(issue), 'missing');
       // All numbers of a query are integers, and text that is not a number fails as number.
       const expected = issue.expected === 'number' && prefix[0] === 'query' ? 'int' : issue.expected;
       const [msg, type] = TYPES[expected] ?? [`must be of type ${issue.expected}`, 'value_error'];
       return finding(msg, type);
     }
     case 'invalid_value':
-      if (issue.input === undefined) return finding('is required', 'missing');
+      if (issue.input === undefined) return finding(missingWords(issue), 'missing');
       return finding(`must be one of ${issue.values.map(String).join(', ')}`, 'enum');
     case 'too_small':
       if (issue.origin === 'string')

@@ -13,6 +13,7 @@ import {
   STATES,
 } from '../../schema/app-deployment.ts';
 import type { AppTemplate } from '../../schema/app-template.ts';
+import { requiredField } from '../../schema/findings.ts';
 import { NAME_MAX_LENGTH, NAME_PATTERN } from '../../schema/name-patterns.ts';
 import { HOST_URL_OR_EMPTY_PATTERN, Uuid, VariableName } from '../../schema/primitives.ts';
 import { LEAST_CPU_LIMIT, LEAST_REDIS_CPU_LIMIT, ResourceSpec } from '../../schema/resource-spec.ts';
@@ -92,23 +93,33 @@ export const ResourceSpecPayload = z
 const TASKS_WORDS = SourceConfig.shape.tasks.description ?? '';
 
 const SourceConfigPayload = z
-  .object({
-    ...payloadShape(SourceConfig.shape),
-    resource_spec: ResourceSpecPayload.nullish(),
-    runtime: RuntimePayload.nullish(),
-    tasks: TaskPayloads.describe(TASKS_WORDS).nullish(),
-    database: DatabasePayload.nullish(),
-    listener_config: z.object(payloadShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullish(),
-  })
+  .object(
+    {
+      ...payloadShape(SourceConfig.shape),
+      resource_spec: ResourceSpecPayload.nullish(),
+      runtime: RuntimePayload.nullish(),
+      tasks: TaskPayloads.describe(TASKS_WORDS).nullish(),
+      database: DatabasePayload.nullish(),
+      listener_config: z.object(payloadShape(SourceConfig.shape.listenerConfig.unwrap().shape)).nullish(),
+    },
+    requiredField('send "source_config": {} for defaults'),
+  )
   .meta({
     id: 'SourceConfigRequest',
     description: 'Fields of the source that need no new revision, or cannot be changed.',
   });
 
-const SourceRevisionConfigPayload = z.object(payloadShape(SourceRevisionConfig.shape)).meta({
-  id: 'SourceRevisionConfigRequest',
-  description: 'Fields of the source whose change needs a new revision.',
-});
+const SourceRevisionConfigPayload = z
+  .object(
+    payloadShape(SourceRevisionConfig.shape),
+    requiredField(
+      'send "source_revision_config": {} where the source needs nothing, and {"image_uri": IMAGE} for an image',
+    ),
+  )
+  .meta({
+    id: 'SourceRevisionConfigRequest',
+    description: 'Fields of the source whose change needs a new revision.',
+  });
 
 /** A public image that fulfils the pod contract (README). The page to try the API sends the example unchanged. */
 const SAMPLE_IMAGE = 'us-docker.pkg.dev/google-samples/containers/gke/hello-app:1.0';
@@ -122,11 +133,13 @@ const DatabaseDeletionPolicy = z
 export const CreateDeploymentShape = z
   .object({
     name: Name,
-    source: z.enum(SOURCES).describe('Where the image comes from. Immutable.'),
+    source: z
+      .enum(SOURCES, requiredField(`one of ${SOURCES.join(', ')}`))
+      .describe('Where the image comes from. Immutable.'),
     source_config: SourceConfigPayload,
     source_revision_config: SourceRevisionConfigPayload,
     secrets: z
-      .array(Secret)
+      .array(Secret, requiredField('send "secrets": [] for none'))
       .max(MOST_SECRETS)
       .describe('Environment variables: at most 100, 32 KiB each, 512 KiB together.'),
     secret_references: z

@@ -24,7 +24,7 @@ import { removeRecord } from './remove.ts';
 import type { RequestMark } from './repeated-create.ts';
 import { shownSecretValues } from './secret-values.ts';
 import { startTask } from './task-runs/start.ts';
-import { type Changed, changeRecord, type Decide } from './update.ts';
+import { type Changed, changeRecord, type Decide, refuseUnfinished } from './update.ts';
 import { makeWaiting } from './waiting.ts';
 
 export interface DeploymentsOptions
@@ -133,6 +133,7 @@ export function makeDeployments(options: DeploymentsOptions): Deployments {
     },
 
     runTask({ caller, tenant }, record, task, key) {
+      refuseUnfinished(record, 'Nothing was run.');
       const start = { record, revisions: revisionsOfRecord(record), task, key, suffix: options.randomSuffix() };
       return gate.run(tenant.namespace, () => startTask(caller.kube, start));
     },

@@ -38,7 +38,7 @@ export interface Change {
   readonly changes: readonly FieldChange[] | null;
 }
 
-/** Of each revision. `revisions`: all that are kept, newest first. `kept`: how many of the newest are always kept. */
+/** What changed in each revision. `revisions`: all that are kept, newest first. `kept`: how many of the newest are always kept. */
 export function changesOf(revisions: readonly AppRevision[], kept: number): Change[] {
   return revisions.map((revision, at) => {
     const since = revisions[at + 1];

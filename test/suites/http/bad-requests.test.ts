@@ -48,11 +48,21 @@ const rows: Row[] = [
   [
     'an empty body',
     {},
-    ['name', 'source', 'source_config', 'source_revision_config', 'secrets'].map((field) => [
-      `body.${field}`,
-      'is required',
-      'missing',
-    ]),
+    [
+      ['body.name', 'is required', 'missing'],
+      [
+        'body.source',
+        'is required: one of codehost, external_docker, internal_docker, internal_source, internal_template',
+        'missing',
+      ],
+      ['body.source_config', 'is required: send "source_config": {} for defaults', 'missing'],
+      [
+        'body.source_revision_config',
+        'is required: send "source_revision_config": {} where the source needs nothing, and {"image_uri": IMAGE} for an image',
+        'missing',
+      ],
+      ['body.secrets', 'is required: send "secrets": [] for none', 'missing'],
+    ],
   ],
   ['no body at all', undefined, [['body', 'is required', 'missing']]],
   ['a body of null', 'null', [['body', 'must be an object', 'dict_type']]],
@@ -63,7 +73,7 @@ const rows: Row[] = [
     aBody({ name: null, secrets: null }),
     [
       ['body.name', 'is required', 'missing'],
-      ['body.secrets', 'is required', 'missing'],
+      ['body.secrets', 'is required: send "secrets": [] for none', 'missing'],
     ],
   ],
   ['a name that is a number', aBody({ name: 7 }), [['body.name', 'must be a string', 'string_type']]],
