@@ -61,6 +61,9 @@ export function deploymentTypeMeant(type: DeploymentTypeInput | undefined): Depl
 }
 
 /** What the upload endpoint calls an upload: `uploads/` and a random number. Its tag in the deployment's repository is the same with a hyphen. */
+export const REPOSITORY_URL_PATTERN = '^https://[^\\x00-\\x20\\x7f]+$';
+export const REPOSITORY_PATH_PATTERN = '^[A-Za-z0-9._][A-Za-z0-9._/ @+-]*$';
+export const REF_PATTERN = '^[A-Za-z0-9_][A-Za-z0-9._/+@-]*$';
 export const UPLOAD_PATTERN = '^uploads/[0-9a-f]{32}$';
 export const UPLOAD_MESSAGE = 'is not a path that the upload endpoint returned';
 
@@ -87,7 +90,7 @@ export const SourceConfig = z.object({
   repoUrl: z
     .string()
     .max(2048)
-    .regex(/^https:\/\/[^\x00-\x20\x7f]+$/)
+    .regex(new RegExp(REPOSITORY_URL_PATTERN))
     .describe('Repository URL, https (codehost, internal_template).')
     .optional(),
   buildOnPush: z
@@ -159,7 +162,7 @@ const RepositoryPath = z
   .string()
   .min(1)
   .max(1024)
-  .regex(/^[A-Za-z0-9._][A-Za-z0-9._/ @+-]*$/)
+  .regex(new RegExp(REPOSITORY_PATH_PATTERN))
   .meta(celRules([STAYS_INSIDE]));
 
 export const SourceRevisionConfig = z.object({
@@ -167,7 +170,7 @@ export const SourceRevisionConfig = z.object({
     .string()
     .min(1)
     .max(255)
-    .regex(/^[A-Za-z0-9_][A-Za-z0-9._/+@-]*$/)
+    .regex(new RegExp(REF_PATTERN))
     .describe('Branch, tag or commit (codehost, internal_template).')
     .optional(),
   workflowConfigPath: RepositoryPath.describe('Path of the workflow configuration file in the repository.').optional(),

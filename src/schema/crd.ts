@@ -1,9 +1,13 @@
 // CustomResourceDefinitions built from the schemas in this folder. This file neither reads nor writes files;
 // src/generate/crds.ts prints its result.
 
+import { APP_REVISIONS } from './app-revision.ts';
+import { patternWords } from './findings.ts';
 import { KINDS, type Kind } from './kinds.ts';
+import { LISTENER_LOGS } from './listener-log.ts';
+import { LISTENER_WORKS } from './listener-work.ts';
 import { celRules } from './primitives.ts';
-import { type StructuralSchema, structuralSchema } from './structural-schema.ts';
+import { type PatternWords, type StructuralSchema, structuralSchema } from './structural-schema.ts';
 
 /** Generated files are reviewed and applied as plain YAML, so the object stays plain too. */
 export interface CustomResourceDefinition {
@@ -59,6 +63,13 @@ function customResourceDefinition(kind: Kind): CustomResourceDefinition {
   };
 }
 
+/** Kinds whose spec nobody but Davit writes. */
+const BY_DAVIT: ReadonlySet<string> = new Set([APP_REVISIONS.kind, LISTENER_WORKS.kind, LISTENER_LOGS.kind]);
+
+function wordsFor({ resource }: Kind): PatternWords {
+  return BY_DAVIT.has(resource.kind) ? () => undefined : patternWords;
+}
+
 function rootSchema(kind: Kind): StructuralSchema {
   return {
     type: 'object',
@@ -68,7 +79,7 @@ function rootSchema(kind: Kind): StructuralSchema {
       apiVersion: { type: 'string', description: `Always ${kind.resource.group}/${kind.resource.version}.` },
       kind: { type: 'string', description: `Always ${kind.resource.kind}.` },
       metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 253 } } },
-      spec: { description: 'What is asked for.', ...structuralSchema(kind.spec) },
+      spec: { description: 'What is asked for.', ...structuralSchema(kind.spec, wordsFor(kind)) },
       status: {
         description: 'Observed state. Only Davit writes it.',
         ...structuralSchema(kind.status),

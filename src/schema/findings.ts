@@ -1,8 +1,15 @@
 // What is wrong with a value, in plain words: the HTTP API answers with them, and the controller reports them.
 
 import type { z } from 'zod';
+import { REF_PATTERN, REPOSITORY_PATH_PATTERN, REPOSITORY_URL_PATTERN } from './app-deployment.ts';
 import { BACKUP_NAME_PATTERN, TIME_PATTERN } from './database-names.ts';
-import { DNS_SUBDOMAIN_PATTERN, IMAGE_PATTERN, NAME_PATTERN, VARIABLE_NAME_PATTERN } from './name-patterns.ts';
+import {
+  DNS_SUBDOMAIN_PATTERN,
+  IMAGE_PATTERN,
+  NAME_PATTERN,
+  SECRET_KEY_PATTERN,
+  VARIABLE_NAME_PATTERN,
+} from './name-patterns.ts';
 import { HTTPS_URL_PATTERN, PROVIDER_ID_PATTERN, PROVIDER_NAME_PATTERN } from './oauth-provider.ts';
 import { VARIABLE_VALUE_PATTERN } from './plain-variables.ts';
 import {
@@ -12,6 +19,7 @@ import {
   PRINTABLE_PATTERN,
   UUID_PATTERN,
 } from './primitives.ts';
+import { LABEL_VALUE_PATTERN } from './resource-spec.ts';
 import { POSTGRES_SCHEME_PATTERN } from './runtime.ts';
 import { HEALTH_PATH_PATTERN, HEARTBEAT_FILE_PATTERN } from './runtime-part.ts';
 import { SCHEDULE_PATTERN, TIME_ZONE_PATTERN } from './tasks.ts';
@@ -23,7 +31,7 @@ export interface Finding {
 }
 
 /** The message for a value that does not match the pattern. */
-const PATTERNS: Readonly<Record<string, string>> = {
+const PATTERNS: Readonly<Partial<Record<string, string>>> = {
   [NAME_PATTERN]:
     'must be lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or digit',
   [UUID_PATTERN]: 'must be a UUID',
@@ -49,8 +57,19 @@ const PATTERNS: Readonly<Record<string, string>> = {
     'must be a schedule as in a CronJob, such as 0 3 * * * or @hourly, without TZ=: the time zone has a field of its own',
   [TIME_ZONE_PATTERN]: 'must be the name of a time zone such as Europe/Berlin',
   [TIME_PATTERN]: 'must be a time such as 2026-11-25T12:00:00Z, on a day that there is',
+  [SECRET_KEY_PATTERN]: 'must be a key of a Secret: letters, digits, -, _ and .',
+  [REF_PATTERN]:
+    'must be a branch, tag or commit such as main: letters, digits, ., _, -, /, + and @, beginning with a letter, a digit or _',
+  [REPOSITORY_PATH_PATTERN]: 'must be a path in the repository such as app/langgraph.json, not beginning with /',
+  [REPOSITORY_URL_PATTERN]: 'must be an https URL without spaces, such as https://github.com/owner/name',
+  [LABEL_VALUE_PATTERN]: 'must be empty, or letters, digits, -, _ and ., beginning and ending with a letter or digit',
   [BACKUP_NAME_PATTERN]: 'must be the name of a backup such as 20261125T120000Z-1a2b3c4d',
 };
+
+/** What a value must be that has to match the pattern; undefined for a pattern that has no words. */
+export function patternWords(pattern: string): string | undefined {
+  return PATTERNS[pattern];
+}
 
 const TYPES: Readonly<Record<string, readonly [msg: string, type: string]>> = {
   string: ['must be a string', 'string_type'],

@@ -43,6 +43,8 @@ function scale(which: string, of: string): z.ZodInt {
   return z.int().min(0).max(MOST_PODS).describe(`${which} number of replicas of ${of}.`);
 }
 
+/** Value of a label. */
+export const LABEL_VALUE_PATTERN = '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$';
 const MountName = z.string().min(1).max(63).regex(new RegExp(DNS_LABEL_PATTERN));
 
 export const VolumeMount = z
@@ -357,13 +359,7 @@ export const ResourceSpec = z
       .optional(),
     dbMaxConnections: z.int().min(10).max(10_000).describe('max_connections of PostgreSQL.').optional(),
     labels: z
-      .record(
-        z.string().max(317),
-        z
-          .string()
-          .max(63)
-          .regex(/^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/),
-      )
+      .record(z.string().max(317), z.string().max(63).regex(new RegExp(LABEL_VALUE_PATTERN)))
       .meta({ maxProperties: 50, ...celRules(keyRules(RESERVED_LABEL_PREFIXES)) })
       .describe('Labels of the pods.')
       .optional(),

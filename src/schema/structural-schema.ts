@@ -1,6 +1,7 @@
 // zod → JSON Schema (OpenAPI 3.0) → the structural schema that the API server requires in a CustomResourceDefinition.
 
 import { z } from 'zod';
+import { type CelRule, celRules } from './primitives.ts';
 
 /** The parts of a structural schema (apiextensions.k8s.io/v1 JSONSchemaProps) that this code uses. */
 export interface StructuralSchema {
@@ -13,16 +14,34 @@ export interface StructuralSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** The structural schema of a zod schema. Throws an Error with the path of a construct that cannot be expressed. */
-export function structuralSchema(schema: z.ZodType): StructuralSchema {
-  return structural(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }) as StructuralSchema, '');
+/** What a value must be that has to match a pattern, in words; undefined where the pattern has to do. */
+export type PatternWords = (pattern: string) => string | undefined;
+
+/**
+ * The structural schema of a zod schema. Throws an Error with the path of a construct that cannot be expressed. The API server answers a value
+ * that does not match with the pattern alone: where `words` has some, a rule says them beside it.
+ */
+export function structuralSchema(schema: z.ZodType, words: PatternWords = () => undefined): StructuralSchema {
+  return structural(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }) as StructuralSchema, '', words);
+}
+
+/** The rule with the words. CEL reads r'...' as it is. */
+function patternRules({ pattern, ...node }: StructuralSchema, words: PatternWords): StructuralSchema {
+  const message = typeof pattern === 'string' ? words(pattern) : undefined;
+  if (message === undefined) return {};
+  if (String(pattern).includes("'")) throw new Error(`quote the pattern ${String(pattern)} in another way`);
+  const rules = (node['x-kubernetes-validations'] ?? []) as readonly CelRule[];
+  return celRules([...rules, { rule: `self.matches(r'${String(pattern)}')`, message }]);
 }
 
 /** Keywords of JSON Schema that a structural schema does not allow or ignores. */
 const DROPPED = new Set(['$schema', 'propertyNames', 'additionalProperties', 'properties', 'items', 'anyOf', 'id']);
 const REFUSED = ['$ref', 'oneOf', 'allOf', 'not', 'prefixItems', 'const', 'patternProperties'] as const;
 
-function structural(node: StructuralSchema, path: string): StructuralSchema {
+function structural(given: StructuralSchema, path: string, words: PatternWords): StructuralSchema {
+  // JavaScript escapes the slash in a pattern's source. The pattern appears in error messages, so the escape is removed.
+  const { pattern } = given;
+  const node = typeof pattern === 'string' ? { ...given, pattern: pattern.replaceAll('\\/', '/') } : given;
   const refused = REFUSED.find((keyword) => keyword in node);
   if (refused) throw new Error(`make the schema of ${path || 'the root'} structural: ${refused} is not allowed`);
   const kept = Object.entries(node).filter(([keyword]) => !DROPPED.has(keyword));
@@ -34,16 +53,15 @@ function structural(node: StructuralSchema, path: string): StructuralSchema {
   if (node.type === undefined) throw new Error(`make the schema of ${path || 'the root'} structural: it has no type`);
   return {
     ...Object.fromEntries(kept),
-    // JavaScript escapes the slash in a pattern's source. The pattern appears in error messages, so the escape is removed.
-    ...(typeof node['pattern'] === 'string' && { pattern: node['pattern'].replaceAll('\\/', '/') }),
+    ...patternRules(node, words),
     ...(node.properties &&
       Object.keys(node.properties).length > 0 && {
         properties: Object.fromEntries(
-          Object.entries(node.properties).map(([name, child]) => [name, structural(child, `${path}.${name}`)]),
+          Object.entries(node.properties).map(([name, child]) => [name, structural(child, `${path}.${name}`, words)]),
         ),
       }),
-    ...(node.items && { items: structural(node.items, `${path}[]`) }),
-    ...(isMap(node) && { additionalProperties: structural(node.additionalProperties, `${path}{}`) }),
+    ...(node.items && { items: structural(node.items, `${path}[]`, words) }),
+    ...(isMap(node) && { additionalProperties: structural(node.additionalProperties, `${path}{}`, words) }),
   };
 }
 

@@ -95,3 +95,36 @@ describe('a namespace', () => {
 function specOf(schema: StructuralSchema | undefined): object {
   return { properties: { spec: schema?.properties?.['spec'] ?? {} } };
 }
+
+/** Every schema with a pattern in it, by its path. */
+function patterned(schema: StructuralSchema, path: string): [path: string, schema: StructuralSchema][] {
+  const inner = [
+    ...Object.entries(schema.properties ?? {}).map(([name, one]) => [`${path}.${name}`, one] as const),
+    ...(schema.items ? [[`${path}[]`, schema.items] as const] : []),
+    ...(schema.additionalProperties ? [[`${path}{}`, schema.additionalProperties] as const] : []),
+  ];
+  return [
+    ...(schema['pattern'] === undefined ? [] : [[path, schema] as [string, StructuralSchema]]),
+    ...inner.flatMap(([at, one]) => patterned(one, at)),
+  ];
+}
+
+describe('a value that people write and that does not match', () => {
+  const written = definitions.filter(
+    ({ spec }) => !['AppRevision', 'ListenerWork', 'ListenerLog'].includes(spec.names.kind),
+  );
+  const fields = written.flatMap(({ spec }) => {
+    const [version] = spec.versions;
+    const root = version?.schema.openAPIV3Schema.properties?.['spec'];
+    return root ? patterned(root, spec.names.kind) : [];
+  });
+
+  it('is answered in words beside the pattern', () => {
+    expect(fields.length).toBeGreaterThan(50);
+    for (const [path, schema] of fields) {
+      const rules = (schema['x-kubernetes-validations'] ?? []) as { rule: string; message: string }[];
+      const said = rules.filter(({ rule, message }) => rule.startsWith('self.matches(') && message !== '');
+      expect([path, said.length]).toEqual([path, 1]);
+    }
+  });
+});
