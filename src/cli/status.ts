@@ -3,7 +3,7 @@
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
-import { cloningOf, originOf } from '../deployments/record/unfinished-clone.ts';
+import { cloneOrigin, cloningOf } from '../deployments/record/unfinished-clone.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { lastTime } from '../schema/event-time.ts';
 import { type Amounts, limitsOf, usageOf } from '../schema/pod-usage.ts';
@@ -124,7 +124,7 @@ function viewOf(parts: Parts): object {
 
 function unfinishedCloneOf(record: AppDeployment): object | null {
   const cloning = unfinishedClone(record) && cloningOf(record);
-  return cloning ? { of: originOf(cloning) } : null;
+  return cloning ? { of: cloneOrigin(cloning) } : null;
 }
 
 /** Null where it is not known. */

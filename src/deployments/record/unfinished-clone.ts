@@ -28,7 +28,7 @@ export function cloningOf({ metadata }: AppDeployment): Cloning | undefined {
 const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
 /** The deployment that it is a clone of; null where the annotation does not say it. */
-export function originOf({ from }: Cloning): { readonly namespace: string; readonly name: string } | null {
+export function cloneOrigin({ from }: Cloning): { readonly namespace: string; readonly name: string } | null {
   const { namespace, name } = from ?? {};
   return typeof namespace === 'string' && typeof name === 'string' && NAME.test(namespace) && NAME.test(name)
     ? { namespace, name }
@@ -38,7 +38,7 @@ export function originOf({ from }: Cloning): { readonly namespace: string; reado
 /** Finishes an unfinished clone; undefined where its annotation does not say of what it is one. */
 export function commandToGoOn(record: AppDeployment, program = PLUGIN): string | undefined {
   const cloning = cloningOf(record);
-  const origin = cloning && originOf(cloning);
+  const origin = cloning && cloneOrigin(cloning);
   if (!origin) return undefined;
   const { name, namespace } = record.metadata;
   return `${program} clone ${origin.name} --namespace=${origin.namespace} --to=${name} --to-namespace=${namespace}`;
@@ -54,8 +54,8 @@ export function unfinishedClone(
 ): readonly [is: string, ...todo: string[]] | undefined {
   const cloning = cloningOf(record);
   const { name, deletionTimestamp } = record.metadata;
-  if (cloning === undefined || deletionTimestamp !== undefined || !isScaledToZero(record)) return undefined;
-  const origin = originOf(cloning);
+  if (cloning === undefined || deletionTimestamp !== undefined || !asksForNoPod(record)) return undefined;
+  const origin = cloneOrigin(cloning);
   const of = origin ? ` of ${origin.name} in namespace ${origin.namespace}` : '';
   const again = commandToGoOn(record, program) ?? 'run the command again that began it';
   return [
@@ -66,7 +66,7 @@ export function unfinishedClone(
 }
 
 /** As an unfinished clone is from its first moment. */
-function isScaledToZero({ spec }: AppDeployment): boolean {
+function asksForNoPod({ spec }: AppDeployment): boolean {
   const { minScale, maxScale } = spec.sourceConfig.resourceSpec ?? {};
   return minScale === 0 && maxScale === 0;
 }
