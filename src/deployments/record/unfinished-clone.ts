@@ -4,6 +4,7 @@
 import { asObject, jsonOf } from '../../lib/json-value.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { CLONING_ANNOTATION } from '../../schema/meta.ts';
+import { isScaledToZero } from './moving-database.ts';
 
 /** How the plugin is called where nobody has called it. */
 const PLUGIN = 'kubectl davit';
@@ -54,7 +55,7 @@ export function unfinishedClone(
 ): readonly [is: string, ...todo: string[]] | undefined {
   const cloning = cloningOf(record);
   const { name, deletionTimestamp } = record.metadata;
-  if (cloning === undefined || deletionTimestamp !== undefined || !asksForNoPod(record)) return undefined;
+  if (cloning === undefined || deletionTimestamp !== undefined || !isScaledToZero(record)) return undefined;
   const origin = cloneOrigin(cloning);
   const of = origin ? ` of ${origin.name} in namespace ${origin.namespace}` : '';
   const again = commandToGoOn(record, program) ?? 'run the command again that began it';
@@ -63,10 +64,4 @@ export function unfinishedClone(
     `To go on, with the contexts that it was begun with: ${again}`,
     `To give up: ${program} delete ${name}`,
   ];
-}
-
-/** As an unfinished clone is from its first moment. */
-function asksForNoPod({ spec }: AppDeployment): boolean {
-  const { minScale, maxScale } = spec.sourceConfig.resourceSpec ?? {};
-  return minScale === 0 && maxScale === 0;
 }
