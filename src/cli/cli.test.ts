@@ -243,11 +243,30 @@ describe('status', () => {
       '└─ conditions',
       '   ├─ !! Available: NotAnswering. PostgreSQL no longer answers.',
       '   ├─ !! Stalled: Paused. It is paused.',
+      '   ├─ ok ReferencesResolved: AllResolved',
       '   ├─ !! DatabaseReady: PasswordMissing. Secret a is missing.',
       '   ├─ !! AutoscalingReady: MetricsMissing. No metrics.',
       '   ├─ !! ResourceSpecHonored: ChildrenModified. Somebody has added.',
-      '   ├─ .. OfTheFuture: Perhaps',
-      '   └─ ok ReferencesResolved: AllResolved',
+      '   └─ .. OfTheFuture: Perhaps',
+    ]);
+  });
+
+  it('marks nothing as wrong that is under way, or as somebody wants it', () => {
+    const message = 'The deployment has no image or source yet. Push one, or set image_uri.';
+    const waiting = (type: string) => ({ type, status: 'False' as const, reason: 'WaitingForImage', message });
+    const conditions = record([
+      waiting('Ready'),
+      waiting('WorkloadsReady'),
+      waiting('AutoscalingReady'),
+      { type: 'DatabaseReady', status: 'False', reason: 'Starting', message: 'PostgreSQL was started.' },
+      { type: 'PolicyAccepted', status: 'False', reason: 'NotATenant', message: 'No tenant.' },
+    ]);
+    expect(treeOf({ record: conditions, revisions: [], workloads: [], pods: [] }).slice(1)).toEqual([
+      `  .. Ready: WaitingForImage. ${message}`,
+      '└─ conditions',
+      '   ├─ !! PolicyAccepted: NotATenant. No tenant.',
+      '   ├─ .. DatabaseReady: Starting. PostgreSQL was started.',
+      '   └─ .. WorkloadsReady: WaitingForImage. See above.',
     ]);
   });
 

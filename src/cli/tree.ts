@@ -49,10 +49,10 @@ const PODS_SHOWN = 20;
 /** Maximum number of listed events, the newest. */
 const EVENTS_SHOWN = { most: 8, mostOfRuns: 2 };
 /** Characters of a message that is not repeated. */
-const LONG_MESSAGE = 100;
+const LONG_MESSAGE = 60;
 /** Characters of the message of a revision that is not the latest: what was in its way is over. JSON has all of it. */
 const LONGEST_OF_OLDER = 160;
-/** The conditions about a single part, which are always shown. */
+/** The conditions about a single part, which are always shown, in this order. */
 const OF_PARTS = [
   'PolicyAccepted',
   'ReferencesResolved',
@@ -141,12 +141,11 @@ function conditionsOf({ status }: AppDeployment): Branch[] {
   const all = status?.conditions ?? [];
   const ready = all.find(({ type }) => type === 'Ready');
   const summaries = all.filter((condition) => isWorthSaying(condition, ready));
-  const parts = all.filter(
-    (condition) => OF_PARTS.includes(condition.type) || (!SUMMARIES.includes(condition.type) && isTrouble(condition)),
-  );
+  const others = all.filter(({ type }) => !SUMMARIES.includes(type) && !OF_PARTS.includes(type)).filter(isTrouble);
+  const parts = OF_PARTS.flatMap((part) => all.filter(({ type }) => type === part));
   return [
     ...summaries.map((condition) => ({ text: saying(condition) })),
-    ...parts.map((one) => ({ text: saying(one) })),
+    ...[...parts, ...others].map((one) => ({ text: saying(one) })),
   ];
 }
 
@@ -156,14 +155,16 @@ function isWorthSaying({ type, status, reason }: Condition, ready: Condition | u
   return (type === 'Available' && status !== 'True') || (type === 'Stalled' && status === 'True');
 }
 
-/** Also what is True for a reason that is a failure: PostgreSQL answers, and its password is lost. */
-function isTrouble({ status, reason }: Condition): boolean {
-  return status !== 'True' || isFailure(reason);
+/** What is not there yet is none. Also what is True for a reason that is a failure: PostgreSQL answers, and its password is lost. */
+function isTrouble({ type, status, reason }: Condition): boolean {
+  return (type in CONDITION_TYPES ? false : status !== 'True') || isFailure(reason);
 }
 
 function saying({ type, status, reason, message }: Condition): string {
   const isStalled = type === 'Stalled' && status === 'True';
-  const isBad = status === 'False' || isStalled || (status === 'True' && type in CONDITION_TYPES && isFailure(reason));
+  // What is under way is no fault: a first rollout would be full of them.
+  const hasFailed = isFailure(reason) && (status === 'False' || (status === 'True' && type in CONDITION_TYPES));
+  const isBad = isStalled || hasFailed;
   const mark = isBad ? '!!' : status === 'True' ? 'ok' : '..';
   // Reasons are codes: a person needs one only to look up what is wrong.
   if (mark === 'ok') return `${mark} ${type}: ${message || reason}`;

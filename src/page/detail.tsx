@@ -4,6 +4,7 @@ import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
+import { shortened } from '../schema/text.ts';
 import { Action, type Asked } from './actions.tsx';
 import type { Api } from './api.ts';
 import { type Followed, newest, useFollowed } from './follow.ts';
@@ -424,6 +425,19 @@ interface RevisionsProps extends AskingProps {
   readonly followed: Followed<RevisionList>;
 }
 
+/** Characters of what happened to a revision that is not the latest: whatever was in its way is over. */
+const LONGEST_OF_OLDER = 200;
+
+function Happened({ text, isLatest }: { readonly text: string; readonly isLatest: boolean }): VNode {
+  if (isLatest || text.length <= LONGEST_OF_OLDER) return <>{text}</>;
+  return (
+    <details>
+      <summary>{shortened(text, LONGEST_OF_OLDER)}</summary>
+      <div>{text}</div>
+    </details>
+  );
+}
+
 function Revisions({ deployment, followed, onAsk }: RevisionsProps): VNode {
   const rows = followed.value?.resources;
   return (
@@ -454,7 +468,7 @@ function Revisions({ deployment, followed, onAsk }: RevisionsProps): VNode {
                   <Mark tone={toneOfRevision(revision)}>{revision.status}</Mark>
                 </td>
                 <td role="cell" class="message">
-                  {plain(revision.status_message ?? '')}
+                  <Happened text={plain(revision.status_message ?? '')} isLatest={place === 0} />
                   {noticesOf(revision).map((notice) => (
                     <div key={notice} class="sub">
                       {plain(notice)}

@@ -47,11 +47,11 @@ export function Status({ status, phase, tone }: StatusProps): VNode {
 }
 
 /** An image or an address, which may go to the next line where its parts begin. */
-export function Breakable({ text }: { readonly text: string }): VNode {
+export function Breakable({ text, after = /(?<=[/:@])/ }: { readonly text: string; readonly after?: RegExp }): VNode {
   return (
     <>
       {plain(text)
-        .split(/(?<=[/:@])/)
+        .split(after)
         .flatMap((part, place) => (place === 0 ? [part] : [<wbr key={place} />, part]))}
     </>
   );

@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Revision, RevisionDiff } from '../deployments/http/revisions/payloads.ts';
 import { ranOf } from './health.ts';
-import { type ActionProps, Dialog, Failure } from './parts.tsx';
+import { type ActionProps, Breakable, Dialog, Failure } from './parts.tsx';
 import { plain, short } from './text.ts';
 
 export function RollBack({
@@ -59,7 +59,10 @@ function Differences({
       <ul class="changes">
         {diff?.changes.map((change) => (
           <li key={change.field}>
-            <code>{plain(change.field)}</code> {changeOf(change)}
+            <code>
+              <Breakable text={change.field} after={/(?<=[._[])/} />
+            </code>{' '}
+            <Breakable text={changeOf(change)} />
           </li>
         ))}
       </ul>
@@ -69,6 +72,6 @@ function Differences({
 
 function changeOf({ kind, from, to }: RevisionDiff['changes'][number]): string {
   if (from === null && to === null) return kind;
-  if (from === null) return `added: ${plain(to ?? '')}`;
-  return to === null ? `removed: ${plain(from)}` : `${plain(from)} → ${plain(to)}`;
+  if (from === null) return `added: ${to ?? ''}`;
+  return to === null ? `removed: ${from}` : `${from} → ${to}`;
 }

@@ -931,7 +931,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.keyboard.press('Enter');
       await answered;
       await pause(300);
-      await page.getByRole('status').getByText('shop is deleted.').waitFor({ timeout: 1000 });
+      await page.getByRole('status').getByText('shop is deleted.').waitFor();
     });
 
     it('comes back to the row that it left', async ({ world, enter }) => {
@@ -1202,6 +1202,43 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
       await page.getByRole('status').getByText('is being interrupted.').waitFor();
       const { annotations } = world.facade.records.byUid(agent.metadata.uid ?? '')?.metadata ?? {};
       expect(annotations?.['davit.dev/interrupt']).toBe(serialRevisionId(agent.metadata.uid ?? '', 1));
+    });
+
+    it('shows the beginning of what was in the way of an earlier revision, and the rest when it is asked for', async ({
+      world,
+      enter,
+    }) => {
+      const long = `A newer revision replaced this one before it was deployed. Until then: ${'no such image '.repeat(30)}at the end.`;
+      world.deploy('agent', {
+        revisions: [
+          { state: 'SKIPPED', message: long },
+          { state: 'DEPLOYED', message: 'It serves.' },
+        ],
+      });
+      const page = await enter();
+      await open(page, 'agent');
+      await page.locator('.revisions summary').getByText('A newer revision replaced this one').waitFor();
+      const rest = page.locator('.revisions details').getByText('at the end.');
+      expect(await rest.isVisible()).toBe(false);
+      await page.locator('.revisions summary').click();
+      await rest.waitFor();
+    });
+
+    it('shows the sentence of an unfinished clone that is not changed, with its commands', async ({ world, enter }) => {
+      world.deploy('agent', {
+        annotations: { 'davit.dev/cloning': '{"uid":"o","from":{"namespace":"prod","name":"agent"}}' },
+        spec: { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 } } },
+        revisions: [{ state: 'DEPLOYED', message: 'It serves.' }],
+      });
+      const page = await enter();
+      await open(page, 'agent');
+      await page.getByRole('button', { name: 'Scale' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByRole('spinbutton').first().fill('1');
+      await dialog.getByRole('spinbutton').nth(1).fill('1');
+      await dialog.getByRole('button', { name: 'Scale' }).click();
+      await dialog.getByRole('alert').getByText('It is an unfinished clone of agent in namespace prod').waitFor();
+      expect(await dialog.getByRole('alert').innerText()).toMatch(/\nTo give up: kubectl davit delete agent$/);
     });
 
     it('shows what a rollback changes, and what becomes of the data', async ({ world, enter }) => {

@@ -61,6 +61,7 @@ export interface Sample {
   readonly state?: State;
   readonly conditions?: Partial<Record<ConditionType, Verdict>>;
   readonly spec?: Partial<AppDeploymentSpec>;
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly url?: string;
   readonly ageMs?: number;
   /** Oldest first. */
@@ -120,6 +121,7 @@ export async function makeWorld(
       metadata: {
         name,
         creationTimestamp: iso(now - ageMs),
+        ...(sample.annotations && { annotations: sample.annotations }),
         ...(isLeaving && { deletionTimestamp: iso(now - MINUTE), finalizers: ['davit.dev/teardown'] }),
       },
       spec: {
