@@ -25,11 +25,10 @@ import { archiveStatusOf } from './assess/wal-archive.ts';
 import { replicasOf, workersOf } from './assess/workloads.ts';
 import { latestRevisionGeneration } from './record/latest-generation.ts';
 import { runsHere } from './record/listener-assignment.ts';
-import { stoppedForMoveWords } from './record/moving-database.ts';
 import { changedBy, deleterOf } from './record/requester.ts';
 import { effectiveNumbers } from './record/resolve.ts';
 import { imageOf } from './record/revision-image.ts';
-import { asksForNothing, stateFrom } from './record/state.ts';
+import { asksForNothing, scaledToZeroWords, stateFrom } from './record/state.ts';
 import { revisionStateOf } from './revision-status.ts';
 import { stalledReasonSince } from './stalled-since.ts';
 
@@ -287,7 +286,7 @@ export function readyEntry(inputs: StatusInputs): Entry {
       ]),
     ) ??
     (runsNothing
-      ? pass('ScaledToZero', stoppedForMoveWords(record) ?? 'Scaled to zero.')
+      ? pass('ScaledToZero', scaledToZeroWords(record))
       : pass('Serving', 'The latest revision is deployed and serving.'))
   );
 }

@@ -167,13 +167,13 @@ export function withoutUnsafe(actions: readonly Action[], refusals: readonly Act
   return actions.filter((action) =>
     action.do === 'delete'
       ? !wasRefused || SCALING_KINDS.has(action.object.kind)
-      : startsPods || !STARTS_PODS.has(action.object.kind) || isScaledToZero(action.object),
+      : startsPods || !STARTS_PODS.has(action.object.kind) || hasNoReplicas(action.object),
   );
 }
 
 const STARTS_PODS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet']);
 
-function isScaledToZero(object: KubeObject & { readonly spec?: { readonly replicas?: number } }): boolean {
+function hasNoReplicas(object: KubeObject & { readonly spec?: { readonly replicas?: number } }): boolean {
   return isOfPart(object) && object.spec?.replicas === 0;
 }
 

@@ -107,6 +107,7 @@ const PURE = [
   'monitoring/census.ts',
   'monitoring/outcomes.ts',
   'monitoring/transitions.ts',
+  'monitoring/unavailable.ts',
   'organization/conditions.ts',
   'organization/http/oauth-tokens/html.ts',
   'organization/http/oauth-tokens/presenter.ts',
