@@ -15,15 +15,16 @@ import { runAgainAlone, tellFailures } from './support/second-runs.ts';
  * What runs side by side. Those of clusters mostly wait, and have limits for what they wait for; what computes takes the rest of the
  * processors.
  */
-const USUAL: readonly (readonly Project[])[] = [['e2e'], ['clusters'], ['integration'], ['unit', 'published']];
+const USUAL: readonly (readonly Project[])[] = [['e2e'], ['clusters'], ['integration'], ['unit']];
 /** As `nice` counts. With 10, the tests beside the fault plans got a twentieth of the machine, and reached limits of time. */
 const BEHIND_CLUSTERS = 5;
 const NONE: Tally = { passed: 0, failed: 0, skipped: 0 };
 
 /**
- * What `--whole` adds: platforms that come and go, the documents' commands in real pods, and samples of the explorer and the fault plans.
+ * What `--whole` adds: platforms that come and go, the documents' commands in real pods, a published CLI, and samples of the explorer and
+ * the fault plans.
  */
-const SLOW: readonly Project[] = ['platforms', 'pods', 'searches'];
+const SLOW: readonly Project[] = ['platforms', 'pods', 'searches', 'published'];
 const WHOLE = '--whole';
 /**
  * It starts when the clusters with pods and the shared one are gone: what then still computes runs behind it. Undisturbed runs that differ
@@ -58,7 +59,7 @@ function slowLanes(): Lane[] {
   return [
     { ...laneOf('platforms', ['platforms']), after: ['clusters'] },
     { ...laneOf('documents', ['pods'], ['test/suites/e2e/documents.test.ts']), after: ['e2e'] },
-    { ...laneOf('searches', ['searches']), after: ['clusters'], niceness: BEHIND_CLUSTERS },
+    { ...laneOf('searches+published', ['searches', 'published']), after: ['clusters'], niceness: BEHIND_CLUSTERS },
     FAULTS,
   ];
 }

@@ -239,7 +239,7 @@ describe('npm run demo -- --context', () => {
     expect(out).toContain(says);
     expect(out).not.toMatch(/^ +at /m);
     expect([code, cached]).toEqual([1, []]);
-    expect(Date.now() - began).toBeLessThan(20_000);
+    expect(Date.now() - began).toBeLessThan(60_000);
   });
 });
 

@@ -102,7 +102,7 @@ export function callsTo(apiUrl: string): Attached['call'] {
 }
 
 /** Tries until it does not throw, for at most `withinMs`; then throws what it threw last. */
-export async function eventually<T>(attempt: () => Promise<T>, withinMs = 30_000, everyMs = 100): Promise<T> {
+export async function eventually<T>(attempt: () => Promise<T>, withinMs = 60_000, everyMs = 100): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {
     const begun = Date.now();

@@ -148,7 +148,7 @@ withPods('the sample with queue workers', () => {
       const seen: ReadEvent[] = [];
       for (;;) {
         // oxlint-disable-next-line no-await-in-loop -- one after the other
-        const event = await reader.next(20_000);
+        const event = await reader.next(60_000);
         if (typeof event === 'string') throw new Error(`${event} instead of ${text}`);
         seen.push(event);
         if (JSON.stringify(event.data).includes(text)) return seen;

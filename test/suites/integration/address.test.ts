@@ -72,7 +72,7 @@ function address(namespace: string, name: string): Promise<string> {
   return kubectl('-n', namespace, 'get', 'appd', name, '-o', `jsonpath=${path}`);
 }
 async function until(namespace: string, name: string, says: string): Promise<void> {
-  await eventually(async () => expect(await address(namespace, name)).toBe(says), 45_000);
+  await eventually(async () => expect(await address(namespace, name)).toBe(says));
 }
 /** AddressReady's reason → how many records say so. */
 async function reasons(): Promise<Record<string, number>> {

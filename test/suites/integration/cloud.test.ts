@@ -53,7 +53,7 @@ async function integrate(name: string): Promise<string> {
   await eventually(async () => {
     const { body } = await call(tenant, 'GET', '/v1/integrations/forge/codehost/install');
     expect(body.map((one: { id: string }) => one.id)).toContain(id);
-  }, 10_000);
+  });
   return id;
 }
 const kubectl = (...args: readonly string[]): Promise<string> => cluster.kubectl(['-n', tenant.namespace, ...args]);

@@ -68,7 +68,7 @@ async function integrate(): Promise<string> {
   await eventually(async () => {
     const { body } = await davit.call(tenant, 'GET', '/v1/integrations/forge/codehost/install');
     expect(body.map((one: { id: string }) => one.id)).toContain(id);
-  }, 30_000);
+  });
   return id;
 }
 

@@ -31,7 +31,7 @@ async function integration(name: string, spec: object, data: Record<string, stri
   await eventually(async () => {
     const { body } = await davit.call(tenant, 'GET', `${PATH}/install`);
     expect(body.map((one: { id: string }) => one.id)).toContain(id);
-  }, 10_000);
+  });
   return id;
 }
 const repos = (id: string, who = tenant): Promise<Answer> => davit.call(who, 'GET', `${PATH}/${id}/repos`);

@@ -42,7 +42,7 @@ async function until(reader: EventReader, isIt: (event: ReadEvent) => boolean): 
   const seen: ReadEvent[] = [];
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
-    const event = await reader.next(40_000);
+    const event = await reader.next(120_000);
     if (typeof event === 'string')
       throw new Error(`${event}, after ${JSON.stringify(seen.map(({ data }) => data.status))}`);
     seen.push(event);
@@ -104,7 +104,7 @@ describe('a right that ends', () => {
     await eventually(async () => {
       const { status } = await davit.call({ ...tenant, token }, 'GET', path);
       expect(status).toBe(403);
-    }, 40_000);
+    });
     await davit.call(tenant, 'PATCH', path, { source_config: { resource_spec: { cpu: 0.3 } } });
     const events = await until(reader, ({ event }) => event === 'end');
     expect(events.at(-1)?.data).toMatchObject({ reason: 'refused', status: 403 });

@@ -192,10 +192,16 @@ it('a revoked token is rejected within seconds', async () => {
   const list = (): Promise<Answer> => davit.call({ ...tenant, token }, 'GET', '/v2/deployments');
   await eventually(async () => expect((await list()).status).toBe(200));
   await davit.kubectl(['delete', 'serviceaccount', 'shortly', '-n', namespace]);
-  const began = Date.now();
-  await eventually(async () => expect((await list()).status).toBe(401), 25_000);
+  const deleted = Date.now();
+  let acceptedAt = deleted;
+  await eventually(async () => {
+    const asked = Date.now();
+    const { status } = await list();
+    if (status === 200) acceptedAt = asked;
+    expect(status).toBe(401);
+  });
   // Ten seconds of ours, and as many for which the API server itself believes a token.
-  expect(Date.now() - began).toBeLessThan(21_000);
+  expect(acceptedAt - deleted).toBeLessThan(21_000);
 });
 
 it('an invalid token and one without rights get the same answer for an existing and a missing tenant', async () => {

@@ -27,7 +27,7 @@ async function caller(name: string, role: string): Promise<Tenant> {
   ]);
   const token = (await davit.kubectl(['create', 'token', name, '-n', tenant.namespace])).trim();
   const made = { ...tenant, token };
-  await eventually(async () => expect((await davit.call(made, 'GET', '/v2/deployments')).status).toBe(200), 20_000);
+  await eventually(async () => expect((await davit.call(made, 'GET', '/v2/deployments')).status).toBe(200));
   return made;
 }
 

@@ -91,18 +91,16 @@ describe('a real API server', () => {
       },
     });
     await expect
-      .poll(
-        () =>
-          client.list(widgets).then(
-            () => 'served',
-            () => 'not yet',
-          ),
-        { timeout: 10_000 },
+      .poll(() =>
+        client.list(widgets).then(
+          () => 'served',
+          () => 'not yet',
+        ),
       )
       .toBe('served');
     const watchFrom = async (resourceVersion: string): Promise<string> => {
-      const signal = AbortSignal.timeout(3000);
-      const watch = client.watch(widgets, { namespace, resourceVersion, timeoutSeconds: 1, idleMs: 5000, signal });
+      const signal = AbortSignal.timeout(60_000);
+      const watch = client.watch(widgets, { namespace, resourceVersion, timeoutSeconds: 1, idleMs: 60_000, signal });
       try {
         for await (const event of watch) return event.type;
         return 'nothing';
@@ -173,7 +171,12 @@ describe('a real API server', () => {
     );
     const watch = client
       .withToken('nonsense')
-      .watch(SECRETS, { resourceVersion: '0', timeoutSeconds: 5, idleMs: 5000, signal: AbortSignal.timeout(5000) });
+      .watch(SECRETS, {
+        resourceVersion: '0',
+        timeoutSeconds: 60,
+        idleMs: 60_000,
+        signal: AbortSignal.timeout(60_000),
+      });
     await expect(watch[Symbol.asyncIterator]().next()).rejects.toBeInstanceOf(Unauthorized);
   });
 
@@ -189,7 +192,7 @@ describe('a real API server', () => {
       freeze: true,
     });
     const running = reflector.run(stop.signal);
-    expect(await reflector.waitForSync(AbortSignal.timeout(10_000))).toBe(true);
+    expect(await reflector.waitForSync(AbortSignal.timeout(60_000))).toBe(true);
     expect(reflector.list().filter(({ metadata }) => /^r\d$/.test(metadata.name))).toHaveLength(7);
     expect(reflector.list()[0]?.metadata.managedFields).toBeUndefined();
 
@@ -220,15 +223,17 @@ describe('a real API server', () => {
         log,
         metrics: { leading: () => undefined },
         signal,
-        leaseDurationMs: 1500,
-        renewDeadlineMs: 1000,
+        // A leader whose requests take longer than its deadline gives up: a busy machine makes them take a second.
+        leaseDurationMs: 8000,
+        renewDeadlineMs: 7000,
         retryPeriodMs: 100,
         onStarted: () => void started.push('ab'[index] ?? ''),
         onStopped: () => {},
       }),
     );
     await expect.poll(() => started.length).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 2000));
+    // Longer than the lease lasts without its leader.
+    await new Promise((resolve) => setTimeout(resolve, 9000));
     expect(started).toHaveLength(1);
     const first = started[0] === 'a' ? 0 : 1;
     ask[first]?.abort();

@@ -40,7 +40,7 @@ it('over HTTP: accepted with a Listener of the tenant, and not reconciled', asyn
     const answer = await post(tenant, 'away', 'shops');
     expect([answer.status, answer.body.detail]).toEqual([201, undefined]);
     return answer.body;
-  }, 10_000);
+  });
   expect(made).toMatchObject({ status: 'UNKNOWN', source_config: { listener_id: id } });
   await eventually(async () => expect(await reason('away', 'Stalled')).toBe('ListenerSilent'));
   expect(await davit.kubectl(['get', 'deployments,apprevisions', '-n', tenant.namespace, '-o', 'name'])).toBe('');
@@ -84,7 +84,7 @@ it('over HTTP: an administrator of the tenant writes listeners, an editor only r
     const answer = await davit.call(other, 'POST', '/v2/listeners', body);
     expect(answer.status).toBe(201);
     return answer.body;
-  }, 20_000);
+  });
   expect(made).toMatchObject({ ...body, connected: false, version: null });
   expect(await davit.call(other, 'POST', '/v2/listeners', body)).toMatchObject({ status: 409 });
   const path = `/v2/listeners/${made.id}`;

@@ -120,7 +120,7 @@ describe('rights', () => {
         ' ',
       ),
     );
-    await eventually(async () => expect((await davit.call(nobody, 'GET', `${PATH}/guarded`)).status).toBe(200), 20_000);
+    await eventually(async () => expect((await davit.call(nobody, 'GET', `${PATH}/guarded`)).status).toBe(200));
     const refused = await patch('guarded', { client_secret: CANARY }, nobody);
     expect([refused.status, refused.body.detail]).toEqual([
       403,

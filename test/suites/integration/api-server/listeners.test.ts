@@ -98,7 +98,7 @@ async function report(name: string, status: Json): Promise<void> {
 
 describe('a Listener', () => {
   it('gets its namespace with the rights that the chart grants', async () => {
-    await eventually(async () => expect(await connectedReason()).toBe('NeverConnected'), 30_000);
+    await eventually(async () => expect(await connectedReason()).toBe('NeverConnected'));
     expect((await door.call('GET', leasePath(), undefined, agent)).status).toBe(200);
   });
 
@@ -106,7 +106,7 @@ describe('a Listener', () => {
     await eventually(async () => {
       await renew();
       expect(await connectedReason()).toBe('Reporting');
-    }, 30_000);
+    });
   });
 });
 
@@ -218,7 +218,7 @@ describe('a deployment', () => {
       const answer = await door.call('GET', `${worksPath()}/${uid}`, undefined, agent);
       expect(answer.status).toBe(200);
       return answer.body;
-    }, 30_000);
+    });
     expect(work).toMatchObject({
       spec: {
         name: 'shop',
@@ -246,7 +246,7 @@ describe('a deployment', () => {
     await eventually(async () => {
       await renew();
       expect((await record())?.status?.state).toBe('READY');
-    }, 30_000);
+    });
     const version = async (): Promise<unknown> => {
       const works = await door.call('GET', `${worksPath()}/${uid}`);
       return [JSON.stringify(await record()), JSON.stringify(works.body)];
@@ -258,13 +258,13 @@ describe('a deployment', () => {
   });
 
   it('is UNKNOWN when the cluster is silent, with the conditions that it reported last, and back when it reports', async () => {
-    await eventually(async () => expect((await record())?.status?.state).toBe('UNKNOWN'), 40_000);
+    await eventually(async () => expect((await record())?.status?.state).toBe('UNKNOWN'));
     const reasons = new Map((await record())?.status?.conditions.map(({ type, reason }) => [type, reason]));
     expect([reasons.get('Ready'), reasons.get('DatabaseReady')]).toEqual(['ListenerSilent', 'Serving']);
     await eventually(async () => {
       await renew();
       expect((await record())?.status?.state).toBe('READY');
-    }, 30_000);
+    });
   });
 
   it('waits, deleted, until the cluster has reported that nothing is left', async () => {
@@ -272,14 +272,14 @@ describe('a deployment', () => {
     await eventually(async () => {
       const { body } = await door.call('GET', `${worksPath()}/${uid}`);
       expect((body['metadata'] as { deletionTimestamp?: string }).deletionTimestamp).toBeDefined();
-    }, 30_000);
+    });
     expect((await record())?.metadata.finalizers).toEqual(['davit.dev/remote-teardown']);
     await report(uid, { generation: 1, gone: true });
     await eventually(async () => {
       expect(await record()).toBeUndefined();
       expect((await door.call('GET', `${worksPath()}/${uid}`)).status).toBe(404);
       expect((await door.call('GET', `/api/v1/namespaces/${namespace}/secrets/${uid}.shop--vars-1`)).status).toBe(404);
-    }, 30_000);
+    });
   });
 });
 
@@ -287,5 +287,5 @@ it('a deleted Listener takes its namespace with it', async () => {
   await cluster.kubectl(['delete', 'lsn', 'edge', '-n', tenant.namespace, '--wait=false']);
   await eventually(async () => {
     expect((await door.call('GET', `/api/v1/namespaces/${namespace}`)).status).toBe(404);
-  }, 30_000);
+  });
 });

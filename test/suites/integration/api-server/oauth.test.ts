@@ -324,7 +324,7 @@ describe('a pod with nothing but its projected token', () => {
     expect([status, body.detail]).toEqual([403, expect.stringContaining('It is bound to no pod')]);
     const pods = `${core(tenant.namespace)}/pods?labelSelector=davit.dev/deployment=bazaar`;
     await api.call('DELETE', pods, { gracePeriodSeconds: 0 });
-    await eventually(async () => expect((await authenticate({}, as('bazaar'))).status).toBe(401), 30_000);
+    await eventually(async () => expect((await authenticate({}, as('bazaar'))).status).toBe(401));
     // The next pod is of the same deployment.
     tokenOf.set('bazaar', await eventually(() => ofPod('bazaar')));
     expect((await authenticate({}, as('bazaar'))).status).toBe(200);
@@ -394,7 +394,7 @@ describe('rights', () => {
     const roles = `/apis/${RBAC}/v1/namespaces/${namespace}/roles`;
     await api.call('POST', roles, { metadata: { name: 'narrow' }, rules: [role] });
     await bind('narrow', namespace, 'Role', 'narrow');
-    await eventually(async () => expect((await authenticate({}, { as: narrow })).body.status).toBe('pending'), 30_000);
+    await eventually(async () => expect((await authenticate({}, { as: narrow })).body.status).toBe('pending'));
     expect((await authenticate(absent, { as: narrow })).status).toBe(403);
     expect((await davit.call(narrow, 'GET', '/v2/auth/tokens')).status).toBe(403);
     expect((await davit.call(narrow, 'GET', '/v2/auth/tokens?provider_id=idp')).status).toBe(200);
