@@ -10,6 +10,7 @@ import { ensureTools, toolPath } from '../cluster/tools.ts';
 
 const run = promisify(execFile);
 const chart = join(import.meta.dirname, '../../charts/davit');
+const WITHOUT_DEFINITIONS = ['--set', 'crds.install=false'];
 
 export interface Manifest {
   readonly kind: string;
@@ -25,8 +26,13 @@ export interface Manifest {
 export interface ChartRenderer {
   /** A folder for values files, and Helm's home. */
   readonly home: string;
-  /** `helm template` with more arguments; fails with Helm's message. */
+  /**
+   * `helm template` with more arguments, but for the definitions; fails with Helm's message. They are nine tenths of the chart and take half
+   * of a rendering, and depend on `commonLabels` alone.
+   */
   render(...args: readonly string[]): Promise<Manifest[]>;
+  /** The same with the definitions. */
+  renderWhole(...args: readonly string[]): Promise<Manifest[]>;
   /** The notes that an installation with these values prints. Helm 3 prints them of an installation in a cluster alone. */
   notes(set: string): Promise<string>;
   /** Any other command of Helm; its output. */
@@ -60,7 +66,8 @@ export async function makeChartRenderer(): Promise<ChartRenderer> {
   return {
     home,
     helm,
-    render: (...args) => renderFrom(chart, args),
+    render: (...args) => renderFrom(chart, [...args, ...WITHOUT_DEFINITIONS]),
+    renderWhole: (...args) => renderFrom(chart, args),
     async notes(set) {
       const folder = join(await mkdtemp(join(home, 'notes-')), 'davit');
       await cp(chart, folder, { recursive: true });
@@ -68,7 +75,12 @@ export async function makeChartRenderer(): Promise<ChartRenderer> {
       const text = await readFile(join(templates, 'NOTES.txt'), 'utf8');
       await writeFile(join(templates, '_notes.tpl'), `{{- define "notes" }}${text}{{ end }}`);
       await writeFile(join(templates, 'notes.yaml'), 'text: {{ include "notes" . | quote }}\n');
-      const [notes] = await renderFrom(folder, ['--show-only', 'templates/notes.yaml', ...(set ? ['--set', set] : [])]);
+      const [notes] = await renderFrom(folder, [
+        '--show-only',
+        'templates/notes.yaml',
+        ...(set ? ['--set', set] : []),
+        ...WITHOUT_DEFINITIONS,
+      ]);
       return notes?.['text'] as string;
     },
     close: () => rm(home, { recursive: true, force: true }),
@@ -79,7 +91,7 @@ export function documentsOf(manifests: string): string[] {
   return manifests.split(/^---$/m);
 }
 
-/** JSON by YAML: most of a chart is definitions, which are the same in all renderings, and YAML takes fifty times as long. */
+/** JSON by YAML: most objects are the same in many renderings, and YAML takes fifty times as long. */
 const known = new Map<string, string>();
 
 function parsed(document: string): Manifest | null {

@@ -30,10 +30,11 @@ const chart = join(import.meta.dirname, '../../../charts/davit');
 let home: string;
 let helm: ChartRenderer['helm'];
 let render: ChartRenderer['render'];
+let renderWhole: ChartRenderer['renderWhole'];
 let notes: ChartRenderer['notes'];
 let close: ChartRenderer['close'];
 beforeAll(async () => {
-  ({ home, helm, render, notes, close } = await makeChartRenderer());
+  ({ home, helm, render, renderWhole, notes, close } = await makeChartRenderer());
 });
 afterAll(() => close?.());
 
@@ -67,7 +68,7 @@ const BUILDS = 'settings.builds.registry.host=registry.example.com,settings.buil
 
 describe('with its defaults', () => {
   it('renders the definitions as they are generated, to be kept on uninstall', async () => {
-    const rendered = (await render()).filter(({ kind }) => kind === 'CustomResourceDefinition');
+    const rendered = (await renderWhole()).filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(new Map(rendered.map(({ metadata, spec }) => [metadata.name, spec as unknown]))).toEqual(
       new Map(
         customResourceDefinitions()
@@ -184,7 +185,7 @@ describe('with its defaults', () => {
     const own =
       /^(v1|(apps|rbac\.authorization\.k8s\.io|policy|networking\.k8s\.io|admissionregistration\.k8s\.io|apiextensions\.k8s\.io)\/v1)$/;
     expect(
-      (await render()).map(({ apiVersion }) => apiVersion as string).filter((version) => !own.test(version)),
+      (await renderWhole()).map(({ apiVersion }) => apiVersion as string).filter((version) => !own.test(version)),
     ).toEqual([]);
   });
   it('binds every policy', async () => {
@@ -385,7 +386,7 @@ describe('with other values', () => {
     expect((await render()).filter(({ metadata }) => metadata.name === 'davit-listener')).toEqual([]);
   });
   it('leaves the two processes out', async () => {
-    const manifests = await render('--set', 'workloads.enabled=false');
+    const manifests = await renderWhole('--set', 'workloads.enabled=false');
     expect(kinds(manifests)).not.toEqual(expect.arrayContaining(['Deployment']));
     expect(kinds(manifests)).toEqual(
       expect.arrayContaining([
@@ -398,7 +399,7 @@ describe('with other values', () => {
     );
   });
   it("leaves the definitions, the policies and the organization's namespace out", async () => {
-    const manifests = await render(
+    const manifests = await renderWhole(
       '--set',
       'crds.install=false,admission.enabled=false,organizationNamespace.create=false',
     );
@@ -755,7 +756,10 @@ describe('for companies', () => {
         .map(({ labels }) => labels);
 
     it('are on every object and every pod, and never in what selects', async () => {
-      const [bare, labelled] = [await render('--set', ALL), await render('--set', `${ALL},commonLabels.team=platform`)];
+      const [bare, labelled] = [
+        await renderWhole('--set', ALL),
+        await renderWhole('--set', `${ALL},commonLabels.team=platform`),
+      ];
       expect(labelled.length).toBeGreaterThan(80);
       expect(kinds(labelled)).toEqual(
         expect.arrayContaining(['CustomResourceDefinition', 'DaemonSet', 'HTTPRoute', 'Pod', 'PrometheusRule']),
