@@ -20,10 +20,11 @@ const PAUSE_MS = 20;
 
 /** Returns when the caches have seen what the server has now. Throws if one of them never does: its watch is broken or was not begun. */
 export async function caughtUp(kube: FakeKube, caches: readonly Watching[]): Promise<void> {
-  kube.bookmark();
   const version = BigInt(kube.resourceVersion());
   const isBehind = (cache: Watching): boolean =>
     cache.isInstalled?.() !== false && BigInt(cache.observedResourceVersion()) < version;
+  if (!caches.some(isBehind)) return;
+  kube.bookmark();
   for (let turn = 0; turn < TURNS && caches.some(isBehind); turn += 1) {
     // oxlint-disable-next-line no-await-in-loop -- one turn at a time
     await new Promise((resolve) => setImmediate(resolve));

@@ -134,7 +134,6 @@ export interface ObjectStore {
 
 interface LogEntry {
   readonly version: number;
-  readonly resource: Resource;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
   readonly object: KubeObject;
   readonly previous?: KubeObject;
@@ -211,7 +210,8 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
   const writes: Write[] = [];
   const texts = new Map<string, string>([['/readyz', 'ok']]);
   const watchers = new Set<{ readonly resource: Resource; wake(): void; end(error: Error | undefined): void }>();
-  let log: LogEntry[] = [];
+  /** What happened to the objects of a resource, by its group and plural: a watch looks at no other. */
+  const history = new Map<string, LogEntry[]>();
   let version = options.version ?? 1000;
   let compacted = 0;
   let serial = 0;
@@ -225,9 +225,27 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
     `${resource.group}/${resource.plural}/${ref.namespace ?? ''}/${ref.name}`;
   const time = (): string => new Date(now()).toISOString().replace(/\.\d+Z$/, 'Z');
 
+  function historyOf({ group, plural }: Resource): LogEntry[] {
+    const name = `${group}/${plural}`;
+    const entries = history.get(name) ?? [];
+    history.set(name, entries);
+    return entries;
+  }
+
   function announce(type: LogEntry['type'], resource: Resource, object: KubeObject, previous?: KubeObject): void {
-    log.push({ version, resource, type, object, ...(previous !== undefined && { previous }) });
-    for (const watcher of watchers) watcher.wake();
+    historyOf(resource).push({ version, type, object, ...(previous !== undefined && { previous }) });
+    for (const watcher of watchers) if (sameResource(watcher.resource, resource)) watcher.wake();
+  }
+
+  /** Returns a function that takes back everything that happens from now on. */
+  function holdAll(): () => void {
+    const [undo, versionBefore] = [stored.hold(), version];
+    const lengths = new Map([...history].map(([name, { length }]) => [name, length]));
+    return () => {
+      undo();
+      version = versionBefore;
+      for (const [name, entries] of history) entries.length = lengths.get(name) ?? 0;
+    };
   }
 
   /** Stores a new state: the next version, a new generation if the spec changed, and it is gone if nothing holds it. */
@@ -458,15 +476,9 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       const index = writes.push(request) - 1;
       try {
         await ask(failure, request, signal);
-        const versionBefore = version;
-        const undo = request.dryRun === true ? stored.hold() : undefined;
-        const logBefore = log.length;
+        const undo = request.dryRun === true ? holdAll() : undefined;
         const result = copyOf(perform());
-        if (undo !== undefined) {
-          undo();
-          log.length = logBefore;
-          version = versionBefore;
-        }
+        undo?.();
         await ask(lostAnswer, request, signal);
         return result as T;
       } catch (error) {
@@ -541,12 +553,13 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       const onAbort = (): void => watcher.end(undefined);
       signal.addEventListener('abort', onAbort, { once: true });
       watchers.add(watcher);
-      let seen = log.length - log.filter((entry) => entry.version > from).length;
+      const entries = historyOf(resource);
+      let seen = entries.findLastIndex((entry) => entry.version <= from) + 1;
       try {
         for (;;) {
-          for (; seen < log.length; seen++) {
-            const entry = log[seen];
-            if (ended !== undefined || entry === undefined || !sameResource(entry.resource, resource)) continue;
+          for (; seen < entries.length; seen++) {
+            const entry = entries[seen];
+            if (ended !== undefined || entry === undefined) continue;
             const event = eventFor<T>(entry, watching);
             from = entry.version;
             if (event !== undefined) yield event;
@@ -729,7 +742,7 @@ export function makeFakeKube(options: FakeKubeOptions = {}): FakeKube {
       version += 1;
       compacted = version;
       // Open watches have seen everything already; new ones start after.
-      log = log.filter(() => false);
+      history.clear();
       for (const watcher of watchers) watcher.end(undefined);
     },
     bookmark() {

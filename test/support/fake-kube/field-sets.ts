@@ -9,7 +9,10 @@ export function copyOf<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf) as T;
   const copy: Record<string, unknown> = {};
-  for (const [name, part] of Object.entries(value)) copy[name] = copyOf(part);
+  for (const name of Object.keys(value)) {
+    const part = (value as Record<string, unknown>)[name];
+    copy[name] = typeof part === 'object' ? copyOf(part) : part;
+  }
   return copy as T;
 }
 
@@ -41,12 +44,22 @@ export function leavesOf(value: Json): Leaves {
   return leaves;
 }
 
+/** The step into a field, with its name. There are few fields, and leaves by the million. */
+const fieldSteps = new Map<string, { readonly step: Step; readonly name: string }>();
+
+function fieldStep(field: string): { readonly step: Step; readonly name: string } {
+  const known = fieldSteps.get(field) ?? { step: { field }, name: JSON.stringify({ field }) };
+  fieldSteps.set(field, known);
+  return known;
+}
+
 /** `prefix`: the names of the steps to here. They are made once for all leaves behind them. */
 function collect(value: Json, path: Path, prefix: string, into: Leaves): void {
   const last = path.at(-1);
   const field = last !== undefined && 'field' in last ? last.field : '';
+  const before = prefix === '' ? '' : `${prefix},`;
   const below = (step: Step, part: Json): void =>
-    collect(part, [...path, step], `${prefix}${prefix === '' ? '' : ','}${JSON.stringify(step)}`, into);
+    collect(part, [...path, step], `${before}${JSON.stringify(step)}`, into);
   if (Array.isArray(value)) {
     if (SETS.includes(field)) {
       for (const member of value) below({ member }, member);
@@ -58,9 +71,13 @@ function collect(value: Json, path: Path, prefix: string, into: Leaves): void {
         below({ key: Object.fromEntries(keys.map((name) => [name, element[name] ?? null])) }, element);
       return;
     }
-  } else if (isObject(value) && Object.keys(value).length > 0) {
-    for (const [name, part] of Object.entries(value)) below({ field: name }, part);
-    return;
+  } else if (isObject(value)) {
+    const names = Object.keys(value);
+    for (const key of names) {
+      const { step, name } = fieldStep(key);
+      collect(value[key] ?? null, [...path, step], `${before}${name}`, into);
+    }
+    if (names.length > 0) return;
   }
   into.set(`[${prefix}]`, { path, value });
 }
