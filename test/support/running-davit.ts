@@ -2,6 +2,7 @@
 // and provides strings; this makes them useful again.
 
 import { execFile } from 'node:child_process';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tenant } from './platform.ts';
 import type { SampleImages } from './sample-cluster.ts';
@@ -50,7 +51,9 @@ export interface Attached extends Provided {
 export function attach(provided: Provided): Attached {
   function kubectl(args: readonly string[], input?: string | object): Promise<string> {
     return new Promise((resolve, reject) => {
-      const env = { ...process.env, KUBECONFIG: provided.kubeconfig };
+      // What it remembers of a cluster, by address and port, is the cluster's own: another one may have had the port today.
+      const KUBECACHEDIR = join(dirname(provided.kubeconfig), 'home/kube-cache');
+      const env = { ...process.env, KUBECONFIG: provided.kubeconfig, KUBECACHEDIR };
       const child = execFile(provided.kubectlPath, args, { env, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
         if (error) reject(new Error(`kubectl ${args.join(' ')}: ${stderr || error.message}`));
         else resolve(stdout);

@@ -36,7 +36,7 @@ function plugin(...args: string[]): Promise<Ran> {
 /** The same with standard input. */
 async function pluginReading(input: string, ...args: string[]): Promise<Ran> {
   const path = [folder, dirname(process.execPath), process.env['PATH']].join(delimiter);
-  const env = { ...process.env, KUBECONFIG: davit.kubeconfig, PATH: path };
+  const env = { ...process.env, KUBECONFIG: davit.kubeconfig, KUBECACHEDIR: join(folder, 'kube-cache'), PATH: path };
   try {
     const running = promisify(execFile)(join(folder, 'kubectl'), ['davit', ...args], { env });
     // It may end without reading.
