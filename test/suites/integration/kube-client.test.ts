@@ -169,14 +169,12 @@ describe('a real API server', () => {
     await expect(client.withToken('nonsense').get(CONFIG_MAPS, { namespace, name: 'x' })).rejects.toBeInstanceOf(
       Unauthorized,
     );
-    const watch = client
-      .withToken('nonsense')
-      .watch(SECRETS, {
-        resourceVersion: '0',
-        timeoutSeconds: 60,
-        idleMs: 60_000,
-        signal: AbortSignal.timeout(60_000),
-      });
+    const watch = client.withToken('nonsense').watch(SECRETS, {
+      resourceVersion: '0',
+      timeoutSeconds: 60,
+      idleMs: 60_000,
+      signal: AbortSignal.timeout(60_000),
+    });
     await expect(watch[Symbol.asyncIterator]().next()).rejects.toBeInstanceOf(Unauthorized);
   });
 
