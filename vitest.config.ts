@@ -91,8 +91,8 @@ export default defineConfig({
           expect: PATIENT,
           // They share a cluster, and some of them count what is written to it.
           fileParallelism: false,
-          // Ten times what they take alone: the other lane, and others, may keep the machine busy.
-          testTimeout: 240_000,
+          // Many times what they take alone: the other lanes, and others, may keep the machine busy.
+          testTimeout: 600_000,
           hookTimeout: 300_000,
         },
       },
@@ -109,8 +109,8 @@ export default defineConfig({
           globalSetup: [PREPARE],
           expect: PATIENT,
           fileParallelism: false,
-          // Ten times what they take alone: the other lane, and others, may keep the machine busy.
-          testTimeout: 240_000,
+          // Many times what they take alone: the other lanes, and others, may keep the machine busy.
+          testTimeout: 600_000,
           hookTimeout: 300_000,
         },
       },
@@ -122,7 +122,7 @@ export default defineConfig({
           globalSetup: [PREPARE],
           expect: PATIENT,
           fileParallelism: false,
-          testTimeout: 240_000,
+          testTimeout: 600_000,
           hookTimeout: 300_000,
         },
       },
@@ -134,7 +134,7 @@ export default defineConfig({
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           expect: PATIENT,
           fileParallelism: false,
-          testTimeout: 180_000,
+          testTimeout: 600_000,
           hookTimeout: 300_000,
         },
       },
@@ -146,7 +146,7 @@ export default defineConfig({
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           expect: PATIENT,
           fileParallelism: false,
-          testTimeout: 180_000,
+          testTimeout: 600_000,
           hookTimeout: 300_000,
         },
       },

@@ -109,7 +109,13 @@ const compiled = await mkdtemp(join(tmpdir(), 'davit-compiled-'));
  * API servers take part at a time.
  */
 const mebibytes = Math.max(1024, Math.floor(totalmem() / 12 / 2 ** 20));
-const env = { NODE_COMPILE_CACHE: compiled, GOGC: '800', GOMEMLIMIT: `${mebibytes}MiB` };
+const env = {
+  NODE_COMPILE_CACHE: compiled,
+  GOGC: '800',
+  GOMEMLIMIT: `${mebibytes}MiB`,
+  // The walk on a real API server: a third of the steps of `--whole`.
+  ...(asked.length === 0 && { DAVIT_WALKS: process.env['DAVIT_WALKS'] ?? '2' }),
+};
 const options = { say, children, isStopped: () => stopped, env };
 const tests = await runAgainAlone(await runLanes(lanes, options), options);
 await rm(compiled, { recursive: true, force: true });

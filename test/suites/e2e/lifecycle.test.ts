@@ -36,7 +36,7 @@ function payload(name: string, more: object = {}, sizes: object = {}): object {
 }
 
 async function ready(name: string): Promise<void> {
-  await davit.kubectl(['wait', '--for=condition=Ready', `appd/${name}`, '-n', tenant.namespace, '--timeout=120s']);
+  await davit.kubectl(['wait', '--for=condition=Ready', `appd/${name}`, '-n', tenant.namespace, '--timeout=180s']);
 }
 
 async function urlOf(name: string): Promise<string> {
@@ -113,7 +113,7 @@ withPods('the sample with queue workers', () => {
     id = created.body.id;
     await ready('shop');
     url = await urlOf('shop');
-  }, 180_000);
+  });
 
   it('stores what it is sent in its PostgreSQL', async () => {
     const item = await ask(`${url}/items`, { text: 'kept' });
@@ -386,7 +386,7 @@ withPods('what cannot start says why', () => {
         }),
       90_000,
     );
-    await davit.kubectl(['delete', 'appd', 'no-image', '-n', tenant.namespace, '--timeout=90s']);
+    await davit.kubectl(['delete', 'appd', 'no-image', '-n', tenant.namespace, '--timeout=180s']);
   });
 
   it('a database of its own that never comes up: AWAITING_DATABASE, and why', async () => {
@@ -401,7 +401,7 @@ withPods('what cannot start says why', () => {
     );
     const { body } = await davit.call(tenant, 'GET', `/v2/deployments/${created.body.id}`);
     expect(body.status).toBe('AWAITING_DATABASE');
-    await davit.kubectl(['delete', 'appd', 'too-large', '-n', tenant.namespace, '--timeout=90s']);
+    await davit.kubectl(['delete', 'appd', 'too-large', '-n', tenant.namespace, '--timeout=180s']);
   });
 
   it('an external database that never answers: AWAITING_DATABASE, nothing of our own made', async () => {
@@ -433,13 +433,13 @@ withPods('what cannot start says why', () => {
     await expect(davit.kubectl(['get', 'statefulset', 'external--postgres', '-n', tenant.namespace])).rejects.toThrow(
       /not found/,
     );
-    await davit.kubectl(['delete', 'appd', 'external', '-n', tenant.namespace, '--timeout=90s']);
+    await davit.kubectl(['delete', 'appd', 'external', '-n', tenant.namespace, '--timeout=180s']);
   });
 });
 
 withPods('teardown', () => {
   it('leaves no pod, volume or Secret behind', async () => {
-    await davit.kubectl(['delete', 'appd', 'shop', '-n', tenant.namespace, '--timeout=120s']);
+    await davit.kubectl(['delete', 'appd', 'shop', '-n', tenant.namespace, '--timeout=180s']);
     const left = await davit.kubectl([
       'get',
       'pods,pvc,deployments,statefulsets,replicasets,services,networkpolicies,appr',

@@ -207,7 +207,7 @@ describe('an Ingress', () => {
     expect(await reasons()).toEqual({ AddressPending: 1, HostTaken: CLAIMANTS - 1 });
     expect(history).toEqual([[winner]]);
 
-    await kubectl('-n', namespace, 'delete', 'appd', name, '--timeout=60s');
+    await kubectl('-n', namespace, 'delete', 'appd', name, '--timeout=180s');
     await eventually(async () => expect(await reasons()).toEqual({ AddressPending: 1, HostTaken: CLAIMANTS - 2 }));
     const [second = ''] = owners;
     expect(second).not.toBe(winner);
@@ -218,8 +218,8 @@ describe('an Ingress', () => {
     await eventually(async () => expect([...owners]).toEqual([expect.not.stringMatching(`^(${winner}|${second})$`)]));
     expect(history.map((at) => at.length).filter((count) => count > 1)).toEqual([]);
     stop.abort();
-    await kubectl('delete', 'appd', '-A', '-l', 'claimant=yes', '--timeout=90s');
-  }, 180_000);
+    await kubectl('delete', 'appd', '-A', '-l', 'claimant=yes', '--timeout=180s');
+  });
 });
 
 describe('an HTTPRoute', () => {
@@ -230,7 +230,7 @@ describe('an HTTPRoute', () => {
       baseDomain: 'apps.example',
       gateway: { name: 'public', namespace: 'gateways', sectionName: 'https' },
     });
-  }, 120_000);
+  });
 
   it('needs the Gateway API: a condition says so until it is installed', async () => {
     await apply(record('green', 'shop'));
@@ -276,7 +276,7 @@ describe('an HTTPRoute', () => {
     await kubectl('-n', 'green', 'delete', 'service', 'shop');
     await eventually(async () => kubectl('-n', 'green', 'get', 'service', 'shop'));
     expect(await version()).toBe(before);
-    await kubectl('-n', 'green', 'delete', 'appd', 'shop', '--timeout=60s');
+    await kubectl('-n', 'green', 'delete', 'appd', 'shop', '--timeout=180s');
     expect(await kubectl('-n', 'green', 'get', 'httproute', '-o', 'name')).toBe('');
   });
 });

@@ -201,7 +201,7 @@ beforeAll(async () => {
     '--from-literal=uri=redis://a',
   ]);
   expect((await atTheApiServer('POST', '', record('calm', {}))).message).toBe('');
-  await davit.kubectl(['wait', '--for=condition=Ready', 'appd/calm', '-n', tenant.namespace, '--timeout=60s']);
+  await davit.kubectl(['wait', '--for=condition=Ready', 'appd/calm', '-n', tenant.namespace, '--timeout=180s']);
 });
 afterAll(() => dispatcher.close());
 
@@ -333,7 +333,7 @@ describe('rejected over HTTP and with kubectl', () => {
         sidecars: [{ name: 'helper', image: 'helper:1' }],
       });
     }
-    await davit.kubectl(['delete', 'appd', 'dropped', 'dropped-too', '-n', tenant.namespace, '--timeout=60s']);
+    await davit.kubectl(['delete', 'appd', 'dropped', 'dropped-too', '-n', tenant.namespace, '--timeout=180s']);
   });
   it('none of them was created', async () => {
     expect((await listed('appd')).map(({ metadata }) => metadata.name)).toEqual(['calm']);

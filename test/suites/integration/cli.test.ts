@@ -59,9 +59,9 @@ function apply(image: string): Promise<string> {
 it('waits, shows the tree, and rolls back', async () => {
   const { namespace } = tenant;
   await apply('registry.example/app:1');
-  expect(await plugin('wait', 'shop', '-n', namespace, '--timeout', '60')).toMatchObject({ code: 0, err: '' });
+  expect(await plugin('wait', 'shop', '-n', namespace, '--timeout', '180')).toMatchObject({ code: 0, err: '' });
   await apply('registry.example/app:2');
-  expect((await plugin('wait', 'shop', '-n', namespace, '--timeout', '60')).out).toMatch(/Ready: /);
+  expect((await plugin('wait', 'shop', '-n', namespace, '--timeout', '180')).out).toMatch(/Ready: /);
 
   const status = await plugin('status', 'shop', '-n', namespace);
   expect(status.code).toBe(0);
@@ -85,7 +85,7 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
   const on = ['-n', namespace];
   const api = [...on, '--server', davit.apiUrl, '--token', token];
   async function ready(): Promise<void> {
-    expect(await plugin('wait', name, ...on, '--timeout', '90')).toMatchObject({ code: 0, err: '' });
+    expect(await plugin('wait', name, ...on, '--timeout', '180')).toMatchObject({ code: 0, err: '' });
   }
   async function shown<T>(...args: string[]): Promise<T> {
     const { code, out, err } = await plugin(...args, ...on, '-o', 'json');
@@ -153,7 +153,7 @@ it('scales parts, sets secrets, compares revisions, restarts and deletes', async
     code: 2,
     err: expect.stringMatching(/kubectl davit delete --namespace=\S+ daily --yes/),
   });
-  const deleted = await plugin('delete', name, '--yes', '--wait', '--timeout', '120', ...on);
+  const deleted = await plugin('delete', name, '--yes', '--wait', '--timeout', '180', ...on);
   expect(deleted).toMatchObject({
     code: 0,
     out: 'daily is gone.\n',

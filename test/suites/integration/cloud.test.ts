@@ -64,7 +64,7 @@ async function apply(name: string, spec: object): Promise<void> {
   await cluster.kubectl(['apply', '--server-side', '-f', '-'], { input: JSON.stringify(record) });
 }
 async function untilReady(name: string): Promise<void> {
-  await kubectl('wait', '--for=condition=Ready', `appd/${name}`, '--timeout=60s');
+  await kubectl('wait', '--for=condition=Ready', `appd/${name}`, '--timeout=180s');
 }
 async function reasonOf(name: string, type = 'Stalled'): Promise<string> {
   return kubectl('get', 'appd', name, '-o', `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`);

@@ -96,7 +96,7 @@ describe('the volume of a PostgreSQL', () => {
     await untilReady('grows');
     expect(await inTenant('get', 'appd', 'grows', '-o', 'jsonpath={.status.resourceSpec.dbStorageGi}')).toBe('10');
     expect([await identityOf('grows'), await podOf('grows')]).toEqual([before, pod]);
-  }, 90_000);
+  });
 
   it("of a class that cannot grow: a condition has the API server's message, and the pods keep running", async () => {
     await davit.kubectl(['apply', '-f', '-'], {
@@ -136,8 +136,8 @@ describe('the volume of a PostgreSQL', () => {
         ) as string,
       }),
     );
-    await inTenant('delete', 'appd', 'rigid', '--timeout=60s');
-  }, 90_000);
+    await inTenant('delete', 'appd', 'rigid', '--timeout=180s');
+  });
 
   it('outlives its deployment, and is adopted by the next only with the annotation', async () => {
     await apply('phoenix', { databaseDeletionPolicy: 'Retain', ...sized({ dbStorageGi: 12 }) });
@@ -145,7 +145,7 @@ describe('the volume of a PostgreSQL', () => {
     const before = await identityOf('phoenix');
     const { claim } = await dataOf('phoenix');
     const earlier = claim.metadata.labels['davit.dev/deployment-uid'];
-    await inTenant('delete', 'appd', 'phoenix', '--timeout=60s');
+    await inTenant('delete', 'appd', 'phoenix', '--timeout=180s');
     expect(await identityOf('phoenix')).toEqual(before);
 
     await apply('phoenix', { databaseDeletionPolicy: 'Retain' });
@@ -167,9 +167,9 @@ describe('the volume of a PostgreSQL', () => {
     expect((await dataOf('phoenix')).secret.metadata.labels['davit.dev/deployment-uid']).toBe(metadata.uid);
     // Now they are this record's, and go with it.
     await inTenant('patch', 'appd', 'phoenix', '--type=merge', '-p', '{"spec":{"databaseDeletionPolicy":"Delete"}}');
-    await inTenant('delete', 'appd', 'phoenix', '--timeout=60s');
+    await inTenant('delete', 'appd', 'phoenix', '--timeout=180s');
     expect(await inTenant('get', 'pvc,secret', '-o', 'name', '-l', 'davit.dev/deployment=phoenix')).toBe('');
-  }, 120_000);
+  });
 });
 
 it('a change to an external database and back keeps its data', async () => {

@@ -56,7 +56,7 @@ describe('README.md', () => {
     });
     await shell.run(['export KUBECONFIG=$PWD/kubeconfig', removesSecrets]);
     expect(await inTeam('get', 'appd', 'cart', '-o', 'jsonpath={.spec.secrets}')).toBe('[]');
-    await inTeam('delete', 'appd', 'cart', '--timeout=60s');
+    await inTeam('delete', 'appd', 'cart', '--timeout=180s');
   });
 
   it('the same with kubectl, with the documented record, until it is READY', async () => {
@@ -122,7 +122,7 @@ describe('the documents of operation', () => {
         /^clean +0 3 \* \* \* +in \w+ +agent-now +\w+ ago +\w+ +Succeeded\nreindex +- +- +- +- +- +-$/m,
       ),
     );
-    await inTeam('delete', 'appd', 'agent', '--timeout=120s');
+    await inTeam('delete', 'appd', 'agent', '--timeout=180s');
     expect(await inTeam('get', 'jobs,cronjobs', '-l', 'davit.dev/deployment=agent', '-o', 'name')).toBe('');
   });
 
@@ -184,8 +184,8 @@ it('docs/tenants.md: tracing projects without a deployment, and a tenant that is
   const leftovers = 'kubectl get trp,appd -n NAMESPACE -o name | cut -d/ -f2 | sort | uniq -u';
   for (const name of ['gone', 'stays']) await hello('registry.example/hello:1', name, leaver.namespace);
   const inLeaver = (...args: readonly string[]): Promise<string> => davit.kubectl(['-n', leaver.namespace, ...args]);
-  await inLeaver('wait', '--for=condition=Ready', 'appd/gone', 'appd/stays', '--timeout=60s');
-  await inLeaver('delete', 'appd', 'gone', '--timeout=60s');
+  await inLeaver('wait', '--for=condition=Ready', 'appd/gone', 'appd/stays', '--timeout=180s');
+  await inLeaver('delete', 'appd', 'gone', '--timeout=180s');
   expect(await typed(leftovers)).toBe('gone\n');
   const retained = 'kubectl label pvc,secrets,trp -n NAMESPACE -l davit.dev/deployment-uid app.kubernetes.io/instance-';
   await inLeaver('label', 'trp', 'gone', 'app.kubernetes.io/instance=gone');

@@ -29,7 +29,7 @@ async function statusOf(id: string): Promise<string> {
 }
 
 async function untilReady(name: string): Promise<void> {
-  await davit.kubectl(['wait', '--for=condition=Ready', `appd/${name}`, '-n', tenant.namespace, '--timeout=60s']);
+  await davit.kubectl(['wait', '--for=condition=Ready', `appd/${name}`, '-n', tenant.namespace, '--timeout=180s']);
 }
 
 async function condition(
@@ -479,7 +479,7 @@ describe('deletion', () => {
       '/v2/deployments',
       aPayload('short', { secrets: [{ name: 'A', value: 'b' }] }),
     );
-    await davit.kubectl(['wait', '--for=condition=Ready', 'appd/short', '-n', own.namespace, '--timeout=60s']);
+    await davit.kubectl(['wait', '--for=condition=Ready', 'appd/short', '-n', own.namespace, '--timeout=180s']);
     expect((await davit.call(own, 'DELETE', `/v2/deployments/${created.body.id}`)).status).toBe(204);
     const seen = new Set<string>();
     await eventually(async () => {
@@ -495,7 +495,7 @@ describe('deletion', () => {
     );
     // The name is free again, and the old tracing project is taken up.
     await davit.kubectl(['apply', '-f', '-'], inNamespace);
-    await davit.kubectl(['wait', '--for=condition=Ready', 'appd/short', '-n', own.namespace, '--timeout=60s']);
+    await davit.kubectl(['wait', '--for=condition=Ready', 'appd/short', '-n', own.namespace, '--timeout=180s']);
   });
 
   it('the deletion of a namespace deletes its records', async () => {
@@ -504,7 +504,7 @@ describe('deletion', () => {
       ...record('inside'),
       metadata: { name: 'inside', namespace: doomed.namespace },
     });
-    await davit.kubectl(['wait', '--for=condition=Ready', 'appd/inside', '-n', doomed.namespace, '--timeout=60s']);
-    await davit.kubectl(['delete', 'namespace', doomed.namespace, '--timeout=60s']);
+    await davit.kubectl(['wait', '--for=condition=Ready', 'appd/inside', '-n', doomed.namespace, '--timeout=180s']);
+    await davit.kubectl(['delete', 'namespace', doomed.namespace, '--timeout=180s']);
   });
 });

@@ -78,7 +78,7 @@ beforeAll(async () => {
     after = await both();
     expect(sumOf(after.api, 'davit_http_event_streams')).toBe(0);
   }, 60_000);
-}, 180_000);
+});
 
 describe('the log of the controller', () => {
   const about = async (name: string): Promise<Line[]> =>

@@ -10,4 +10,4 @@ it('a Secret of values that no record ever named is collected after a minute', a
     const left = await davit.kubectl(['get', 'secret', LEFT.name, '-n', LEFT.namespace, '--ignore-not-found']);
     expect(left).toBe('');
   }, 90_000);
-}, 100_000);
+});

@@ -52,7 +52,7 @@ async function isRefused(name: string, words: string): Promise<void> {
 }
 
 async function isReady(name: string): Promise<void> {
-  await davit.kubectl(inNamespace('wait', '--for=condition=Ready', `appd/${name}`, '--timeout=60s'));
+  await davit.kubectl(inNamespace('wait', '--for=condition=Ready', `appd/${name}`, '--timeout=180s'));
 }
 
 /** Name and uid of everything that runs of a record, and of what makes it run. */

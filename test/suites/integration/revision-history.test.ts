@@ -27,7 +27,7 @@ it('of 25 revisions the newest ten are kept, and those that were deployed before
   const created = await davit.call(tenant, 'POST', '/v2/deployments', aPayload('long-lived', body('app', 1)));
   const { id } = created.body;
   const ids: string[] = [created.body.latest_revision_id];
-  await davit.kubectl(['wait', '--for=condition=Ready', 'appd/long-lived', '-n', tenant.namespace, '--timeout=60s']);
+  await davit.kubectl(['wait', '--for=condition=Ready', 'appd/long-lived', '-n', tenant.namespace, '--timeout=180s']);
 
   async function deployed(name: string, n: number): Promise<void> {
     const { status, body: answer } = await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, body(name, n));
@@ -51,7 +51,7 @@ it('of 25 revisions the newest ten are kept, and those that were deployed before
   });
 
   await deployed('app', 25);
-  await davit.kubectl(['wait', '--for=condition=Ready', 'appd/long-lived', '-n', tenant.namespace, '--timeout=60s']);
+  await davit.kubectl(['wait', '--for=condition=Ready', 'appd/long-lived', '-n', tenant.namespace, '--timeout=180s']);
   const left = [ids[0], ...ids.slice(-10)];
   await eventually(async () => expect(await kept()).toEqual(left));
   const listed = await davit.call(tenant, 'GET', `/v2/deployments/${id}/revisions?limit=100`);

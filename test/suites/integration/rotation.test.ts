@@ -26,7 +26,7 @@ async function rolls(): Promise<number> {
   return Number(await kubectl('get', 'deployment', 'turning', '-o', 'jsonpath={.metadata.generation}'));
 }
 async function untilReady(): Promise<void> {
-  await kubectl('wait', '--for=condition=Ready', 'appd/turning', '--timeout=60s');
+  await kubectl('wait', '--for=condition=Ready', 'appd/turning', '--timeout=180s');
 }
 /** Long enough that what is held back would have happened. */
 const aWhile = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2500));

@@ -135,7 +135,7 @@ describe('between a fixed number and an autoscaler', () => {
     await eventually(async () => expect((await scaleOf('swing')).writers).not.toContain('davit-controller'));
     await untilReady('swing');
     expect([Math.min(...seen.slice(before)), (await scaleOf('swing')).replicas]).toEqual([4, 4]);
-  }, 120_000);
+  });
 
   it('a new workload starts with its minimum, and its pods can be evicted one at a time', async () => {
     await apply('fresh', {
@@ -196,7 +196,7 @@ describe('between a fixed number and an autoscaler', () => {
     expect(await versions()).toBe(before);
     expect(await inTenant('get', 'appd', 'fresh', '-o', 'jsonpath={.metadata.resourceVersion}')).toBe(written);
     expect(await reasonOf('fresh', 'Ready')).toBe('Serving');
-  }, 90_000);
+  });
 
   it('to zero and back', async () => {
     await apply('fresh', { minScale: 0, maxScale: 0, queueMaxScale: 3 });

@@ -374,7 +374,7 @@ it('a cluster that is lost is removed: its records are released, then their work
   await onHub(['delete', 'lsn', 'edge', '-n', 'team', '--wait=false']);
   expect((await onHub(works)).trim()).toBe(work);
   await onHub(['patch', work, '-n', namespace, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
-  await onHub(['wait', '--for=delete', 'lsn/edge', '-n', 'team', '--timeout=60s']);
+  await onHub(['wait', '--for=delete', 'lsn/edge', '-n', 'team', '--timeout=180s']);
   expect(await onHub(['get', 'namespace', namespace, '--ignore-not-found'])).toBe('');
 }, 150_000);
 

@@ -24,7 +24,7 @@ import { type Attached, attach, eventually } from '../../support/running-davit.t
 /** As in test/harness/walk: more with DAVIT_WALKS=40. */
 const RECORDS = Number(process.env['DAVIT_WALKS'] ?? 6);
 const STEPS = 10;
-const LONGEST_MS = 60_000 + RECORDS * 40_000;
+const LONGEST_MS = 120_000 + RECORDS * 120_000;
 const SEED = Number(process.env['DAVIT_WALK_SEED'] ?? 20_260_202);
 
 const davit: Attached = attach(inject('davit'));

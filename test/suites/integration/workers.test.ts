@@ -26,7 +26,7 @@ beforeAll(async () => {
     ),
   );
   await settled();
-}, 120_000);
+});
 
 function inTenant(...args: readonly string[]): Promise<string> {
   return davit.kubectl([...args, '-n', tenant.namespace]);

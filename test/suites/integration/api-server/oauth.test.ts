@@ -273,7 +273,7 @@ describe('a pod with nothing but its projected token', () => {
   beforeAll(async () => {
     await api.call('POST', `${core(tenant.namespace)}/serviceaccounts`, { metadata: { name: account } });
     await Promise.all(['shop', 'bazaar'].map(deploy));
-  }, 120_000);
+  });
 
   it('needs the right of its service account', async () => {
     // An answer about a right is remembered for ten seconds: here for another provider than below.
@@ -354,9 +354,9 @@ describe('an end', () => {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (const id of ['google_workspace', 'notes'])
       expect((await davit.call(tenant, 'DELETE', `/v2/auth/providers/${id}`)).status).toBe(200);
-    const records = ['delete', 'appd', 'shop', 'bazaar', '-n', tenant.namespace, '--timeout=60s'];
+    const records = ['delete', 'appd', 'shop', 'bazaar', '-n', tenant.namespace, '--timeout=180s'];
     await Promise.all([api.call('DELETE', core(other.namespace)), davit.cluster.kubectl(records)]);
-  }, 240_000);
+  });
 
   it('of a provider and of a tenant revokes their tokens and deletes them', async () => {
     await eventually(async () => expect(await tokensOf(owner)).toEqual([]), 60_000);

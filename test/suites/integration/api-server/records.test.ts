@@ -36,7 +36,7 @@ beforeAll(async () => {
   await cluster.kubectl([
     'wait',
     '--for=condition=Established',
-    '--timeout=60s',
+    '--timeout=180s',
     ...PLURALS.map((plural) => `crd/${plural}.davit.dev`),
   ]);
 }, 900_000);

@@ -52,7 +52,7 @@ async function outgrowNode(name: string): Promise<void> {
     const resourceSpec = { dbMemoryMb, dbMaxConnections, redisMemoryMb };
     const patch = JSON.stringify({ spec: { sourceConfig: { resourceSpec } } });
     await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', name, '--type=merge', '-p', patch]);
-    await cluster.kubectl(['-n', tenant.namespace, 'wait', `--for=${expected}`, `appd/${name}`, '--timeout=60s']);
+    await cluster.kubectl(['-n', tenant.namespace, 'wait', `--for=${expected}`, `appd/${name}`, '--timeout=180s']);
   };
   const reason = (type: string): string => `jsonpath={.status.conditions[?(@.type=="${type}")].reason}`;
   await growInPlace(name);
@@ -74,13 +74,13 @@ async function growInPlace(name: string): Promise<void> {
     const [now = '', cpu] = (await cluster.kubectl([...pod, shown])).split(' ');
     expect([now === uid, cpu]).toEqual([same, '300m']);
   });
-  await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', `appd/${name}`, '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', `appd/${name}`, '--timeout=180s']);
 }
 
 async function live(): Promise<void> {
   await cluster.kubectl(['-n', tenant.namespace, 'create', 'secret', 'generic', 'mine', '--from-literal=key=value']);
   await cluster.kubectl(['apply', '-f', '-'], { input: record('life', { databaseDeletionPolicy: 'Retain' }) });
-  await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=180s']);
   // As an older version made it; Davit takes the label away.
   const project = ['-n', tenant.namespace, 'trp', 'life'];
   const tracked = ['label', ...project, 'app.kubernetes.io/instance=life', '--overwrite'];
@@ -106,15 +106,15 @@ async function live(): Promise<void> {
   await cluster.kubectl(['apply', '-f', '-'], {
     input: record('late', { sourceRevisionConfig: { imageUri: 'registry.example/unmounted:1' } }),
   });
-  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=180s']);
   // A second life takes up the database of the first.
   await cluster.kubectl(['apply', '-f', '-'], { input: record('life') });
   const label = 'jsonpath={.metadata.labels.davit\\.dev/deployment-uid}';
   const first = await cluster.kubectl(['-n', tenant.namespace, 'get', 'pvc', 'life--postgres', '-o', label]);
   const adopts = `davit.dev/adopt-database=${first}`;
   await cluster.kubectl(['-n', tenant.namespace, 'annotate', 'appd', 'life', adopts]);
-  await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=60s']);
-  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', '--for=condition=Ready', 'appd/life', '--timeout=180s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'life', '--timeout=180s']);
   await eventually(async () =>
     expect([...(await asked(cluster, 'davit-controller')).used]).toContain('list events.k8s.io/events'),
   );
@@ -158,13 +158,13 @@ async function migrate(): Promise<void> {
   });
   await cluster.kubectl(['-n', tenant.namespace, 'delete', 'job', first]);
   const reason = '--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=MigrationFailed';
-  await cluster.kubectl(['-n', tenant.namespace, 'wait', reason, 'appd/moves', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', reason, 'appd/moves', '--timeout=180s']);
   const patch = JSON.stringify({
     spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:2' }, revisionSerial: 1 },
   });
   await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', 'moves', '--type=merge', '-p', patch]);
   await eventually(async () => expect((await cluster.kubectl(jobs)).trim()).toMatch(/^moves--\S+$/));
-  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'moves', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'moves', '--timeout=180s']);
 }
 
 /** Kinds of KEDA and CloudNativePG, of which these tests need no field. */
@@ -211,7 +211,7 @@ async function followQueue(): Promise<void> {
   const patch = JSON.stringify({ spec: { sourceConfig: { resourceSpec: { queueMinScale: 2 } } } });
   await cluster.kubectl(['-n', tenant.namespace, 'patch', 'appd', 'jobs', '--type=merge', '-p', patch]);
   await eventually(async () => expect((await cluster.kubectl(made)).trim()).toBe(''));
-  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'jobs', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'jobs', '--timeout=180s']);
 }
 
 /** A Cluster of somebody else in the way, and one that is made and goes with its record. */
@@ -222,11 +222,11 @@ async function haveCluster(): Promise<void> {
   await cluster.kubectl(['-n', tenant.namespace, 'apply', '-f', '-'], { input: JSON.stringify(foreign) });
   await cluster.kubectl(['apply', '-f', '-'], { input: record('taken', { sourceConfig }) });
   const inTheWay = '--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=NameConflict';
-  await cluster.kubectl(['-n', tenant.namespace, 'wait', inTheWay, 'appd/taken', '--timeout=60s']);
-  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'taken', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'wait', inTheWay, 'appd/taken', '--timeout=180s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'taken', '--timeout=180s']);
   await cluster.kubectl(['apply', '-f', '-'], { input: record('many', { sourceConfig }) });
   await eventually(async () => expect(await cluster.kubectl(clusters)).toContain('/many--postgres'));
-  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'many', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'many', '--timeout=180s']);
   await eventually(async () => expect(await cluster.kubectl(clusters)).not.toContain('/many--postgres'));
 }
 
@@ -251,7 +251,7 @@ async function haveArchive(): Promise<void> {
       .split('\n')
       .map((name) => name.replace(/^.*---(\w+)-.*$/, '$1'));
   await eventually(async () => expect(await stores()).toEqual(['archive', 'origin']));
-  await cluster.kubectl(['-n', namespace, 'delete', 'appd', 'begun', '--timeout=60s']);
+  await cluster.kubectl(['-n', namespace, 'delete', 'appd', 'begun', '--timeout=180s']);
   await eventually(async () => expect(await stores()).toEqual(['archive']));
 }
 
@@ -281,7 +281,7 @@ async function build(): Promise<void> {
   );
   const jobs = ['-n', 'davit-builds', 'get', 'jobs,secrets', '-l', 'davit.dev/build', '-o', 'name'];
   await eventually(async () => expect((await cluster.kubectl(jobs)).trim().split('\n')).toHaveLength(3), 180_000);
-  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'chat', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'chat', '--timeout=180s']);
   await eventually(async () => expect(await cluster.kubectl(jobs)).toBe(''), 180_000);
 
   const pushed = await create('pushed', 'internal_docker', {}, {});
@@ -290,7 +290,7 @@ async function build(): Promise<void> {
   const path = `/v1/registry/token?service=davit-registry&scope=repository:${tenant.namespace}/pushed:pull`;
   const answer = await fetch(`${platform.apiUrl}${path}`, { headers: { authorization } });
   expect(answer.status).toBe(200);
-  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'pushed', '--timeout=60s']);
+  await cluster.kubectl(['-n', tenant.namespace, 'delete', 'appd', 'pushed', '--timeout=180s']);
 }
 
 const ADDRESS = {

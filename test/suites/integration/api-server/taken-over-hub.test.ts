@@ -94,7 +94,7 @@ beforeAll(async () => {
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'powerful', namespace: 'shops' } },
   );
   await createOn(hubCluster, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'bait', namespace: hub } });
-  await cluster.kubectl(['wait', '--for=condition=Ready', 'appd/local', '-n', 'shops', '--timeout=60s']);
+  await cluster.kubectl(['wait', '--for=condition=Ready', 'appd/local', '-n', 'shops', '--timeout=180s']);
 }, 300_000);
 afterAll(async () => {
   await agent?.stop();
