@@ -14,14 +14,27 @@ export interface ClusterEvent extends KubeObject {
   readonly lastTimestamp?: string | null;
   readonly eventTime?: string | null;
   readonly series?: { readonly count?: number; readonly lastObservedTime?: string };
-  readonly involvedObject?: { readonly kind?: string; readonly name?: string };
+  readonly involvedObject?: { readonly kind?: string; readonly name?: string; readonly uid?: string };
 }
 
-/** Those about objects with these names, newest first. */
-export function eventsOf(names: readonly string[], events: readonly ClusterEvent[], now: number): ClusterEvent[] {
-  const known = new Set(names);
+/** An object that exists. */
+export interface Existing {
+  readonly kind: string;
+  readonly metadata: Pick<KubeObject['metadata'], 'name' | 'uid'>;
+}
+
+/**
+ * Those about objects with these names, newest first. Where the object of an event's kind and name exists, only its own events count: one of
+ * another uid is about an earlier object of the name. Those of other kinds, which were not read, and of what is gone count by their name.
+ */
+export function eventsOf(existing: readonly Existing[], events: readonly ClusterEvent[], now: number): ClusterEvent[] {
+  const names = new Set(existing.map(({ metadata }) => metadata.name));
+  const uids = new Map(existing.map(({ kind, metadata }) => [`${kind}/${metadata.name}`, metadata.uid]));
   return events
-    .filter(({ involvedObject }) => known.has(involvedObject?.name ?? ''))
+    .filter(({ involvedObject: { kind, name = '', uid } = {} }) => {
+      const own = uids.get(`${kind}/${name}`);
+      return names.has(name) && (own === undefined || uid === undefined || uid === own);
+    })
     .toSorted((a, b) => lastTimeMs(b, now) - lastTimeMs(a, now));
 }
 

@@ -12,7 +12,7 @@ import type { AppRevision } from '../schema/app-revision.ts';
 import { DEPLOYMENT_LABEL, GROUP } from '../schema/meta.ts';
 import type { PodMetrics } from '../schema/pod-usage.ts';
 import type { Done } from './command.ts';
-import { type ClusterEvent, eventsOf } from './events.ts';
+import { type ClusterEvent, type Existing, eventsOf } from './events.ts';
 import { Failure, isForbidden, type Kubectl } from './kubectl.ts';
 import type { Parts } from './tree.ts';
 import { usernameOf } from './who.ts';
@@ -59,9 +59,19 @@ export async function readParts(kubectl: Kubectl, name: string): Promise<Parts> 
     allowed<ClusterEvent>('events', listAll<ClusterEvent>(kubectl, 'events')),
   ]);
   const workloads = [...deployments, ...statefulSets];
-  const names = [record, ...revisions, ...workloads, ...pods].map(({ metadata }) => metadata.name);
-  const own = eventsOf(names, events, Date.now());
+  const existing = [
+    ...ofKind('AppDeployment', [record]),
+    ...ofKind('AppRevision', revisions),
+    ...ofKind('Deployment', deployments),
+    ...ofKind('StatefulSet', statefulSets),
+    ...ofKind('Pod', pods),
+  ];
+  const own = eventsOf(existing, events, Date.now());
   return { record, revisions, workloads, pods, metrics, events: own, hidden: hidden.toSorted() };
+}
+
+function ofKind(kind: string, objects: readonly KubeObject[]): Existing[] {
+  return objects.map(({ metadata }) => ({ kind, metadata }));
 }
 
 /** By pod. None where the cluster serves no metrics, or not now, or not to the caller: nobody asked for them alone. */

@@ -370,14 +370,25 @@ describe('status', () => {
     return answer === undefined ? kubectl(args, input) : JSON.stringify(answer);
   };
 
+  const SHOP_1 = { kind: 'Pod', metadata: { name: 'shop-1', uid: 'now' } };
+  it.each([
+    ['of an object that exists', { kind: 'Pod', name: 'shop-1', uid: 'now' }, 1],
+    ['of an earlier one of its name', { kind: 'Pod', name: 'shop-1', uid: 'before' }, 0],
+    ['of another kind of its name', { kind: 'Job', name: 'shop-1', uid: 'before' }, 1],
+    ['without a uid', { kind: 'Pod', name: 'shop-1' }, 1],
+    ['of another name', { kind: 'Pod', name: 'shop-2', uid: 'now' }, 0],
+  ])('has an event %s, or not', (_what, involvedObject, shown) => {
+    expect(eventsOf([SHOP_1], [event('shop-1', 1, { involvedObject })], Date.now())).toHaveLength(shown);
+  });
+
   it('keeps events of its own objects, newest first', () => {
-    expect(eventsOf(['shop-1'], events, Date.now()).map(({ reason }) => reason)).toEqual(['BackOff', 'Pulled']);
+    expect(eventsOf([SHOP_1], events, Date.now()).map(({ reason }) => reason)).toEqual(['BackOff', 'Pulled']);
   });
 
   it('puts no event of the future first: it counts from when the API server got it', () => {
     const metadata = { name: 'e', creationTimestamp: '2026-01-01T00:02:00Z' };
     const forged = event('shop-1', 0, { reason: 'Forged', lastTimestamp: '2999-01-01T00:00:00Z', metadata });
-    const listed = eventsOf(['shop-1'], [forged, ...events], Date.now());
+    const listed = eventsOf([SHOP_1], [forged, ...events], Date.now());
     expect(listed.map(({ reason }) => reason)).toEqual(['BackOff', 'Forged', 'Pulled']);
   });
 

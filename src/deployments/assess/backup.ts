@@ -8,7 +8,7 @@ import { activeRevision } from '../record/revisions.ts';
 import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
 import { beginningFails, newestFailure, reportsOf, sizeText, toBackUpAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
-import { jobsOf } from './jobs.ts';
+import { runsOf } from './jobs.ts';
 import { type ActionFailure, failureAt, type Observed, type ObservedChildren } from './observed.ts';
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
@@ -30,7 +30,7 @@ function lastSuccess(observed: ObservedChildren, before: DatabaseBackupStatus | 
 }
 
 function lastFailure(observed: ObservedChildren, before: DatabaseBackupStatus | undefined): DatabaseBackupStatus {
-  return newestFailure(observed, jobsOf(observed, BACKUP), BACKUP, before?.lastFailureAt);
+  return newestFailure(observed, runsOf(observed, BACKUP), BACKUP, before?.lastFailureAt);
 }
 
 interface Seen {

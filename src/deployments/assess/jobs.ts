@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { COMPONENT_LABEL } from '../../schema/meta.ts';
+import { isOwnedBy } from '../record/metadata.ts';
 import { isOurs, type ObservedChildren, type ObservedCondition } from './observed.ts';
 
 /** The used part of batch/v1 Job. */
@@ -20,6 +21,13 @@ export function jobsOf(observed: Pick<ObservedChildren, 'children' | 'record'>, 
     (child) =>
       child.kind === 'Job' && child.metadata.labels?.[COMPONENT_LABEL] === component && isOurs(child, observed),
   );
+}
+
+/** Those of them that the record or one of its CronJobs owns, as those by hand are: anybody may give a Job their labels. */
+export function runsOf(observed: Pick<ObservedChildren, 'children' | 'record'>, component: string): readonly Job[] {
+  const cronJobs = observed.children.filter((child) => child.kind === 'CronJob' && isOurs(child, observed));
+  const owners = [observed.record, ...cronJobs].map(({ metadata }) => metadata.uid);
+  return jobsOf(observed, component).filter((job) => owners.some((uid) => isOwnedBy(job, uid)));
 }
 
 /** The condition by which a Job ended; undefined if it did not end so. */

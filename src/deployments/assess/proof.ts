@@ -5,7 +5,7 @@ import { type DatabaseProofStatus, ProofReport, proofPlanOf } from '../../schema
 import { COMPARE_CONTAINER, PROOF } from '../../schema/meta.ts';
 import { beginningFails, newestFailure, reportsOf, toProveAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
-import { jobsOf } from './jobs.ts';
+import { runsOf } from './jobs.ts';
 import { type ActionFailure, failureAt, type Observed, type ObservedChildren } from './observed.ts';
 
 /** As the status has it, with what the pods and Jobs say now. Undefined if there is nothing to say. */
@@ -14,7 +14,7 @@ export function proofStatusOf(observed: ObservedChildren): DatabaseProofStatus |
   const after = {
     ...before,
     ...lastReports(observed, before),
-    ...newestFailure(observed, jobsOf(observed, PROOF), PROOF, before?.lastFailureAt),
+    ...newestFailure(observed, runsOf(observed, PROOF), PROOF, before?.lastFailureAt),
   };
   return Object.keys(after).length > 0 ? after : undefined;
 }

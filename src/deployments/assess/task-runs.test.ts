@@ -10,8 +10,10 @@ const at = (minute: number): string => `2026-01-01T00:${String(minute).padStart(
 const id = aRevision(aRecord()).spec.id;
 const labelled = { ...ownLabels('task'), 'davit.dev/task': 'clean' };
 
+const CRON_JOB = { apiVersion: 'batch/v1', kind: 'CronJob', name: 'shop--clean', uid: 'cron-job', controller: true };
+
 function cronJob(suspend = false, labels: Record<string, string> = labelled): KubeObject {
-  const metadata = { name: 'shop--clean', namespace: 'team', labels };
+  const metadata = { name: 'shop--clean', namespace: 'team', uid: CRON_JOB.uid, labels };
   return { apiVersion: 'batch/v1', kind: 'CronJob', metadata, spec: { suspend } } as KubeObject;
 }
 function job(minute: number, end?: ObservedCondition, labels: Record<string, string> = labelled): KubeObject {
@@ -20,6 +22,7 @@ function job(minute: number, end?: ObservedCondition, labels: Record<string, str
     namespace: 'team',
     creationTimestamp: at(minute),
     labels: { ...labels, 'davit.dev/revision': id },
+    ownerReferences: [CRON_JOB],
   };
   const status = { startTime: at(minute), ...(end && { conditions: [end] }) };
   return { apiVersion: 'batch/v1', kind: 'Job', metadata, spec: { activeDeadlineSeconds: 60 }, status } as KubeObject;
@@ -63,7 +66,26 @@ function seen({ tasks = [CLEAN], children = [], pods = [], before = [], maxScale
   const observed = anObserved(record, { revisions: [active], children: [cronJob(maxScale === 0), ...children], pods });
   return { observed, statuses: taskStatuses(observed, active) };
 }
+/** The same Job with another owner. */
+function ownedBy(uid: string | undefined, one: KubeObject): KubeObject {
+  const ownerReferences = uid === undefined ? [] : [{ ...CRON_JOB, uid }];
+  return { ...one, metadata: { ...one.metadata, ownerReferences } };
+}
+const suspended = (one: KubeObject): KubeObject => ({ ...one, spec: { suspend: true } }) as KubeObject;
 const runsIn = (given: Given): readonly TaskRun[] => seen(given).statuses?.[0]?.runs ?? [];
+
+describe('a Job with the labels of a task', () => {
+  it.each([
+    ['of its CronJob is a run', job(1), 1],
+    ['of the record is a run by hand', ownedBy(aRecord().metadata.uid, job(1)), 1],
+    ['that nobody owns is none', ownedBy(undefined, job(1)), 0],
+    ['of an earlier CronJob of the name is none', ownedBy('earlier', job(1)), 0],
+    ['that is suspended does not run', suspended(job(1)), 0],
+    ['that was suspended and has ended is a run', suspended(job(1, COMPLETE)), 1],
+  ])('%s', (_what, child, runs) => {
+    expect(runsIn({ children: [child] })).toHaveLength(runs);
+  });
+});
 
 describe('a run', () => {
   const base = { job: 'shop--clean-1', revisionId: id, startedAt: at(1) };

@@ -15,7 +15,7 @@ import {
 } from '../../schema/tasks.ts';
 import { listed, quoted, shortened } from '../../schema/text.ts';
 import { type Entry, fail, pass, unknown } from './entry.ts';
-import { type Job, jobEnd, jobsOf } from './jobs.ts';
+import { hasEnded, type Job, jobEnd, runsOf } from './jobs.ts';
 import { withMissingStores } from './missing-stores.ts';
 import { childOf, isOurs, type ObservedChildren, type ObservedCondition, type Pod } from './observed.ts';
 import { isUnended, podFailure } from './pod-failures.ts';
@@ -30,7 +30,11 @@ const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 
 /** Undefined where the active revision has no tasks. */
 export function taskStatuses(observed: ObservedChildren, active: AppRevision): TaskStatus[] | undefined {
-  const jobs = Map.groupBy(jobsOf(observed, TASK), ({ metadata }) => metadata.labels?.[TASK_LABEL]);
+  // One that somebody has suspended does not run.
+  const jobs = Map.groupBy(
+    runsOf(observed, TASK).filter(({ spec, ...job }) => spec?.suspend !== true || hasEnded(job)),
+    ({ metadata }) => metadata.labels?.[TASK_LABEL],
+  );
   const told = observed.record.status?.tasks;
   const before = new Map(told?.flatMap(({ runs }) => runs.map((run) => [run.job, run])));
   return active.spec.requested.tasks?.map((task) => {

@@ -271,3 +271,15 @@ it('is bounded: 100 events of those that are read, and says that there may be mo
   for (let n = 0; n < 2000; n += 1) event({ kind: 'Pod', name: 'noise', uid: 'noise' });
   expect((await call()).body.truncated).toBe(true);
 });
+
+it('has no events of what made pods before, under the name of what makes them now', async () => {
+  pod('shop--postgres-0', { phase: 'Running' }, { 'davit.dev/component': 'postgres' });
+  const [made] = facade.kube.objects(PODS);
+  const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'shop--postgres', uid: 'now' };
+  facade.kube.seed(PODS, { ...made, metadata: { ...made?.metadata, ownerReferences: [owner] } } as KubeObject);
+  event({ kind: 'StatefulSet', name: 'shop--postgres', uid: 'now' }, { reason: 'OfNow' });
+  event({ kind: 'StatefulSet', name: 'shop--postgres', uid: 'before' }, { reason: 'OfBefore' });
+  event({ kind: 'PersistentVolumeClaim', name: 'shop--postgres', uid: 'claim' }, { reason: 'OfClaim' });
+  const { body } = await call();
+  expect(body.resources.map(({ reason }: { reason: string }) => reason).toSorted()).toEqual(['OfClaim', 'OfNow']);
+});

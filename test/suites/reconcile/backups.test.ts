@@ -68,19 +68,23 @@ interface Run {
   /** What its last container says. */
   readonly words: string;
   readonly uid?: string;
+  /** Somebody has given a Job of his own the labels. */
+  readonly isForeign?: true;
 }
 
 /** A run of the CronJob: its Job, and the pod of it. */
-function putRun(kube: FakeKube, { name, failedAt, phase, exitCode = 0, words, uid }: Run): void {
+function putRun(kube: FakeKube, { name, failedAt, phase, exitCode = 0, words, uid, isForeign }: Run): void {
   const [cronJob] = cronJobs(kube);
   const labels = {
     ...cronJob?.spec.jobTemplate.metadata.labels,
     ...(uid !== undefined && { 'davit.dev/deployment-uid': uid }),
   };
+  const { name: of, uid: ofUid } = cronJob?.metadata ?? {};
+  const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'CronJob', name: of, uid: ofUid, controller: true }];
   const job = {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name, namespace: 'team', uid: `job-${name}`, labels },
+    metadata: { name, namespace: 'team', uid: `job-${name}`, labels, ...(isForeign ? {} : { ownerReferences }) },
     ...(failedAt !== undefined && {
       status: {
         conditions: [
@@ -333,6 +337,14 @@ describe('the status claims', () => {
     await converge(controller);
     expect([says(kube, 'BackupReady'), reported(kube)?.name]).toEqual(['True BackedUp', '20260204T020000Z-0000000a']);
     expect(controller.writes()).toEqual([]);
+  });
+
+  it('no failure of a Job that only has the labels of its own', async () => {
+    const controller = await backedUp();
+    const { kube } = controller;
+    putRun(kube, { name: 'mine', failedAt: '2026-02-03T02:01:00Z', exitCode: 1, words: 'no', isForeign: true });
+    await converge(controller);
+    expect([reported(kube), says(kube, 'BackupReady')]).toEqual([undefined, 'Unknown BackupPending']);
   });
 
   it('no failure before the words of its pod are there', async () => {

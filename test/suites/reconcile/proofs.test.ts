@@ -82,10 +82,12 @@ function putRun(
     'davit.dev/component': component,
   };
   const ended = { type: failedAt === undefined ? 'Complete' : 'Failed', status: 'True', lastTransitionTime: failedAt };
+  const { name: of, uid: ofUid } = jobOf(kube)?.metadata ?? {};
+  const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'CronJob', name: of, uid: ofUid, controller: true }];
   kube.seed(JOBS, {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name, namespace: 'team', labels },
+    metadata: { name, namespace: 'team', labels, ownerReferences },
     status: { conditions: [ended] },
   } as KubeObject);
   const job = kube.objects(JOBS).find(({ metadata }) => metadata.name === name);

@@ -49,7 +49,14 @@ function startRun(kube: FakeKube, name: string): void {
   if (cronJob === undefined) throw new Error('There is no CronJob.');
   const { metadata, spec } = cronJob.spec.jobTemplate;
   const startTime = '2026-01-01T00:00:00Z';
-  const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { ...metadata, name, namespace: 'team' }, spec };
+  const { name: owner, uid } = cronJob.metadata;
+  const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'CronJob', name: owner, uid, controller: true }];
+  const job = {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { ...metadata, name, namespace: 'team', ownerReferences },
+    spec,
+  };
   kube.seed(JOBS, { ...job, status: { startTime } } as KubeObject);
 }
 

@@ -136,12 +136,19 @@ function ownedBy(record: AppDeployment, pods: readonly PodObject[], now: number)
     uid,
     ...pods.flatMap(({ metadata }) => [metadata.uid, ...(metadata.ownerReferences ?? []).map((owner) => owner.uid)]),
   ]);
+  // What makes the pods exists, so another object of its kind and name does not any more.
+  const makers = new Set(pods.flatMap(({ metadata }) => (metadata.ownerReferences ?? []).map(objectKey)));
   const children = new Set(Object.values(names(name)).flatMap((one) => (typeof one === 'string' ? [one] : [])));
   return (event) => {
     const { regarding = {} } = event;
     if (regarding.uid !== undefined && uids.has(regarding.uid)) return true;
+    if (regarding.uid !== undefined && makers.has(objectKey(regarding))) return false;
     // Other kinds may have these names: the record's own name is common, and its uid decides there.
     const isChild = regarding.name !== undefined && children.has(regarding.name) && regarding.kind !== record.kind;
     return isChild && lastTimeMs(event, now) >= Date.parse(creationTimestamp);
   };
+}
+
+function objectKey({ kind = '', name = '' }: { readonly kind?: string; readonly name?: string }): string {
+  return `${kind}/${name}`;
 }
