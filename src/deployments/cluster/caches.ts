@@ -41,6 +41,7 @@ import { parseImage } from '../record/image.ts';
 import { imageOf } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
+import { slimCronJob, slimJob } from './slim-job.ts';
 import { slimSecret } from './slim-metadata.ts';
 import { slimPod } from './slim-pod.ts';
 
@@ -56,6 +57,12 @@ const CHILD_RESOURCES = [
   JOBS,
   CRON_JOBS,
 ] as const;
+
+/** Kinds of which not all is kept: a tenant may make any number of large objects, and Davit compares no field of them, or only of its own. */
+const SLIM: Readonly<Partial<Record<string, (object: KubeObject) => KubeObject>>> = {
+  [JOBS.kind]: slimJob,
+  [CRON_JOBS.kind]: slimCronJob,
+};
 
 /** Index of revisions by id, in lower case. */
 export const REVISION_ID = 'revision id';
@@ -132,7 +139,11 @@ export function makeCaches(options: CacheOptions): Caches {
     indexedLabels: [DEPLOYMENT_LABEL, PROVIDER_LABEL],
   });
   const children = new Map<string, Reflector<KubeObject>>(
-    CHILD_RESOURCES.map((resource) => [resource.kind, perNamespace<KubeObject>(options, resource, labelled)]),
+    CHILD_RESOURCES.map((resource) => {
+      const transform = SLIM[resource.kind];
+      const details = { ...labelled, ...(transform && { transform }) };
+      return [resource.kind, perNamespace<KubeObject>(options, resource, details)];
+    }),
   );
   children.set(SECRETS.kind, secrets);
   const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;

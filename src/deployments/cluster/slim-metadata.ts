@@ -1,4 +1,4 @@
-// What the caches keep of the metadata of Secrets and pods. A tenant writes them, and each may have a megabyte of metadata, so a cache
+// What the caches keep of the metadata of Secrets, pods and Jobs. A tenant writes them, and each may have a megabyte of metadata, so a cache
 // would otherwise be as large as any tenant likes.
 
 import type { KubeObject } from '../../lib/kube/client.ts';
@@ -7,8 +7,16 @@ import type { KubeObject } from '../../lib/kube/client.ts';
 const READ = ['davit.dev/', 'app.kubernetes.io/', 'argocd.argoproj.io/'];
 /** In characters. Longer than every value that Davit writes or compares. */
 const LONGEST_VALUE = 4096;
-/** Nothing looks at the others: one finalizer holds an object, and Davit's own Secrets and pods have one owner. */
+/** Nothing looks at the others: one finalizer holds an object, and Davit's own Secrets, pods and Jobs have one owner. */
 const MOST_ENTRIES = 20;
+
+/** Labels are short, but there may be any number of them. Davit's, Kubernetes' and CloudNativePG's are fewer than this. */
+const MOST_LABELS = 100;
+
+/** For objects whose labels are not all Davit's. */
+export function firstLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(labels).slice(0, MOST_LABELS));
+}
 
 /** The Secret with the metadata that Davit reads, at most a few kilobytes. */
 export function slimSecret(secret: KubeObject): KubeObject {

@@ -2,18 +2,11 @@
 // have a megabyte of variables and annotations: all tenants share the controller's memory.
 
 import type { Pod, PodContainer } from '../assess/observed.ts';
-import { slimMetadata } from './slim-metadata.ts';
-
-/** Labels are short, but there may be any number of them. Davit's, Kubernetes' and CloudNativePG's are fewer than this. */
-const MOST_LABELS = 100;
+import { firstLabels, slimMetadata } from './slim-metadata.ts';
 
 /** The used part of the Pod (deployments/assess/observed.ts), whole but for that. */
 export function slimPod(pod: Pod): Pod {
   return { ...pod, metadata: slimMetadata(pod.metadata, firstLabels), ...(pod.spec && { spec: slimSpec(pod.spec) }) };
-}
-
-function firstLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(labels).slice(0, MOST_LABELS));
 }
 
 function slimSpec({
