@@ -17,7 +17,15 @@ import {
   VOLUME_KIND_MESSAGE,
   VOLUME_KINDS,
 } from './pod-policy.ts';
-import { type CelRule, celRules, DNS_LABEL_PATTERN, ObjectName, passthrough, Quantity } from './primitives.ts';
+import {
+  type CelRule,
+  celRules,
+  DNS_LABEL_PATTERN,
+  ImageReference,
+  ObjectName,
+  passthrough,
+  Quantity,
+} from './primitives.ts';
 
 /** Lowest CPU request of every part, in cores: what an idle part needs (docs/adr/0035-room-for-small-applications.md). */
 const LEAST_CPU = 0.01;
@@ -155,7 +163,7 @@ const EnvironmentVariable = z.object({
 
 export const Container = z.object({
   name: MountName.describe('Name of the container, unique in the pod.'),
-  image: z.string().min(1).max(512).describe('Image reference.'),
+  image: ImageReference.describe('Image reference.'),
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).describe('When the image is pulled.').optional(),
   command: z.array(z.string().max(8192)).max(100).describe("Replaces the image's entrypoint.").optional(),
   args: z.array(z.string().max(8192)).max(100).describe('Arguments of the entrypoint.').optional(),

@@ -147,6 +147,13 @@ export const refused: readonly Refused[] = [
     says: ['are reserved for Davit', [['init_containers.0.name', OURS]]],
   },
   { name: 'a container name in upper case', spec: sidecar({ name: 'Helper' }), says: PATTERN },
+  ...['sidecars', 'initContainers'].flatMap((list) =>
+    ['registry.example/Team/app:1', 'app:', 'https://registry.example/app', 'has space:1'].map((image) => ({
+      name: `an image in ${list} that is no reference: ${image}`,
+      spec: { [list]: [{ name: 'helper', image }] },
+      says: ['should match', 'must be an image reference such as'] as const,
+    })),
+  ),
   {
     name: 'a sidecar without an image',
     spec: { sidecars: [{ name: 'helper' }] },
