@@ -34,6 +34,7 @@ as well. With --archive, CloudNativePG makes a base backup.
 
   PROGRAM backup shop
   PROGRAM backups shop`,
+  changes: { nothing: 'No backup was made.', by: ['create'] },
   async run(context) {
     const {
       kubectl,

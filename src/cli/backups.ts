@@ -29,6 +29,7 @@ deployment that there is, or an earlier one of its name.
 
   PROGRAM backups shop
   PROGRAM backups shop-2 --from shop`,
+  changes: { nothing: 'The list was not read.' },
   async run(context) {
     const {
       kubectl,

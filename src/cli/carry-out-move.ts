@@ -83,17 +83,21 @@ async function isLeftStopped({ context: { kubectl }, name }: Work, { message }: 
 async function takeSteps(work: Work): Promise<number> {
   const { context, name, move, moving } = work;
   const { kubectl, onInterrupt, suggested, warn } = context;
-  onInterrupt(
-    () =>
-      `The move is not finished, and ${name} is stopped. To go on: ${commandOf(name, work)}${suggested}. To end it: ${commandBack(name)}${suggested}`,
+  let isBegun = false;
+  onInterrupt(() =>
+    isBegun
+      ? `The move is not finished, and ${name} is stopped. To go on: ${commandOf(name, work)}${suggested}. To end it: ${commandBack(name)}${suggested}`
+      : undefined,
   );
   const record = await readRecord(kubectl, name);
   if (stageOf(record, await readRevisions(kubectl, record), move) === 'stop') {
+    isBegun = true;
     const generation = await stop(work);
     const backup = moving.isBack ? undefined : await backupOf(work, generation);
     const version = await fill(work, record, backup);
     await ask(work, { generation, backup, version });
   }
+  isBegun = true;
   const loaded = await untilLoaded(work);
   await write(work, () => finishingChange(moving));
   const revisions = await readyOn(work, move.to);

@@ -319,14 +319,14 @@ describe('delete', () => {
     const kubectl = answering({ [RECORDS]: aRecord({}, mine) });
     const ran = await runCli(['delete', 'shop'], { kubectl, answers: ['shop'] });
     expect(ran).toMatchObject({ code: 0, questions: ['Delete shop in namespace team? Type shop to delete it: '] });
-    expect(ran.err).toMatch(/^Its PostgreSQL volume shop--postgres is deleted with all data/);
+    expect(ran.err).toMatch(/^Its PostgreSQL volume shop--postgres will be deleted with all data/);
     expect(ran.asked.at(-1)).toBe('delete --raw /apis/davit.dev/v1alpha1/namespaces/team/appdeployments/shop -f -');
   });
 
   it('names the volume of the database that it was moved to', async () => {
     const kubectl = answering({ [RECORDS]: aRecord({}, { ...mine, databaseNumber: 2 }) });
     const ran = await runCli(['delete', 'shop'], { kubectl, answers: ['shop'] });
-    expect(ran.err).toMatch(/^Its PostgreSQL volume shop---pg2 is deleted with all data/);
+    expect(ran.err).toMatch(/^Its PostgreSQL volume shop---pg2 will be deleted with all data/);
   });
 
   describe('with the name of who asks', () => {
@@ -399,13 +399,13 @@ describe('delete', () => {
 
   it.each<[object, object, RegExp]>([
     [{}, {}, /^Its pods/],
-    [{}, mine, /volume shop--postgres is deleted with all data/],
-    [{ databaseDeletionPolicy: 'Retain' }, mine, /volume shop--postgres and its password stay/],
+    [{}, mine, /volume shop--postgres will be deleted with all data/],
+    [{ databaseDeletionPolicy: 'Retain' }, mine, /volume shop--postgres and its password will stay/],
     [{}, { ...mine, databaseBackup: { lastFailureAt: '2026-02-02T00:00:00Z' } }, /^Its PostgreSQL .*\nIts pods/],
     [
       {},
       { ...mine, databaseBackup: { name: 'b-1', lastSuccessAt: '2026-02-02T00:00:00Z' } },
-      /deleted with all data .*\nIts backups stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin with them when it is gone: kubectl davit deploy --image app:1 --name shop --set 'database=\{backup: \{\}, restore: \{from: shop\}\}'\nKeep its file .*: kubectl davit export shop > shop\.yaml\n/,
+      /deleted with all data .*\nIts backups will stay in their store; the newest is b-1, of 2026-02-02T00:00:00Z\. To begin with them when it is gone: kubectl davit deploy --image app:1 --name shop --set 'database=\{backup: \{\}, restore: \{from: shop\}\}'\nKeep its file .*: kubectl davit export shop > shop\.yaml\n/,
     ],
     [
       { source: 'internal_source', sourceRevisionConfig: {}, sourceConfig: { database: { driver: 'shared' } } },
@@ -420,11 +420,11 @@ describe('delete', () => {
     [
       {},
       { ...mine, databaseArchive: { firstRecoverableAt: '2026-02-01T00:00:00Z' } },
-      /\nIts archive stays in its store, from 2026-02-01T00:00:00Z on \(restore\.archive: true\)\. To begin with them when it is gone: .* --set 'database=\{archive: \{\}, restore: \{from: shop, archive: true\}\}'\n/,
+      /\nIts archive will stay in its store, from 2026-02-01T00:00:00Z on \(restore\.archive: true\)\. To begin with them when it is gone: .* --set 'database=\{archive: \{\}, restore: \{from: shop, archive: true\}\}'\n/,
     ],
-    [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project is deleted/],
-    [{}, { ...mine, databaseNumber: 1 }, /volume shop---pg1 .*\nWhat is left .* moved from is deleted too/],
-    [{ databaseDeletionPolicy: 'Retain' }, { databaseNumber: 1 }, /^What is left .* stays too\. .* forget-old shop\n/],
+    [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project will be deleted/],
+    [{}, { ...mine, databaseNumber: 1 }, /volume shop---pg1 .*\nWhat is left .* moved from will be deleted too/],
+    [{ databaseDeletionPolicy: 'Retain' }, { databaseNumber: 1 }, /^What is left .* will stay too\. .* forget-old shop\n/],
   ])('says of %j %j: %s', (spec, status, words) => {
     expect(consequencesOf(aRecord(spec, status)).join('\n')).toMatch(words);
   });

@@ -54,6 +54,9 @@ interface Stage {
   readonly starts?: boolean;
   /** What the pipe is given. */
   readonly onPipe?: (piped: Parameters<NonNullable<CliWorld['pipe']>>[0]) => void;
+  readonly onInterrupt?: CliWorld['onInterrupt'];
+  /** Called before each kubectl. */
+  readonly onKubectl?: (what: string) => void;
   /** Labels of the other namespace; null: there is none; undefined: the caller may not look. */
   readonly labels?: Readonly<Record<string, string>> | null;
 }
@@ -106,11 +109,13 @@ async function clone(args: readonly string[], stage: Stage = {}): Promise<Played
   };
   const ran = await runCli(['clone', 'shop', '--namespace=team', ...args], {
     ...(stage.clock && { clock: stage.clock }),
+    ...(stage.onInterrupt && { onInterrupt: stage.onInterrupt }),
     kubectl: async (words, input = '', flags = []) => {
       const namespace = flags.includes('--namespace=team') ? 'team' : 'staging';
       const [verb = '', kind = '', name = ''] = words;
       if (verb === 'auth') return '{"status": {"userInfo": {"username": "anna"}}}';
       const what = verb === 'create' ? (JSON.parse(input) as Made).kind : kind;
+      stage.onKubectl?.(`${namespace} ${verb} ${what}`);
       if (namespace === 'staging' && stage.lacks === `${verb} ${what}`)
         throw new Failure(
           `Error from server (Forbidden): ${what} is forbidden: User "anna" cannot ${verb} resource "${what}" in API group "" in the namespace "staging"`,
@@ -198,6 +203,25 @@ it('tells a caller without any right there so, in the words of the command', asy
 it.each(['create Secret', 'create Job'])('names the right that is lacking there later: %s', async (lacks) => {
   const { code, err } = await clone(into, { lacks });
   expect([code, err]).toEqual([1, expect.stringContaining(`You may not ${lacks} in namespace staging, `)]);
+});
+
+it('says at an interruption that nothing was created until the first object is written', async () => {
+  const sentences: (() => string | undefined)[] = [];
+  const said: [string, string][] = [];
+  await clone(into, {
+    onInterrupt: (sentence) => void sentences.push(sentence),
+    onKubectl(what) {
+      // An interruption removes the Job that fetches.
+      if (what === 'team delete jobs.batch') return;
+      said.push([what, sentences.flatMap((sentence) => sentence() ?? []).join('\n')]);
+    },
+  });
+  const first = said.findIndex(([what]) => what === 'staging create Secret');
+  expect(first).toBeGreaterThan(0);
+  expect(new Set(said.slice(0, first).map(([, words]) => words))).toEqual(new Set(['Nothing was created.']));
+  expect(new Set(said.slice(first).map(([, words]) => words))).toEqual(
+    new Set(['shop in namespace staging is not finished. To go on, run the command again.']),
+  );
 });
 
 describe('the other namespace is looked at before anything is written', () => {

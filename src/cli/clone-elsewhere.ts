@@ -67,8 +67,19 @@ export async function cloneInto(
     await needPlace(there, recordFor(clone, how('own')));
     await needAll(there, clone.needs);
   }
+  let isThere = begun !== undefined;
+  unlimited.onInterrupt(() =>
+    isThere
+      ? `${wanted.name} in namespace ${there.namespace} is not finished. To go on, run the command again.`
+      : undefined,
+  );
+  const onWrite = (): void => {
+    isThere = true;
+  };
   const create = async (scale: 'zero' | 'own'): Promise<void> => {
-    if (!begun) await createClone(context, there, clone, how(scale));
+    if (begun) return;
+    // Its copied values are the first that is written.
+    await createClone(context, there, clone, { ...how(scale), onWrite });
   };
   const loaded =
     clone.restore &&
@@ -191,6 +202,8 @@ interface Creating {
   /** At zero its stores start, and no pod that would use them. */
   readonly scale: 'zero' | 'own';
   readonly username: string | undefined;
+  /** Called before the first object is written. */
+  readonly onWrite?: () => void;
 }
 
 async function createClone(
@@ -201,6 +214,7 @@ async function createClone(
 ): Promise<void> {
   // All are read before the first is written.
   const secrets = await Promise.all(values.map((one) => copyOf(kubectl, one, record)));
+  creating.onWrite?.();
   // oxlint-disable-next-line no-await-in-loop -- a few, and the first failure ends it
   for (const secret of secrets) await there.kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(secret));
   await there.kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify(recordFor({ record }, creating)));
@@ -268,7 +282,7 @@ async function withData(context: Context, there: Place, data: Data): Promise<Bac
   onInterrupt(() => {
     // kubectl outlives this program.
     removeJob(kubectl, job).catch(() => undefined);
-    return `${data.to} in namespace ${there.namespace} is not finished. To go on, run the command again.`;
+    return undefined;
   });
   try {
     const { pod } = await runningPod(kubectl, job, {

@@ -41,12 +41,14 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
   PROGRAM backups shop
   PROGRAM clone shop --to shop-2 --at 2026-11-25T12:00:00Z
   PROGRAM clone shop --to-namespace staging`,
+  changes: { nothing: 'Nothing was created.' },
   async run(context) {
     const {
       kubectl,
       words: [name = ''],
       flags,
       warn,
+      onInterrupt,
     } = context;
     const namespace = flags.text('to-namespace');
     const toContext = flags.text('to-context');
@@ -75,7 +77,14 @@ ConfigMaps and volumes that its pods name must be there. Run again after an inte
     const username = await usernameOf(kubectl);
     const annotations = username === undefined ? undefined : claimOfCreation(username);
     const metadata = { ...clone.record.metadata, ...(annotations && { annotations }) };
+    let isCreated = false;
+    onInterrupt(() =>
+      isCreated
+        ? `${to} is being created. To follow it: ${PROGRAM} wait ${to}`
+        : `It is not known whether ${to} was created. To see: ${PROGRAM} status ${to}`,
+    );
     await kubectl(['create', FIELD_MANAGER, '-f', '-'], JSON.stringify({ ...clone.record, metadata }));
+    isCreated = true;
     for (const note of clone.notes) warn(note);
     tell(context, {
       says: `${to} is being created as ${name} is now.${archiveWords(restore) ?? dataOf(origin, request, chosen)} To follow it: ${PROGRAM} wait ${to}`,

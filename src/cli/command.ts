@@ -1,6 +1,7 @@
 // What a command is: its words, its flags, and what it runs with. Usage, help, refusals and completion are made from definitions.
 
 import type { HttpApi } from './http-api.ts';
+import type { Change } from './interruption.ts';
 import type { Kubectl, Piped, TerminalOptions } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 
@@ -110,8 +111,8 @@ export interface Context {
   readonly server: string | undefined;
   /** Connects to Davit's HTTP API. */
   api(): Promise<HttpApi>;
-  /** Ctrl-C and the signals TERM and HUP print this and end the program. */
-  onInterrupt(sentence: () => string): void;
+  /** Ctrl-C and the signals TERM and HUP print this, where it is not undefined, and end the program. */
+  onInterrupt(sentence: () => string | undefined): void;
 }
 
 export interface Command {
@@ -130,6 +131,8 @@ export interface Command {
   readonly about?: string;
   /** Why it has no flag --output for JSON: a clause with "it". */
   readonly noJson?: string;
+  /** Of one that changes something: what is said where it is interrupted. */
+  readonly changes?: Change;
   /** Resolves to the exit code. Throws Failure and Misuse. */
   run(context: Context): Promise<number>;
 }

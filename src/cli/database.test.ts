@@ -645,7 +645,7 @@ describe('database forget-old', () => {
       0,
       'Deleted: persistentvolumeclaim/shop--postgres, secret/shop--postgres, secret/shop---pg1, database davit_x of the shared server. shop goes on with its present database.',
     ]);
-    expect(err).toContain('Database davit_x and its role are dropped from the shared server');
+    expect(err).toContain('Database davit_x and its role will be dropped from the shared server');
     expect(seen.at(-1)).toBe('delete -');
     expect(cluster.held).toEqual(['persistentvolumeclaim/shop---pg2', 'secret/shop---pg2']);
   });

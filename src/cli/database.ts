@@ -48,6 +48,11 @@ that was interrupted. forget-old deletes databases that are not used any more.
   PROGRAM database upgrade shop
   PROGRAM database back shop
   PROGRAM database forget-old shop`,
+  changes: {
+    nothing: 'Nothing was changed.',
+    by: ['patch', 'delete', 'replace'],
+    sent: ([action, name]) => `It is not finished. To go on: ${PROGRAM} database ${action} ${name}`,
+  },
   async run(context) {
     const {
       words: [action, name = ''],
@@ -114,9 +119,9 @@ async function forgetOld(context: Context, name: string): Promise<number> {
     throw new Failure(
       `Nothing was deleted: ${name} does not serve on its present database now. See: ${PROGRAM} status ${name}`,
     );
-  for (const object of old) warn(`${object} is deleted, with all that is in it.`);
+  for (const object of old) warn(`${object} will be deleted, with all that is in it.`);
   if (dropped !== null)
-    warn(`Database ${dropped} and its role are dropped from the shared server, with all that is in it.`);
+    warn(`Database ${dropped} and its role will be dropped from the shared server, with all that is in it.`);
   await askForName(context, {
     name,
     asks: 'Delete what the database was moved from? Type the name of the deployment: ',

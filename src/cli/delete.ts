@@ -21,8 +21,13 @@ export const deleteCommand: Command = {
   about: `The fields databaseDeletionPolicy and tracingProjectDeletionPolicy of the record decide what stays. To keep the database:
 
   kubectl patch appd NAME --type=merge -p '{"spec":{"databaseDeletionPolicy":"Retain"}}'`,
+  changes: { nothing: 'Nothing was deleted.', by: ['delete'], sent: ([name = '']) => goingOn(name) },
   run: deleteDeployment,
 };
+
+function goingOn(name: string): string {
+  return `The deletion of ${name} goes on. To wait until it is gone: ${PROGRAM} delete ${name} --wait`;
+}
 
 async function deleteDeployment(context: Context): Promise<number> {
   const {
@@ -30,6 +35,7 @@ async function deleteDeployment(context: Context): Promise<number> {
     words: [name = ''],
     flags,
     warn,
+    onInterrupt,
   } = context;
   if (flags.has('timeout') && !flags.has('wait')) throw new Misuse('--timeout is for --wait.');
   const record = await readRecord(kubectl, name);
@@ -48,6 +54,7 @@ async function deleteDeployment(context: Context): Promise<number> {
       throw error;
     });
   }
+  onInterrupt(() => goingOn(name));
   if (flags.has('wait'))
     await untilGone(kubectl, { name, uid }, { timeoutMs: (flags.number('timeout') ?? 300) * 1000 });
   const gone = flags.has('wait');
@@ -118,8 +125,8 @@ export function consequencesOf({ metadata: { name }, spec, status }: AppDeployme
   const hasRedis = spec.sourceConfig.runtime?.redis !== 'none';
   const database =
     ofDatabase === 'Retain'
-      ? `Its PostgreSQL volume ${postgresClaim} and its password stay (databaseDeletionPolicy: Retain).`
-      : `Its PostgreSQL volume ${postgresClaim} is deleted with all data (databaseDeletionPolicy: Delete).`;
+      ? `Its PostgreSQL volume ${postgresClaim} and its password will stay (databaseDeletionPolicy: Retain).`
+      : `Its PostgreSQL volume ${postgresClaim} will be deleted with all data (databaseDeletionPolicy: Delete).`;
   return [
     ...(status?.databaseVolumeUid === undefined ? [] : [database]),
     ...(status?.sharedDatabase === undefined
@@ -127,8 +134,8 @@ export function consequencesOf({ metadata: { name }, spec, status }: AppDeployme
       : [onSharedServer(status.sharedDatabase.name, ofDatabase === 'Retain')]),
     ...(status?.databaseNumber === undefined ? [] : [movedFrom(name, ofDatabase === 'Retain')]),
     ...backupsLeft(name, spec, status),
-    `Its pods, addresses, revisions and the values of its secrets are deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
-    ...(ofTracing === 'Delete' ? ['Its tracing project is deleted (tracingProjectDeletionPolicy: Delete).'] : []),
+    `Its pods, addresses, revisions and the values of its secrets will be deleted${hasRedis ? ', and what its Redis holds' : ''}.`,
+    ...(ofTracing === 'Delete' ? ['Its tracing project will be deleted (tracingProjectDeletionPolicy: Delete).'] : []),
   ];
 }
 
@@ -141,11 +148,11 @@ function backupsLeft(
   const { name: newest, lastSuccessAt } = status?.databaseBackup ?? {};
   const { firstRecoverableAt } = status?.databaseArchive ?? {};
   const backups =
-    newest === undefined ? [] : [`Its backups stay in their store; the newest is ${newest}, of ${lastSuccessAt}.`];
+    newest === undefined ? [] : [`Its backups will stay in their store; the newest is ${newest}, of ${lastSuccessAt}.`];
   const archive =
     firstRecoverableAt === undefined
       ? []
-      : [`Its archive stays in its store, from ${firstRecoverableAt} on (restore.archive: true).`];
+      : [`Its archive will stay in its store, from ${firstRecoverableAt} on (restore.archive: true).`];
   const left = [...backups, ...archive];
   if (left.length === 0) return [];
   const was = {
@@ -162,14 +169,14 @@ function backupsLeft(
 
 function onSharedServer(name: string, isKept: boolean): string {
   return isKept
-    ? `Its database ${name} on the shared server and its password stay (databaseDeletionPolicy: Retain).`
-    : `Its database ${name} on the shared server is dropped with all data (databaseDeletionPolicy: Delete).`;
+    ? `Its database ${name} on the shared server and its password will stay (databaseDeletionPolicy: Retain).`
+    : `Its database ${name} on the shared server will be dropped with all data (databaseDeletionPolicy: Delete).`;
 }
 
 function movedFrom(name: string, isKept: boolean): string {
   return isKept
-    ? `What is left of the databases that ${name} was moved from stays too. To delete it: ${PROGRAM} database forget-old ${name}`
-    : `What is left of the databases that ${name} was moved from is deleted too, with all data.`;
+    ? `What is left of the databases that ${name} was moved from will stay too. To delete it: ${PROGRAM} database forget-old ${name}`
+    : `What is left of the databases that ${name} was moved from will be deleted too, with all data.`;
 }
 
 export interface UntilGoneOptions {

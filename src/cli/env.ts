@@ -28,6 +28,11 @@ name stay. A value may name an earlier variable as $(NAME), and $$ stands for $.
   PROGRAM env shop set LOG_LEVEL=debug REGION=eu
   PROGRAM env shop set --from-file shop.env
   PROGRAM env shop unset LOG_LEVEL`,
+  changes: {
+    nothing: 'Nothing was changed.',
+    by: ['replace'],
+    sent: ([name = '']) => `The change was made. To follow it: ${PROGRAM} wait ${name}`,
+  },
   async run(context) {
     const { words, flags } = context;
     const [name = '', action = '', ...rest] = words;

@@ -26,6 +26,11 @@ export const listenerCommand: Command = {
 
   PROGRAM listener join edge > hub-secret.json
   PROGRAM listener revoke edge`,
+  changes: {
+    nothing: 'Nothing was changed.',
+    by: ['create', 'delete'],
+    sent: ([action, name]) => `It is not finished. Run it again: ${PROGRAM} listener ${action} ${name}`,
+  },
   async run(context) {
     const {
       kubectl,

@@ -26,16 +26,24 @@ function warn(line: string): void {
 process.once('exit', endChildren);
 
 /** What is said where a signal ends the program. */
-const sentences: (() => string)[] = [];
+const sentences: (() => string | undefined)[] = [];
+
+function sayLastWords(): void {
+  for (const sentence of sentences.splice(0)) {
+    const words = sentence();
+    if (words !== undefined) warn(words);
+  }
+}
+
 process.on('SIGINT', () => {
   // A command that has a listener of its own decides when it ends.
   if (sentences.length === 0 && process.listenerCount('SIGINT') > 1) return;
-  for (const sentence of sentences.splice(0)) warn(sentence());
+  sayLastWords();
   process.exit(EXIT_CODES.interrupted.code);
 });
 for (const signal of ['SIGTERM', 'SIGHUP'] as const)
   process.once(signal, () => {
-    for (const sentence of sentences.splice(0)) warn(sentence());
+    sayLastWords();
     endChildren();
     // Nobody listens to it any more: whoever has started the program sees which signal has ended it.
     process.kill(process.pid, signal);

@@ -39,6 +39,7 @@ code is that of the command, or 124 if it was ended for its time. The command is
 
   PROGRAM run shop -- python manage.py clearsessions
   PROGRAM run shop --task clean`,
+  changes: { nothing: 'Nothing was run.', by: ['create'] },
   async run(context) {
     const {
       words: [name = ''],

@@ -21,6 +21,11 @@ export const restartCommand: Command = {
 pulled and a migration runs again. Where Davit builds from a repository, a new revision would build the newest commit:
 the running image stays, and its Deployments are restarted as kubectl rollout restart does, which needs ClusterRole edit.
 PostgreSQL and Redis are not restarted.`,
+  changes: {
+    nothing: 'Nothing was restarted.',
+    by: ['replace', 'rollout'],
+    sent: ([name = '']) => `The restart goes on. To follow it: ${PROGRAM} wait ${name}`,
+  },
   async run(context) {
     const { warning, done } = await restart(context.kubectl, context.words[0] ?? '');
     if (warning !== undefined) context.warn(withFlags(warning, context.suggested));

@@ -56,6 +56,7 @@ nothing. One that is not complete, damaged, or of another version of PostgreSQL 
   PROGRAM backups shop
   PROGRAM restore shop-2 --from shop
   PROGRAM restore shop-2 --from shop --at 2026-11-25T12:00:00Z`,
+  changes: { nothing: 'Nothing was loaded.' },
   async run(context) {
     const {
       words: [name = ''],
@@ -77,9 +78,14 @@ nothing. One that is not complete, damaged, or of another version of PostgreSQL 
     const words = found ? foundWords(from, found) : backupWords(which);
     const question = `Load ${words} into the database of ${name} in namespace ${namespace}, which must be empty?`;
     await confirm(context, { question, ...asks });
-    const job = await createJob(kubectl, manifest);
+    let job: string | undefined;
+    onInterrupt(() =>
+      job === undefined
+        ? `It is not known whether the Job that loads was created. To see: kubectl get jobs${context.suggested}`
+        : `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`,
+    );
+    job = await createJob(kubectl, manifest);
     warn(`Job ${job} loads the backup.`);
-    onInterrupt(() => `Job ${job} goes on. To end it: kubectl delete job ${job}${context.suggested}`);
     const loading = withinTime(context, {
       message: (seconds) => `The backup is not loaded after ${seconds} s. Job ${job} goes on.`,
       hint: `${PROGRAM} status ${name}`,

@@ -27,6 +27,11 @@ export const rollbackCommand: Command = {
   ],
   about: `First it prints what changes, each field, variable and secret; of a secret the name alone. PROGRAM revisions NAME lists the revisions, and
 PROGRAM diff NAME FROM TO shows what differs between two without a rollback.`,
+  changes: {
+    nothing: 'Nothing was rolled back.',
+    by: ['replace'],
+    sent: ([name = '']) => `The rollback goes on. To follow it: ${PROGRAM} wait ${name}`,
+  },
   async run(context) {
     const {
       kubectl,

@@ -15,6 +15,7 @@ import {
 import type { ConnectionOptions } from './connection.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import type { HttpApi } from './http-api.ts';
+import { watched } from './interruption.ts';
 import { Failure, type Kubectl, type TerminalOptions } from './kubectl.ts';
 import { repeatable } from './needed-names.ts';
 import { explained } from './not-found.ts';
@@ -57,7 +58,7 @@ export async function run(commands: readonly Command[], args: readonly string[],
     return 0;
   }
   const isJson = command.flags.includes(OUTPUT) && invocation.flags.text(OUTPUT.name) === 'json';
-  const context = contextOf(invocation, world, isJson ? report : undefined);
+  const context = contextOf(invocation, worldOf(command, invocation, world), isJson ? report : undefined);
   try {
     return await command.run(context);
   } catch (error) {
@@ -67,6 +68,24 @@ export async function run(commands: readonly Command[], args: readonly string[],
     context.report(failureOf(error, withOwn));
     throw error;
   }
+}
+
+/** In which an interruption says what was done. */
+function worldOf(command: Command, { words, flags }: Pick<Context, 'words' | 'flags'>, world: World): World {
+  const suggested = suggestedFlags(given(flags, REPEATED_FLAGS));
+  const register: World['onInterrupt'] = (sentence) =>
+    world.onInterrupt(() => {
+      const said = sentence();
+      // A command may have added them.
+      return said === undefined || said.includes(suggested) ? said : withFlags(said, suggested);
+    });
+  const { onInterrupt, kubectl, api } = watched(command, { words, register });
+  return {
+    ...world,
+    onInterrupt,
+    kubectl: (own) => kubectl(world.kubectl(own)),
+    api: async (own, options) => api(await world.api(own, options)),
+  };
 }
 
 /** For programs. `withOwn`: adds the flags of this call to commands in a text. */

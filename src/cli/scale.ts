@@ -39,6 +39,11 @@ orchestrator, which take a new revision. server=0 stops all parts; the database 
   PROGRAM scale shop
   PROGRAM scale shop server=3
   PROGRAM scale shop server=1..4 queue=2`,
+  changes: {
+    nothing: 'Nothing was scaled.',
+    by: ['patch'],
+    sent: ([name = '']) => `${name} is being scaled. To follow it: ${PROGRAM} wait ${name}`,
+  },
   run: scale,
 };
 

@@ -50,6 +50,10 @@ of the machine and the history of the shell would see. Another value makes a new
   PROGRAM secrets shop set API_KEY --from-file key.txt
   openssl rand -hex 32 | PROGRAM secrets shop set SESSION_KEY
   PROGRAM secrets shop unset API_KEY`,
+  changes: {
+    nothing: 'Nothing was changed.',
+    sent: ([name = '']) => `The change was made. To follow it: ${PROGRAM} wait ${name}`,
+  },
   async run(context) {
     const { words, flags } = context;
     const [name = '', action = '', key] = words;

@@ -45,10 +45,11 @@ export async function storedBackups(
   // It goes an hour after its end without this.
   const remove = (): Promise<unknown> =>
     kubectl(['delete', 'jobs.batch', job, '--ignore-not-found', '--wait=false']).catch(ignoreFailure);
+  let isRead = false;
   onInterrupt(() => {
     // kubectl outlives this program.
-    void remove();
-    return 'The list was not read.';
+    if (!isRead) void remove();
+    return undefined;
   });
   try {
     let looks = 0;
@@ -72,6 +73,7 @@ export async function storedBackups(
     return (backups as StoredBackups['backups']).filter(({ name }) => isBackupName(name));
   } finally {
     await remove();
+    isRead = true;
   }
 }
 

@@ -22,6 +22,8 @@ export interface CliWorld {
   readonly input?: string | Buffer;
   /** By default every wait is over at once. */
   readonly clock?: Clock;
+  /** Called with what an interruption would print at any time. */
+  readonly onInterrupt?: World['onInterrupt'];
   /** Exit code of kubectl on the terminal. */
   readonly terminalCode?: number;
 }
@@ -61,7 +63,7 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
       say: (line) => out.push(line),
       warn: (line) => err.push(line),
       clock: world.clock ?? makeInstantClock(),
-      onInterrupt: () => undefined,
+      onInterrupt: world.onInterrupt ?? (() => undefined),
       terminal: {
         isInteractive: world.answers !== undefined,
         isShown: world.answers !== undefined,

@@ -1,0 +1,102 @@
+// What an interruption says of what was done, at each moment of a command.
+
+import { expect, it } from 'vitest';
+import { answering, aRecord, REVISION, runCli } from '../../test/support/cli-world.ts';
+import { COMMANDS } from './commands.ts';
+import { Failure } from './kubectl.ts';
+import { RECORDS } from './records.ts';
+
+const OLD = {
+  metadata: { name: 'shop--22222222' },
+  spec: { ...REVISION.spec, resolved: {}, id: '2'.repeat(32), revisionSerial: 1, requested: { sourceConfig: {}, sourceRevisionConfig: { imageUri: 'app:0' }, secrets: [], secretReferences: [] } },
+  status: { state: 'DEPLOYED' },
+};
+const NEWEST = { ...REVISION, spec: { ...REVISION.spec, imageUri: 'app:1' }, status: { state: 'DEPLOYED' } };
+const STATUS = { latestRevisionId: '1'.repeat(32), databaseVolumeUid: 'v' };
+const answers = answering({
+  [RECORDS]: aRecord({}, STATUS),
+  'apprevisions.davit.dev': { items: [NEWEST, OLD] },
+});
+const UNKNOWN = 'It is not known whether the request was received. To see what there is now: kubectl davit status shop';
+
+/** What is said before each kubectl, and at the end. */
+async function interruptedAt(args: readonly string[], refused?: string): Promise<readonly (readonly [string, string])[]> {
+  const sentences: (() => string | undefined)[] = [];
+  const said: [string, string][] = [];
+  const note = (at: string): void => {
+    said.push([at, sentences.flatMap((sentence) => sentence() ?? []).join('\n')]);
+  };
+  await runCli(args, {
+    onInterrupt: (sentence) => void sentences.push(sentence),
+    kubectl: async (own, input) => {
+      note(own[0] ?? '');
+      if (own[0] === refused) throw new Failure('refused');
+      return answers(own, input);
+    },
+  });
+  note('end');
+  return said;
+}
+
+it.each<[string, string, string, string]>([
+  [
+    'delete shop --yes',
+    'delete',
+    'Nothing was deleted.',
+    'The deletion of shop goes on. To wait until it is gone: kubectl davit delete shop --wait',
+  ],
+  ['scale shop server=2', 'patch', 'Nothing was scaled.', 'shop is being scaled. To follow it: kubectl davit wait shop'],
+  [
+    'env shop set A=1',
+    'replace',
+    'Nothing was changed.',
+    'The change was made. To follow it: kubectl davit wait shop',
+  ],
+  [
+    'restart shop',
+    'replace',
+    'Nothing was restarted.',
+    'The restart goes on. To follow it: kubectl davit wait shop',
+  ],
+  [
+    'rollback shop --to 22222222',
+    'replace',
+    'Nothing was rolled back.',
+    'The rollback goes on. To follow it: kubectl davit wait shop',
+  ],
+])('%s', async (command, verb, nothing, sent) => {
+  const args = command.split(' ');
+  const said = await interruptedAt(args);
+  const at = said.findIndex(([one]) => one === verb);
+  expect(at).toBeGreaterThan(0);
+  expect(new Set(said.slice(0, at).map(([, words]) => words))).toEqual(new Set([nothing]));
+  expect(said[at]?.[1]).toBe(UNKNOWN);
+  expect(new Set(said.slice(at + 1).map(([, words]) => words))).toEqual(new Set([sent]));
+  expect((await interruptedAt(args, verb)).at(-1)).toEqual(['end', nothing]);
+});
+
+it('repeats the flags that select the cluster, once', async () => {
+  const said = await interruptedAt(['delete', 'shop', '--yes', '--namespace', 'other']);
+  expect(said.at(-1)?.[1]).toMatch(/^[^=]*kubectl davit delete --namespace=other shop --wait$/);
+});
+
+it('says that a deletion that somebody else has asked for goes on', async () => {
+  const sentences: (() => string | undefined)[] = [];
+  await runCli(['delete', 'shop', '--wait', '--timeout', '0'], {
+    onInterrupt: (sentence) => void sentences.push(sentence),
+    kubectl: answering({ [RECORDS]: aRecord({}, STATUS, { deletionTimestamp: '2026-11-27T00:00:00Z' }) }),
+  });
+  expect(sentences.map((sentence) => sentence())).toEqual([expect.stringContaining('goes on')]);
+});
+
+it('is known of every command that changes something', () => {
+  const silent = COMMANDS.filter(({ changes }) => changes === undefined).map(({ name }) => name);
+  // deploy says itself how far it is; init and the last ones change nothing in the cluster.
+  expect(silent.toSorted()).toEqual(
+    [
+      ...['completion', 'deploy', 'diff', 'exec', 'export', 'init', 'logs', 'open', 'platform', 'revisions', 'schema'],
+      ...['status', 'tasks', 'wait'],
+      ...COMMANDS.filter(({ isHidden }) => isHidden).map(({ name }) => name),
+    ].toSorted(),
+  );
+});
