@@ -424,7 +424,11 @@ describe('delete', () => {
     ],
     [{ tracingProjectDeletionPolicy: 'Delete' }, {}, /tracing project will be deleted/],
     [{}, { ...mine, databaseNumber: 1 }, /volume shop---pg1 .*\nWhat is left .* moved from will be deleted too/],
-    [{ databaseDeletionPolicy: 'Retain' }, { databaseNumber: 1 }, /^What is left .* will stay too\. .* forget-old shop\n/],
+    [
+      { databaseDeletionPolicy: 'Retain' },
+      { databaseNumber: 1 },
+      /^What is left .* will stay too\. .* forget-old shop\n/,
+    ],
   ])('says of %j %j: %s', (spec, status, words) => {
     expect(consequencesOf(aRecord(spec, status)).join('\n')).toMatch(words);
   });

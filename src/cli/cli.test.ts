@@ -711,7 +711,11 @@ describe('the command', { timeout: 240_000 }, () => {
   });
 
   it.each<[string, string[], RegExp]>([
-    ['no folder', ['deploy'], /^Which folder\? kubectl davit deploy FOLDER, or --image IMAGE --name NAME\n/],
+    [
+      'no folder',
+      ['deploy'],
+      /^Which folder\? kubectl davit deploy FOLDER, or --image IMAGE --name NAME, or --file FILE that names an image_uri\n/,
+    ],
     ['two folders', ['deploy', 'a', 'b'], /^Name only one folder\. Unexpected: "b"\.\n/],
     ['a flag of pods', ['logs', 'shop', '--build', '--previous'], /^--previous is about pods, and not for --build\.\n/],
   ])('refuses %s', async (_name, args, message) => {

@@ -28,7 +28,7 @@ export async function selectedFile(folder: string | undefined, flags: Flags): Pr
     );
   if (folder !== undefined && source !== DEFAULT_SOURCE)
     throw new InvalidFile(
-      `${path}: source is ${source}, and deploy uploads a folder, which is ${DEFAULT_SOURCE}. ${source === IMAGE_SOURCE ? `To deploy an image: ${PROGRAM} deploy --image IMAGE --file ${path}. To upload the folder, remove source.` : 'Remove source, or change that deployment by the HTTP API or kubectl.'}`,
+      `${path}: source is ${source}, and deploy uploads a folder, which is ${DEFAULT_SOURCE}. ${source === IMAGE_SOURCE ? `To deploy ${file?.image_uri ? 'its image_uri' : 'an image'}: ${PROGRAM} deploy${file?.image_uri ? '' : ' --image IMAGE'} --file ${path}. To upload the folder, where the platform builds, remove source.` : 'Remove source, or change that deployment by the HTTP API or kubectl.'}`,
     );
   return file;
 }

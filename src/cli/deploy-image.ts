@@ -1,5 +1,6 @@
 // Deploys an image: changes the deployment that runs one, or creates it, and follows the rollout until it is ready.
 
+import { type DeploymentFile, type FileRequest, requestOf } from '../deployments/http/deployment-file.ts';
 import { type Deployment, findDeployment } from './build-log.ts';
 import { type Context, Misuse } from './command.ts';
 import { configOf, IMAGE_SOURCE, selectedFile } from './deploy-file.ts';
@@ -18,12 +19,17 @@ const OF_BUILDS = ['config', 'install-command', 'build-command'];
 /** Resolves to the exit code. `seconds`: for the rollout, without --timeout. Throws Failure and Misuse. */
 export async function deployImage(context: Context, seconds: number): Promise<number> {
   const { words, flags, suggested, say, report, terminal, onInterrupt } = context;
-  const image = flags.text('image') ?? '';
   if (words.length > 0) throw new Misuse('FOLDER and --image exclude each other. A davit.yaml is named with --file.');
   const ofBuilds = OF_BUILDS.find((flag) => flags.has(flag));
   if (ofBuilds !== undefined) throw new Misuse(`--${ofBuilds} is for a build, and --image is built already.`);
-  needImage(image);
+  const given = flags.text('image');
+  if (given !== undefined) needImage(given);
   const file = await selectedFile(undefined, flags);
+  const image = given ?? file?.image_uri ?? undefined;
+  if (image === undefined)
+    throw new Misuse(
+      `${flags.text('file')} names no image_uri. Which image, or which folder? ${PROGRAM} deploy --image IMAGE --file ${flags.text('file')}, or ${PROGRAM} deploy FOLDER --file ${flags.text('file')}`,
+    );
   const name = flags.text('name') ?? file?.name;
   if (name === undefined || name === null)
     throw new Misuse(`Which deployment? ${PROGRAM} deploy --image ${image} --name NAME`);
@@ -74,6 +80,7 @@ export async function deployedImage(
   const changed = await change(api, found.id, options, (env) => ({
     source_revision_config: { image_uri: options.image },
     source_config: { ...configOf(file), ...(env && { env }) },
+    ...referencesOf(file),
     ...(secrets.length > 0 && { secrets, secrets_mode: 'merge' }),
   }));
   return followed(api, { before: found, changed }, options, progress);
@@ -88,6 +95,12 @@ function needUsable({ name, source, status }: Deployment): void {
   if (status === 'AWAITING_DELETE') throw new Failure(`Deployment ${name} is being deleted. Deploy when it is gone.`);
 }
 
+/** Those of the file; absent where it has none. */
+function referencesOf(file: DeploymentFile | undefined): Pick<FileRequest, 'secret_references'> {
+  const { secret_references } = requestOf(file ?? {});
+  return { ...(secret_references !== undefined && { secret_references }) };
+}
+
 function create(
   api: HttpApi,
   { name, image, file, env = [] }: ImageOptions,
@@ -99,6 +112,7 @@ function create(
     source: IMAGE_SOURCE,
     source_config: { ...config, ...(env.length > 0 && { env: withVariables(file?.env ?? [], env) }) },
     source_revision_config: { image_uri: image },
+    ...referencesOf(file),
     secrets,
   });
 }

@@ -15,7 +15,7 @@ export const deployCommand: Command = {
     {
       name: 'image',
       value: 'IMAGE',
-      help: 'deploy this image in place of a folder; needs --name or the name in --file',
+      help: 'deploy this image in place of a folder, by default the image_uri of --file; needs --name or the name in --file',
     },
     {
       name: 'config',
@@ -62,18 +62,22 @@ the revision is ready or has failed. Variables that --env and --env-file do not 
 that the file names and nobody has given yet is asked for on a terminal. Without one, --secret or --secrets-file gives it.
 
 davit.yaml in FOLDER describes the deployment: its fields are changed with the upload, and flags win over it. With --image that
-of --file does.
+of --file does. Without FOLDER and --image, the image is the image_uri of --file, as PROGRAM export writes it.
 
   PROGRAM deploy ./agent
   PROGRAM deploy --image registry.example.com/team/shop:1.5.0 --name shop
   API_KEY=... PROGRAM deploy --image registry.example.com/team/shop:1.5.0 --file davit.yaml --secret API_KEY`,
   async run(context) {
     const { words, flags } = context;
-    if (flags.has('image')) {
+    // A file may name the image.
+    if (flags.has('image') || (words.length === 0 && flags.has('file'))) {
       const { deployImage } = await import('./deploy-image.ts');
       return deployImage(context, DEPLOY_SECONDS);
     }
-    if (words.length === 0) throw new Misuse(`Which folder? ${PROGRAM} deploy FOLDER, or --image IMAGE --name NAME`);
+    if (words.length === 0)
+      throw new Misuse(
+        `Which folder? ${PROGRAM} deploy FOLDER, or --image IMAGE --name NAME, or --file FILE that names an image_uri`,
+      );
     const { deployFolder } = await import('./deploy-folder.ts');
     return deployFolder(context, DEPLOY_SECONDS);
   },

@@ -14,7 +14,12 @@ export const exportCommand: Command = {
   about: `Prints what the deployment asks for, without defaults and without values of secrets. To deploy the folder with it:
 
   PROGRAM export agent > ./agent/${FILE_NAME}
-  PROGRAM deploy ./agent`,
+  PROGRAM deploy ./agent
+
+That of an image names it, and is deployed without a folder:
+
+  PROGRAM export shop > shop.yaml
+  PROGRAM deploy --file shop.yaml`,
   async run(context) {
     const [{ stringify }, { fileOf }] = await Promise.all([
       import('yaml'),

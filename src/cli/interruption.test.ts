@@ -8,7 +8,13 @@ import { RECORDS } from './records.ts';
 
 const OLD = {
   metadata: { name: 'shop--22222222' },
-  spec: { ...REVISION.spec, resolved: {}, id: '2'.repeat(32), revisionSerial: 1, requested: { sourceConfig: {}, sourceRevisionConfig: { imageUri: 'app:0' }, secrets: [], secretReferences: [] } },
+  spec: {
+    ...REVISION.spec,
+    resolved: {},
+    id: '2'.repeat(32),
+    revisionSerial: 1,
+    requested: { sourceConfig: {}, sourceRevisionConfig: { imageUri: 'app:0' }, secrets: [], secretReferences: [] },
+  },
   status: { state: 'DEPLOYED' },
 };
 const NEWEST = { ...REVISION, spec: { ...REVISION.spec, imageUri: 'app:1' }, status: { state: 'DEPLOYED' } };
@@ -20,7 +26,10 @@ const answers = answering({
 const UNKNOWN = 'It is not known whether the request was received. To see what there is now: kubectl davit status shop';
 
 /** What is said before each kubectl, and at the end. */
-async function interruptedAt(args: readonly string[], refused?: string): Promise<readonly (readonly [string, string])[]> {
+async function interruptedAt(
+  args: readonly string[],
+  refused?: string,
+): Promise<readonly (readonly [string, string])[]> {
   const sentences: (() => string | undefined)[] = [];
   const said: [string, string][] = [];
   const note = (at: string): void => {
@@ -45,19 +54,14 @@ it.each<[string, string, string, string]>([
     'Nothing was deleted.',
     'The deletion of shop goes on. To wait until it is gone: kubectl davit delete shop --wait',
   ],
-  ['scale shop server=2', 'patch', 'Nothing was scaled.', 'shop is being scaled. To follow it: kubectl davit wait shop'],
   [
-    'env shop set A=1',
-    'replace',
-    'Nothing was changed.',
-    'The change was made. To follow it: kubectl davit wait shop',
+    'scale shop server=2',
+    'patch',
+    'Nothing was scaled.',
+    'shop is being scaled. To follow it: kubectl davit wait shop',
   ],
-  [
-    'restart shop',
-    'replace',
-    'Nothing was restarted.',
-    'The restart goes on. To follow it: kubectl davit wait shop',
-  ],
+  ['env shop set A=1', 'replace', 'Nothing was changed.', 'The change was made. To follow it: kubectl davit wait shop'],
+  ['restart shop', 'replace', 'Nothing was restarted.', 'The restart goes on. To follow it: kubectl davit wait shop'],
   [
     'rollback shop --to 22222222',
     'replace',
@@ -89,14 +93,27 @@ it('says that a deletion that somebody else has asked for goes on', async () => 
   expect(sentences.map((sentence) => sentence())).toEqual([expect.stringContaining('goes on')]);
 });
 
+const SILENT = [
+  'completion',
+  'deploy',
+  'diff',
+  'exec',
+  'export',
+  'init',
+  'logs',
+  'open',
+  'platform',
+  'revisions',
+  'schema',
+  'status',
+  'tasks',
+  'wait',
+];
+
 it('is known of every command that changes something', () => {
   const silent = COMMANDS.filter(({ changes }) => changes === undefined).map(({ name }) => name);
   // deploy says itself how far it is; init and the last ones change nothing in the cluster.
   expect(silent.toSorted()).toEqual(
-    [
-      ...['completion', 'deploy', 'diff', 'exec', 'export', 'init', 'logs', 'open', 'platform', 'revisions', 'schema'],
-      ...['status', 'tasks', 'wait'],
-      ...COMMANDS.filter(({ isHidden }) => isHidden).map(({ name }) => name),
-    ].toSorted(),
+    [...SILENT, ...COMMANDS.filter(({ isHidden }) => isHidden).map(({ name }) => name)].toSorted(),
   );
 });

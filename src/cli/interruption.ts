@@ -33,7 +33,8 @@ interface Watching extends Pick<Context, 'words'> {
  * that is undefined does not.
  */
 export function watched(
-  { changes, words: defined }: Pick<Command, 'changes' | 'words'>, { words, register }: Watching,
+  { changes, words: defined }: Pick<Command, 'changes' | 'words'>,
+  { words, register }: Watching,
 ): Watched {
   if (changes === undefined) return { onInterrupt: register, kubectl: (one) => one, api: (one) => one };
   const own: (() => string | undefined)[] = [];
@@ -52,7 +53,9 @@ export function watched(
   };
   register(() => {
     const said = own.map((sentence) => sentence()).filter((one) => one !== undefined);
-    return said.length > 0 ? said.join('\n') : sentenceOf(changes, stage, { words, name: words[defined.findIndex((one) => one.names === 'deployment')] });
+    return said.length > 0
+      ? said.join('\n')
+      : sentenceOf(changes, stage, { words, name: words[defined.findIndex((one) => one.names === 'deployment')] });
   });
   return {
     onInterrupt: (sentence) => void own.push(sentence),

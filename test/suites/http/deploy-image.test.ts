@@ -1,5 +1,8 @@
 // `kubectl davit deploy --image` against the facade: what it creates and changes, and what it refuses.
 
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Serving, serve } from '../../../src/app/server.ts';
 import { deployedImage, type ImageOptions } from '../../../src/cli/deploy-image.ts';
@@ -13,16 +16,18 @@ import { aBody, type Facade, makeFacade, TENANT, TOKEN } from './facade.ts';
 let facade: Facade;
 let serving: Serving;
 let api: HttpApi;
-beforeEach(async () => {
+async function begin(): Promise<void> {
   facade = await makeFacade();
   serving = await serve(facade.app, { host: '127.0.0.1', port: 0 });
   const connection = { server: serving.url, token: TOKEN, namespace: TENANT.namespace };
   api = makeHttpApi(connection, { patienceMs: 200, everyMs: 5 });
-});
-afterEach(async () => {
+}
+async function end(): Promise<void> {
   await serving.close();
   await facade.app.close();
-});
+}
+beforeEach(begin);
+afterEach(end);
 
 function record(): AppDeployment {
   const [found] = facade.records.list();
@@ -82,6 +87,46 @@ it('changes one that is there, and keeps what it does not name', async () => {
         { name: 'B', value: '2' },
       ],
     },
+  });
+});
+
+describe('the file of export', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'davit-export-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('is deployed as it is, and creates what it was exported from', async () => {
+    const secret_references = [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }];
+    await facade.call('POST', '/v2/deployments', {
+      name: 'shop',
+      source: 'external_docker',
+      source_config: { resource_spec: { cpu: 0.5 }, env: [{ name: 'A', value: '1' }] },
+      source_revision_config: { image_uri: 'registry.example/app:7' },
+      secrets: [],
+      secret_references,
+    });
+    const before = record();
+    const { out } = await runCli(['export', 'shop'], { kubectl: async () => JSON.stringify(before) });
+    const path = join(folder, 'exported.yaml');
+    await writeFile(path, out);
+    await end();
+    await begin();
+    // Until nobody waits for a rollout that no controller makes.
+    await runCli(['deploy', '--file', path, '--timeout', '0'], { api, kubectl: async () => '{}' });
+    expect(record().spec).toEqual(before.spec);
+  });
+
+  it('of a deployment without an image says what is missing', async () => {
+    const path = join(folder, 'folder.yaml');
+    await writeFile(path, 'name: shop\n');
+    expect(await runCli(['deploy', '--file', path])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(
+        /^\S+folder\.yaml names no image_uri\. Which image, or which folder\? kubectl davit deploy --image IMAGE/,
+      ),
+    });
   });
 });
 
@@ -188,7 +233,11 @@ To give up: kubectl davit delete shop`,
       ['--image', 'a:1', '--name', 'shop', '--config', 'Dockerfile'],
       /^--config is for a build, and --image is built already\.$/,
     ],
-    ['neither folder nor image', [], /^Which folder\? kubectl davit deploy FOLDER, or --image IMAGE --name NAME$/],
+    [
+      'neither folder nor image',
+      [],
+      /^Which folder\? kubectl davit deploy FOLDER, or --image IMAGE --name NAME, or --file FILE that names an image_uri$/,
+    ],
     ['another source', ['--image', 'a:1', '--name', 'shop', '--set', 'source=codehost'], /source is codehost/],
   ])('with %s', async (_what, args, words) => {
     expect(await runCli(['deploy', ...args])).toMatchObject({ code: 2, err: expect.stringMatching(words), asked: [] });
