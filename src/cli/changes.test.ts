@@ -503,6 +503,22 @@ describe('exec', () => {
     expect(ran).toMatchObject({ code: 1, err });
   });
 
+  it.each(['exec', 'logs'])('%s says that it is scaled to zero, and how to start it', async (verb) => {
+    const spec = { sourceConfig: { resourceSpec: { minScale: 0, maxScale: 0 }, runtime: { workers: { beat: {} } } } };
+    const command = verb === 'exec' ? ['--', 'ls'] : [];
+    const world = { kubectl: answering({ [RECORDS]: aRecord(spec) }) };
+    expect(await runCli([verb, 'shop', ...command], world)).toMatchObject({
+      code: 1,
+      err: 'shop is scaled to zero, so no pod of server runs. To start it: kubectl davit scale shop server=1',
+    });
+    expect(await runCli([verb, 'shop', '-c', 'postgres', ...command], world)).toMatchObject({
+      err: 'shop has no pod of postgres. See: kubectl davit status shop',
+    });
+    expect(await runCli([verb, 'shop', '-c', 'beta', ...command], world)).toMatchObject({
+      err: '"beta" is no part of shop. Did you mean beat? It has server, beat, postgres, redis.',
+    });
+  });
+
   it.each(['exec', 'logs'])('%s names the parts where it is asked for none of them', async (verb) => {
     const spec = { sourceConfig: { runtime: { workers: { mailer: {} } } } };
     const command = verb === 'exec' ? ['--', 'ls'] : [];
@@ -511,7 +527,7 @@ describe('exec', () => {
     });
     expect(ran).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^"nope" is no part of shop\. Parts are server, .*mailer\./),
+      err: expect.stringMatching(/^"nope" is no part of shop\. It has server, mailer, postgres, redis\.$/),
     });
   });
 });

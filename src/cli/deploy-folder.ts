@@ -17,10 +17,11 @@ import { listSource, pack, type Source } from './pack.ts';
 import { PROGRAM } from './program.ts';
 import { deploymentName } from './project.ts';
 import { untilReady } from './rollout.ts';
+import { commandToStart } from './scaled-to-zero.ts';
 import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
 import { sizeOf } from './table.ts';
 import { variablesFrom, withVariables } from './variables.ts';
-import { commandToStart, readyOutcome } from './wait.ts';
+import { readyOutcome } from './wait.ts';
 
 /** Resolves to the exit code. `seconds`: for everything after the upload, without --timeout. Throws Failure and Misuse. */
 export async function deployFolder(context: Context, seconds: number): Promise<number> {

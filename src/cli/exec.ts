@@ -8,6 +8,7 @@ import { componentOf, needPart } from './component.ts';
 import { Failure, isForbidden, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord } from './records.ts';
+import { needScale } from './scaled-to-zero.ts';
 
 export const execCommand: Command = {
   name: 'exec',
@@ -50,7 +51,11 @@ async function readyPod(kubectl: Kubectl, name: string, component: string): Prom
     .toSorted((a, b) => createdAt(b) - createdAt(a));
   if (newest) return newest.metadata.name;
   // A deployment or a worker that is not there has no pods either.
-  if (pods.length === 0) needPart(await readRecord(kubectl, name), component);
+  if (pods.length === 0) {
+    const record = await readRecord(kubectl, name);
+    needPart(record, component);
+    needScale(record, component);
+  }
   const why = pods.length === 0 ? `${name} has no pod of ${component}.` : `No pod of ${component} of ${name} is ready.`;
   throw new Failure(`${why} See: ${PROGRAM} status ${name}`);
 }

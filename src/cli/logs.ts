@@ -13,6 +13,7 @@ import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
 import { matching } from './rollback.ts';
+import { needScale } from './scaled-to-zero.ts';
 import { forTerminal } from './terminal.ts';
 
 const KNOWN_COMPONENTS: readonly string[] = [...COMPONENTS, MIGRATION];
@@ -78,7 +79,10 @@ async function podLogs(context: Context): Promise<number> {
   const tools = { kubectl, run: (args: readonly string[]) => onTerminal(args, { onLine }) };
   const code = await printPodLogs(tools, name, {
     component,
-    needPart: () => needPart(record, component, KNOWN_COMPONENTS),
+    needPart() {
+      needPart(record, component, KNOWN_COMPONENTS);
+      needScale(record, component);
+    },
     labels: { [COMPONENT_LABEL]: component, ...(id !== undefined && { [REVISION_LABEL]: id }) },
     follow: flags.has('follow'),
     previous: flags.has('previous'),
@@ -92,7 +96,7 @@ async function podLogs(context: Context): Promise<number> {
 
 export interface PodLogOptions {
   readonly component: string;
-  /** Called where there are no pods. Throws Misuse if the deployment has no such part. */
+  /** Called where there are no pods. Throws Failure if the deployment has no such part, or is scaled to zero. */
   readonly needPart?: () => void;
   /** Selects pods besides deployment and component. */
   readonly labels: Readonly<Record<string, string>>;

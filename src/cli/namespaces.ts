@@ -21,7 +21,7 @@ export async function namespaceState(kubectl: Kubectl, namespace: string): Promi
 
 /** What a caller is told who cannot know which of these it is. */
 export function unusableSentence(namespace: string): string {
-  return `Namespace ${namespace} is not there, is no tenant, or is none that you may use. Name another one with --namespace.`;
+  return `Namespace ${namespace} is not there, is no tenant, or you have no role there. Name another one with --namespace, or ask for davit-viewer or davit-editor in it.`;
 }
 
 /** Why nothing runs there, and who changes that. */

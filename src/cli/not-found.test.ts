@@ -128,7 +128,7 @@ describe('the list of a namespace without deployments', () => {
 
 describe('a namespace whose deployments the caller may not read', () => {
   const says =
-    'Namespace default is not there, is no tenant, or is none that you may use. Name another one with --namespace.';
+    'Namespace default is not there, is no tenant, or you have no role there. Name another one with --namespace, or ask for davit-viewer or davit-editor in it.';
   /** As kubectl says it. */
   const refusing: Kubectl = async ([verb = '', resource = '', name = '']) => {
     if (verb !== 'get') throw new Failure('Error from server (Forbidden): you may not');

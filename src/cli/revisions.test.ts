@@ -1,7 +1,7 @@
 // Revisions, what differs between them, and a deployment as JSON.
 
 import { describe, expect, it } from 'vitest';
-import { runCli } from '../../test/support/cli-world.ts';
+import { aRecord, runCli } from '../../test/support/cli-world.ts';
 import { differences, summaryOf } from '../deployments/record/revision-diff.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
@@ -398,6 +398,16 @@ describe('status', () => {
       args[1] === 'events' ? Promise.resolve(JSON.stringify({ items: [forged] })) : withPods(args, input);
     const { out } = await runCli(['status', 'shop'], { kubectl: withForged });
     expect(out).toMatch(/ Bad 0s Pulled {2}Pod shop-1: of lines$/m);
+  });
+
+  it('says beside the address that it is scaled to zero', () => {
+    const sourceConfig = { resourceSpec: { minScale: 0, maxScale: 0 } };
+    const stopped = aRecord({ sourceConfig }, { image: 'app:1', url: 'https://shop.example' });
+    const lines = treeOf({ record: stopped, revisions: [], workloads: [], pods: [] });
+    expect(lines.slice(1, 3)).toEqual([
+      '  address  https://shop.example  (scaled to zero)',
+      '  in the cluster  http://shop.team.svc  (scaled to zero)',
+    ]);
   });
 
   it('shows the address in the cluster, restarts and events', async () => {

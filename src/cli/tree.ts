@@ -2,6 +2,7 @@
 
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
+import { isScaledToZero } from '../deployments/record/moving-database.ts';
 import { names } from '../deployments/record/names.ts';
 import { requesterOf } from '../deployments/record/requester.ts';
 import { imageOf } from '../deployments/record/revision-image.ts';
@@ -80,14 +81,15 @@ export function treeOf(parts: Parts, now = Date.now()): string[] {
   const internal = internalUrlOf(record);
   const changedBy = requesterOf(record);
   const [clone, ...todo] = unfinishedClone(record) ?? [];
+  const scale = isScaledToZero(record) ? '  (scaled to zero)' : '';
   const lines = [
     `${metadata.namespace}/${metadata.name}  ${state}${underWay(status)}`,
     ...(clone === undefined ? [] : [`  !! ${clone}`, ...todo.map((line) => `     ${line}`)]),
     ...(ready ? [`  ${saying(ready)}`] : []),
     ...(behind ? ['  Davit has not observed its latest change yet.'] : []),
     ...(changedBy === undefined ? [] : [`  changed by  ${changedBy}`]),
-    ...(status?.url ? [`  address  ${status.url}`] : []),
-    ...(internal === undefined ? [] : [`  in the cluster  ${internal}`]),
+    ...(status?.url ? [`  address  ${status.url}${scale}`] : []),
+    ...(internal === undefined ? [] : [`  in the cluster  ${internal}${scale}`]),
     ...drawn([
       ...heading('conditions', conditionsOf(record)),
       ...heading('revisions', revisionsOf(record, revisions)),

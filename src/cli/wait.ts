@@ -22,6 +22,7 @@ import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
 import { printLastWords } from './last-words.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord } from './records.ts';
+import { commandToStart } from './scaled-to-zero.ts';
 import { withShortIds } from './short-ids.ts';
 
 export const waitCommand: Command = {
@@ -195,11 +196,6 @@ export function readyOutcome(
   const { reason = null, message = null } = ready ?? {};
   const hint = reason === 'ScaledToZero' ? withFlags(commandToStart(name), suggested) : null;
   return { result: 'ready', reason, message, hint, exitCode: 0 };
-}
-
-/** For a deployment that is scaled to zero. */
-export function commandToStart(name: string): string {
-  return `${PROGRAM} scale ${name} server=1`;
 }
 
 /** Throws Failure if no pod can answer: `kubectl port-forward` waits for one without a word. */

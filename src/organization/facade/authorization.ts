@@ -263,14 +263,14 @@ function mayNot(verb: Verb, { namespace, resource: { plural, group } }: Place): 
 function notThatTenant(): HttpError {
   return new HttpError(
     403,
-    "X-Tenant-Id names no tenant that you may use: correct it to the id, or the namespace's name, of one that you may, or ask for a role in its namespace.",
+    "X-Tenant-Id names no tenant that you may use: correct it to the id, or the namespace's name, of one that you may, or, if you have no role in its namespace, ask for davit-viewer or davit-editor there.",
   );
 }
 
 function noTenant(): HttpError {
   return new HttpError(
     403,
-    "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.",
+    "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use. If you have no role in its namespace, ask for davit-viewer or davit-editor there first.",
   );
 }
 

@@ -65,9 +65,9 @@ const withBody = routes.filter(({ operation }) => operation.requestBody);
 const ofDeployments = routes.filter(({ path }) => /^\/v2\/deployments|^\/v1\/projects/.test(path));
 const ofTenants = routes.filter(({ path }) => !path.startsWith('/v2/auth/'));
 const NO_TENANT =
-  "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use.";
+  "This request requires workspace specification: send the header X-Tenant-Id with the id, or the namespace's name, of a tenant that you may use. If you have no role in its namespace, ask for davit-viewer or davit-editor there first.";
 const NOT_THAT_TENANT =
-  "X-Tenant-Id names no tenant that you may use: correct it to the id, or the namespace's name, of one that you may, or ask for a role in its namespace.";
+  "X-Tenant-Id names no tenant that you may use: correct it to the id, or the namespace's name, of one that you may, or, if you have no role in its namespace, ask for davit-viewer or davit-editor there.";
 const ofOne = ofDeployments.filter(({ path }) => path.includes('{'));
 
 let foreign: string;

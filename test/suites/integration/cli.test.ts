@@ -222,7 +222,7 @@ it.each([
   [
     'is none of the caller',
     () => ['-n', tenant.namespace, '--as', 'nobody@example.com'],
-    /^Namespace cli is not there, is no tenant, or is none that you may use\. Name another one with --namespace\.\n$/,
+    /^Namespace cli is not there, is no tenant, or you have no role there\. Name another one with --namespace, or ask for davit-viewer or davit-editor in it\.\n$/,
   ],
 ])('lists nothing of a namespace that %s, and says that once', async (_what, flags, words) => {
   expect(await plugin('status', ...flags())).toEqual({ code: 1, out: '', err: expect.stringMatching(words) });

@@ -1,0 +1,23 @@
+// What is said of a deployment that is scaled to zero, where somebody asks for a pod of it.
+
+import { isScaledToZero, stoppedForMoveWords } from '../deployments/record/moving-database.ts';
+import type { AppDeployment } from '../schema/app-deployment.ts';
+import { STORE_PARTS } from '../schema/meta.ts';
+import { isPart } from '../schema/worker-parts.ts';
+import { unfinishedClone } from './cloning.ts';
+import { Failure } from './kubectl.ts';
+import { PROGRAM } from './program.ts';
+
+/** For a deployment that is scaled to zero. */
+export function commandToStart(name: string): string {
+  return `${PROGRAM} scale ${name} server=1`;
+}
+
+/** Throws Failure if no pod of the part runs because the deployment is scaled to zero. Stores run all the same. */
+export function needScale(record: AppDeployment, component: string): void {
+  if (!isScaledToZero(record) || !isPart(component) || STORE_PARTS.some((part) => part === component)) return;
+  const { name } = record.metadata;
+  const moving = stoppedForMoveWords(record);
+  const todo = unfinishedClone(record) ?? [moving ?? `To start it: ${commandToStart(name)}`];
+  throw new Failure(`${name} is scaled to zero, so no pod of ${component} runs. ${todo.join('\n')}`);
+}
