@@ -17,7 +17,16 @@ const OLD = {
   },
   status: { state: 'DEPLOYED' },
 };
-const NEWEST = { ...REVISION, spec: { ...REVISION.spec, imageUri: 'app:1' }, status: { state: 'DEPLOYED' } };
+const NEWEST = {
+  ...REVISION,
+  spec: {
+    ...REVISION.spec,
+    requested: { sourceConfig: {}, sourceRevisionConfig: { imageUri: 'app:1' }, secrets: [], secretReferences: [] },
+    resolved: {},
+    imageUri: 'app:1',
+  },
+  status: { state: 'DEPLOYED' },
+};
 const STATUS = { latestRevisionId: '1'.repeat(32), databaseVolumeUid: 'v' };
 const answers = answering({
   [RECORDS]: aRecord({}, STATUS),

@@ -1,6 +1,5 @@
 // What Ctrl-C and the signals TERM and HUP say of a command that changes something: whether its request was sent.
 
-import type { Command, Context } from './command.ts';
 import type { HttpApi } from './http-api.ts';
 import type { Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -18,24 +17,32 @@ export interface Change {
 /** How far the request is. `on its way`: an interruption cannot tell whether it was received. */
 type Stage = 'not sent' | 'on its way' | 'sent';
 
-interface Watched extends Pick<Context, 'onInterrupt'> {
+type Register = (sentence: () => string | undefined) => void;
+
+interface Watched {
+  readonly onInterrupt: Register;
   kubectl(kubectl: Kubectl): Kubectl;
   api(api: HttpApi): HttpApi;
 }
 
-interface Watching extends Pick<Context, 'words'> {
+interface Watching {
+  /** Those after the command. */
+  readonly words: readonly string[];
   /** Registers what is said, and with it that this program ends then. */
-  readonly register: Context['onInterrupt'];
+  readonly register: Register;
+}
+
+/** As a command is defined. */
+interface Defined {
+  readonly changes?: Change;
+  readonly words: readonly { readonly names: string }[];
 }
 
 /**
  * Watches what a command sends. What the command itself says at an interruption replaces what its definition says; a sentence of its own
  * that is undefined does not.
  */
-export function watched(
-  { changes, words: defined }: Pick<Command, 'changes' | 'words'>,
-  { words, register }: Watching,
-): Watched {
+export function watched({ changes, words: defined }: Defined, { words, register }: Watching): Watched {
   if (changes === undefined) return { onInterrupt: register, kubectl: (one) => one, api: (one) => one };
   const own: (() => string | undefined)[] = [];
   let stage: Stage = 'not sent';
@@ -73,7 +80,8 @@ function isSending({ by = [] }: Change, args: readonly string[]): boolean {
   return by.includes(args[0] ?? '') && !args.some((arg) => arg.startsWith('--dry-run'));
 }
 
-interface Named extends Pick<Context, 'words'> {
+interface Named {
+  readonly words: readonly string[];
   /** Undefined where the command is about no deployment. */
   readonly name: string | undefined;
 }
