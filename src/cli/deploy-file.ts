@@ -20,6 +20,10 @@ export async function selectedFile(folder: string | undefined, flags: Flags): Pr
   const path = named ?? (folder === undefined ? undefined : join(folder, FILE_NAME));
   const read = flags.has('no-file') || path === undefined ? undefined : await readDeploymentFile(path);
   if (read === undefined && named !== undefined) throw new Misuse(`There is no file ${named}.`);
+  if (read !== undefined && named !== undefined && Object.keys(read).length === 0)
+    throw new InvalidFile(
+      `${path} is empty: it has no field such as "name: shop". ${PROGRAM} init FOLDER writes one, ${PROGRAM} export NAME prints that of a deployment.`,
+    );
   const file = withFields(read, flags.texts('set'));
   const source = file?.source ?? DEFAULT_SOURCE;
   if (folder === undefined && file?.source && file.source !== IMAGE_SOURCE)

@@ -124,6 +124,30 @@ describe('an error has its place', () => {
       'name: a\n---\nname: b\n',
       ['2:1: A second document begins here. A file describes one deployment: put it into a file of its own.'],
     ],
+    [
+      'a line of a shell before it',
+      '# notes\n$ kubectl davit export shop\n# Written.\nname: shop\nsource: external_docker\nruntime:\n  port: 1\n',
+      [
+        '2:1: This line is no field such as "name: shop". Remove it.',
+        expect.stringMatching(/^and \d+ more, which may follow from these\.$/) as unknown as string,
+      ],
+    ],
+    [
+      'a fault further down, of which the first errors are told',
+      `name: shop\nenv: [a\n${'b: c\n'.repeat(9)}`,
+      [
+        expect.stringMatching(/^3:\d+: /) as unknown as string,
+        expect.stringMatching(/^\d+:\d+: /) as unknown as string,
+        expect.stringMatching(/^\d+:\d+: /) as unknown as string,
+        expect.stringMatching(/^and \d+ more, which may follow from these\.$/) as unknown as string,
+      ],
+    ],
+    [
+      'a rule that names fields as the record does',
+      'runtime:\n  server: {heartbeat_max_age_seconds: 5}\n',
+      ['2:39: runtime.server.heartbeat_max_age_seconds needs heartbeat_file'],
+    ],
+    ['an empty list', 'tasks: [{name: a, command: []}]\n', ['1:19: tasks[0].command must have at least 1 item']],
     ['a tag', 'name: !js agent\n', ['1:7: Tags that begin with ! are not read. Remove it.']],
     ['an unclosed quote', 'name: "agent\n', ['2:1: Missing closing "quote.']],
     [

@@ -113,7 +113,8 @@ export function findingsOf(issue: z.core.$ZodIssue, prefix: readonly (string | n
           issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum} characters`,
           'string_too_short',
         );
-      if (issue.origin === 'array') return finding(`must have at least ${issue.minimum} items`, 'too_short');
+      if (issue.origin === 'array')
+        return finding(`must have at least ${issue.minimum} ${issue.minimum === 1 ? 'item' : 'items'}`, 'too_short');
       return finding(`must be at least ${issue.minimum}`, 'greater_than_equal');
     case 'too_big':
       if (issue.origin === 'string') return finding(`must have at most ${issue.maximum} characters`, 'string_too_long');

@@ -514,7 +514,7 @@ export const refusedRuntimes: readonly RefusedRuntime[] = [
     ],
   ]),
   onePart('an empty health command', { healthCommand: [] }, 'should have at least 1 items', [
-    ['queue.health_command', 'must have at least 1 items', 'too_short'],
+    ['queue.health_command', 'must have at least 1 item', 'too_short'],
   ]),
   onePart('a health path and a health command', { healthPath: '/live', healthCommand: ['ping'] }, TWO_HEALTHS, [
     ['queue.health_command', TWO_HEALTHS],

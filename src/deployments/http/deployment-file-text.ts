@@ -2,6 +2,7 @@
 // same. Pure.
 
 import { type Document, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, parseAllDocuments, visit } from 'yaml';
+import { inApiWords } from '../../organization/facade/field-words.ts';
 import type { Finding } from '../../schema/findings.ts';
 import type { Source } from '../../schema/source-rules.ts';
 import { DEFAULT_SOURCE, type DeploymentFile, fileFindings } from './deployment-file.ts';
@@ -22,6 +23,8 @@ const MOST_LEVELS = 100;
 const TOO_DEEP = 'is nested too deeply to be read.';
 /** Errors that are told. Nobody corrects more at once. */
 const MOST_ERRORS = 50;
+/** The same of YAML that cannot be parsed: the first one causes most others. */
+const MOST_SYNTAX_ERRORS = 3;
 
 export type ReadText =
   | {
@@ -45,20 +48,38 @@ export function readText(text: string, path: string, source: Source = DEFAULT_SO
     return `${path}:${line}:${col}: ${message}`;
   };
   if (document === undefined) return { file: {}, errorAt: (loc, msg) => `${path}:1:1: ${sentenceOf({ loc, msg })}` };
+  const inOrder = (errors: readonly FileError[]): string[] => [
+    ...new Set(errors.toSorted((a, b) => a.at - b.at).map(worded)),
+  ];
   const ofSyntax = [...syntaxErrors(document), ...anotherError(another)];
-  const content = ofSyntax.length > 0 ? undefined : ((document.toJS() as unknown) ?? {});
-  const errors =
-    content === undefined
-      ? ofSyntax.slice(0, MOST_ERRORS)
-      : fileFindings(content, source)
-          .slice(0, MOST_ERRORS)
-          .map((finding) => ({ at: offsetOf(document, finding), message: sentenceOf(finding) }));
-  if (errors.length > 0) return { errors: [...new Set(errors.toSorted((a, b) => a.at - b.at).map(worded))] };
+  const stray = ofSyntax.length > 0 ? strayLine(text, document) : undefined;
+  if (ofSyntax.length > 0)
+    return {
+      errors: firstOf([...(stray ? [worded(stray)] : []), ...inOrder(ofSyntax)], stray ? 1 : MOST_SYNTAX_ERRORS),
+    };
+  const content = (document.toJS() as unknown) ?? {};
+  const errors = fileFindings(content, source)
+    .slice(0, MOST_ERRORS)
+    .map((finding) => ({ at: offsetOf(document, finding), message: sentenceOf(finding) }));
+  if (errors.length > 0) return { errors: inOrder(errors) };
   return {
     file: content as DeploymentFile,
     errorAt: (loc, msg) =>
       worded({ at: offsetOf(document, { loc, type: 'value_error' }), message: sentenceOf({ loc, msg }) }),
   };
+}
+
+function firstOf(errors: readonly string[], most: number): string[] {
+  const more = errors.length - most;
+  const first = errors.slice(0, most);
+  return more > 0 ? [...first, `and ${more} more, which may follow from these.`] : first;
+}
+
+/** A first line that is no field, such as one of a shell, of which the parser names only what comes after it. Undefined for another one. */
+function strayLine(text: string, { contents }: Document.Parsed): FileError | undefined {
+  const [, before = '', line = ''] = /^((?:[^\S\n]*(?:#[^\n]*)?\n)*)([^\n]*)/.exec(text.replace(/^\ufeff/, ' ')) ?? [];
+  if (isMap(contents) || line === '' || /^(?:[^\s#][^#]*:(?:\s|$)|---)/.test(line)) return undefined;
+  return { at: before.length, message: 'This line is no field such as "name: shop". Remove it.' };
 }
 
 /** Why it is not read, as a sentence without its subject. */
@@ -132,7 +153,8 @@ function anotherError(another: Document.Parsed | undefined): FileError[] {
 }
 
 /** A finding about a file as a sentence that names its field. */
-export function sentenceOf({ loc, msg }: Pick<Finding, 'loc' | 'msg'>): string {
+export function sentenceOf({ loc, msg: words }: Pick<Finding, 'loc' | 'msg'>): string {
+  const msg = inApiWords(words);
   const field = loc.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
   // Some rules name their field themselves.
   const isNamed = msg.startsWith(`${String(loc.at(-1))} `);

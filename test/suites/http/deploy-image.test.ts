@@ -118,6 +118,15 @@ describe('the file of export', () => {
     expect(record().spec).toEqual(before.spec);
   });
 
+  it.each(['', '# Nothing yet.\n'])('that is empty is said to be empty: %j', async (text) => {
+    const path = join(folder, 'empty.yaml');
+    await writeFile(path, text);
+    expect(await runCli(['deploy', '--file', path])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^\S+empty\.yaml is empty: it has no field such as "name: shop"\./),
+    });
+  });
+
   it('of a deployment without an image says what is missing', async () => {
     const path = join(folder, 'folder.yaml');
     await writeFile(path, 'name: shop\n');
