@@ -131,7 +131,7 @@ export interface Command {
   readonly about?: string;
   /** Why it has no flag --output for JSON: a clause with "it". */
   readonly noJson?: string;
-  /** Of one that changes something: what is said where it is interrupted. */
+  /** What is said where it is interrupted; absent where it changes nothing. */
   readonly changes?: Change;
   /** Resolves to the exit code. Throws Failure and Misuse. */
   run(context: Context): Promise<number>;
