@@ -55,7 +55,7 @@ export function readText(text: string, path: string, source: Source = DEFAULT_SO
   const stray = ofSyntax.length > 0 ? strayLine(text, document) : undefined;
   if (ofSyntax.length > 0)
     return {
-      errors: firstOf([...(stray ? [worded(stray)] : []), ...inOrder(ofSyntax)], stray ? 1 : MOST_SYNTAX_ERRORS),
+      errors: firstErrors([...(stray ? [worded(stray)] : []), ...inOrder(ofSyntax)], stray ? 1 : MOST_SYNTAX_ERRORS),
     };
   const content = (document.toJS() as unknown) ?? {};
   const errors = fileFindings(content, source)
@@ -69,7 +69,7 @@ export function readText(text: string, path: string, source: Source = DEFAULT_SO
   };
 }
 
-function firstOf(errors: readonly string[], most: number): string[] {
+function firstErrors(errors: readonly string[], most: number): string[] {
   const more = errors.length - most;
   const first = errors.slice(0, most);
   return more > 0 ? [...first, `and ${more} more, which may follow from these.`] : first;
