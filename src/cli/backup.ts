@@ -7,6 +7,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import type { SentBackup } from '../schema/database.ts';
 import { BACKUP, COMPONENT_LABEL, isPaused } from '../schema/meta.ts';
+import { bytesText } from '../schema/text.ts';
 import { sentBackup, startBackup } from './backup-job.ts';
 import { type Command, type Context, DEPLOYMENT, OUTPUT, ownTimeoutFlag, tell } from './command.ts';
 import { untilJob } from './jobs.ts';
@@ -15,7 +16,6 @@ import { PROGRAM } from './program.ts';
 import { listOf, readRecord } from './records.ts';
 import { cronJobOf } from './restore.ts';
 import { explainRight } from './rights.ts';
-import { sizeOf } from './table.ts';
 import { withinTime } from './time-limit.ts';
 import { untilReported } from './until-reported.ts';
 
@@ -81,7 +81,7 @@ async function makeDump(context: Context, record: AppDeployment): Promise<number
     );
   if (listed === undefined) warn(`The status of ${name} does not have it yet.`);
   tell(context, {
-    says: `Backup ${made.name} of ${name} is in the store. It has the state of ${made.takenAt}, and ${sizeOf(made.sizeBytes)}.`,
+    says: `Backup ${made.name} of ${name} is in the store. It has the state of ${made.takenAt}, and ${bytesText(made.sizeBytes)}.`,
     result: { name, job, backup: made },
   });
   return 0;

@@ -3,6 +3,7 @@
 
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import { conditionOf } from '../schema/conditions.ts';
+import { bytesText } from '../schema/text.ts';
 import { type Command, type Context, DEPLOYMENT, OUTPUT, printList } from './command.ts';
 import { lost } from './lost.ts';
 import { needName } from './needed-names.ts';
@@ -10,7 +11,7 @@ import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
 import { cronJobOf, needOwnDatabase } from './restore.ts';
 import { type StoredBackup, storedBackups } from './stored-backups.ts';
-import { ageOf, sizeOf, tableOf } from './table.ts';
+import { ageOf, tableOf } from './table.ts';
 
 export const backupsCommand: Command = {
   name: 'backups',
@@ -55,7 +56,7 @@ deployment that there is, or an earlier one of its name.
             one.name,
             one.takenAt,
             ageOf(one.takenAt, now),
-            sizeOf(one.sizeBytes),
+            bytesText(one.sizeBytes),
             one.provenAt ?? '-',
             one.isOfEarlier ? `an earlier ${from}` : from,
           ]),

@@ -6,6 +6,7 @@ import type { DeploymentFile } from '../deployments/http/deployment-file.ts';
 import { revisionNames } from '../deployments/record/names.ts';
 import type { PlainVariable } from '../schema/plain-variables.ts';
 import { DEFAULT_CONFIGURATION } from '../schema/source-files.ts';
+import { bytesText } from '../schema/text.ts';
 import { conditionIn, type Deployment, findDeployment, readRevisions } from './build-log.ts';
 import { type Context, Misuse, type Terminal } from './command.ts';
 import { changedLines, configOf, selectedFile } from './deploy-file.ts';
@@ -19,7 +20,6 @@ import { deploymentName } from './project.ts';
 import { untilReady } from './rollout.ts';
 import { commandToStart } from './scaled-to-zero.ts';
 import { givenSecrets, neededSecrets, type SecretValue } from './secret-values.ts';
-import { sizeOf } from './table.ts';
 import { variablesFrom, withVariables } from './variables.ts';
 import { readyOutcome } from './wait.ts';
 
@@ -266,7 +266,7 @@ async function upload(api: HttpApi, id: string, source: Source, say: (line: stri
   const target = await api.call<UploadUrl>('POST', path, { supports_upload_headers: true });
   const packed = await pack(source, target.max_bytes);
   try {
-    say(`Uploading ${source.entries.length} files of ${source.folder}, ${sizeOf(packed.size)} packed.`);
+    say(`Uploading ${source.entries.length} files of ${source.folder}, ${bytesText(packed.size)} packed.`);
     await api.upload(target.upload_url, target.upload_headers, packed);
   } finally {
     await packed.remove();

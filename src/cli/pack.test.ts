@@ -7,9 +7,9 @@ import { chmod, mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from '
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { bytesText } from '../schema/text.ts';
 import { ignoreRules, verdictOn } from './ignore-rules.ts';
 import { listSource, pack } from './pack.ts';
-import { sizeOf } from './table.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -281,5 +281,5 @@ it.each([
   [1536, '1.5 KiB'],
   [200 * MEBIBYTE, '200.0 MiB'],
 ])('%i bytes are %s', (bytes, text) => {
-  expect(sizeOf(bytes)).toBe(text);
+  expect(bytesText(bytes)).toBe(text);
 });

@@ -8,10 +8,10 @@ import { join, posix } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { bytesText } from '../schema/text.ts';
 import { Misuse } from './command.ts';
 import { type IgnoreRule, ignoreRules, verdictOn } from './ignore-rules.ts';
 import { Failure } from './kubectl.ts';
-import { sizeOf } from './table.ts';
 import { END, header, padding, type TarEntry } from './tar.ts';
 
 /** The later file decides: .dockerignore is about builds. */
@@ -188,9 +188,9 @@ async function* contentOf(at: string, { path, size }: TarEntry): AsyncGenerator<
 
 function tooLarge({ folder, entries }: Source, mostBytes: number): Failure {
   const largest = entries.toSorted((a, b) => b.size - a.size).slice(0, LARGEST_SHOWN);
-  const shown = largest.map(({ path, size }) => `${path} (${sizeOf(size)})`).join(', ');
+  const shown = largest.map(({ path, size }) => `${path} (${bytesText(size)})`).join(', ');
   return new Failure(
-    `${folder} has more than ${sizeOf(mostBytes)} when it is packed, which is the most that the platform takes. Name what a build does not need in .dockerignore. Largest: ${shown}.`,
+    `${folder} has more than ${bytesText(mostBytes)} when it is packed, which is the most that the platform takes. Name what a build does not need in .dockerignore. Largest: ${shown}.`,
   );
 }
 

@@ -9,6 +9,7 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { DatabaseRestore, LoadedBackup } from '../schema/database.ts';
 import { isBackupName, isTime } from '../schema/database-names.ts';
 import { EXTERNAL_VARIABLES, FETCH_CONTAINER } from '../schema/meta.ts';
+import { bytesText } from '../schema/text.ts';
 import {
   type Command,
   type Context,
@@ -29,7 +30,6 @@ import { needName } from './needed-names.ts';
 import { PROGRAM } from './program.ts';
 import { readRecord } from './records.ts';
 import { chosenBackup, ignoreForbidden, type StoredBackup, storedBackups } from './stored-backups.ts';
-import { sizeOf } from './table.ts';
 import { withinTime } from './time-limit.ts';
 
 /** Which backup is taken, as `backupOf` reads it. */
@@ -114,7 +114,7 @@ export function backupOf(flags: Flags): Omit<DatabaseRestore, 'from'> {
 }
 
 function foundWords(from: string, { name, takenAt, sizeBytes }: StoredBackup): string {
-  return `backup ${name} of ${from}, of ${takenAt}, ${sizeOf(sizeBytes)},`;
+  return `backup ${name} of ${from}, of ${takenAt}, ${bytesText(sizeBytes)},`;
 }
 
 function backupWords({ from, backup, at }: DatabaseRestore): string {
@@ -193,7 +193,7 @@ async function follow(context: Context, job: string): Promise<number> {
   // What the container that fetched the backup said of it.
   const backup = jsonIn<LoadedBackup>(loaded);
   const says = backup
-    ? `Loaded backup ${backup.name} of ${backup.takenAt}, ${sizeOf(backup.sizeBytes)}, into ${name}.`
+    ? `Loaded backup ${backup.name} of ${backup.takenAt}, ${bytesText(backup.sizeBytes)}, into ${name}.`
     : `Loaded the backup into ${name}.`;
   tell(context, { says, result: { name, job, loaded: backup ?? null } });
   return 0;

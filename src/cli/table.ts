@@ -28,10 +28,3 @@ export function ageOf(time: string | null | undefined, now: number): string {
   const [unit, size] = UNITS.find(([, least]) => seconds >= least * 2) ?? ['s', 1];
   return `${Math.floor(seconds / size)}${unit}`;
 }
-
-/** A number of bytes, for people. */
-export function sizeOf(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  const kibibytes = bytes / 1024;
-  return kibibytes < 1024 ? `${kibibytes.toFixed(1)} KiB` : `${(kibibytes / 1024).toFixed(1)} MiB`;
-}

@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deployment } from '../deployments/http/payloads.ts';
 import type { Revision } from '../deployments/http/revisions/payloads.ts';
-import { shortened } from '../schema/text.ts';
+import { bytesText, shortened } from '../schema/text.ts';
 import { Action, type Asked } from './actions.tsx';
 import type { Api } from './api.ts';
 import { type Followed, newest, useFollowed } from './follow.ts';
@@ -242,11 +242,6 @@ function Facts({ deployment }: { readonly deployment: Deployment }): VNode {
   );
 }
 
-/** A number of bytes in words: a small backup is not 0.0 MB. */
-function bytes(count: number): string {
-  return count < 1e5 ? `${(count / 1e3).toFixed(1)} kB` : `${(count / 1e6).toFixed(1)} MB`;
-}
-
 /** Whether the last failure came after the last success. Both RFC 3339. */
 function failedLast(failedAt: string | null, succeededAt: string | null): failedAt is string {
   return failedAt !== null && (succeededAt === null || failedAt > succeededAt);
@@ -259,7 +254,7 @@ function LastBackup({ report }: { readonly report: NonNullable<Deployment['datab
   return (
     <>
       {at === null ? 'none yet' : <Age then={at} after=" ago" />}
-      {size !== null && `, ${bytes(size)}`}
+      {size !== null && `, ${bytesText(size)}`}
       {name !== null && (
         <>
           {', '}

@@ -58,3 +58,12 @@ export function listed(items: readonly string[], separator = ', '): string {
   const left = items.length - first.length;
   return `${first.join(separator)}${left > 0 ? ` ${ELLIPSIS} and ${left} more` : ''}`;
 }
+
+/** A number of bytes for people, the same wherever it stands: `3.3 KiB`. */
+export function bytesText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  const kibibytes = bytes / 1024;
+  if (kibibytes < 1024) return `${kibibytes.toFixed(1)} KiB`;
+  const mebibytes = kibibytes / 1024;
+  return mebibytes < 1024 ? `${mebibytes.toFixed(1)} MiB` : `${(mebibytes / 1024).toFixed(1)} GiB`;
+}

@@ -4,9 +4,10 @@
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { backupPlanOf, type DatabaseBackupStatus, SentBackup } from '../../schema/database.ts';
 import { BACKUP, UPLOAD_CONTAINER } from '../../schema/meta.ts';
+import { bytesText } from '../../schema/text.ts';
 import { activeRevision } from '../record/revisions.ts';
 import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
-import { beginningFails, newestFailure, reportsOf, sizeText, toBackUpAgain } from './database-jobs.ts';
+import { beginningFails, newestFailure, reportsOf, toBackUpAgain } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, unknown } from './entry.ts';
 import { runsOf } from './jobs.ts';
 import { type ActionFailure, failureAt, type Observed, type ObservedChildren } from './observed.ts';
@@ -120,5 +121,5 @@ function stale({ observed: { patience }, status: { name, lastSuccessAt } }: Seen
 
 function lastBackup({ status: { name, lastSuccessAt, sizeBytes = 0 } }: Seen): Entry | undefined {
   if (name === undefined) return undefined;
-  return pass('BackedUp', `The last backup, ${name}, has the state of ${lastSuccessAt} and ${sizeText(sizeBytes)}.`);
+  return pass('BackedUp', `The last backup, ${name}, has the state of ${lastSuccessAt} and ${bytesText(sizeBytes)}.`);
 }

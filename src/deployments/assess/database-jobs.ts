@@ -107,12 +107,6 @@ export function lastWords({ status }: Pod): readonly string[] {
   });
 }
 
-/** For people. */
-export function sizeText(bytes: number): string {
-  if (bytes < 1024 ** 2) return `${Math.max(1, Math.round(bytes / 1024))} KiB`;
-  return bytes < 1024 ** 3 ? `${Math.round(bytes / 1024 ** 2)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
-}
-
 /** RFC 3339 in UTC. */
 function failedAt(job: Job): string | undefined {
   const at = Date.parse(jobEnd(job, 'Failed')?.lastTransitionTime ?? '');

@@ -6,6 +6,7 @@ import type { AppRevision } from '../../schema/app-revision.ts';
 import { rfc3339 } from '../../schema/conditions.ts';
 import { type DatabaseRestore, type DatabaseRestoreStatus, LoadedBackup } from '../../schema/database.ts';
 import { RESTORE, RESTORE_CONTAINER, RESTORE_REQUEST_ANNOTATION } from '../../schema/meta.ts';
+import { bytesText } from '../../schema/text.ts';
 import { restoreOf } from '../record/database-move.ts';
 import { restoreNumberIn } from '../record/names.ts';
 import { restoreRequestOf } from '../record/restore-request.ts';
@@ -17,7 +18,7 @@ import {
   checkArchiveRestore,
 } from './archive-restore.ts';
 import { KEYS_ADVICE, withoutKeys } from './backup-store.ts';
-import { databaseJobPods, lastWords, newestFailure, newestPodsFirst, sizeText } from './database-jobs.ts';
+import { databaseJobPods, lastWords, newestFailure, newestPodsFirst } from './database-jobs.ts';
 import { type Entry, entryOf, fail, firstOf, pass, stalled } from './entry.ts';
 import { hasEnded, type Job, jobEnd, jobsOf } from './jobs.ts';
 import {
@@ -163,7 +164,7 @@ function restoredFrom({ observed, phase }: Seen): Entry | undefined {
   const { from, name, takenAt, sizeBytes = 0 } = loadedInto(observed) ?? {};
   return pass(
     'Restored',
-    `The database began with backup ${name} of ${from}, which has the state of ${takenAt} and ${sizeText(sizeBytes)}.`,
+    `The database began with backup ${name} of ${from}, which has the state of ${takenAt} and ${bytesText(sizeBytes)}.`,
   );
 }
 

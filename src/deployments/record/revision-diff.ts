@@ -83,9 +83,13 @@ function withoutFilled(fields: ReadonlyMap<string, string>, others: ReadonlyMap<
 /** How an object without a field is shown: `backup: {}` asks for something, too. */
 const EMPTY = '{}';
 
+/** Value of an element of a list, beside its fields. */
+const THERE = 'there';
+
 /** One line for each change. */
 export function changeLine({ kind, from, to }: FieldChange): string {
-  if (from === undefined && to === undefined) return kind;
+  // The fields of an element of a list have lines of their own.
+  if ((from === undefined && to === undefined) || from === THERE || to === THERE) return kind;
   return from === undefined
     ? `added: ${shortValue(to)}`
     : to === undefined
@@ -148,7 +152,7 @@ function flattened(value: unknown, path: string): [string, string][] {
   const keyed = elements.flatMap(byKey);
   if (keyed.length < elements.length) return [[path, JSON.stringify(value)]];
   return keyed.flatMap(([key, rest]) => [
-    [`${path}[${key}]`, 'there'] as [string, string],
+    [`${path}[${key}]`, THERE] as [string, string],
     ...(Object.keys(rest).length === 0 ? [] : flattened(rest, `${path}[${key}]`)),
   ]);
 }

@@ -1457,7 +1457,7 @@ describe.skipIf('missing' in here).concurrent(`the page${why}`, () => {
     const facts = await page.getByRole('region', { name: 'Facts' }).innerText();
     expect(facts).toMatch(/Changed\s+\d+ s ago by anna@example\.com/);
     expect(facts.replaceAll(/\s+/g, ' ')).toContain(
-      'Last backup 3 h ago, 12.3 MB, 20260702T010000Z-0a1b2c3d The last run failed 1 h ago: The store refuses <b>the key</b>.',
+      'Last backup 3 h ago, 11.8 MiB, 20260702T010000Z-0a1b2c3d The last run failed 1 h ago: The store refuses <b>the key</b>.',
     );
     expect(facts.replaceAll(/\s+/g, ' ')).toContain(
       'Last proof 1 d ago Archive any time since 2026-06-25T01:00:00Z, base backup 5 h ago The last base backup failed 2 h ago.',

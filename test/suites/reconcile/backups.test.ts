@@ -284,7 +284,7 @@ describe('the status claims', () => {
     expect(reported(kube)).toEqual(expected);
     expect([says(kube, 'BackupReady'), message(kube)]).toEqual([
       'True BackedUp',
-      'The last backup, 20260202T020000Z-0000000a, has the state of 2026-02-02T02:00:00Z and 5 MiB.',
+      'The last backup, 20260202T020000Z-0000000a, has the state of 2026-02-02T02:00:00Z and 4.8 MiB.',
     ]);
     await gone(kube, PODS, 'run-1-x');
     await gone(kube, JOBS, 'run-1');

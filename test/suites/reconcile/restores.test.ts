@@ -118,7 +118,7 @@ describe('a record that begins with a backup', () => {
       1,
     ]);
     expect(message(kube)).toBe(
-      'The database began with backup 20260201T020000Z-0000000a of old, which has the state of 2026-02-01T02:00:00Z and 5 MiB.',
+      'The database began with backup 20260201T020000Z-0000000a of old, which has the state of 2026-02-01T02:00:00Z and 4.8 MiB.',
     );
     expect(jobs(kube)).toEqual([]);
     controller.writes();
