@@ -71,7 +71,12 @@ it('waits, shows the tree, and rolls back', async () => {
   expect((await plugin('status', '-n', namespace)).out).toMatch(/shop\s+READY/);
 
   const back = await plugin('rollback', 'shop', '-n', namespace);
-  expect(back).toMatchObject({ code: 0, out: expect.stringMatching(/^shop is being rolled back to shop--/) });
+  expect(back).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(
+      /^What changes from shop--.*\n.*imageUri +registry\.example\/app:2 -> registry\.example\/app:1\nshop is being rolled back to shop--/,
+    ),
+  });
   const promised = / as (shop--[0-9a-f]{8});/.exec(back.out)?.[1] ?? '';
   await eventually(async () => {
     const image = ['get', 'appr', promised, '-n', namespace, '-o', 'jsonpath={.spec.resolved.image} {.status.state}'];
