@@ -159,7 +159,7 @@ function isWorthSaying({ type, status, reason }: Condition, ready: Condition | u
 
 /** What is not there yet is none. Also what is True for a reason that is a failure: PostgreSQL answers, and its password is lost. */
 function isTrouble({ type, status, reason }: Condition): boolean {
-  return (type in CONDITION_TYPES ? false : status !== 'True') || isFailure(reason);
+  return (status !== 'True' && !(type in CONDITION_TYPES)) || isFailure(reason);
 }
 
 function saying({ type, status, reason, message }: Condition): string {

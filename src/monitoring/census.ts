@@ -14,7 +14,7 @@ import { reasonLabel } from './outcomes.ts';
 import { unavailable } from './unavailable.ts';
 
 /** Reasons of DatabaseReady whose cause can cost the data of the own PostgreSQL. */
-const DATA_AT_RISK: readonly string[] = [
+export const DATA_AT_RISK: readonly string[] = [
   'VolumeLost',
   'VolumeMissing',
   'VolumeTerminating',

@@ -32,7 +32,7 @@ const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 export function taskStatuses(observed: ObservedChildren, active: AppRevision): TaskStatus[] | undefined {
   // One that somebody has suspended does not run.
   const jobs = Map.groupBy(
-    runsOf(observed, TASK).filter(({ spec, ...job }) => spec?.suspend !== true || hasEnded(job)),
+    runsOf(observed, TASK).filter((job) => job.spec?.suspend !== true || hasEnded(job)),
     ({ metadata }) => metadata.labels?.[TASK_LABEL],
   );
   const told = observed.record.status?.tasks;

@@ -57,6 +57,7 @@ interface CronJob extends KubeObject {
     readonly suspend?: boolean;
     readonly jobTemplate?: { readonly spec?: { readonly template?: PodTemplate } };
   };
+  readonly status?: unknown;
 }
 
 /**
@@ -64,9 +65,8 @@ interface CronJob extends KubeObject {
  * the used part is kept (assess/task-runs.ts, plan/plan.ts).
  */
 export function slimCronJob(cronJob: CronJob): CronJob {
-  const { metadata, spec, status: _status, ...rest } = cronJob as CronJob & { readonly status?: unknown };
-  const isApplied = metadata.annotations?.[APPLIED_ANNOTATION] !== undefined;
-  if (isApplied) {
+  const { metadata, spec, status: _status, ...rest } = cronJob;
+  if (metadata.annotations?.[APPLIED_ANNOTATION] !== undefined) {
     const { managedFields: _fields, ...own } = metadata;
     return { ...rest, metadata: own, ...(spec && { spec }) };
   }

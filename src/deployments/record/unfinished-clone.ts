@@ -46,8 +46,8 @@ export function commandToGoOn(record: AppDeployment, program = PLUGIN): string |
 }
 
 /**
- * What it is, and how to go on or to give up, as lines, with the commands of `program`; undefined for a deployment that is no unfinished clone. The annotation proves
- * nothing on a deployment that may have pods: who follows the advice to give up would delete what serves.
+ * What it is, and how to go on or to give up, as lines, with the commands of `program`; undefined for a deployment that is no unfinished
+ * clone. The annotation proves nothing on a deployment that may have pods: who follows the advice to give up would delete what serves.
  */
 export function unfinishedClone(
   record: AppDeployment,

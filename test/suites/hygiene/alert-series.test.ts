@@ -5,13 +5,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { DATA_AT_RISK } from '../../../src/monitoring/census.ts';
 import { scrapes } from '../e2e/install/series.ts';
 
 const files = join(import.meta.dirname, '../../../charts/davit/files');
 const MINUTES = 35;
 
 interface Rules {
-  readonly groups: readonly { readonly rules: readonly { readonly expr: string }[] }[];
+  readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
 }
 interface Dashboard {
   readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
@@ -35,4 +36,29 @@ it('a platform out of order has a series for every metric and every reason of al
     return !series.some((one) => one.startsWith(`${metric}{`) && matches.test(one));
   });
   expect(without.map(([matcher]) => matcher)).toEqual([]);
+});
+
+it('an alert names the same reasons of one deployment as of all', async () => {
+  const { groups } = parse(await readFile(join(files, 'alerts.yaml'), 'utf8')) as Rules;
+  const rules = Map.groupBy(
+    groups.flatMap((group) => group.rules),
+    ({ alert }) => alert,
+  );
+  const reasonsIn = ({ expr }: { readonly expr: string }): string[] =>
+    [...new Set([...expr.matchAll(/\breason=~"([^"]+)"/g)].flatMap(([, list = '']) => list.split('|')))].toSorted();
+  const ofOne = ([, [, one]]: readonly [string, readonly { readonly expr: string }[]]): boolean =>
+    one?.expr.includes('davit_deployment_trouble_timestamp_seconds{') === true;
+  const both = [...rules].filter(ofOne);
+  expect(both.map(([alert]) => alert)).toEqual([
+    'DavitDataAtRisk',
+    'DavitDatabaseDegraded',
+    'DavitBackupsFailing',
+    'DavitRestoreNotProven',
+    'DavitDeploymentUnavailable',
+  ]);
+  for (const [alert, [all, one]] of both) {
+    // The metric of data at risk has no other reasons.
+    const expected = alert === 'DavitDataAtRisk' ? DATA_AT_RISK.toSorted() : all && reasonsIn(all);
+    expect([alert, one && reasonsIn(one)]).toEqual([alert, expected]);
+  }
 });
