@@ -10,13 +10,13 @@ import { APPLIED_ANNOTATION, DEPLOYMENT_UID_LABEL, FIELD_MANAGER, HAND_OVER_MANA
 import { type ActionFailure, refTo, type Workload } from '../assess/observed.ts';
 import { makeRevision } from '../children/app-revision.ts';
 import { repairPatch } from '../plan/drift-repair.ts';
-import { type Action, nameConflict } from '../plan/plan.ts';
+import { type Action, nameConflict, SCALING_KINDS } from '../plan/plan.ts';
 import { names } from '../record/names.ts';
 import type { Cluster } from './cluster.ts';
 import { deleteObjects } from './delete.ts';
 import { failureOf } from './failures.ts';
 import { leaveToApplies } from './own-updates.ts';
-import { settleFailures } from './settle-all.ts';
+import { settleAll, settleFailures } from './settle-all.ts';
 
 /**
  * Adds the digest of the manifest as an annotation, by which a later reconcile detects that a field was removed from
@@ -32,7 +32,8 @@ export function withAppliedDigest(object: KubeObject): KubeObject {
 }
 
 /**
- * Applies all objects concurrently, and deletes unwanted ones only if every apply succeeded. Failed requests are
+ * Applies all objects concurrently, and deletes unwanted ones only if every apply succeeded. Unwanted autoscalers and budgets are
+ * deleted in any case: no pod needs them, and an autoscaler that stays undoes a fixed number of pods. Failed requests are
  * returned, not thrown, so that one failing child does not prevent the report of the others.
  */
 export async function executePlan(
@@ -41,12 +42,15 @@ export async function executePlan(
   cluster: Cluster,
 ): Promise<ActionFailure[]> {
   const applies = actions.filter((action) => action.do === 'apply');
-  const refusals = await settleFailures(applies.map((action) => applyOne(action, record, cluster)));
-  if (refusals.length > 0) return refusals;
-  return deleteObjects(
-    actions.filter((action) => action.do === 'delete').map((action) => action.object),
-    cluster,
-  );
+  const deletes = actions.filter((action) => action.do === 'delete').map((action) => action.object);
+  const isScaling = ({ kind }: KubeObject): boolean => SCALING_KINDS.has(kind);
+  const [refusals, unscaled] = await settleAll([
+    settleFailures(applies.map((action) => applyOne(action, record, cluster))),
+    deleteObjects(deletes.filter(isScaling), cluster),
+  ]);
+  if (refusals.length > 0) return [...refusals, ...unscaled];
+  const others = deletes.filter((object) => !isScaling(object));
+  return [...unscaled, ...(await deleteObjects(others, cluster))];
 }
 
 async function applyOne(

@@ -21,7 +21,7 @@ import { aController, type MemoryController, SHOP } from '../../kit/memory/contr
 import { aServer, edit, putRecord, putSecret, record, says } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
-import { aConverged, converge, crashed } from './harness.ts';
+import { aConverged, converge, crashed, gone } from './harness.ts';
 
 const scaled = (resourceSpec: ResourceSpec): Promise<MemoryController> =>
   aConverged({ sourceConfig: { resourceSpec } });
@@ -193,6 +193,23 @@ describe('handed over', () => {
     await expect(controller.reconcile()).rejects.toThrow(Conflict);
     await converge(controller);
     expect(replicas(kube)).toBe(5);
+  });
+
+  it('the autoscaler goes although another child is refused: it would undo the fixed number again and again', async () => {
+    const controller = await scaled({ minScale: 2, maxScale: 6 });
+    const { kube } = controller;
+    await writeReplicas(kube, 5);
+    kube.failOn(({ kind, verb }) =>
+      verb === 'apply' && kind === 'PodDisruptionBudget' ? new Forbidden('no', { serverMessage: 'no' }) : undefined,
+    );
+    await gone(kube, POD_DISRUPTION_BUDGETS, 'shop');
+    await scaleTo(kube, { minScale: 3, maxScale: 3 });
+    await controller.reconcile();
+    expect([replicas(kube), kube.objects(HORIZONTAL_POD_AUTOSCALERS), says(kube, 'Stalled')]).toEqual([
+      3,
+      [],
+      'True ApplyRefused',
+    ]);
   });
 
   it('to zero: the autoscaler and the budget go, and nothing runs', async () => {
