@@ -2,8 +2,10 @@
 // truncated text.
 
 const SPACE = /[ \t\r\n]*/y;
-const STRING = /"(?:[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+/** Before it are control characters, which a text holds only as escapes. */
+const FIRST_PRINTABLE = 0x20;
 
 /** Both count from 1. `column` is in UTF-16 code units. */
 export interface Position {
@@ -28,6 +30,23 @@ export function errorPosition(text: string): Position {
     at += found[0].length;
     return true;
   }
+  /** A loop, because a regular expression backtracks in text that does not end, or needs the stack for each character. */
+  function takeString(): boolean {
+    if (text[at] !== '"') return false;
+    const start = at;
+    at += 1;
+    while (at < text.length) {
+      if (text[at] === '"') {
+        at += 1;
+        return true;
+      }
+      if (text[at] !== '\\' && text.charCodeAt(at) >= FIRST_PRINTABLE) at += 1;
+      else if (!take(ESCAPE)) break;
+    }
+    // The error is where the text begins: what is missing is most often its closing quote.
+    at = start;
+    return false;
+  }
   function takeCharacter(character: string): boolean {
     take(SPACE);
     if (text[at] !== character) return false;
@@ -37,7 +56,7 @@ export function errorPosition(text: string): Position {
   function takeMember(close: string): boolean {
     if (close === ']') return takeValue();
     take(SPACE);
-    return take(STRING) && takeCharacter(':') && takeValue();
+    return takeString() && takeCharacter(':') && takeValue();
   }
   function takeMembers(close: string): boolean {
     if (takeCharacter(close)) return true;
@@ -56,7 +75,7 @@ export function errorPosition(text: string): Position {
   function takeValue(): boolean {
     if (takeCharacter('{')) return takeNested('}');
     if (takeCharacter('[')) return takeNested(']');
-    return take(STRING) || take(SCALAR);
+    return takeString() || take(SCALAR);
   }
   takeValue();
   take(SPACE);

@@ -348,6 +348,12 @@ describe('failures', () => {
     ['an empty Dockerfile', { at: 'Dockerfile', config: ' \n' }, 'ConfigurationInvalid', 'Dockerfile is empty.'],
     ['broken JSON', { config: '{\n  "graphs": {},\n}' }, 'ConfigurationNotJson', 'line 3, column 1'],
     ['JSON that ends too early', { config: '{\n  "graphs": ' }, 'ConfigurationNotJson', 'line 2, column 13'],
+    [
+      'a text that does not end',
+      { config: `{\n  "env": "${'a'.repeat(500_000)}` },
+      'ConfigurationNotJson',
+      'line 2, column 10',
+    ],
     ['an empty file', { config: '' }, 'ConfigurationNotJson', 'line 1, column 1'],
     ['comments', { config: '// x\n{}' }, 'ConfigurationNotJson', 'line 1, column 1'],
     ['too large', { config: ' '.repeat(MAX_CONFIGURATION_BYTES + 1) }, 'ConfigurationTooLarge', '1048577 bytes'],

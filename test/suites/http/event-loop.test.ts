@@ -37,11 +37,30 @@ beforeEach(async () => {
 });
 afterEach(() => setup.close());
 
+/** Every route that may have a body, also those that no document lists, with an id for each parameter. */
+function routesWithBody(): { readonly method: string; readonly path: string }[] {
+  const above: string[] = [];
+  return facade.app
+    .printRoutes({ commonPrefix: false })
+    .split('\n')
+    .flatMap((line) => {
+      const [, indent = '', part = '', methods = ''] = /^([│ ]*)[├└]── (\S+) \((.*)\)$/u.exec(line) ?? [];
+      const depth = indent.length / 4;
+      above.splice(depth, above.length, part);
+      const path = above.join('').replaceAll(/:\w+/g, INTEGRATION);
+      return methods
+        .split(', ')
+        .filter((method) => ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method))
+        .map((method) => ({ method, path }));
+    });
+}
+
 interface Asked {
   readonly method?: string;
   readonly path: string;
   readonly body?: object | Buffer | string;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly isStranger?: boolean;
   /**
    * Whether the client goes away after LONG_ENOUGH_MS, because reading is paced or does not end. A stream begins at once, however
    * long that is on a busy machine, so its time begins with the answer.
@@ -54,13 +73,20 @@ const STREAM = { accept: 'text/event-stream' };
 const LONG_ENOUGH_MS = 500;
 
 /** The status of the answer; 0 if it has not begun in time. The client drops what it gets: it shares the event loop. */
-function ask({ method = 'POST', path, body, headers = {}, isLeft = false }: Asked): Promise<number> {
+function ask({
+  method = 'POST',
+  path,
+  body,
+  headers = {},
+  isStranger = false,
+  isLeft = false,
+}: Asked): Promise<number> {
   const payload = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const sent = httpRequest(`${origin}${path}`, {
       method,
       headers: {
-        ...SOMEBODY,
+        ...(!isStranger && SOMEBODY),
         ...(payload !== undefined && {
           'content-type': 'application/json',
           'content-length': String(Buffer.byteLength(payload)),
@@ -272,5 +298,52 @@ describe('a body of a megabyte', () => {
   ])('of %s', async (_name, body) => {
     const path = '/v2/deployments?fieldValidation=Strict';
     expect(await brief(() => ask({ path, body: body() }))).toBeLessThan(500);
+  });
+});
+
+describe('a body that is no JSON', () => {
+  const text = 'a'.repeat(1_000_000);
+  const bodies: readonly string[] = [
+    `{"name":"${text}`,
+    `{"name":"${text}\u0001"}`,
+    `{"name":"${text}\\x"}`,
+    `{"name":"${'\\n'.repeat(10_000)}`,
+    `{"name":"${'-----BEGIN KEY-----\n'.repeat(1000)}`,
+    '"a",'.repeat(10_000),
+  ];
+
+  /** The statuses for all bodies, one after another. */
+  async function statuses(asked: Omit<Asked, 'body'>): Promise<number[]> {
+    const found: number[] = [];
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const body of bodies) found.push(await ask({ ...asked, body }));
+    return found;
+  }
+
+  it('is not parsed for a stranger, on any route', async () => {
+    const routes = routesWithBody();
+    expect(routes.length).toBeGreaterThan(25);
+    for (const route of routes) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const found = await brief(() => statuses({ ...route, isStranger: true }));
+      for (const status of found) expect([route, status]).toEqual([route, expect.toBeOneOf([401, 403, 415])]);
+    }
+  });
+
+  it('is refused at once, on every route', async () => {
+    for (const route of routesWithBody()) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const found = await brief(() => statuses(route));
+      for (const status of found) expect([route, status]).toEqual([route, expect.toBeOneOf([400, 401, 403, 404, 415])]);
+    }
+  });
+
+  it('is no form either, and a form is short', async () => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const form = (body: string): Promise<number> =>
+      brief(() => ask({ path: '/v2/auth/callback/idp', body, headers, isStranger: true }));
+    expect(await form(bodies[0] ?? '')).toBe(413);
+    // No address is set for the pages: what has passed is the size.
+    expect(await form(`state=${'&a=%41'.repeat(10_000)}`)).toBe(424);
   });
 });

@@ -2,9 +2,10 @@
 // browser's cookie lead to what is stored.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { asObject } from '../../../lib/json-value.ts';
+import { HttpError } from '../../../lib/http/http-error.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { providerIdOf } from '../../../schema/provider-id.ts';
+import { answerError } from '../../facade/errors.ts';
 import type { App } from '../../facade/validation.ts';
 import { isBrowser } from '../../oauth/flow.ts';
 import { digestOf } from '../../oauth/names.ts';
@@ -36,14 +37,20 @@ const OTHER_BROWSER: End = {
   text: 'The sign-in began in another browser, or this one keeps no cookies. Nothing was stored. Open the link of the agent again in this browser.',
 };
 
+const LARGEST_FORM_KIB = 64;
+const NO_FORM = `Send a form (application/x-www-form-urlencoded) of at most ${LARGEST_FORM_KIB} KiB.`;
+
 export function registerPages(app: App, needs: PageNeeds): void {
-  // A scope of its own: forms are read here alone.
+  // A scope of its own: strangers send these requests, so a body is a short form, and the handler parses it after its checks.
   void app.register(async (scope: FastifyInstance) => {
-    scope.addContentTypeParser(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: 64 * 1024 },
-      (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
-    );
+    scope.removeAllContentTypeParsers();
+    const asText = { parseAs: 'string', bodyLimit: LARGEST_FORM_KIB * 1024 } as const;
+    scope.addContentTypeParser('application/x-www-form-urlencoded', asText, (_request, body, done) => done(null, body));
+    scope.setErrorHandler<{ statusCode?: number }>((error, request, reply) => {
+      const { statusCode: status } = error;
+      const isForm = status !== 413 && status !== 415;
+      answerError(isForm ? error : new HttpError(status, NO_FORM), request, reply);
+    });
     registerConsent(scope, needs);
     registerCallback(scope, needs);
     registerConfirmed(scope, needs);
@@ -121,9 +128,8 @@ function registerCallback(app: FastifyInstance, { access, log }: PageNeeds): voi
     // A form of another site carries no cookie of SameSite=Lax; the redirect to a GET does.
     app.post(path, HIDDEN, async (request, reply) => {
       const { provider_id: provider } = request.params as { readonly provider_id: string };
-      const sent = Object.entries(asObject(request.body)).filter(([, value]) => typeof value === 'string');
-      const fields = new URLSearchParams(sent as [string, string][]);
       const { publicUrl } = access.ready();
+      const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '');
       return reply
         .code(303)
         .header('location', `${publicUrl}${CALLBACK}/${encodeURIComponent(provider)}?${fields.toString()}`)
