@@ -5,12 +5,13 @@ import { pausedBy } from '../deployments/assess/pause.ts';
 import type { Caches } from '../deployments/cluster/caches.ts';
 import type { Commit } from '../deployments/record/build-source.ts';
 import { repositoryOfUrl } from '../deployments/record/code-host.ts';
-import type { Reconcile } from '../lib/controller/controller.ts';
+import type { Reconcile, Result } from '../lib/controller/controller.ts';
 import { keyOf, refOf } from '../lib/controller/keys.ts';
 import { endAll } from '../lib/controller/store.ts';
 import type { WorkQueue } from '../lib/controller/work-queue.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
+import { isPaused } from '../schema/meta.ts';
 import type { Settings } from '../schema/settings.ts';
 import { isHindrance, type SourceAccess } from './source-access.ts';
 
@@ -18,11 +19,14 @@ interface Asked {
   /** Integration, repository and ref that the code host was asked for, as JSON. */
   readonly what: string;
   readonly commit: Commit | undefined;
-  /** Time of the request, on the clock of `elapsed`. */
-  readonly at: number;
+  /** When to ask again without a webhook, on the clock of `elapsed`. Infinity: never. */
+  readonly dueAt: number;
   /** Time of the repository's latest webhook at the request (RFC 3339). */
   readonly notice: string | undefined;
 }
+
+/** Delay before a question that got no commit is asked again, also where nothing is polled. */
+const UNANSWERED_MS = 60_000;
 
 /** What is known of each record's branch, by the record's uid. */
 export type KnownCommits = Map<string, Asked>;
@@ -57,15 +61,20 @@ export function makePushWatch(options: {
     const [what, notice] = [askedOf(record), noticeFor(record, caches)];
     const before = known.get(uid);
     const isSame = before?.what === what && before.notice === notice;
-    const due = before === undefined ? 0 : before.at + pollMs - elapsed();
-    if (isSame && (pollMs === 0 || due > 0)) return pollMs === 0 ? {} : { requeueAfterMs: due };
+    const wait = isSame ? before.dueAt - elapsed() : 0;
+    if (wait > 0) return requeueAfter(wait);
     const commit = await sources.commit(record);
     const found = isHindrance(commit) ? undefined : commit;
     const last = before?.what === what ? before.commit : undefined;
-    known.set(uid, { what, commit: found ?? last, at: elapsed(), notice });
+    const nextMs = isHindrance(commit) ? Math.max(pollMs, commit.retryAfterMs ?? UNANSWERED_MS) : pollMs || Infinity;
+    known.set(uid, { what, commit: found ?? last, dueAt: elapsed() + nextMs, notice });
     if (found !== undefined && found.commit !== last?.commit) onPush(key);
-    return pollMs === 0 ? {} : { requeueAfterMs: pollMs };
+    return requeueAfter(nextMs);
   };
+}
+
+function requeueAfter(ms: number): Result {
+  return ms === Infinity ? {} : { requeueAfterMs: ms };
 }
 
 function asksForPushes({ spec, metadata }: AppDeployment): boolean {
@@ -98,7 +107,7 @@ function noticeFor({ spec: { sourceConfig } }: AppDeployment, caches: Caches): s
 }
 
 /**
- * Enqueues all records with build_on_push, and from then on each whose spec or integration changes. Returns a function
+ * Enqueues all records with build_on_push, and from then on each whose spec, pause or integration changes. Returns a function
  * that unsubscribes.
  */
 export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
@@ -117,7 +126,10 @@ export function wakePushes(caches: Caches, queue: WorkQueue): () => void {
   const subscriptions = [
     caches.records.onChange(({ object, previous }) => {
       // Status changes do not affect the branch.
-      if (asksForPushes(object) && object.metadata.generation !== previous?.metadata.generation) wake(object);
+      const isNews =
+        object.metadata.generation !== previous?.metadata.generation ||
+        isPaused(object.metadata.annotations) !== isPaused(previous?.metadata.annotations);
+      if (asksForPushes(object) && isNews) wake(object);
     }),
     caches.integrations.onChange(({ object, previous }) => wakeThose(object, previous)),
   ];

@@ -309,8 +309,9 @@ function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: C
   const newest = own[0];
   if (pushed === undefined || newest === undefined || record.spec.sourceConfig.buildOnPush !== true) return undefined;
   const commit = commitOf(newest);
-  // Not known yet: the build asks for it when it begins.
-  if (commit === undefined || commit === pushed.commit || branchCommitOf(own) === pushed.commit) return undefined;
+  // Not known yet: the build asks for it when it begins. One that has failed asks no more.
+  if (commit === undefined && newest.status?.build?.phase !== 'Failed') return undefined;
+  if (commit === pushed.commit || branchCommitOf(own) === pushed.commit) return undefined;
   // An older Davit made revisions without branchCommit.
   const isTakenOver = newest.spec.resolved.image !== undefined && newest.spec.branchCommit === undefined;
   if (isTakenOver && own.some((revision) => commitOf(revision) === pushed.commit)) return undefined;

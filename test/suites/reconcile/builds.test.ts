@@ -23,7 +23,7 @@ import { APP_TEMPLATES, type AppTemplate } from '../../../src/schema/app-templat
 import { CODE_HOST_INTEGRATIONS, type CodeHostIntegration } from '../../../src/schema/code-host-integration.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
 import { Settings } from '../../../src/schema/settings.ts';
-import { aController, KEY, type MemoryController } from '../../kit/memory/controller.ts';
+import { aController, KEY, type MemoryController, type Woken } from '../../kit/memory/controller.ts';
 import { aServer, conditionIn, deleteRecord, edit, putRecord, putSecret, record } from '../../kit/memory/record.ts';
 import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
@@ -759,6 +759,104 @@ it('builds each new commit of the branch with build_on_push, and keeps a rollbac
   await here.push();
   await here.settle();
   expect(image(kube)).toBe(builtImage(kube, 'c'.repeat(40)));
+});
+
+describe('build_on_push without polling', () => {
+  const UNPOLLED = Settings.parse({ ...DEFAULTS, builds: { ...DEFAULTS.builds, pollSeconds: 0 } });
+  const webhook = (kube: FakeKube, at: string): Promise<unknown> =>
+    kube.mergePatch(
+      CODE_HOST_INTEGRATIONS,
+      { namespace: 'davit-org', name: 'git' },
+      { status: { pushes: [{ repository: 'team/shop', at }] } },
+      { subresource: 'status' },
+    );
+
+  async function pushed(): Promise<{ kube: FakeKube; here: Builds; woken: Woken }> {
+    const kube = aPlatform();
+    putRecord(kube, fromRepository({}, { buildOnPush: true }));
+    const here = await builds(kube, UNPOLLED);
+    const woken = here.wake('pushes');
+    await woken.take();
+    await here.push();
+    await here.settle();
+    expect(image(kube)).toBe(builtImage(kube, A));
+    here.host.commit = B;
+    return { kube, here, woken };
+  }
+
+  it('finds a commit of the time of a pause when the pause ends', async () => {
+    const { kube, here, woken } = await pushed();
+    const pause = (value: string | null): Promise<unknown> =>
+      edit(kube, { metadata: { annotations: { 'davit.dev/paused': value } } });
+    await pause('true');
+    for (const key of await woken.take()) await here.reconcile(key, 'pushes');
+    await webhook(kube, '2026-02-02T03:00:00Z');
+    for (const key of await woken.take()) await here.reconcile(key, 'pushes');
+    await here.settle();
+    expect(image(kube)).toBe(builtImage(kube, A));
+
+    await pause(null);
+    const keys = await woken.take();
+    expect(keys).toEqual([KEY]);
+    for (const key of keys) await here.reconcile(key, 'pushes');
+    await here.settle();
+    expect(image(kube)).toBe(builtImage(kube, B));
+  });
+
+  it('asks again for a push of which the code host gave no commit, and not after an answer', async () => {
+    const { kube, here } = await pushed();
+    await webhook(kube, '2026-02-02T03:00:00Z');
+    here.host.failure = new CodeHostFailed('limited', 'Later.', { retryAfterSeconds: 90 });
+    expect(await here.reconcile(KEY, 'pushes')).toEqual({ requeueAfterMs: 90_000 });
+    here.host.failure = new CodeHostFailed('unreachable', 'The code host does not answer.');
+    here.clock.ms += 90_000;
+    const { requeueAfterMs = Infinity } = await here.reconcile(KEY, 'pushes');
+    expect(requeueAfterMs).toBeLessThanOrEqual(60_000);
+    here.host.failure = undefined;
+    here.clock.ms += requeueAfterMs;
+    expect(await here.reconcile(KEY, 'pushes')).toEqual({});
+    await here.settle();
+    expect(image(kube)).toBe(builtImage(kube, B));
+    const { asked } = here.host;
+    here.clock.ms += 3_600_000;
+    expect([await here.reconcile(KEY, 'pushes'), here.host.asked]).toEqual([{}, asked]);
+  });
+});
+
+it('with build_on_push continues after a build that failed before its commit was known', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository({}, { buildOnPush: true }));
+  const here = await builds(kube);
+  here.host.failure = new CodeHostFailed('refused', 'No.');
+  await here.push();
+  await here.settle();
+  expect([states(kube), here.newest().status?.build?.commit]).toEqual([['BUILD_FAILED'], undefined]);
+  here.host.failure = undefined;
+  here.clock.ms += 61_000;
+  await here.push();
+  await here.settle();
+  expect([states(kube), image(kube)]).toEqual([['BUILD_FAILED', 'DEPLOYED'], builtImage(kube, A)]);
+});
+
+it('with build_on_push does not repeat a failed build of the commit that serves', async () => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository({}, { buildOnPush: true }));
+  const here = await builds(kube);
+  await here.push();
+  await here.settle();
+  here.host.failure = new CodeHostFailed('refused', 'No.');
+  await change(kube, { spec: { installCommand: 'make' } });
+  await here.settle(nothingRuns);
+  here.host.failure = undefined;
+  here.clock.ms += 61_000;
+  await here.push();
+  await here.settle(nothingRuns);
+  expect([states(kube), image(kube)]).toEqual([['DEPLOYED', 'BUILD_FAILED'], builtImage(kube, A)]);
+  here.host.commit = B;
+  here.clock.ms += 61_000;
+  await here.push();
+  await here.settle();
+  expect(image(kube)).toBe(builtImage(kube, B));
 });
 
 it.each([
