@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { levelOf, makePage } from './lines.ts';
+import { levelOf } from './levels.ts';
+import { makePage } from './lines.ts';
 import type { DeployLogs, DeployLogsQuery } from './payloads.ts';
 
 interface Written {
@@ -154,4 +155,33 @@ it('a page of long lines is shorter, and the next one goes on where it ends', ()
     offset = next;
   }
   expect([pages, new Set(seen).size, seen.length]).toEqual([2, 60, 60]);
+});
+
+it('shows what a program of Python writes with the levels of its lines', () => {
+  const said = [
+    '\u001B[2m2026-11-27T19:00:00Z\u001B[0m [\u001B[31m\u001B[1merror    \u001B[0m] \u001B[1mrun failed\u001B[0m',
+    'Traceback (most recent call last):',
+    '  File "/app/graph.py", line 3, in node',
+    '    raise ValueError("INFO is missing")',
+    'ValueError: no such person',
+    '2026-11-27T19:00:01Z [info     ] next run',
+    '    an indented line',
+  ];
+  const text = said.map((line, at) => `${timeAt(at)} ${line}\n`).join('');
+  const { logs } = pageOf([{ by: 'p/server', text }], { order: 'asc' });
+  expect(logs.map(({ level, message }) => [level, message])).toEqual([
+    ['ERROR', '2026-11-27T19:00:00Z [error    ] run failed'],
+    ['ERROR', said[1]],
+    ['ERROR', said[2]],
+    ['ERROR', said[3]],
+    ['ERROR', said[4]],
+    ['INFO', said[5]],
+    [null, said[6]],
+  ]);
+  // A page that begins within the traceback.
+  const { logs: errors } = pageOf([{ by: 'p/server', text: text.split('\n').slice(2).join('\n') }], {
+    order: 'asc',
+    level: 'ERROR',
+  });
+  expect(errors.map(({ message }) => message)).toEqual(said.slice(2, 5));
 });

@@ -2,14 +2,15 @@
 
 import { HttpError } from '../lib/http/http-error.ts';
 import { LONGEST_LINE, MOST_BYTES_OF_PAGE } from './budget.ts';
+import { makeLeveller, type Said } from './levels.ts';
 import { momentOf } from './moments.ts';
-import type { DeployLogs, DeployLogsQuery, Level, LogLine } from './payloads.ts';
+import type { DeployLogs, DeployLogsQuery, LogLine } from './payloads.ts';
 
 interface Line {
   /** The sort key of a line: its time, its container, and its number among lines of the same time. */
   readonly key: string;
   readonly timestamp: string;
-  readonly message: string;
+  readonly said: Said;
 }
 
 /** Takes the log of one container, in the API server's format with `timestamps=true`. */
@@ -53,7 +54,7 @@ export function makePage(query: DeployLogsQuery, mostBytes = MOST_BYTES_OF_PAGE)
     bound !== undefined && time > bound && Date.parse(time) - Date.parse(bound) > SLACK_MS;
 
   /** false: neither this line nor a later one of the same container can be on the page. */
-  function take(by: string, time: string, nth: number, message: () => string): boolean {
+  function take(by: string, time: string, nth: number, said: () => Said): boolean {
     if (from !== undefined && Date.parse(time) < from) return true;
     if (until !== undefined && Date.parse(time) > until) return Date.parse(time) - until <= SLACK_MS;
     const bound = kept.bound();
@@ -63,9 +64,8 @@ export function makePage(query: DeployLogsQuery, mostBytes = MOST_BYTES_OF_PAGE)
     if (after !== undefined && !isBefore(after, key))
       return !descending || !isBeyond(time, after.slice(0, TIME_LENGTH));
     if (bound !== undefined && !isBefore(key, bound)) return true;
-    const said = message();
-    if (!isWanted(said)) return true;
-    kept.add({ key, timestamp: time, message: said });
+    const wanted = said();
+    if (isWanted(wanted)) kept.add({ key, timestamp: time, said: wanted });
     return true;
   }
 
@@ -80,14 +80,14 @@ export function makePage(query: DeployLogsQuery, mostBytes = MOST_BYTES_OF_PAGE)
       return latest === -Infinity ? undefined : `${new Date(latest).toISOString().slice(0, 19)}Z`;
     },
     sink(by) {
-      return makeLineSink((time, nth, message, wasCut) => {
+      return makeLineSink((time, nth, said, wasCut) => {
         isCut ||= wasCut;
-        return take(by, time, nth, message);
+        return take(by, time, nth, said);
       });
     },
     done(truncated) {
       const lines = kept.inOrder();
-      const shown = lines.slice(0, limit).map(({ key, timestamp, message }) => shownLine(key, timestamp, message));
+      const shown = lines.slice(0, limit).map(({ key, timestamp, said }) => shownLine(key, timestamp, said));
       const hasMore = lines.length > limit || kept.wasFull();
       return {
         logs: shown,
@@ -150,16 +150,16 @@ function makeKept(most: number, mostBytes: number, isBefore: (a: string, b: stri
 }
 
 /** The size in V8: at most two bytes a character. */
-function sizeOf({ key, message }: Line): number {
-  return 2 * (key.length + message.length);
+function sizeOf({ key, said }: Line): number {
+  return 2 * (key.length + said.message.length);
 }
 
 /** What a line says, and who wrote it: `pod/container`, with `/previous` before its last restart, or the container alone. */
-export function shownLine(key: string, timestamp: string, message: string): LogLine {
+export function shownLine(key: string, timestamp: string, { level, message }: Said): LogLine {
   return {
     id: Buffer.from(key).toString('base64url'),
     timestamp,
-    level: levelOf(message),
+    level,
     message,
     ...writerIn(key),
   };
@@ -177,11 +177,11 @@ export function keyParts(id: string): { readonly time: string; readonly by: stri
 }
 
 /** What of the text a query asks for. */
-export function textFilter({ query, level }: Pick<DeployLogsQuery, 'query' | 'level'>): (message: string) => boolean {
+export function textFilter({ query, level }: Pick<DeployLogsQuery, 'query' | 'level'>): (said: Said) => boolean {
   const text = query?.toLowerCase() ?? '';
   const wanted = typeof level === 'string' ? level : undefined;
-  return (message) =>
-    (text === '' || message.toLowerCase().includes(text)) && (wanted === undefined || levelOf(message) === wanted);
+  return (said) =>
+    (text === '' || said.message.toLowerCase().includes(text)) && (wanted === undefined || said.level === wanted);
 }
 
 /**
@@ -189,15 +189,16 @@ export function textFilter({ query, level }: Pick<DeployLogsQuery, 'query' | 'le
  * that counts.
  */
 export function makeLineSink(
-  take: (time: string, nth: number, message: () => string, wasCut: boolean) => boolean,
+  take: (time: string, nth: number, said: () => Said, wasCut: boolean) => boolean,
 ): LineSink {
   const last = { time: '', nth: 0 };
+  const levelled = makeLeveller();
   return makeSplitter((line, wasCut) => {
     const time = timeAtStart(line);
     if (time === undefined) return true;
     last.nth = time.at === last.time ? last.nth + 1 : 0;
     last.time = time.at;
-    return take(time.at, last.nth, () => line.toString('utf8', time.length).replace(/\r$/, ''), wasCut);
+    return take(time.at, last.nth, levelled(line.subarray(time.length)), wasCut);
   });
 }
 
@@ -276,45 +277,4 @@ function timeAtStart(line: Buffer): { readonly at: string; readonly length: numb
   // A node uses its own time zone.
   const utc = zone === 'Z' ? seconds : new Date(moment).toISOString().slice(0, 19);
   return { at: `${utc}.${fraction.padEnd(9, '0')}Z`, length: whole.length };
-}
-
-const WORDS: Readonly<Record<string, Level>> = {
-  TRACE: 'DEBUG',
-  DEBUG: 'DEBUG',
-  INFO: 'INFO',
-  NOTICE: 'INFO',
-  LOG: 'INFO',
-  WARN: 'WARNING',
-  WARNING: 'WARNING',
-  ERROR: 'ERROR',
-  ERR: 'ERROR',
-  CRITICAL: 'CRITICAL',
-  FATAL: 'CRITICAL',
-  PANIC: 'CRITICAL',
-};
-
-/** The numbers of pino and bunyan. */
-function levelOfNumber(level: number): Level {
-  if (level >= 60) return 'CRITICAL';
-  if (level >= 50) return 'ERROR';
-  if (level >= 40) return 'WARNING';
-  return level >= 30 ? 'INFO' : 'DEBUG';
-}
-
-/** The level of a line: a field of a JSON line, or the first word in capitals that is a level. */
-export function levelOf(message: string): Level {
-  if (message.startsWith('{')) {
-    try {
-      const { level, severity } = JSON.parse(message) as { level?: unknown; severity?: unknown };
-      const said = level ?? severity;
-      if (typeof said === 'number') return levelOfNumber(said);
-      if (typeof said === 'string') return WORDS[said.toUpperCase()] ?? 'INFO';
-    } catch {
-      // The line is not JSON.
-    }
-  }
-  const word = /\b(TRACE|DEBUG|INFO|NOTICE|LOG|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC)\b/.exec(
-    message.slice(0, 200),
-  );
-  return WORDS[word?.[1] ?? ''] ?? 'INFO';
 }

@@ -37,8 +37,11 @@ export type DeployLogsQuery = z.output<typeof DeployLogsQuery>;
 const LogLine = z.object({
   id: z.string(),
   timestamp: z.string().meta({ format: 'date-time' }),
-  level: z.enum(LEVELS).describe('The level that the line contains, otherwise INFO.'),
-  message: z.string(),
+  level: z
+    .enum(LEVELS)
+    .nullable()
+    .describe('The level that the line names. ERROR for the lines of a Python traceback. null if it names none.'),
+  message: z.string().describe('The line, without the escape sequences of terminals.'),
   pod: z.string().nullable().describe('Pod that wrote it. null in the stored log of a build.'),
   container: z.string().describe('Container that wrote it.'),
 });

@@ -5,6 +5,7 @@ import { makeMark, pause } from '../lib/http/mark.ts';
 import type { StreamEvent } from '../lib/http/server-sent-events.ts';
 import { turns } from '../lib/http/turns.ts';
 import type { EventStream } from '../organization/facade/event-stream.ts';
+import type { Said } from './levels.ts';
 import { type LineSink, lineKey, makeLineSink, shownLine, textFilter } from './lines.ts';
 import type { DeployLogsQuery } from './payloads.ts';
 import { isAfter, type Position, type Positions } from './positions.ts';
@@ -37,7 +38,7 @@ interface Waiting {
   readonly key: string;
   readonly writer: string;
   readonly position: Position;
-  readonly message: string;
+  readonly said: Said;
 }
 
 export interface LogSenderOptions {
@@ -89,14 +90,14 @@ export function makeLogSender({ stream, positions, query, reviewMs }: LogSenderO
     lastOf,
     sink(writer, by) {
       const isNew = newerThan(lastOf(writer), positions.floor);
-      return makeLineSink((time, nth, message) => {
+      return makeLineSink((time, nth, text) => {
         const position = { time, nth };
         if (!isNew(position)) return true;
         const last = lastOf(writer);
         if (last === undefined || isAfter(position, last)) taken.set(writer, position);
-        const said = message();
+        const said = text();
         if (!isWanted(said)) return true;
-        const line = { key: lineKey(time, by, nth), writer, position, message: said };
+        const line = { key: lineKey(time, by, nth), writer, position, said };
         waiting.push(line);
         bytes += sizeOf(line);
         arrived.set();
@@ -125,10 +126,10 @@ export function makeLogSender({ stream, positions, query, reviewMs }: LogSenderO
   };
 }
 
-function eventOf(positions: Positions, { key, writer, position, message }: Waiting, isLast: boolean): StreamEvent {
+function eventOf(positions: Positions, { key, writer, position, said }: Waiting, isLast: boolean): StreamEvent {
   positions.advance(writer, position);
   const id = positions.token();
-  const data = JSON.stringify(shownLine(key, position.time, message));
+  const data = JSON.stringify(shownLine(key, position.time, said));
   return { event: 'log', data, ...((id.length <= LONGEST_ID || isLast) && { id }) };
 }
 
@@ -138,6 +139,6 @@ function newerThan(last: Position | undefined, floor: string | undefined): (posi
 }
 
 /** As V8 keeps it: two bytes a character at most. */
-function sizeOf({ key, message }: Waiting): number {
-  return 2 * (key.length + message.length);
+function sizeOf({ key, said }: Waiting): number {
+  return 2 * (key.length + said.message.length);
 }

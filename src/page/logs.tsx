@@ -184,7 +184,7 @@ function Lines({ api, id, source, hasChecks, filter }: LinesProps): VNode {
 
 function Line({ line: { timestamp, level, message, pod, container } }: { readonly line: LogLine }): VNode {
   return (
-    <div class={`line ${level.toLowerCase()}`}>
+    <div class={`line ${level?.toLowerCase() ?? ''}`}>
       <time datetime={timestamp} title={`${timestamp} ${pod ?? ''}`}>
         {timestamp.slice(11, 19)}
       </time>{' '}

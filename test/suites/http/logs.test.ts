@@ -5,7 +5,6 @@ import { serialRevisionId } from '../../../src/deployments/record/revision-id.ts
 import { Forbidden, Invalid, NotFound } from '../../../src/lib/errors.ts';
 import { PODS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { levelOf } from '../../../src/logs/lines.ts';
 import { DeployLogs, type LogLine } from '../../../src/logs/payloads.ts';
 import { listPods, podIdsIn, podsOf } from '../../../src/logs/pods.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
@@ -211,20 +210,4 @@ it('of a deployment of another tenant is 404', async () => {
   const foreign = facade.seed({ metadata: { name: 'foreign', namespace: OTHER_TENANT.namespace } });
   id = foreign.metadata.uid ?? '';
   expect((await call()).body).toEqual({ detail: `Deployment ID ${id} not found.` });
-});
-
-it.each([
-  ['plain', 'INFO'],
-  ['2026 WARN slow', 'WARNING'],
-  ['FATAL: password', 'CRITICAL'],
-  ['LOG:  ready', 'INFO'],
-  ['an errand', 'INFO'],
-  ['{"level":"warn"}', 'WARNING'],
-  ['{"severity":"Error"}', 'ERROR'],
-  ['{"level":20}', 'DEBUG'],
-  ['{"level":60}', 'CRITICAL'],
-  ['{"level":{}} ERROR', 'ERROR'],
-  ['{"level":"unheard of"}', 'INFO'],
-])('%s is %s', (message, level) => {
-  expect(levelOf(message)).toBe(level);
 });
