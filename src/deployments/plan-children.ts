@@ -16,7 +16,7 @@ import { type ActionFailure, isOfPart, type Observed, workersAmong, workloadOf }
 import { mayStartPods } from './assess/pod-starts.ts';
 import { isRestored } from './assess/restore.ts';
 import { canMakeBaseBackups, mayArchive } from './assess/wal-archive.ts';
-import { heldRevision, isRolled } from './assess/workloads.ts';
+import { awaitsServer, heldRevision, isRolled } from './assess/workloads.ts';
 import type { PodContracts } from './children/contracts/contract.ts';
 import { desiredChildren } from './children/desired.ts';
 import type { Inputs } from './children/inputs.ts';
@@ -28,6 +28,7 @@ import { podsToTry, withoutRefused } from './plan/pod-dry-run.ts';
 import { handedOver } from './plan/replicas-handover.ts';
 import { digestsThere, type Rotation } from './plan/rotation.ts';
 import { keepingResized } from './plan/store-resize.ts';
+import { partsOf } from './record/parts.ts';
 import { imageOf } from './record/revision-image.ts';
 import { type DryRunResult, dryRunPods, tryAhead } from './send-dry-runs.ts';
 
@@ -151,8 +152,9 @@ export async function planAllowed(
   const mayRoll = isComplete && isBuilt && isBegun && isMigrated(observed, latest) && !hasFailed;
   const preparing = isComplete && !isWaiting ? (migratingBefore(observed, latest) ?? latest) : undefined;
   // The stores of a first revision may start meanwhile.
-  const desired = mayRoll
-    ? render(latest, digests)
+  const whole = mayRoll ? render(latest, digests) : undefined;
+  const desired = whole
+    ? whole.filter((child) => !followsServer(child, observed, latest))
     : (withStoresOf(preparing && render(preparing, digests), held()) ??
       render(latest, digests).filter((child) => !isOfPart(child) && !SCALING_KINDS.has(child.kind)));
   const planned = {
@@ -163,11 +165,13 @@ export async function planAllowed(
   const stores = storesAmong(desired);
   const lost = await guard(stores);
   if (!mayStartPods(lost)) return { ...planned, lost };
-  // The pods of the rollout are tried before the migration: one that the API server rejects would follow a changed database.
+  // All pods of the rollout are tried before the migration and before the server's are replaced: a rejected one would come too late.
   const migrates =
     isComplete && !isWaiting && isBegun && mayMigrate(observed, latest) && !planned.actions.some(renewsStore);
-  const next = migrates ? render(latest, digests) : desired;
-  const tried = migrates ? plan(next, observed, NOTHING_PRUNED) : planned;
+  const next = migrates ? render(latest, digests) : (whole ?? desired);
+  // Those of parts that wait for their server are tried with its own, once.
+  const isWhole = migrates || podsToTry(planned, desired, observed, now()).length > 0;
+  const tried = isWhole && next !== desired ? plan(next, observed, NOTHING_PRUNED) : planned;
   const [refused, withoutRoom] = await Promise.all([
     // The pods of the active revision were accepted before, and a quota may be full of those of the failed one.
     hasFailed ? [] : dryRunPods(podsToTry(tried, next, observed, now()), target, dryRuns),
@@ -182,6 +186,14 @@ export async function planAllowed(
     refusals,
     lost: [...lost, ...(await guard(others))],
   };
+}
+
+/** Whether the child runs a part that waits for its server, or scales one that does not run yet. */
+function followsServer(child: KubeObject, observed: Observed, latest: AppRevision): boolean {
+  const part = child.metadata.labels?.[COMPONENT_LABEL];
+  if (part === undefined || !partsOf(latest.spec.resolved).includes(part)) return false;
+  const isHeld = isOfPart(child) || (SCALING_KINDS.has(child.kind) && workloadOf(observed, part) === undefined);
+  return isHeld && awaitsServer(observed, latest, part);
 }
 
 /**

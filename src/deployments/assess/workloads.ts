@@ -179,9 +179,32 @@ function startsNoPods(failure: ActionFailure): boolean {
   return !mayStartPods([failure]);
 }
 
-function notRolledYet({ workload, revision, role }: Seen): Entry | undefined {
+function notRolledYet({ observed, workload, revision, role }: Seen): Entry | undefined {
   if (hasTemplateOf(workload, revision, role)) return undefined;
-  return fail('Progressing', `The ${role} is waiting for the rollout of revision ${revision.spec.id}.`);
+  const { id } = revision.spec;
+  return fail(
+    'Progressing',
+    awaitsServer(observed, revision, role)
+      ? `The ${role} is waiting for the server of revision ${id} to be ready.`
+      : `The ${role} is waiting for the rollout of revision ${id}.`,
+  );
+}
+
+/**
+ * Whether a part is not rolled out yet because its server comes first: in the first rollout of a revision, until the server is ready
+ * or its deadline has passed, in case it needs the part.
+ */
+export function awaitsServer(observed: Observed, revision: AppRevision, role: string): boolean {
+  const isOwnTurn = role === 'server' || hasBeenReady(revision, role);
+  if (isOwnTurn || hasTemplateOf(workloadOf(observed, role), revision, role)) return false;
+  const server = workloadOf(observed, 'server');
+  const isOver = hasTemplateOf(server, revision, 'server') && isSeen(server) && hasExceededDeadline(server);
+  return !isOver && !isRoleRolled(observed, revision, 'server');
+}
+
+function hasExceededDeadline(workload: Workload | undefined): boolean {
+  const progress = workload?.status?.conditions?.find(({ type }) => type === 'Progressing');
+  return progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
 }
 
 function justBegun({ workload, revision, role }: Seen): Entry | undefined {
@@ -233,12 +256,9 @@ function crashed({ observed, revision, role, stores }: Seen): Entry | undefined 
 
 function deadlineExceeded(seen: Seen): Entry | undefined {
   const { observed, workload, revision, role } = seen;
-  const progress = workload?.status?.conditions?.find(({ type }) => type === 'Progressing');
   // A StatefulSet has no deadline.
   const isOver =
-    workload?.kind === 'StatefulSet'
-      ? observed.patience?.overdue.has('WorkloadsReady')
-      : progress?.status === 'False' && progress.reason === 'ProgressDeadlineExceeded';
+    workload?.kind === 'StatefulSet' ? observed.patience?.overdue.has('WorkloadsReady') : hasExceededDeadline(workload);
   if (isOver !== true) return undefined;
   const trouble = troubleOf(seen);
   const { progressDeadlineSeconds } = revision.spec.resolved;

@@ -77,6 +77,9 @@ it('the failed pods go, the active revision serves, and a newer revision rolls a
     sourceConfig: { resourceSpec: { queueMaxScale: 1, cpu: 0.7 } },
   });
   await controller.reconcile();
+  // The queue workers follow the server.
+  await makeReady(kube);
+  await controller.reconcile();
   await setReady(kube, 1);
   putNew(kube, failing(1), 'queue');
   await passes(controller);

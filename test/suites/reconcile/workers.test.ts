@@ -8,7 +8,7 @@ import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revisio
 import { PAUSED_ANNOTATION, REVISION_LABEL } from '../../../src/schema/meta.ts';
 import type { RuntimeWorker } from '../../../src/schema/workers.ts';
 import { aController } from '../../kit/memory/controller.ts';
-import { deleteRecord, edit, newestRevision, record, says } from '../../kit/memory/record.ts';
+import { aServer, deleteRecord, edit, newestRevision, putRecord, record, says } from '../../kit/memory/record.ts';
 import { crashing, makeReady, putPod, removePod } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, converge, takeDown } from './harness.ts';
@@ -195,4 +195,64 @@ it('is deleted with the deployment', async () => {
   await deleteRecord(controller.kube);
   await takeDown(controller);
   expect([workloads(controller.kube), controller.kube.objects(APP_DEPLOYMENTS)]).toEqual([[], []]);
+});
+
+/** The server's Deployment as its controller reports it while its new pods are not ready; `isOver`: its deadline has passed. */
+async function setRolling(kube: FakeKube, isOver = false): Promise<void> {
+  const [server] = kube.objects<Workload>(DEPLOYMENTS).filter(({ metadata }) => metadata.name === 'shop');
+  const status = {
+    observedGeneration: server?.metadata.generation,
+    replicas: 2,
+    updatedReplicas: 1,
+    readyReplicas: 1,
+    availableReplicas: 1,
+    conditions: [
+      isOver
+        ? { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }
+        : { type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated' },
+    ],
+  };
+  const writing = { fieldManager: 'kube-controller-manager', subresource: 'status' } as const;
+  await kube.mergePatch(DEPLOYMENTS, { namespace: 'team', name: 'shop' }, { status }, writing);
+}
+
+it('in the first rollout of a revision the workers wait for its server, and keep what they run', async () => {
+  const controller = await aConverged(SPEC);
+  const { kube, reconcile } = controller;
+  const revisionSerial = (record(kube).spec.revisionSerial ?? 0) + 1;
+  await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial } });
+  await reconcile();
+  await setRolling(kube);
+  await reconcile();
+  await reconcile();
+  const waiting = { 'Deployment shop': 2, 'Deployment shop--mailer': 1, 'StatefulSet shop--scheduler': 1 };
+  expect(running(kube)).toEqual(waiting);
+  controller.writes();
+  await reconcile();
+  expect(controller.writes()).toEqual([]);
+  await converge(controller);
+  expect(running(kube)).toEqual({
+    'Deployment shop': 2,
+    'Deployment shop--mailer': 2,
+    'StatefulSet shop--scheduler': 2,
+  });
+  expect(says(kube, 'Ready')).toBe('True Serving');
+});
+
+it('a first revision starts its server first, and all start when the deadline of the rollout is over', async () => {
+  const kube = aServer();
+  putRecord(kube, SPEC);
+  const { reconcile } = await aController(kube);
+  await reconcile();
+  await reconcile();
+  expect(running(kube)).toEqual({ 'Deployment shop': 1 });
+  await setRolling(kube, true);
+  await reconcile();
+  await setRolling(kube);
+  await reconcile();
+  expect(running(kube)).toEqual({
+    'Deployment shop': 1,
+    'Deployment shop--mailer': 1,
+    'StatefulSet shop--scheduler': 1,
+  });
 });
