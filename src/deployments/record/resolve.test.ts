@@ -209,6 +209,19 @@ it('takes the presets from the settings, whole or in part', () => {
   expect(of('prod')).toEqual({ ...prod, dbCpu: 2 });
 });
 
+it('a worker has the size of the server, as far as it has none of its own', () => {
+  const sourceConfig = {
+    resourceSpec: { cpu: 0.5, memoryMb: 640, memoryLimitMb: 1500, maxScale: 4 },
+    runtime: { workers: { jobs: {}, mailer: { cpu: 2 } } },
+  };
+  const { server: main, workers } = resolve(aSpec({ sourceConfig }), SETTINGS);
+  expect(main).toMatchObject({ cpu: 0.5, memoryMb: 640, memoryLimitMb: 1500, maxScale: 4 });
+  expect(workers).toEqual({
+    jobs: { ...main, minScale: 1, maxScale: 1 },
+    mailer: { ...main, cpu: 2, cpuLimit: 4, minScale: 1, maxScale: 1 },
+  });
+});
+
 it.each([
   { name: 'POSTGRES_URI_CUSTOM', want: { ...server, ...redis } },
   { name: 'REDIS_URI_CUSTOM', want: { ...server, ...db } },

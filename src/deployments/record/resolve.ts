@@ -64,7 +64,7 @@ export function resolve(
     ...(asksForPart('queue', given) && { queue: within(bent(queue, server), queue, limits) }),
     ...(asksForPart('orchestrator', given) && { orchestrator: scaledPart('orchestrator') }),
     ...(anySet(given, 'executor') && { executor: within(sized(executor, sizes.server), executor, limits) }),
-    ...(workerNames(runtime).length > 0 && { workers: resolvedWorkers(runtime, sizes.server, limits) }),
+    ...(workerNames(runtime).length > 0 && { workers: resolvedWorkers(runtime, server, limits) }),
     ...(hasOwn('postgres') && driver === 'shared' && sharedOf(database, settings)),
     ...(hasOwn('postgres') &&
       driver !== 'shared' && {
@@ -122,7 +122,7 @@ function withApi({ http: { podCaConfigMap: caConfigMap, ...http } }: Settings): 
 
 type Workers = NonNullable<Resolved['workers']>;
 
-/** A worker has the size that the main service has by default, and one pod. */
+/** A worker has the size of the main service by default, and one pod. */
 function resolvedWorkers(
   { workers = {} }: Readonly<Runtime> = {},
   defaults: Readonly<Scaled>,
