@@ -13,7 +13,7 @@ import {
   type Revision,
   readRevision,
 } from './build-log.ts';
-import { askedOnce, makeCrashCount, makeUnsettled, type PodExits, type StartedAgain, saysCrash } from './crash-loop.ts';
+import { makeCrashCount, type PodExits, saysCrash } from './crash-loop.ts';
 import { type HttpApi, Refused } from './http-api.ts';
 import { Failure, ignoreFailure, TimedOut } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
@@ -53,8 +53,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
   const end = Date.now() + timeoutMs;
   const printBuild = buildPrinter(api, change, say);
   const stalled = stalledFor(stalledMessage(before));
-  const exitsAgain = crashCounter();
-  const unsettled = settlingPods();
+  const exitsAgain = crashCounter(() => podsOfParts(api, before.id));
   let last = '';
   /** Prints what differs from the line before of the same kind. */
   const printer = (): ((line: string) => void) => {
@@ -82,13 +81,9 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
     if (status !== 'BUILDING') {
       // oxlint-disable-next-line no-await-in-loop -- as above
       const deployment = await api.patiently<Deployment>('GET', `/v2/deployments/${before.id}?secrets=names`);
-      const pods = askedOnce(() => podsOfParts(api, before.id));
-      const isReady = (status === 'DEPLOYED' || isAtZero(deployment, id)) && isDone(deployment, id);
+      if ((status === 'DEPLOYED' || isAtZero(deployment, id)) && isDone(deployment, id)) return deployment;
       // oxlint-disable-next-line no-await-in-loop -- as above
-      const held = isReady ? await unsettled(deployment, pods) : undefined;
-      if (isReady && held === undefined) return deployment;
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      const isCrashing = status === 'DEPLOYED' && (await exitsAgain(deployment, pods));
+      const isCrashing = status === 'DEPLOYED' && (await exitsAgain(deployment));
       // oxlint-disable-next-line no-await-in-loop -- ends the loop
       if (isCrashing) throw await crashed(api, change, deployment, say);
       const blocked = stalledMessage(deployment);
@@ -101,7 +96,7 @@ export async function untilReady(api: HttpApi, change: Change, options: RolloutO
           hint: `${PROGRAM} status ${before.name}`,
         });
       // At first it may be the one from before the revision was deployed.
-      if (wasDeployed || held !== undefined) ofDeployment(held ?? `${deployment.status}  ${deployment.status_message}`);
+      if (wasDeployed) ofDeployment(`${deployment.status}  ${deployment.status_message}`);
       wasDeployed = status === 'DEPLOYED';
     }
     const active = before.active_revision_id;
@@ -147,40 +142,14 @@ function buildPrinter(
 const LOOKS_BETWEEN = 5;
 
 /** Whether a container of a deployed revision exits again and again, which Davit leaves to Kubernetes. */
-function crashCounter(): (deployment: Deployment, pods: () => Promise<readonly SeenPod[]>) => Promise<boolean> {
+function crashCounter(pods: () => Promise<readonly SeenPod[]>): (deployment: Deployment) => Promise<boolean> {
   const counts = makeCrashCount();
   let looks = 0;
-  return async ({ conditions, status_message: message }, pods) => {
+  return async ({ conditions, status_message: message }) => {
     if (message === NOT_PROCESSED || !saysCrash(conditions)) return false;
     looks += 1;
     return looks % LOOKS_BETWEEN === 1 && counts(exitsSeen(await pods()));
   };
-}
-
-/** The longest time between an exit and the next start: what Kubernetes' back-off reaches. */
-const LONGEST_BACKOFF_MS = 300_000;
-
-/** Why a deployment that is ready does not count yet: a container has exited and runs again, perhaps until it exits once more. */
-function settlingPods(): (
-  deployment: Deployment,
-  pods: () => Promise<readonly SeenPod[]>,
-) => Promise<string | undefined> {
-  const unsettled = makeUnsettled({ now: Date.now });
-  let looks = 0;
-  let trouble: string | undefined;
-  return async ({ status }, pods) => {
-    if (status !== 'READY') return undefined;
-    if (looks % LOOKS_BETWEEN === 0) trouble = unsettled((await pods()).flatMap(startedAgain));
-    looks += 1;
-    return trouble;
-  };
-}
-
-function startedAgain({ name, created_at: made, restarts, ready, last_exit: exit }: SeenPod): StartedAgain[] {
-  if (!ready || restarts === 0 || exit === null || exit.exit_code === 0) return [];
-  // Nothing says when it was started. It was not later than this.
-  const startedAt = exit.at === null ? undefined : Date.parse(exit.at) + LONGEST_BACKOFF_MS;
-  return [{ key: `${name} ${made} ${restarts}`, what: `Container ${exit.container} of pod ${name}`, startedAt }];
 }
 
 interface SeenPod {
@@ -188,11 +157,6 @@ interface SeenPod {
   readonly part: string;
   readonly ready: boolean;
   readonly restarts: number;
-  readonly last_exit: {
-    readonly container: string;
-    readonly exit_code: number;
-    readonly at: string | null;
-  } | null;
   readonly created_at: string | null;
 }
 

@@ -9,15 +9,7 @@ import { COMPONENT_LABEL } from '../schema/meta.ts';
 import type { Condition } from '../schema/primitives.ts';
 import { needFinished, unfinishedClone } from './cloning.ts';
 import { API_FLAGS, type Clock, type Command, DEPLOYMENT, OUTPUT, timeoutFlag, withFlags } from './command.ts';
-import {
-  askedOnce,
-  exitsOfParts,
-  makeCrashCount,
-  makeUnsettled,
-  podsOfAllParts,
-  saysCrash,
-  startedAgainOfParts,
-} from './crash-loop.ts';
+import { exitsOfParts, makeCrashCount, podsOfAllParts, saysCrash } from './crash-loop.ts';
 import { Failure, type Kubectl, type Outcome, TimedOut } from './kubectl.ts';
 import { printLastWords } from './last-words.ts';
 import { PROGRAM } from './program.ts';
@@ -32,8 +24,7 @@ export const waitCommand: Command = {
   flags: [timeoutFlag(600), OUTPUT, ...API_FLAGS],
   about: `A failure that is there at the beginning may be from before a repair, so it counts only when Davit has looked again: after 10
 seconds, or after 75 for what it tries again once a minute. A container of a deployed revision counts when it has exited three times,
-and again since the beginning. A deployment of which a container has exited and was started again counts as ready when that has run for
-30 seconds. An unfinished clone is a failure at once. Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
+and again since the beginning. An unfinished clone is a failure at once. Where it fails, it prints the last lines of the container that exited or of the build that failed. The flags --server,
 --davit-namespace and --token are for the log of a build, which the HTTP API has.`,
   async run(context) {
     const {
@@ -83,19 +74,13 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
   const end = clock.now() + timeoutMs;
   const judge = makeJudge(clock);
   const countsCrash = makeCrashCount();
-  const unsettled = makeUnsettled(clock);
   let said = '';
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one check after the other
     const record = await readRecord(kubectl, name);
     // The controller does not finish it: whoever waited for it would wait in vain.
     needFinished(record, '');
-    const { verdict: reported, looksAgainForMs } = judge(record);
-    const pods = askedOnce(() => podsOfAllParts(kubectl, name));
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    const trouble = mayCrash(reported) ? unsettled(startedAgainOfParts(await pods())) : undefined;
-    const verdict: Verdict =
-      trouble === undefined ? reported : { ...reported, is: 'waiting', words: trouble, message: trouble };
+    const { verdict, looksAgainForMs } = judge(record);
     const { is, words, reason, message } = verdict;
     if (words !== said) {
       say(withShortIds(words));
@@ -106,7 +91,7 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     const isOver = clock.now() >= end;
     if (is === 'stalled' && (looksAgainForMs === 0 || isOver)) throw needsPerson(name, verdict);
     // oxlint-disable-next-line no-await-in-loop -- as above
-    if (isLeftToKubernetes(record, verdict) && countsCrash(exitsOfParts(await pods())))
+    if (isLeftToKubernetes(record, verdict) && countsCrash(exitsOfParts(await podsOfAllParts(kubectl, name))))
       throw needsPerson(name, verdict);
     if (isOver)
       throw new TimedOut(`${name} is not ready after ${timeoutMs / 1000} s. ${words}${meanwhile(record)}`, {
@@ -118,11 +103,6 @@ export async function waitUntilReady(kubectl: Kubectl, name: string, options: Wa
     // oxlint-disable-next-line no-await-in-loop -- as above
     await clock.sleep(EVERY_MS);
   }
-}
-
-/** Whether it is ready by pods that run: one that exits again and again is ready in between. */
-function mayCrash({ is, reason }: Verdict): boolean {
-  return is === 'ready' && reason !== 'ScaledToZero';
 }
 
 /** Whether nobody but Kubernetes goes on, by restarting a container that exits: the revision was deployed, perhaps at a scale of zero. */

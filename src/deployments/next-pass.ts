@@ -3,6 +3,7 @@
 import type { Observed } from './assess/observed.ts';
 import { untilExhaustedMs } from './assess/patience.ts';
 import { untilLongHeldMs } from './assess/pod-inits.ts';
+import { untilSettledMs } from './assess/pod-settling.ts';
 import { recheckAfterMs } from './assess/pod-startup.ts';
 import { retryAfterMs } from './assess/retry.ts';
 import { untilOverdueMs } from './assess/terminating-pods.ts';
@@ -22,6 +23,7 @@ export function waitsOf(
     retryAfterMs(record, [...refusals, ...(before.unread ?? [])], now()),
     recheckAfterMs(pods, now()),
     untilLongHeldMs(pods, now()),
+    untilSettledMs(pods, now()),
     untilExhaustedMs(record, settings, now()),
     untilStuckMs(after, now()),
     untilGivenUpMs(after, now()),

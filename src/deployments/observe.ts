@@ -16,6 +16,7 @@ import {
 } from './assess/observed.ts';
 import { patienceOf } from './assess/patience.ts';
 import { withLongHeld } from './assess/pod-inits.ts';
+import { withUnsettled } from './assess/pod-settling.ts';
 import { withJustStarted } from './assess/pod-startup.ts';
 import { sharedNameOf } from './assess/shared-database.ts';
 import { withOverdue } from './assess/terminating-pods.ts';
@@ -118,7 +119,7 @@ export async function observeForReport(
 
 /** What only the time says of pods. */
 function withMarks(pods: readonly Pod[], now: Date): readonly Pod[] {
-  return withLongHeld(withJustStarted(withOverdue(pods, now), now), now);
+  return withUnsettled(withLongHeld(withJustStarted(withOverdue(pods, now), now), now), now);
 }
 
 async function observeSecrets(

@@ -102,6 +102,7 @@ export interface ContainerState {
     readonly signal?: number;
     readonly reason?: string;
     readonly message?: string;
+    readonly startedAt?: string;
     readonly finishedAt?: string;
   };
 }
@@ -122,6 +123,8 @@ export interface ContainerStatus {
   readonly restartCount?: number;
   readonly state?: ContainerState;
   readonly lastState?: ContainerState;
+  /** Not part of the status: it exited, and has not run for long enough since (pod-settling.ts). */
+  readonly unsettled?: boolean;
 }
 
 export interface ObservedCondition {
@@ -298,7 +301,25 @@ export function workloadOf(observed: ObservedChildren, part: string): Workload |
 
 /** Is the main service available now, by whatever revision's pods? */
 export function isServing(observed: ObservedChildren): boolean {
-  return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;
+  return availableOf(observed, 'server') > 0;
+}
+
+/** The pods of a part that are available: ready, and without a container that is running again after an exit and may exit again. */
+export function availableOf(observed: ObservedChildren, part: string): number {
+  const unsettled = observed.pods.filter(
+    ({ metadata, status }) =>
+      metadata.labels?.[COMPONENT_LABEL] === part &&
+      metadata.deletionTimestamp === undefined &&
+      status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true &&
+      isUnsettled({ status }),
+  );
+  return Math.max(0, (workloadOf(observed, part)?.status?.availableReplicas ?? 0) - unsettled.length);
+}
+
+/** Whether one of its containers is running again after an exit, and may exit again (pod-settling.ts). */
+export function isUnsettled({ status }: Pick<Pod, 'status'>): boolean {
+  const { initContainerStatuses: init = [], containerStatuses: main = [] } = status ?? {};
+  return [...init, ...main].some(({ unsettled }) => unsettled === true);
 }
 
 /** The workers of which the record has a workload, whatever revision made it. */

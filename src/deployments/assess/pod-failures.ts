@@ -122,14 +122,15 @@ function adviceOnProgram(words: string): string | undefined {
 function crashTrouble(container: ContainerStatus): Trouble | undefined {
   const ended =
     container.state?.terminated ??
-    (container.state?.running && container.ready ? undefined : container.lastState?.terminated);
-  if (!ended || (ended.exitCode === 0 && container.state?.waiting?.reason !== 'CrashLoopBackOff')) return undefined;
+    (container.state?.running && container.ready && !container.unsettled ? undefined : container.lastState?.terminated);
+  const isLoop = container.unsettled || container.state?.waiting?.reason === 'CrashLoopBackOff';
+  if (!ended || (ended.exitCode === 0 && !isLoop)) return undefined;
   const words = quote(container.name === DATABASE ? messagesOnly(ended.message ?? '') : ended.message);
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
   const advice = adviceOnEnd(container.name, ended.reason, words);
   return {
     reason: 'ContainerCrashed',
-    message: `${containerEnded(container.name)} (${how})${words ? `: ${words}` : ''}.${advice === undefined ? '' : ` ${advice}`}`,
+    message: `${containerEnded(container.name)} (${how})${words ? `: ${words}` : ''}.${advice === undefined ? '' : ` ${advice}`}${container.unsettled ? ' It is running again; Davit waits to see whether it stays up.' : ''}`,
   };
 }
 
@@ -146,7 +147,7 @@ function adviceOnEnd(name: string, reason: string | undefined, words: string): s
 }
 
 /** Davit's own containers wait for stores, and may exit until these answer. */
-const WAITS: ReadonlySet<string> = new Set([WAIT_FOR_DATABASE, WAIT_FOR_REDIS]);
+export const WAITS: ReadonlySet<string> = new Set([WAIT_FOR_DATABASE, WAIT_FOR_REDIS]);
 
 /** The trouble of a container of these pods that is not running well and has exited at least `times` times. */
 export function crashedOften(pods: readonly Pod[], times: number): Trouble | undefined {
@@ -159,14 +160,6 @@ export function crashedOften(pods: readonly Pod[], times: number): Trouble | und
 export function exitsIn(pod: Pod): number {
   const failing = containersOf([pod]).filter((one) => !WAITS.has(one.name) && crashTrouble(one) !== undefined);
   return Math.max(0, ...failing.map(exitsOf));
-}
-
-/** The containers of a pod that run, and failed before. */
-export function startedAgainIn(pod: Pod): readonly ContainerStatus[] {
-  return containersOf([pod]).filter(
-    ({ name, state, lastState }) =>
-      !WAITS.has(name) && state?.running !== undefined && (lastState?.terminated?.exitCode ?? 0) !== 0,
-  );
 }
 
 /** The restart that follows an exit is counted only when it begins. */

@@ -29,6 +29,7 @@ import {
   failureAt,
   isOurs,
   isServing,
+  isUnsettled,
   type Observed,
   type ObservedChildren,
   type Pod,
@@ -204,9 +205,9 @@ export function databaseAnswers(observed: Observed, revision: AppRevision): bool
 }
 
 /** Whether something of it answers, of whatever settings. */
-function isUp({ inCluster, observed, revision, set }: Seen): boolean {
+function isUp({ inCluster, observed, part, revision, set }: Seen): boolean {
   if (revision.spec.resolved.sharedDatabase) return sharedAnswers(observed, revision);
-  return inCluster ? clusterAnswers(observed) : isReady(set);
+  return inCluster ? clusterAnswers(observed) : isReady(set) && !storePodsOf(observed, part).some(isUnsettled);
 }
 
 function isReady(set: Workload | undefined): boolean {
@@ -265,7 +266,9 @@ function storeRefusesPods(seen: Seen): Entry | undefined {
 }
 
 function ownAnswers({ part, observed, what }: Seen): Entry | undefined {
-  return ownStoreAnswers(part, observed) ? pass('Answering', `${what} answers.`) : undefined;
+  return ownStoreAnswers(part, observed) && !storePodsOf(observed, part).some(isUnsettled)
+    ? pass('Answering', `${what} answers.`)
+    : undefined;
 }
 
 function kindMissing({ observed, failures }: Seen): Entry | undefined {

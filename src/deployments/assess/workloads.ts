@@ -19,6 +19,7 @@ import { checkMigration, mayRun } from './migration.ts';
 import { withMissingStores } from './missing-stores.ts';
 import {
   type ActionFailure,
+  availableOf,
   type Observed,
   type ObservedChildren,
   type ObservedRecord,
@@ -153,7 +154,7 @@ function unavailable({ observed, revision, role, workload }: Seen, entry: Entry)
   const isOver = exhausted?.has(role === 'server' ? 'Available' : 'WorkloadsReady') === true;
   const isMended = entry.is !== 'fail' || entry.reason === 'RequestFailed';
   if (!isOver || isMended || !hasBeenReady(revision, role) || !workload) return entry;
-  if ((workload.spec?.replicas ?? 1) === 0 || (workload.status?.availableReplicas ?? 0) > 0) return entry;
+  if ((workload.spec?.replicas ?? 1) === 0 || availableOf(observed, role) > 0) return entry;
   return stalled(
     entry.reason === 'Progressing' ? 'NoReadyPod' : entry.reason,
     `The ${role} has had no ready pod for more than ${unavailableSeconds} s. ${entry.message}`,
@@ -316,7 +317,8 @@ export function isRoleRolled(observed: Observed, revision: AppRevision, role: st
   const workload = workloadOf(observed, role);
   if (!workload || !hasTemplateOf(workload, revision, role) || !isSeen(workload)) return false;
   const wanted = workload.spec?.replicas ?? 1;
-  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = workload.status ?? {};
+  const { replicas = 0, updatedReplicas = 0 } = workload.status ?? {};
+  const availableReplicas = availableOf(observed, role);
   if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) return true;
   // An autoscaler that asks for more pods begins no rollout: what counts is that those there are run this revision, and
   // are at least as many as they must be. The first time all of them have to be ready.

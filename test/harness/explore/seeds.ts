@@ -12,7 +12,7 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
   'READY asks for no ready pod': bug(
     'rollouts',
     'src/deployments/assess/observed.ts',
-    "return (workloadOf(observed, 'server')?.status?.availableReplicas ?? 0) > 0;",
+    "return availableOf(observed, 'server') > 0;",
     'return true;',
   ),
 
