@@ -7,7 +7,7 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { Listener } from '../../schema/listener.ts';
 import { copyName, hubNamespace, LISTENER_AGENT } from '../../schema/listener-names.ts';
 import type { ListenerWork } from '../../schema/listener-work.ts';
-import { API_VERSION, isPaused, LISTENER_COPY_LABEL, LISTENER_LABEL, REMOTE_FINALIZER } from '../../schema/meta.ts';
+import { API_VERSION, LISTENER_COPY_LABEL, LISTENER_LABEL, REMOTE_FINALIZER } from '../../schema/meta.ts';
 
 const MANAGED = { 'app.kubernetes.io/part-of': 'davit', 'app.kubernetes.io/managed-by': 'davit' } as const;
 
@@ -91,27 +91,26 @@ export function makeWork(record: AppDeployment, inputs: WorkInputs): ListenerWor
     const version = versions.get(name);
     return version === undefined ? [] : [{ name, copy: copyName(uid, name), version }];
   });
-  return {
-    apiVersion: API_VERSION,
-    kind: 'ListenerWork',
-    metadata: {
-      name: uid,
-      namespace: hubNamespace(listener.metadata.uid ?? ''),
-      labels: MANAGED,
-      finalizers: [REMOTE_FINALIZER],
-    },
-    spec: {
-      clusterId,
-      hubId,
-      tenantId,
-      name: record.metadata.name,
-      namespace: listenerConfig?.k8sNamespace ?? '',
-      generation: record.metadata.generation ?? 0,
-      ...(isPaused(record.metadata.annotations) && { paused: true }),
-      deployment: { ...record.spec, sourceConfig },
-      ...(secrets.length > 0 && { secrets }),
-    },
-  };
+  return workWith(hubNamespace(listener.metadata.uid ?? ''), uid, {
+    clusterId,
+    hubId,
+    tenantId,
+    name: record.metadata.name,
+    namespace: listenerConfig?.k8sNamespace ?? '',
+    generation: record.metadata.generation ?? 0,
+    deployment: { ...record.spec, sourceConfig },
+    ...(secrets.length > 0 && { secrets }),
+  });
+}
+
+/** The work of a paused record: what the cluster was given last, and the pause. */
+export function pausedWork({ metadata: { namespace = '', name }, spec }: ListenerWork): ListenerWork {
+  return workWith(namespace, name, { ...spec, paused: true });
+}
+
+function workWith(namespace: string, name: string, spec: ListenerWork['spec']): ListenerWork {
+  const metadata = { name, namespace, labels: MANAGED, finalizers: [REMOTE_FINALIZER] };
+  return { apiVersion: API_VERSION, kind: 'ListenerWork', metadata, spec };
 }
 
 /** The copy of a Secret of this record; immutable if the original is. `data`: its values, base64. */

@@ -17,12 +17,13 @@ import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import { Conflict, NotFound } from '../../lib/errors.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { hubNamespace } from '../../schema/listener-names.ts';
+import { isPaused } from '../../schema/meta.ts';
 import type { Settings } from '../../schema/settings.ts';
 import type { ListenerCaches } from './caches.ts';
 import { finalizeRemote, hasFinalizer } from './finalize.ts';
 import { handOver } from './hand-over.ts';
 import { isSilent, type Mirrored, mirroredRevision, mirroredStatus } from './mirror.ts';
-import { workOf } from './works.ts';
+import { pauseWork, workOf } from './works.ts';
 
 export interface RemoteRecordsOptions extends Clusters {
   readonly listening: ListenerCaches;
@@ -46,6 +47,7 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
     const listener = caches.listeners.byUid(listenerId);
     const work = listening.works.get(workOf(record, hubNamespace(listenerId)));
     const paused = pausedBy(record, settings);
+    if (work !== undefined && !settings.paused && isPaused(record.metadata.annotations)) await pauseWork(work, home);
     if (record.metadata.deletionTimestamp !== undefined) {
       const isOver =
         !hasFinalizer(record) || (paused === undefined && (await finalizeRemote(record, { work, listener }, home)));

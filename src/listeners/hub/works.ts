@@ -13,7 +13,7 @@ import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { Listener } from '../../schema/listener.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
 import { FIELD_MANAGER, LISTENER_COPY_LABEL, REMOTE_FINALIZER } from '../../schema/meta.ts';
-import { crossingSecrets, makeCopy, makeWork } from './objects.ts';
+import { crossingSecrets, makeCopy, makeWork, pausedWork } from './objects.ts';
 
 interface Secret extends KubeObject {
   readonly type?: string;
@@ -50,7 +50,18 @@ export async function ensureWork(
     // oxlint-disable-next-line no-await-in-loop -- one value at a time in memory
     if (copied.get(name) !== version) await copySecret(record, target.listener, name, home);
   }
-  const { uid } = existing?.metadata ?? {};
+  await writeWork(wanted, existing?.metadata.uid, home);
+  const kept = new Set((wanted.spec.secrets ?? []).map(({ copy }) => copy));
+  if (existing?.spec.secrets?.some(({ copy }) => !kept.has(copy))) await removeCopies(wanted, kept, home);
+}
+
+/** Hands over the pause of a record, and nothing else of it. */
+export async function pauseWork(work: ListenerWork, home: Cluster): Promise<void> {
+  if (work.spec.paused !== true) await writeWork(pausedWork(work), work.metadata.uid, home);
+}
+
+/** `uid`: of the work that is there. */
+async function writeWork(wanted: ListenerWork, uid: string | undefined, home: Cluster): Promise<void> {
   const object = withAppliedDigest(wanted);
   const written = await home.client.apply(
     LISTENER_WORKS,
@@ -58,8 +69,6 @@ export async function ensureWork(
     { fieldManager: FIELD_MANAGER, force: true, ...(uid === undefined && { onlyCreate: true }) },
   );
   overlayWrite(home.caches, written);
-  const kept = new Set((wanted.spec.secrets ?? []).map(({ copy }) => copy));
-  if (existing?.spec.secrets?.some(({ copy }) => !kept.has(copy))) await removeCopies(wanted, kept, home);
 }
 
 async function copySecret(record: AppDeployment, listener: Listener, name: string, home: Cluster): Promise<void> {

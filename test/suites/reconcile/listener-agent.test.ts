@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { Forbidden, Invalid, Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS, LEASES, NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
+import { DEPLOYMENTS, LEASES, NAMESPACES, SECRETS, SERVICES } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { wakeWorks } from '../../../src/listeners/agent/works.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
@@ -103,6 +103,31 @@ describe('a deployment', () => {
     expect(remote.objects(SECRETS).map(({ metadata }) => metadata.name)).toEqual(
       expect.not.arrayContaining(['shop--vars-1']),
     );
+  });
+
+  it('a pause on the hub pauses the copy and hands over nothing else, until it ends', async () => {
+    await run();
+    const pause = (value: string | null): Promise<unknown> =>
+      hub.mergePatch(APP_DEPLOYMENTS, SHOP, { metadata: { annotations: { 'davit.dev/paused': value } } });
+    await pause('true');
+    const sourceRevisionConfig = { imageUri: 'registry.example/app:2' };
+    await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceRevisionConfig, revisionSerial: 2 } });
+    await run();
+    expect([told(), copy()?.metadata.annotations?.['davit.dev/paused']]).toEqual(['READY Paused', 'true']);
+    expect(copy()?.spec.sourceRevisionConfig.imageUri).toBe('registry.example/shop:1');
+    remote.erase(SERVICES, THERE);
+    hub.clearWrites();
+    await run();
+    expect([remote.objects(SERVICES).some(({ metadata }) => metadata.name === 'shop'), hub.writes]).toEqual([
+      false,
+      [],
+    ]);
+
+    await pause(null);
+    await run();
+    expect([told(), copy()?.metadata.annotations?.['davit.dev/paused']]).toEqual(['READY Serving', undefined]);
+    expect(copy()?.spec.sourceRevisionConfig.imageUri).toBe('registry.example/app:2');
+    expect(remote.objects(SERVICES).some(({ metadata }) => metadata.name === 'shop')).toBe(true);
   });
 
   it('a change by somebody in the cluster is undone', async () => {
