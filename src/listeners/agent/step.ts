@@ -57,7 +57,7 @@ export type AgentStep =
       readonly do: 'bring';
       readonly copy: AppDeployment;
       readonly secrets: readonly SecretToCopy[];
-      /** Secrets that the deployment does not use any more. */
+      /** Secrets that neither the deployment nor a stored revision uses. */
       readonly stale: readonly KubeObject[];
     }
   /** Secrets are removed only when the copy is gone. */
@@ -65,7 +65,7 @@ export type AgentStep =
   | { readonly do: 'gone' };
 
 export function agentStep(seen: AgentSeen): AgentStep {
-  const { work, clusterId, epoch, copy, secrets } = seen;
+  const { work, clusterId, epoch, copy, secrets, revisions } = seen;
   const { spec, status, metadata } = work;
   if (spec.clusterId !== clusterId || (status?.epoch ?? 0) > epoch) return { do: 'ignore' };
   const isOurs = isCopyOf(work, copy);
@@ -85,10 +85,16 @@ export function agentStep(seen: AgentSeen): AgentStep {
   const wanted = spec.secrets ?? [];
   const there = new Map(secrets.map((secret) => [secret.metadata.name, versionOf(secret)]));
   return {
+  // Pods of an earlier revision restart with the Secrets that it names, and a rollout that fails returns to it.
+  const used = new Set(
+    [...wanted, ...revisions.flatMap((revision) => revision.spec.requested.secrets)].map((secret) =>
+      'secretName' in secret ? secret.secretName : secret.name,
+    ),
+  );
     do: 'bring',
     copy: makeCopyOf(seen),
     secrets: wanted.filter(({ name, version }) => there.get(name) !== version),
-    stale: secrets.filter(({ metadata: { name } }) => !wanted.some((secret) => secret.name === name)),
+    stale: secrets.filter(({ metadata: { name } }) => !used.has(name)),
   };
 }
 

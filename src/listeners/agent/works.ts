@@ -59,9 +59,9 @@ interface Secret extends KubeObject {
 export function makeAgentReconciler(options: AgentOptions): Reconcile {
   const { caches, namespace, served, clusterId, listenerId, epoch } = options;
 
-  function look(work: ListenerWork): AgentSeen {
+  function look(work: ListenerWork, live?: AppDeployment): AgentSeen {
     const place = work.spec.namespace;
-    const copy = caches.copies.get({ namespace: place, name: work.spec.name });
+    const copy = live ?? caches.copies.get({ namespace: place, name: work.spec.name });
     const { name } = work.metadata;
     return {
       work,
@@ -84,7 +84,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
     // Absence says nothing: what is here stays.
     if (work === undefined) return {};
     const cached = look(work);
-    const { seen, step } = await checkedStep(cached, local);
+    const { seen, step } = await checkedStep(cached, local, (copy) => look(work, copy));
     switch (step.do) {
       case 'ignore':
         return {};
@@ -254,13 +254,14 @@ function refusal(error: Invalid | Forbidden): Rejection {
 async function checkedStep(
   cached: AgentSeen,
   local: KubeClient,
+  lookAt: (copy: AppDeployment) => AgentSeen,
 ): Promise<{ readonly seen: AgentSeen; readonly step: AgentStep }> {
   const step = agentStep(cached);
   if (step.do !== 'bring' || cached.copy !== undefined) return { seen: cached, step };
   try {
     const copy = await local.get<AppDeployment>(APP_DEPLOYMENTS, placeOf(step.copy)).catch(undefinedIfNotFound);
     if (copy === undefined) return { seen: cached, step };
-    const seen = { ...cached, copy };
+    const seen = lookAt(copy);
     return { seen, step: agentStep(seen) };
   } catch (error) {
     // No name of an object.

@@ -5,6 +5,7 @@ import { NAMESPACES, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import type { AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
+import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
 import { conditionOf } from '../../../src/schema/conditions.ts';
 import type { Listener } from '../../../src/schema/listener.ts';
 import { ABANDON_ANNOTATION, REMOTE_FINALIZER } from '../../../src/schema/meta.ts';
@@ -255,6 +256,8 @@ const REST_PROPERTIES: readonly RestProperty[] = [
         if (here && sortedText(here.data) !== sortedText(crossed?.data))
           return `Secret ${name} has other values there.`;
       }
+      const stored = of.all<AppRevision>(APP_REVISIONS, SHOPS).flatMap(({ spec }) => spec.requested.secrets);
+      for (const { secretName } of stored) wanted.add(secretName);
       const more = copiedSecrets(of).find(({ metadata }) => !wanted.has(metadata.name));
       return more && `Secret ${more.metadata.name} crossed, and nothing uses it.`;
     },

@@ -98,11 +98,29 @@ describe('a deployment', () => {
     await hub.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { secrets, sourceRevisionConfig, revisionSerial: 2 } });
     await pair.hubController.reconcile(KEY);
     expect(told()).toBe('READY ListenerPending');
+    const copied = (): string[] =>
+      remote
+        .objects(SECRETS)
+        .map(({ metadata }) => metadata.name)
+        .filter((name) => name.startsWith('shop--vars-'));
+    // The pods that serve name the first one, and so does the revision to which a rollback returns.
+    await pair.agent.reconcile();
+    expect(copied()).toEqual(['shop--vars-1', 'shop--vars-2']);
     await run();
     expect([told(), onHub()?.status?.image]).toEqual(['READY Serving', 'registry.example/app:2']);
-    expect(remote.objects(SECRETS).map(({ metadata }) => metadata.name)).toEqual(
-      expect.not.arrayContaining(['shop--vars-1']),
-    );
+    expect(copied()).toEqual(['shop--vars-1', 'shop--vars-2']);
+
+    // The label of the copy is what the cache of copies selects by.
+    await remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { labels: { 'davit.dev/listener': null } } });
+    await run();
+    expect(copied()).toEqual(['shop--vars-1', 'shop--vars-2']);
+
+    const [first] = remote
+      .objects<AppRevision>(APP_REVISIONS)
+      .filter(({ spec }) => spec.requested.secrets[0]?.secretName === 'shop--vars-1');
+    remote.erase(APP_REVISIONS, { namespace: 'shops', name: first?.metadata.name ?? '' });
+    await run();
+    expect(copied()).toEqual(['shop--vars-2']);
   });
 
   it('a pause on the hub pauses the copy and hands over nothing else, until it ends', async () => {
