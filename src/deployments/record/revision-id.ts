@@ -4,7 +4,10 @@
 import { createHash } from 'node:crypto';
 
 /** UUID version 5 (RFC 9562, 5.5) of `name` in the namespace `recordUid`, in lower case. Throws if `recordUid` is not a UUID. */
-export function revisionId(recordUid: string, name: `s${number}` | `g${number}` | `g${number}.p${number}`): string {
+export function revisionId(
+  recordUid: string,
+  name: `s${number}` | `g${number}` | `g${number}.${'p' | 'c'}${number}`,
+): string {
   const namespace = Buffer.from(recordUid.replaceAll('-', ''), 'hex');
   if (namespace.length !== 16) throw new TypeError(`A record's uid must be a uuid, not '${recordUid}'`);
   const bytes = createHash('sha1').update(namespace).update(name, 'utf8').digest().subarray(0, 16);
@@ -26,4 +29,9 @@ export function pushRevisionId(recordUid: string, generation: number, push: numb
 /** Id of the revision that an edit without a new serial (kubectl, GitOps) requests. */
 export function generationRevisionId(recordUid: string, generation: number): string {
   return revisionId(recordUid, `g${generation}`);
+}
+
+/** The same of a copy in a listener's cluster, where a revision that the hub has forgotten has that id. `copy`: generation of the copy. */
+export function copyRevisionId(recordUid: string, generation: number, copy: number): string {
+  return revisionId(recordUid, `g${generation}.c${copy}`);
 }

@@ -19,7 +19,7 @@ import { idOf, originGenerationOf, uidOf } from './metadata.ts';
 import { withoutScale } from './requested-scale.ts';
 import { revisionRequesterOf } from './requester.ts';
 import { POD_CONTRACT, resolve } from './resolve.ts';
-import { generationRevisionId, pushRevisionId, serialRevisionId } from './revision-id.ts';
+import { copyRevisionId, generationRevisionId, pushRevisionId, serialRevisionId } from './revision-id.ts';
 import { imageOf } from './revision-image.ts';
 import { asksToRebuild } from './revision-request.ts';
 import { revisionsOf } from './revisions.ts';
@@ -112,7 +112,11 @@ export function wantedRevisionId(
   ) {
     return { id: newest.spec.id, made: true };
   }
-  return { id: generationRevisionId(idOf(record), originGenerationOf(record)), made: false };
+  const id = generationRevisionId(idOf(record), originGenerationOf(record));
+  const { generation = 0 } = record.metadata;
+  // A hub that was restored counts its generations again. The cluster's own generation of the copy only grows.
+  const isTaken = generation > (newest?.spec.deploymentGeneration ?? 0) && own.some(({ spec }) => spec.id === id);
+  return { id: isTaken ? copyRevisionId(idOf(record), originGenerationOf(record), generation) : id, made: false };
 }
 
 /**

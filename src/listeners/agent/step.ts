@@ -1,7 +1,9 @@
 // What the agent of a listener's cluster does for one work of its hub: bring the copy of the deployment, remove it, or reject
 // the work. Nothing is removed because it is absent on the hub.
 
+import { ownRequested } from '../../deployments/record/file-values.ts';
 import { originGenerationOf } from '../../deployments/record/metadata.ts';
+import { requestedOf, sameRevision } from '../../deployments/record/wanted-revision.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment, type SourceConfig } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
@@ -83,14 +85,14 @@ export function agentStep(seen: AgentSeen): AgentStep {
   if (refused !== undefined) return { do: 'reject', rejection: refused };
   if (copy !== undefined && !isOurs) return { do: 'reject', rejection: occupied(seen, copy) };
   const wanted = spec.secrets ?? [];
-  const there = new Map(secrets.map((secret) => [secret.metadata.name, versionOf(secret)]));
-  return {
   // Pods of an earlier revision restart with the Secrets that it names, and a rollout that fails returns to it.
   const used = new Set(
     [...wanted, ...revisions.flatMap((revision) => revision.spec.requested.secrets)].map((secret) =>
       'secretName' in secret ? secret.secretName : secret.name,
     ),
   );
+  const there = new Map(secrets.map((secret) => [secret.metadata.name, versionOf(secret)]));
+  return {
     do: 'bring',
     copy: makeCopyOf(seen),
     secrets: wanted.filter(({ name, version }) => there.get(name) !== version),
@@ -244,7 +246,12 @@ export function reportFor(seen: AgentSeen, { rejection, absent = false, gone = f
     ...(kept?.generation !== undefined && { generation: kept.generation }),
     ...(kept?.deployment !== undefined && { deployment: kept.deployment }),
   };
-  const revisions = isOurs ? seen.revisions.slice(0, REPORTED_REVISIONS).map(revisionReport) : (kept?.revisions ?? []);
+  const ofThis = isKnown ? originGenerationOf(copy) : 0;
+  const revisions = isOurs
+    ? seen.revisions
+        .slice(0, REPORTED_REVISIONS)
+        .map((one, index) => revisionReport(one, index === 0 && isOf(copy, one) ? ofThis : 0))
+    : (kept?.revisions ?? []);
   return {
     clusterId,
     epoch,
@@ -265,9 +272,14 @@ function observedBy(copy: AppDeployment | undefined): Pick<Report, 'generation' 
   return { generation: originGenerationOf(copy), deployment };
 }
 
-function revisionReport({ spec, status }: AppRevision): NonNullable<Report['revisions']>[number] {
+function isOf(copy: AppDeployment, { spec }: AppRevision): boolean {
+  return sameRevision(requestedOf(copy.spec), ownRequested(spec));
+}
+
+function revisionReport({ spec, status }: AppRevision, generation: number): NonNullable<Report['revisions']>[number] {
   return {
     id: spec.id,
+    generation,
     state: status?.state ?? 'CREATING',
     ...(status?.message !== undefined && { message: status.message }),
     resolved: spec.resolved,

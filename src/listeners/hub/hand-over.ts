@@ -30,7 +30,7 @@ export async function handOver(
   const wanted = wantedRevision(record, observed.revisions, settings);
   const snapshot =
     'create' in wanted && !isSilent(listener) ? reportedSnapshot({ record, listener, work }, wanted.create) : undefined;
-  if (snapshot === undefined) return;
+  if (snapshot === undefined || observed.revisions.some(({ spec }) => spec.id === snapshot.id)) return;
   const made = await makeRevisionOnce(record, snapshot, home);
   if ('reason' in made) {
     const [cause] = causesOf([made]);

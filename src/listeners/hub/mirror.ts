@@ -215,11 +215,17 @@ function summaryOf({ reason, message, continues, status }: Word, available: Cond
   ];
 }
 
-/** `wanted` with the values that the cluster resolved, once it has reported the revision. */
+/**
+ * `wanted` with the id and the values of the cluster's revision, once that is reported. A hub that was restored would give it an id that
+ * the cluster has given to what the hub has forgotten.
+ */
 export function reportedSnapshot(seen: Mirrored, wanted: AppRevisionSpec): AppRevisionSpec | undefined {
-  const reported = reportOf(seen)?.revisions?.find(({ id }) => id === wanted.id);
+  const reported = reportOf(seen)?.revisions?.find(({ id, generation }) =>
+    // An older agent reports no generation.
+    generation === undefined ? id === wanted.id : generation === wanted.deploymentGeneration,
+  );
   const resolved = Resolved.safeParse(reported?.resolved);
-  return resolved.success ? { ...wanted, resolved: resolved.data } : undefined;
+  return reported && resolved.success ? { ...wanted, id: reported.id, resolved: resolved.data } : undefined;
 }
 
 /** The status of a revision as the cluster reports it; undefined if it reports nothing. */

@@ -2,7 +2,14 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Invalid } from '../../../src/lib/errors.ts';
-import { LEASES, NAMESPACES, ROLE_BINDINGS, SECRETS, SERVICE_ACCOUNTS } from '../../../src/lib/kube/api-resources.ts';
+import {
+  DEPLOYMENTS,
+  LEASES,
+  NAMESPACES,
+  ROLE_BINDINGS,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+} from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
 import { APP_REVISIONS, type AppRevision } from '../../../src/schema/app-revision.ts';
@@ -72,6 +79,11 @@ const latest = (kube: FakeKube): AppRevision | undefined => {
   return kube.objects<AppRevision>(APP_REVISIONS).find(({ spec }) => spec.id === id);
 };
 
+const serving = (): string | undefined =>
+  pair.remote
+    .objects<KubeObject & { spec: { template: { spec: { containers: { image: string }[] } } } }>(DEPLOYMENTS)
+    .find(({ metadata }) => metadata.name === 'shop')?.spec.template.spec.containers[0]?.image;
+
 describe('a hub that is restored from an earlier etcd', () => {
   it('changes and deletes nothing in the cluster, and says what was kept; accepted, both sides agree again, also on ids', async () => {
     await pair.run();
@@ -99,6 +111,50 @@ describe('a hub that is restored from an earlier etcd', () => {
     const revisions = [pair.hub, pair.remote].map(latest);
     expect(revisions[0]?.spec.requested.sourceRevisionConfig.imageUri).toBe('registry.example/app:4');
     expect(revisions[0]?.spec.resolved).toEqual(revisions[1]?.spec.resolved);
+  });
+
+  it.each([
+    ['accepted in the cluster', true],
+    ['changed before anybody looks', false],
+  ])('whose record has no serial runs what it asks for, not what it has forgotten: %s', async (_name, isAccepted) => {
+    const edited = async (image: string): Promise<void> => {
+      const sourceRevisionConfig = { imageUri: `registry.example/app:${image}` };
+      await pair.hub.mergePatch(APP_DEPLOYMENTS, SHOP, { spec: { sourceRevisionConfig, revisionSerial: null } });
+      await pair.run();
+    };
+    await edited('1');
+    const backup = backUp(pair.hub);
+    await edited('forgotten');
+    const [forgotten] = [latest(pair.remote)];
+
+    await restore(backup);
+    if (isAccepted) {
+      await pair.run();
+      const annotations = { 'davit.dev/origin-generation': String(pair.onHub()?.metadata.generation) };
+      await pair.remote.mergePatch(APP_DEPLOYMENTS, THERE, { metadata: { annotations } });
+      await pair.run();
+      expect([pair.told(), pair.onHub()?.status?.image, serving()]).toEqual([
+        'READY Serving',
+        'registry.example/app:1',
+        'registry.example/app:1',
+      ]);
+    }
+    await edited('new');
+    expect([pair.told(), serving()]).toEqual(['READY Serving', 'registry.example/app:new']);
+    const revisions = [pair.hub, pair.remote].map(latest);
+    expect(revisions[0]?.spec.id).not.toBe(forgotten?.spec.id);
+    expect(revisions.map((one) => one?.spec.requested.sourceRevisionConfig.imageUri)).toEqual([
+      'registry.example/app:new',
+      'registry.example/app:new',
+    ]);
+    expect([revisions[0]?.spec.resolved, revisions[0]?.status?.state]).toEqual([
+      revisions[1]?.spec.resolved,
+      'DEPLOYED',
+    ]);
+    pair.hub.clearWrites();
+    pair.remote.clearWrites();
+    await pair.run();
+    expect([pair.hub.writes, pair.remote.writes]).toEqual([[], []]);
   });
 
   it('whose deployment was made again since then: what has its name there is told with the way to free it, and that way works', async () => {
