@@ -58,6 +58,26 @@ describe('images that are named', () => {
     ]);
   });
 
+  it('are those of init containers and sidecars too', () => {
+    const resourceSpec = {
+      sidecars: [{ name: 'proxy', image: named(A) }],
+      initContainers: [{ name: 'wait', image: named(B) }],
+    };
+    const both = [A, B].map((digest) => expect.objectContaining({ digest }) as object);
+    const record = {
+      ...aRecord(),
+      spec: { sourceRevisionConfig: {}, sourceConfig: { resourceSpec } },
+    } as AppDeployment;
+    expect(imagesNamed(registry, TENANT, [record], [])).toEqual(expect.arrayContaining(both));
+    const revision = aRevision(ONE);
+    const { requested } = revision.spec;
+    const stored = {
+      ...revision,
+      spec: { ...revision.spec, requested: { ...requested, resourceSpec } },
+    } as AppRevision;
+    expect(imagesNamed(registry, TENANT, [], [stored])).toEqual(expect.arrayContaining(both));
+  });
+
   it.each([
     ['another tenant', 'team-22222222/shop'],
     ['an earlier namespace of the same name', 'team-11111112/shop'],

@@ -13,9 +13,10 @@ import {
   type TenantIdentity,
   uploadTag,
 } from '../../deployments/record/registry-names.ts';
-import { imageOf } from '../../deployments/record/revision-image.ts';
+import { imagesOfRevision } from '../../deployments/record/revision-image.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
+import { imagesOf } from '../../schema/registry-images.ts';
 import type { BuildSettings } from '../../schema/settings.ts';
 
 export type UpkeepSettings = NonNullable<NonNullable<BuildSettings['registry']>['upkeep']>;
@@ -34,11 +35,11 @@ export function imagesNamed(
 ): ImageName[] {
   const references = [
     // A record names its image before it has a revision.
-    ...records.map(({ spec }) => spec.sourceRevisionConfig.imageUri),
-    ...revisions.map(imageOf),
+    ...records.flatMap(({ spec }) => Array.from(imagesOf(spec), ({ image }) => image)),
+    ...revisions.flatMap(imagesOfRevision),
   ];
   return [...new Set(references)].flatMap((reference) => {
-    const image = reference === undefined ? undefined : imageIn(registry, reference);
+    const image = imageIn(registry, reference);
     return image !== undefined && isOfTenant(registry, tenant, image.repository) ? image : [];
   });
 }

@@ -34,11 +34,12 @@ import { APP_TEMPLATES, type AppTemplate } from '../../schema/app-template.ts';
 import { isUnderWay } from '../../schema/build.ts';
 import { LISTENERS, type Listener } from '../../schema/listener.ts';
 import { DEPLOYMENT_LABEL, PROVIDER_LABEL } from '../../schema/meta.ts';
+import { imagesOf } from '../../schema/registry-images.ts';
 import type { AddressSettings } from '../../schema/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../schema/tracing-project.ts';
 import type { Pod } from '../assess/observed.ts';
 import { parseImage } from '../record/image.ts';
-import { imageOf } from '../record/revision-image.ts';
+import { imagesOfRevision } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
 import { slimCronJob, slimJob } from './slim-job.ts';
@@ -117,7 +118,7 @@ export function makeCaches(options: CacheOptions): Caches {
     indexes: {
       [SECRETS_NAMED]: ({ spec }) => secretsNamed(spec),
       [LISTENER_NAMED]: listenerNamed,
-      [IMAGE_NAMED]: ({ spec }) => withoutTag(spec.sourceRevisionConfig.imageUri),
+      [IMAGE_NAMED]: ({ spec }) => withoutTags(Array.from(imagesOf(spec), ({ image }) => image)),
     },
   });
   const revisions = perNamespace<AppRevision>(options, APP_REVISIONS, {
@@ -126,7 +127,7 @@ export function makeCaches(options: CacheOptions): Caches {
       [SECRETS_NAMED]: ({ spec }) => spec.requested.secrets.map(({ secretName }) => secretName),
       [REVISION_ID]: ({ spec }) => [spec.id.toLowerCase()],
       [BUILD_IS]: ({ status }) => (isUnderWay(status?.build) ? ['under way'] : []),
-      [IMAGE_NAMED]: (revision) => withoutTag(imageOf(revision)),
+      [IMAGE_NAMED]: (revision) => withoutTags(imagesOfRevision(revision)),
     },
   });
   const tracingProjects = perNamespace<TracingProject>(options, TRACING_PROJECTS, {});
@@ -200,8 +201,8 @@ function secretsNamed(spec: AppDeployment['spec']): string[] {
   return [...new Set(reads.map(({ secretName }) => secretName))];
 }
 
-function withoutTag(image: string | undefined): string[] {
-  return image === undefined ? [] : [parseImage(image).repository];
+function withoutTags(images: readonly string[]): string[] {
+  return [...new Set(images.map((image) => parseImage(image).repository))];
 }
 
 function listenerNamed({ spec }: AppDeployment): string[] {

@@ -186,6 +186,27 @@ describe('an image that is named', () => {
     expect(registry.has(repository, digest(1))).toBe(true);
   });
 
+  it('by a sidecar alone has one, also where the deployment that it is of is gone', async () => {
+    const running = await start();
+    registry.push(repository, 'latest', digest(1));
+    addRevision(1);
+    const other = repository.replace(/shop$/, 'proxy');
+    registry.push(other, 'latest', digest(2));
+    const [revision] = kube.objects<AppRevision>(APP_REVISIONS);
+    if (revision === undefined) throw new Error('There is no revision.');
+    const { requested } = revision.spec;
+    const sidecars = [{ name: 'proxy', image: `${HOST}/${other}@${digest(2)}` }];
+    const resourceSpec = { ...requested.resourceSpec, sidecars };
+    kube.seed<AppRevision>(APP_REVISIONS, {
+      ...revision,
+      spec: { ...revision.spec, requested: { ...requested, resourceSpec } },
+    });
+    await running.settle();
+    await running.look();
+    registry.collectGarbage();
+    expect([registry.tagsOf(other).includes(keepTag(digest(2))), registry.has(other, digest(2))]).toEqual([true, true]);
+  });
+
   it('has it although the registry did not answer at first', async () => {
     const running = await start();
     registry.push(repository, 'latest', digest(1));
