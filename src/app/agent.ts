@@ -4,13 +4,12 @@
 import { hostname } from 'node:os';
 import { leaderOnly } from '../lib/controller/clients/leader-only.ts';
 import { systemClock } from '../lib/controller/clock.ts';
-import { startController } from '../lib/controller/controller.ts';
+import { type ControllerDefinition, runControllers } from '../lib/controller/definition.ts';
 import type { Checks } from '../lib/controller/health.ts';
 import { type Led, leadAgainAndAgain } from '../lib/controller/leading.ts';
 import type { RuntimeMetrics } from '../lib/controller/metrics.ts';
 import { makeReflector } from '../lib/controller/reflector.ts';
 import type { Tracer } from '../lib/controller/tracer.ts';
-import { makeWorkQueue } from '../lib/controller/work-queue.ts';
 import { NAMESPACES } from '../lib/kube/api-resources.ts';
 import type { KubeClient } from '../lib/kube/client.ts';
 import type { ClusterAccess } from '../lib/kube/config.ts';
@@ -20,7 +19,7 @@ import { holdHubLease } from '../listeners/agent/hub-lease.ts';
 import { withoutPage } from '../listeners/agent/logs.ts';
 import { makeAgentReconciler, wakeWorks } from '../listeners/agent/works.ts';
 import { LISTENER_LOGS, type ListenerLog } from '../schema/listener-log.ts';
-import { answerLogs } from './agent-logs.ts';
+import { logAnswers } from './agent-logs.ts';
 import { type HubAccess, openHubAccess } from './hub-access.ts';
 import { renewToken } from './hub-token.ts';
 
@@ -85,7 +84,7 @@ interface Leading extends ListenerOptions {
 
 /** Works until `leading` aborts. */
 async function work(options: Leading, leading: AbortSignal, holds: () => boolean): Promise<void> {
-  const { hub, clusterId, state, served, identity, version, backoffMs, log, metrics, tracer, onRewound } = options;
+  const { hub, clusterId, state, served, identity, version, log, metrics, onRewound } = options;
   const { namespace } = hub.access;
   const ends = AbortSignal.any([leading, options.signal]);
   const plain = options.hubClient(hub.access);
@@ -121,28 +120,25 @@ async function work(options: Leading, leading: AbortSignal, holds: () => boolean
   const synced = await Promise.all(caches.all.map((cache) => cache.waitForSync(ends)));
   if (!synced.includes(false)) {
     state.why = undefined;
-    const queue = makeWorkQueue({ name: 'listener-works', baseDelayMs: backoffMs, metrics });
-    const asleep = wakeWorks(caches, queue);
-    const reconcile = makeAgentReconciler({
-      hub: hubClient,
-      local,
-      caches,
-      namespace,
-      served,
-      clusterId,
-      listenerId,
-      epoch,
-    });
-    const controller = startController({ name: 'listener-works', queue, workers: 4, log, metrics, tracer, reconcile });
-    const answering = answerLogs(options, { hubClient, local, caches, namespace, clusterId, requests });
+    const clusters = { hub: hubClient, local, caches, namespace, clusterId };
+    const works: ControllerDefinition<undefined> = {
+      name: 'listener-works',
+      workers: 4,
+      begin: (_context, queue) => ({
+        reconcile: makeAgentReconciler({ ...clusters, served, listenerId, epoch }),
+        wake: () => wakeWorks(caches, queue),
+      }),
+    };
+    const controllers = runControllers([works, logAnswers({ ...clusters, requests })], () => undefined, options);
+    const asleep = controllers.wake();
     log.info({ listener: listenerId, works: caches.works.list().length }, 'Connected to the hub');
     await new Promise<void>((resolve) => {
       if (ends.aborted) resolve();
       else ends.addEventListener('abort', () => resolve(), { once: true });
     });
     asleep();
-    controller.abort();
-    await Promise.all([controller.stop(), answering.stop()]);
+    controllers.abort();
+    await controllers.stop();
   }
   await Promise.all([...watches, lease.done, renewing]);
 }
