@@ -11,7 +11,7 @@ import { APP_REVISIONS, type AppRevision } from '../schema/app-revision.ts';
 import type { BuildStatus } from '../schema/build.ts';
 import { rfc3339 } from '../schema/conditions.ts';
 import { BUILD_FIELD_MANAGER } from '../schema/meta.ts';
-import { quoted, shortened } from '../schema/text.ts';
+import { quoted, shortened, steadyMessage } from '../schema/text.ts';
 import type { BuildToDo } from './observe.ts';
 import type { BuildHindrance } from './source-access.ts';
 import { ended, queuedAgain, WAITING } from './step.ts';
@@ -77,7 +77,7 @@ export function makeBuildReports({ caches, events, now }: BuildReporting): Build
         return {};
       }
       // It gives its place to others while it waits.
-      await report(build, queuedAgain(before, reason, message), client);
+      await report(build, queuedAgain(before, reason, steadyMessage(message, before.message)), client);
       return { requeueAfterMs: retryAfterMs };
     },
 
@@ -97,7 +97,8 @@ export function makeBuildReports({ caches, events, now }: BuildReporting): Build
       const before = build.revision.status?.build;
       if (before && error instanceof ServerError && error.serverMessage !== undefined) {
         const message = `The API server refuses the Job of the build or its Secrets: ${quoted(error.serverMessage)}. Davit tries again.`;
-        await report(build, { ...before, reason: 'PodRefused', message }, client);
+        const status = { ...before, reason: 'PodRefused', message: steadyMessage(message, before.message) };
+        await report(build, status, client);
       }
       throw error;
     },

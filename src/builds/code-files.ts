@@ -10,6 +10,7 @@ import type { Reconcile } from '../lib/controller/controller.ts';
 import { keyOf, refOf } from '../lib/controller/keys.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { Settings } from '../schema/settings.ts';
+import { steadyMessage } from '../schema/text.ts';
 import { judgeCodeFile } from './code-file-judge.ts';
 import type { FileContent } from './codehost/source.ts';
 import { type BuildHindrance, isHindrance, type SourceAccess } from './source-access.ts';
@@ -131,7 +132,7 @@ export function makeCodeFileReader(options: CodeFileReaderOptions): Reconcile {
     const found = await read(record, wanted.need);
     const isLate = isHindrance(found) && elapsed() - wanted.since >= (found.retryForMs ?? Infinity);
     if (isHindrance(found) && found.retry && !isLate) {
-      const waits = `${wanted.need.path} cannot be read yet. ${found.message}`;
+      const waits = steadyMessage(`${wanted.need.path} cannot be read yet. ${found.message}`, wanted.waits);
       const isNews = wanted.waits !== waits;
       wanted.waits = waits;
       if (isNews) onChange(key);

@@ -50,6 +50,19 @@ export function quoted(words: string | undefined, most = LONGEST_QUOTE): string 
   return shortened(line, most).replace(/\.$/, '');
 }
 
+/**
+ * `message`, or `said` if both differ in numbers and ids alone: a server's words may have a port or a request id. A status that changes
+ * at every try would call for the next one.
+ */
+export function steadyMessage(message: string, said: string | undefined): string {
+  return said !== undefined && withoutIds(said) === withoutIds(shortened(message)) ? said : message;
+}
+
+/** Every word with a digit stands for any other. */
+function withoutIds(text: string): string {
+  return text.replaceAll(/[A-Za-z0-9]+/g, (word) => (/\d/.test(word) ? '#' : word));
+}
+
 /** `a, b, c`. For a long list, its beginning and the number of the others: `a, b … and 87 more`. */
 export function listed(items: readonly string[], separator = ', '): string {
   const first = items.slice(0, MOST_LISTED).map((item) => shortened(item, LONGEST_NAME));

@@ -21,7 +21,7 @@ import {
   ORIGIN_ID_ANNOTATION,
   ORIGIN_VERSION_ANNOTATION,
 } from '../../schema/meta.ts';
-import { quoted } from '../../schema/text.ts';
+import { quoted, steadyMessage } from '../../schema/text.ts';
 import type { AgentCaches } from './caches.ts';
 import {
   type AgentSeen,
@@ -74,6 +74,19 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
       revisions: copy ? revisionsOf(copy, caches.revisions.byLabel(place, DEPLOYMENT_LABEL, work.spec.name)) : [],
       isOnHub: (id) => caches.works.get({ namespace, name: id }) !== undefined,
     };
+  }
+
+  /** Generation of each work at the last rejection, by its name: a change of the work is answered with new words. */
+  const rejected = new Map<string, number>();
+
+  async function report(work: ListenerWork, status: NonNullable<ListenerWork['status']>, to: Clusters): Promise<void> {
+    const { metadata, spec } = work;
+    const said = rejected.get(metadata.name) === spec.generation ? work.status?.rejection : undefined;
+    const { rejection } = status;
+    if (rejection === undefined) rejected.delete(metadata.name);
+    else rejected.set(metadata.name, spec.generation);
+    const steady = rejection && { ...rejection, message: steadyMessage(rejection.message, said?.message) };
+    await sendReport(work, { ...status, ...(steady && { rejection: steady }) }, to);
   }
 
   return async function reconcile(key, signal) {
@@ -131,7 +144,7 @@ async function remove(
     if (step.copy === undefined) await removeSecrets(step.secrets, local);
     else if (!isLeaving) await removeCopy(step.copy, local);
     // What kept it from that before does not any more.
-    if (work.status?.rejection !== undefined) await report(work, reportFor(seen, {}), clusters);
+    if (work.status?.rejection !== undefined) await sendReport(work, reportFor(seen, {}), clusters);
     return 'asked for';
   } catch (error) {
     if (!(error instanceof Forbidden)) throw error;
@@ -201,7 +214,7 @@ async function copySecret(
   return 'copied';
 }
 
-async function report(
+async function sendReport(
   work: ListenerWork,
   status: NonNullable<ListenerWork['status']>,
   { hub, caches, namespace }: Pick<Clusters, 'hub' | 'caches' | 'namespace'>,

@@ -9,6 +9,7 @@ import { decisiveOf, failureOf, wasLost } from '../../deployments/cluster/failur
 import { reportRecord, reportRevision } from '../../deployments/cluster/report.ts';
 import { observeCaches } from '../../deployments/observe.ts';
 import { runsHere } from '../../deployments/record/listener-assignment.ts';
+import { withStableMessages } from '../../deployments/stable-messages.ts';
 import { until } from '../../lib/controller/cluster.ts';
 import type { Reconcile } from '../../lib/controller/controller.ts';
 import type { EventRecorder } from '../../lib/controller/events.ts';
@@ -80,7 +81,9 @@ export function makeRecordReconciler(options: RemoteRecordsOptions): Reconcile {
       listener,
       work: listening.works.get(workOf(record, hubNamespace(listenerId))),
       paused,
-      ...(failed.length > 0 && { failure: failureOf(failed[0], refTo(record), 'hand over').message }),
+      ...(failed.length > 0 && {
+        failure: withStableMessages([failureOf(failed[0], refTo(record), 'hand over')], current)[0]?.message,
+      }),
     };
     await reportRevisions(seen, within);
     await reportOn(current, seen, within, now());

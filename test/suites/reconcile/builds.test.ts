@@ -944,6 +944,30 @@ it.each([
   },
 );
 
+it.each(['the API server', 'the code host'])('does not write again what %s says with another number', async (who) => {
+  const kube = aPlatform();
+  putRecord(kube, fromRepository());
+  const here = await builds(kube);
+  let requests = 0;
+  if (who === 'the API server')
+    kube.failOn(({ kind, ref }) =>
+      kind === 'Job' && ref.namespace === 'davit-builds'
+        ? new Forbidden('create', { serverMessage: `denied: request ${(requests += 1)}` })
+        : undefined,
+    );
+  else
+    Object.defineProperty(here.host, 'failure', {
+      get: () => new CodeHostFailed('unreachable', `The code host reset connection ${(requests += 1)}.`),
+    });
+  await here.settle(nothingRuns, 3).catch(() => undefined);
+  await here.build().catch(() => undefined);
+  expect(here.newest().status?.build?.message).toMatch(/(denied: request|reset connection) [12]\b/);
+  here.writes();
+  const before = requests;
+  await here.build().catch(() => undefined);
+  expect([requests > before, here.writes().filter((write) => write.includes('AppRevision'))]).toEqual([true, []]);
+});
+
 it('does not build for a tenant that the integration no longer lists', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());

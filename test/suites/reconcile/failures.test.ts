@@ -45,6 +45,35 @@ async function newImage(kube: FakeKube): Promise<void> {
   await edit(kube, { spec: { sourceRevisionConfig: { imageUri: 'registry.example/shop:2' }, revisionSerial: 2 } });
 }
 
+describe('a refusal whose words differ each time', () => {
+  it.each([
+    { what: 'a child that a webhook denies', kind: 'Service', reason: 'ApplyRefused' },
+    { what: 'pods that a webhook denies', kind: 'Pod', reason: 'PodsRefused' },
+  ])('is written once for each generation: $what', async ({ kind, reason }) => {
+    const { kube, reconcile, writes } = await started();
+    let requests = 0;
+    kube.failOn((request) => {
+      if (request.kind !== kind) return undefined;
+      requests += 1;
+      return new Forbidden('apply', { serverMessage: `denied: request 7f${requests}, ${requests} so far` });
+    });
+    const pass = (): Promise<unknown> => reconcile().catch(() => undefined);
+    for (let passes = 0; passes < 3; passes += 1) await pass();
+    expect(said(kube).is).toBe(`False ${reason}`);
+    writes();
+    const before = requests;
+    await pass();
+    expect([requests > before, writes().filter((write) => write.includes('/status'))]).toEqual([true, []]);
+
+    await newImage(kube);
+    await pass();
+    await pass();
+    expect(said(kube)).toMatchObject({ is: `False ${reason}`, current: true });
+    const [, number] = /, (\d+) so far/.exec(said(kube).message ?? '') ?? [];
+    expect(Number(number)).toBeGreaterThan(before);
+  });
+});
+
 describe('a new record', () => {
   it.each([
     { kind: 'Service', which: ({ kind }: FakeRequest) => kind === 'Service' },

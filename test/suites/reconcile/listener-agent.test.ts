@@ -224,6 +224,42 @@ describe('is rejected, and nothing is done', () => {
     expect(told()).toBe('UNKNOWN ListenerTooOld');
   });
 
+  it('where the cluster refuses it in other words each time, which are written once for each change', async () => {
+    let requests = 0;
+    remote.failOn(({ verb, kind }) =>
+      verb === 'apply' && kind === 'AppDeployment'
+        ? new Forbidden('apply', { serverMessage: `denied: request ${(requests += 1)}` })
+        : undefined,
+    );
+    await pair.hubController.reconcile(KEY);
+    await pair.agent.reconcile();
+    expect(work()?.status?.rejection?.message).toContain('request 1');
+    hub.clearWrites();
+    await pair.agent.reconcile();
+    expect([requests, hub.writes]).toEqual([2, []]);
+
+    await hub.mergePatch(APP_DEPLOYMENTS, SHOP, {
+      spec: { sourceRevisionConfig: { imageUri: 'registry.example/app:2' } },
+    });
+    await pair.hubController.reconcile(KEY);
+    await pair.agent.reconcile();
+    expect(work()?.status?.rejection?.message).toContain('request 3');
+  });
+
+  it('where the hub itself refuses the work in other words each time, which are written once', async () => {
+    let requests = 0;
+    hub.failOn(({ verb, kind }) =>
+      verb === 'apply' && kind === 'ListenerWork'
+        ? new Unavailable('apply', { serverMessage: `connection from port ${(requests += 1)} was reset` })
+        : undefined,
+    );
+    await expect(pair.hubController.reconcile(KEY)).rejects.toThrow('apply');
+    expect(told()).toBe('UNKNOWN RequestFailed');
+    hub.clearWrites();
+    await expect(pair.hubController.reconcile(KEY)).rejects.toThrow('apply');
+    expect([requests, hub.writes.filter(({ kind }) => kind === 'AppDeployment')]).toEqual([2, []]);
+  });
+
   it('for a clone of the cluster', async () => {
     const clone = makeFakeKube();
     clone.seed(NAMESPACES, {
