@@ -8,7 +8,7 @@ import type { Cluster } from '../deployments/cluster/cluster.ts';
 import { usesRegistry } from '../deployments/record/build-source.ts';
 import { PULL_SECRET } from '../deployments/record/names.ts';
 import { imageIn, type RegistrySettings, tenantRepositories } from '../deployments/record/registry-names.ts';
-import { imageOf } from '../deployments/record/revision-image.ts';
+import { imagesOfRevision } from '../deployments/record/revision-image.ts';
 import { abortable } from '../lib/controller/clients/abortable.ts';
 import { overlayWrite } from '../lib/controller/cluster.ts';
 import type { Reconcile } from '../lib/controller/controller.ts';
@@ -62,7 +62,8 @@ export function makePullSecretReconciler(options: PullSecretOptions): Reconcile 
     const isTenant = tenant?.labels?.[TENANT_LABEL] === 'true' && tenant.deletionTimestamp === undefined;
     const isConfigured = registry.tokens || registry.pullSecret !== undefined;
     // Pods of a kept revision pull its image again, also after its record has changed to another source of images.
-    const isRun = (revision: AppRevision): boolean => imageIn(registry, imageOf(revision) ?? '') !== undefined;
+    const isRun = (revision: AppRevision): boolean =>
+      imagesOfRevision(revision).some((image) => imageIn(registry, image) !== undefined);
     const isNeeded =
       isConfigured &&
       isTenant &&

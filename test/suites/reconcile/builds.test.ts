@@ -1093,6 +1093,21 @@ it('creates the pull Secret for a record that names an image of the registry its
   expect(here.writes()).toEqual(['delete Secret davit-registry-pull']);
 });
 
+it('keeps the pull Secret for a kept revision of which only a sidecar is in the registry', async () => {
+  const kube = aPlatform();
+  const sidecars = [{ name: 'proxy', image: 'registry.example.com/base/proxy:1' }];
+  putRecord(kube, { sourceConfig: { resourceSpec: { sidecars } } });
+  const here = await builds(kube, Settings.parse({ ...DEFAULTS, hosting: 'self-hosted' }));
+  await here.settle();
+  await here.pullSecret();
+  expect(here.writes()).toContain('apply Secret davit-registry-pull');
+  await change(kube, { spec: { sourceConfig: { resourceSpec: { sidecars: null } } } });
+  await here.settle();
+  here.writes();
+  await here.pullSecret();
+  expect(here.writes()).toEqual([]);
+});
+
 it('references the pull Secret in pods', async () => {
   const kube = aPlatform();
   putRecord(kube, fromRepository());
