@@ -11,6 +11,7 @@ import type { WorkQueue } from '../../lib/controller/work-queue.ts';
 import { Forbidden, Invalid, NotFound, undefinedIfNotFound } from '../../lib/errors.ts';
 import { SECRETS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
+import { applyOrReplace } from '../../lib/kube/immutable-secret.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import { APP_DEPLOYMENTS } from '../../schema/app-deployment.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
@@ -205,7 +206,7 @@ async function copySecret(
     data: original.data ?? {},
     ...(original.immutable === true && { immutable: true }),
   };
-  const written = await local.apply(SECRETS, secret, {
+  const written = await applyOrReplace(local, secret, {
     fieldManager: MANAGER,
     force: true,
     ...(there === undefined && { onlyCreate: true }),

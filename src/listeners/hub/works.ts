@@ -9,6 +9,7 @@ import { overlayWrite, placeOf } from '../../lib/controller/cluster.ts';
 import { Terminal, undefinedIfNotFound } from '../../lib/errors.ts';
 import { SECRETS } from '../../lib/kube/api-resources.ts';
 import type { KubeObject } from '../../lib/kube/client.ts';
+import { applyOrReplace } from '../../lib/kube/immutable-secret.ts';
 import type { AppDeployment } from '../../schema/app-deployment.ts';
 import type { Listener } from '../../schema/listener.ts';
 import { LISTENER_WORKS, type ListenerWork } from '../../schema/listener-work.ts';
@@ -80,7 +81,7 @@ async function copySecret(record: AppDeployment, listener: Listener, name: strin
   if ((secret.type ?? 'Opaque') !== 'Opaque' || (mayNameUnread && secret.immutable !== true))
     throw new Terminal(`copy Secret ${name}: a Secret of values is Opaque, and immutable where Davit names it`);
   const copy = makeCopy(record, listener, name, secret);
-  await home.client.apply(SECRETS, copy, { fieldManager: FIELD_MANAGER, force: true });
+  await applyOrReplace(home.client, copy, { fieldManager: FIELD_MANAGER, force: true });
 }
 
 /** Deletes the copies of Secrets for this work, except those in `kept`. */

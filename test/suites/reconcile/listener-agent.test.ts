@@ -1,5 +1,6 @@
 // A hub and a listener's cluster: a deployment's life, what is rejected, and what the agent does.
 
+import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
 import { Forbidden, Invalid, Unavailable } from '../../../src/lib/errors.ts';
@@ -121,6 +122,37 @@ describe('a deployment', () => {
     remote.erase(APP_REVISIONS, { namespace: 'shops', name: first?.metadata.name ?? '' });
     await run();
     expect(copied()).toEqual(['shop--vars-2']);
+  });
+
+  it('an immutable Secret that is created again under its name crosses again', async () => {
+    await run();
+    for (const kube of [hub, remote])
+      kube.failOn(({ verb, kind, ref, body }) => {
+        if (verb !== 'apply' || kind !== 'Secret') return undefined;
+        const there = kube
+          .objects<KubeObject & { data?: object; immutable?: boolean }>(SECRETS)
+          .find(({ metadata }) => metadata.name === ref.name && metadata.namespace === ref.namespace);
+        const { data } = body as { data?: object };
+        const serverMessage = `Secret "${ref.name}" is invalid: data: Forbidden: field is immutable when \`immutable\` is set`;
+        return there?.immutable === true && !isDeepStrictEqual(there.data, data)
+          ? new Invalid('apply', [], { serverMessage })
+          : undefined;
+      });
+    hub.erase(SECRETS, { namespace: 'team', name: 'shop--vars-1' });
+    hub.seed(SECRETS, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'shop--vars-1', namespace: 'team' },
+      type: 'Opaque',
+      immutable: true,
+      data: { KEY: 'bmV3' },
+    } as KubeObject);
+    await run();
+    const there = remote.objects<KubeObject & { data?: object }>(SECRETS);
+    expect([told(), there.find(({ metadata }) => metadata.name === 'shop--vars-1')?.data]).toEqual([
+      'READY Serving',
+      { KEY: 'bmV3' },
+    ]);
   });
 
   it('a pause on the hub pauses the copy and hands over nothing else, until it ends', async () => {
