@@ -52,10 +52,10 @@ const own = (at: number, more: object = {}, gone = false): Sighting =>
   seen('Secret', at, { metadata: { name: OWN, uid: 'own' }, data: { key: base64(VALUES.remoteOwn) }, ...more }, gone);
 const work = (at: number, gone = false): Sighting =>
   seen('ListenerWork', at, { metadata: { name: 'r1', uid: 'w1' } }, gone);
-const revision = (id: string): Sighting =>
+const revision = (id: string, secretName = 'values-1'): Sighting =>
   seen('AppRevision', 6, {
     metadata: { name: `shop--${id}`, ownerReferences: [{ kind: 'AppDeployment', name: 'shop', uid: 'r1' }] },
-    spec: { id },
+    spec: { id, requested: { secrets: [{ secretName }] } },
   });
 const pods = (id: string): Sighting =>
   seen('Deployment', 7, {
@@ -94,6 +94,11 @@ const at = (hub: readonly Sighting[], remote: readonly Sighting[]): Partial<List
 
 it('a run that keeps every promise', () => {
   expect(judgeListener(run())).toEqual([]);
+});
+
+it('a Secret that an earlier revision names', () => {
+  const remote = [...there, revision('v0', 'values-0'), secretCopy('values-0')];
+  expect(judgeListener(run(at([...here, revision('v0', 'values-0')], remote)))).toEqual([]);
 });
 
 it('a deletion that was asked for', () => {

@@ -200,15 +200,25 @@ export function leftOver({ checkpoints }: ListenerRun): string | undefined {
   return undefined;
 }
 
-/** The cluster has the Secrets that the record names, and no other copy. */
+interface NamesSecrets {
+  readonly secrets?: readonly { readonly secretName: string }[];
+}
+
+function secretsIn({ secrets = [] }: NamesSecrets): string[] {
+  return secrets.map(({ secretName }) => secretName);
+}
+
+/** The cluster has the Secrets that the record names, and no other copy than those that a stored revision names. */
 export function staleSecret({ checkpoints }: ListenerRun): string | undefined {
   for (const checkpoint of checkpoints) {
     for (const record of recordsOf(checkpoint)) {
-      const named = new Set((record.spec.secrets as { secretName: string }[]).map(({ secretName }) => secretName));
+      const named = new Set(secretsIn(record.spec as NamesSecrets));
+      const stored = ofKind(checkpoint.remote, 'AppRevision').map(({ spec }) => (spec.requested ?? {}) as NamesSecrets);
+      const used = new Set([...named, ...stored.flatMap(secretsIn)]);
       const copies = ofKind(checkpoint.remote, 'Secret')
         .filter(({ metadata }) => metadata.labels?.[LISTENER_COPY] === record.metadata.uid)
         .map(({ metadata }) => metadata.name);
-      const stale = copies.find((name) => !named.has(name));
+      const stale = copies.find((name) => !used.has(name));
       if (stale !== undefined) return `${checkpoint.phase}: the copy of Secret ${stale} is not used any more`;
       const missing = [...named].find((name) => !copies.includes(name));
       if (missing !== undefined) return `${checkpoint.phase}: Secret ${missing} was not copied`;
