@@ -101,7 +101,7 @@ export const CAST_SEEDS: Readonly<Record<string, Seeded>> = {
   'images of another record are not kept': bug(
     'upkeep',
     'src/builds/registry/unneeded.ts',
-    '...records.map(({ spec }) => spec.sourceRevisionConfig.imageUri),',
+    '...records.flatMap(({ spec }) => Array.from(imagesOf(spec), ({ image }) => image)),',
     '',
   ),
   'the tag of a refused image goes': bug(
