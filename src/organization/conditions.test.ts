@@ -6,9 +6,13 @@ import { clientSecretFor, type OAuthProvider } from '../schema/oauth-provider.ts
 import { Settings } from '../schema/settings.ts';
 import { organizationVerdict } from './conditions.ts';
 
-const { codeHosts } = Settings.parse({ codeHosts: [{ host: 'Git.example:8443' }, { host: 'api.github.com' }] });
+const { codeHosts, oauth } = Settings.parse({
+  codeHosts: [{ host: 'Git.example:8443' }, { host: 'api.github.com' }],
+  oauth: { hosts: [{ host: 'A.example' }, { host: 'evil.example' }] },
+});
 const seen = {
   codeHosts,
+  oauth,
   secret(name: string): KubeObject | undefined {
     if (name === 'there' || name.includes('--client-')) return { apiVersion: 'v1', kind: 'Secret', metadata: { name } };
     if (name !== 'given') return undefined;
@@ -76,6 +80,11 @@ it.each([
     given: provider({ providerId: 'google_workspace', tokenEndpointAuthMethod: 'none' }),
     want: 'False NameOfAnotherId',
   },
+  ...(['tokenUrl', 'revocationUrl'] as const).map((field) => ({
+    name: `a provider whose ${field} is at a host that is not on the list`,
+    given: provider({ tokenEndpointAuthMethod: 'none', [field]: 'https://a.example:8443/x' }),
+    want: 'False HostNotAllowed',
+  })),
   { name: 'a public client', given: provider({ tokenEndpointAuthMethod: 'none' }), want: 'True NoSecretNeeded' },
   { name: 'an integration', given: integration('https://api.github.com:443', 'there'), want: 'True SecretFound' },
   {
@@ -98,4 +107,9 @@ it.each([
   const { type, status, reason, message } = organizationVerdict(given, seen);
   expect([type, `${status} ${reason}`]).toEqual(['Ready', want]);
   expect(message).toMatch(/\.$/);
+});
+
+it('asks for no host where the platform gives no tokens', () => {
+  const given = provider({ tokenEndpointAuthMethod: 'none', tokenUrl: 'https://elsewhere.example' });
+  expect(organizationVerdict(given, { ...seen, oauth: { hosts: [] } }).status).toBe('True');
 });

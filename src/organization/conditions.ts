@@ -13,6 +13,8 @@ interface OrganizationSeen {
   /** The Secret of this name beside it, without its values. */
   readonly secret: (name: string) => KubeObject | undefined;
   readonly codeHosts: Settings['codeHosts'];
+  /** Hosts of OAuth servers. Empty where the platform gives no tokens. */
+  readonly oauth: Pick<Settings['oauth'], 'hosts'>;
 }
 
 /** The condition Ready of either. */
@@ -32,6 +34,8 @@ export function providerVerdict(provider: OAuthProvider, seen: OrganizationSeen)
       `The HTTP API finds providerId ${id} in the object ${providerNameFor(id)} alone. Create it there and delete this one.`,
     );
   }
+  const [refused] = refusedHosts(spec, seen.oauth);
+  if (refused !== undefined) return no('HostNotAllowed', refused.message);
   const { clientSecretRef, tokenEndpointAuthMethod } = spec;
   const secret = clientSecretRef && seen.secret(clientSecretRef.name);
   const sentTo = secret?.metadata.annotations?.[SENT_TO_ANNOTATION];
@@ -48,6 +52,20 @@ export function providerVerdict(provider: OAuthProvider, seen: OrganizationSeen)
     'SecretNotGiven',
     `The provider has no client secret, and its token endpoint requires one (${tokenEndpointAuthMethod}). Set one, or set tokenEndpointAuthMethod to none.`,
   );
+}
+
+/** The endpoints of a provider to which this platform sends no requests. None where it gives no tokens at all. */
+export function refusedHosts(
+  { tokenUrl, revocationUrl }: Pick<OAuthProvider['spec'], 'tokenUrl' | 'revocationUrl'>,
+  { hosts }: OrganizationSeen['oauth'],
+): { readonly field: 'tokenUrl' | 'revocationUrl'; readonly message: string }[] {
+  const allowed = new Set(hosts.map(({ host }) => URL.parse(`https://${host}`)?.host));
+  return Object.entries({ tokenUrl, revocationUrl }).flatMap(([field, url]) => {
+    const { host } = (url !== undefined && allowed.size > 0 && URL.parse(url)) || {};
+    if (host === undefined || allowed.has(host)) return [];
+    const message = `This platform sends no requests to ${host} (${field}). Have it added to settings.oauth.hosts.`;
+    return [{ field: field as 'tokenUrl' | 'revocationUrl', message }];
+  });
 }
 
 function integrationVerdict({ spec }: CodeHostIntegration, seen: OrganizationSeen): ConditionInput {

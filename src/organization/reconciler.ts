@@ -36,7 +36,7 @@ const ISSUER_ASKED_AGAIN_MS = 300_000;
 /** Reconciles one of them, by kind and name. */
 export function makeOrganizationReconciler(
   cluster: Cluster<OrganizationCaches>,
-  { codeHosts }: Pick<Settings, 'codeHosts'>,
+  { codeHosts, oauth }: Pick<Settings, 'codeHosts' | 'oauth'>,
   now: () => Date,
   askIssuer?: AskIssuer,
 ): Reconcile {
@@ -49,7 +49,7 @@ export function makeOrganizationReconciler(
       ?.get({ namespace, name });
     if (!object || object.metadata.deletionTimestamp !== undefined) return {};
     const secret = (named: string): KubeObject | undefined => caches.clientSecrets.get({ namespace, name: named });
-    const ready = organizationVerdict(object, { secret, codeHosts });
+    const ready = organizationVerdict(object, { secret, codeHosts, oauth });
     const issuer = object.kind === 'OAuthProvider' ? await askIssuer?.(object) : undefined;
     const generation = object.metadata.generation ?? 1;
     const conditions = mergeConditions(

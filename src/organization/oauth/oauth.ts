@@ -116,12 +116,12 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
 }
 
 /** Reads client secrets with the facade's own account, if the provider may use them. */
-function clientReader(kube: KubeClient, { organizationNamespace, codeHosts }: Settings): OAuth['clientOf'] {
+function clientReader(kube: KubeClient, { organizationNamespace, codeHosts, oauth }: Settings): OAuth['clientOf'] {
   const secrets = makeOrganizationSecrets(kube, organizationNamespace);
   return async (provider) => {
     const { clientSecretRef } = provider.spec;
     const secret = clientSecretRef && (await secrets.read(clientSecretRef.name));
-    const { status, message } = providerVerdict(provider, { secret: () => secret, codeHosts });
+    const { status, message } = providerVerdict(provider, { secret: () => secret, codeHosts, oauth });
     const value = clientSecretRef && textOf(secret, clientSecretRef.key);
     if (status !== 'True') throw new HttpError(424, `OAuth provider "${providerIdOf(provider)}": ${message}`);
     if (clientSecretRef !== undefined && value === undefined)

@@ -1,10 +1,14 @@
 // The routes of /v2/auth/providers.
 
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Store } from '../../../lib/controller/store.ts';
 import { Unavailable } from '../../../lib/errors.ts';
+import { snake } from '../../../lib/http/casing.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../schema/oauth-provider.ts';
+import { refusedHosts } from '../../conditions.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
+import { addWarnings } from '../../facade/field-validation.ts';
 import { failures } from '../../facade/openapi.ts';
 import { NoParameters } from '../../facade/payload-fields.ts';
 import type { App } from '../../facade/validation.ts';
@@ -18,6 +22,14 @@ export function registerProviders(app: App, context: FacadeContext): void {
   const tags = ['providers'];
   const path = '/v2/auth/providers';
   const present = presenterOf(context);
+  const shown = (request: FastifyRequest, provider: OAuthProvider): OAuthProviderResponse => {
+    const refused = refusedHosts(provider.spec, context.settings.oauth);
+    addWarnings(
+      request,
+      refused.map(({ field, message }) => ({ loc: ['body', snake(field)], msg: message, type: 'value_error' })),
+    );
+    return present(provider);
+  };
 
   app.get(path, {
     onRequest: auth.inOrganization('list', OAUTH_PROVIDERS),
@@ -40,7 +52,7 @@ export function registerProviders(app: App, context: FacadeContext): void {
       body: CreateProvider,
       response: { 200: OAuthProviderResponse, ...failures(400, 401, 403, 409, 413, 415, 422) },
     },
-    handler: async (request) => present(await providers.create(auth.callerOf(request), request.body)),
+    handler: async (request) => shown(request, await providers.create(auth.callerOf(request), request.body)),
   });
 
   app.get(`${path}/:provider_id`, {
@@ -66,7 +78,7 @@ export function registerProviders(app: App, context: FacadeContext): void {
       response: { 200: OAuthProviderResponse, ...failures(400, 401, 403, 404, 409, 413, 415, 422) },
     },
     handler: async (request) =>
-      present(await providers.patch(auth.callerOf(request), request.params.provider_id, request.body)),
+      shown(request, await providers.patch(auth.callerOf(request), request.params.provider_id, request.body)),
   });
 
   app.delete(`${path}/:provider_id`, {

@@ -70,9 +70,13 @@ function registerAuthenticate(app: App, { auth }: TokenNeeds, access: Access): v
         forceNew: body.force_new ?? false,
         isDefault: body.is_default ?? true,
       };
-      const outcome = await answered(() => oauth.authenticate(asking, providerOf(oauth, id)));
-      // Before a link is given that could not lead to an end.
-      if (outcome.status !== 'completed') oauth.verifierOf(person.tenant.namespace);
+      const provider = providerOf(oauth, id);
+      const outcome = await answered(() => oauth.authenticate(asking, provider));
+      if (outcome.status !== 'completed') {
+        // Before a link is given that could not lead to an end.
+        oauth.verifierOf(person.tenant.namespace);
+        await oauth.clientOf(provider);
+      }
       return present(outcome, person.user, publicUrl);
     },
   });
