@@ -130,7 +130,7 @@ function patchedConfig(spec: AppDeploymentSpec, patch: PatchDeployment, now: InF
   return Object.fromEntries(Object.entries(after).filter(([field]) => !unset.has(field)));
 }
 
-const UNSET_BY_EMPTY = ['customUrl', 'installCommand', 'buildCommand'] as const;
+const UNSET_BY_EMPTY = ['customUrl', 'installCommand', 'buildCommand', 'deploymentType'] as const;
 
 /**
  * Merges field by field: null resets a field to its default, a list or map replaces the previous one, and an empty one removes

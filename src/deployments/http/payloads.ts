@@ -225,6 +225,11 @@ const PatchDeploymentShape = z
         .describe('Command that installs the dependencies of a build. "" removes it.')
         .nullish(),
       build_command: SourceConfig.shape.buildCommand.unwrap().describe('Command that builds. "" removes it.').nullish(),
+      deployment_type: SourceConfig.shape.deploymentType
+        .unwrap()
+        .or(z.literal(''))
+        .describe('Preset of sizes and scale; dev_zero means dev. "" removes it.')
+        .nullish(),
       env: SourceConfig.shape.env
         .unwrap()
         .describe('Environment variables with visible values. Replaces the whole list. An empty list removes all.')

@@ -6,6 +6,7 @@ import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { PROVIDER_LABEL } from '../../../src/schema/meta.ts';
 import { OAUTH_PROVIDERS, type OAuthProvider, type OAuthProviderSpec } from '../../../src/schema/oauth-provider.ts';
+import { defaultSettings } from '../../../src/schema/settings.ts';
 import { type Answer, type Facade, makeFacade, ORGANIZATION, TOKEN } from './facade.ts';
 
 const PATH = '/v2/auth/providers';
@@ -314,12 +315,26 @@ describe('PATCH', () => {
     expect(realWrites()).toEqual([]);
   });
 
+  it('takes optional addresses away with an empty string, and leaves them with null', async () => {
+    seed({ issuer: 'https://tracker.example', revocationUrl: 'https://tracker.example/revoke' });
+    expect((await patch({ issuer: null, revocation_url: null })).body).toMatchObject({
+      issuer: 'https://tracker.example',
+      revocation_url: 'https://tracker.example/revoke',
+    });
+    const { status, body } = await patch({ issuer: '', revocation_url: '' });
+    expect([status, body.issuer, body.revocation_url]).toEqual([200, undefined, undefined]);
+    expect(stored().spec).toEqual(SPEC);
+    expect((await patch({ issuer: '' })).status).toBe(200);
+    expect(realWrites()).toEqual(['patch OAuthProvider']);
+  });
+
   const url = 'must be an absolute https URL without user, password and fragment';
   it.each([
     [{ name: '' }, 'name', 'must not be empty'],
     [{ client_id: '' }, 'client_id', 'must not be empty'],
     [{ client_secret: '' }, 'client_secret', 'must not be empty'],
     [{ auth_url: '' }, 'auth_url', url],
+    [{ issuer: 'http://a.example' }, 'issuer', url],
     [{ token_url: '/token' }, 'token_url', url],
     [{ token_url: 'http://a.example/' }, 'token_url', url],
     [{ token_url: 'https://user:pw@a.example/' }, 'token_url', url],
@@ -415,6 +430,28 @@ describe('the client secret', () => {
     expect(stored().spec).toMatchObject({ tokenUrl: 'https://other.example/token' });
     expect(stored().spec.clientSecretRef?.name).not.toBe('tracker--client-old');
     expect(secrets()).toHaveLength(2);
+  });
+
+  it('has to be sent with another address by a caller who may not read it', async () => {
+    seedSecret('tracker--client-old', CANARY, { [PROVIDER_LABEL]: 'tracker' });
+    seed({ clientSecretRef: { name: 'tracker--client-old', key: 'client-secret' } });
+    facade.kube.failOn(({ verb, kind }) =>
+      verb === 'get' && kind === 'Secret' ? new Forbidden('x', { serverMessage: 'no' }) : undefined,
+    );
+    const { status, body } = await patch({ auth_url: 'https://other.example/authorize' });
+    expect([status, body.detail]).toEqual([
+      422,
+      [
+        {
+          loc: ['body', 'client_secret'],
+          msg: expect.stringMatching(
+            /^is required with another auth_url, .*you may not read the present client secret$/,
+          ),
+          type: 'value_error',
+        },
+      ],
+    ]);
+    expect(realWrites()).toEqual([]);
   });
 
   it('is kept for another address by a caller who may read it, and bound to that address', async () => {
@@ -577,4 +614,17 @@ it('finds a provider that another replica just created', async () => {
   expect((await facade.call('GET', `${PATH}/tracker`)).status).toBe(200);
   facade.kube.failOn(({ verb }) => (verb === 'get' ? new Forbidden('get') : undefined));
   expect((await facade.call('GET', `${PATH}/other`)).status).toBe(404);
+});
+
+it('warns of a token endpoint to which the platform sends no requests', async () => {
+  facade = await makeFacade({ oauth: { ...defaultSettings().oauth, hosts: [{ host: 'idp.example', addresses: [] }] } });
+  const warning = {
+    loc: ['body', 'token_url'],
+    msg: 'This platform sends no requests to tracker.example (tokenUrl). Have it added to settings.oauth.hosts.',
+    type: 'value_error',
+  };
+  const made = await facade.call('POST', PATH, aPayload());
+  expect([made.status, made.body.warnings]).toEqual([200, [warning]]);
+  expect((await patch({ name: 'T' })).body.warnings).toEqual([warning]);
+  expect((await patch({ token_url: 'https://IDP.example/token' })).body.warnings).toBeUndefined();
 });

@@ -237,9 +237,13 @@ describe('a change', () => {
     });
   });
 
-  it.each(['custom_url', 'install_command', 'build_command'])('"" removes %s', async (field) => {
+  it.each([
+    ['custom_url', 'https://a.example'],
+    ['install_command', 'make'],
+    ['build_command', 'make'],
+    ['deployment_type', 'prod'],
+  ])('"" removes %s', async (field, value) => {
     facade = await makeFacade({ hosting: 'cloud' });
-    const value = field === 'custom_url' ? 'https://a.example' : 'make';
     const id = await made({
       source: 'internal_source',
       source_config: { [field]: value },

@@ -8,7 +8,7 @@ import { clientSecretFor, OAUTH_PROVIDERS, type OAuthProvider } from '../../../s
 import { providerIdOf } from '../../../schema/provider-id.ts';
 import type { Caller } from '../../facade/authorization.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
-import { clientSecretOf, keepClientSecret, newSecretName, readAsCaller } from './client-secret.ts';
+import { clientSecretOf, isKept, keepClientSecret, newSecretName, readAsCaller } from './client-secret.ts';
 import { patchedSpec, patchFindings } from './patch.ts';
 import type { PatchProvider } from './payloads.ts';
 
@@ -62,6 +62,7 @@ async function attempt(
   }
   const moved = sentTo !== clientSecretFor(provider.spec);
   const sent = payload.client_secret ?? (moved ? await readAsCaller(secrets, caller, provider) : undefined);
+  if (moved && sent === undefined && isKept(provider)) throw new HttpError(422, [SECRET_NEEDED]);
   // The caller's right is checked first, because the Secret is read with the facade's own account.
   const withSecret = patchedSpec(provider.spec, payload, sent === undefined ? undefined : made.secretName);
   await write(patchTo(provider, withSecret), true);
@@ -78,6 +79,13 @@ async function attempt(
   remember(written);
   return written;
 }
+
+/** The client secret is bound to the addresses, so that nobody sends it elsewhere who does not know it. */
+const SECRET_NEEDED = {
+  loc: ['body', 'client_secret'],
+  msg: 'is required with another auth_url, token_url, issuer or revocation_url, because you may not read the present client secret',
+  type: 'value_error',
+};
 
 async function reread(
   { secrets: { namespace }, remember }: Writing,

@@ -22,14 +22,19 @@ export function keepClientSecret(
   return secrets.make({ name, labels: { [PROVIDER_LABEL]: provider }, annotations }, CLIENT_SECRET_KEY, value);
 }
 
+/** Whether the API stored the client secret. */
+export function isKept({ metadata, spec }: OAuthProvider): boolean {
+  return spec.clientSecretRef?.name.startsWith(`${metadata.name}--client-`) === true;
+}
+
 /** Reads the client secret with the caller's token: a caller with this right may use it for another address. */
 export async function readAsCaller(
   { namespace }: OrganizationSecrets,
   caller: Caller,
-  { metadata, spec }: OAuthProvider,
+  provider: OAuthProvider,
 ): Promise<string | undefined> {
-  const reference = spec.clientSecretRef;
-  if (!reference?.name.startsWith(`${metadata.name}--client-`)) return undefined;
+  const reference = provider.spec.clientSecretRef;
+  if (reference === undefined || !isKept(provider)) return undefined;
   const ref = { namespace, name: reference.name };
   return textOf(await undefinedIfHidden(() => caller.kube.get<SecretObject>(SECRETS, ref)), reference.key);
 }

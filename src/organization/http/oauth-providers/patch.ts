@@ -35,7 +35,9 @@ export function patchedSpec(
   patch: PatchProvider,
   newSecret: string | undefined,
 ): OAuthProviderSpec {
-  const { codeChallengeMethod: _method, ...rest } = before;
+  const { codeChallengeMethod: _method, issuer: _issuer, revocationUrl: _revocationUrl, ...rest } = before;
+  const issuer = patch.issuer ?? before.issuer ?? '';
+  const revocationUrl = patch.revocation_url ?? before.revocationUrl ?? '';
   const after: OAuthProviderSpec = {
     ...rest,
     ...(isGiven(patch.name) && { name: patch.name }),
@@ -43,8 +45,9 @@ export function patchedSpec(
     ...(newSecret !== undefined && { clientSecretRef: { name: newSecret, key: CLIENT_SECRET_KEY } }),
     ...(isGiven(patch.auth_url) && { authUrl: patch.auth_url }),
     ...(isGiven(patch.token_url) && { tokenUrl: patch.token_url }),
-    ...(isGiven(patch.issuer) && { issuer: patch.issuer }),
-    ...(isGiven(patch.revocation_url) && { revocationUrl: patch.revocation_url }),
+    // null means unchanged, so an empty string removes one.
+    ...(issuer !== '' && { issuer }),
+    ...(revocationUrl !== '' && { revocationUrl }),
     ...patchedPkce(before, patch),
   };
   return isDeepStrictEqual(after, before) ? before : after;

@@ -89,6 +89,9 @@ export const McpDiscover = withRules(
   [],
 );
 
+const removable = (address: typeof issuer): z.ZodOptional<z.ZodNullable<z.ZodType<string>>> =>
+  address.unwrap().or(z.literal('')).describe(`${address.description} "" removes it.`).nullish();
+
 const PatchProviderShape = z
   .object({
     name: name.nullish(),
@@ -96,15 +99,15 @@ const PatchProviderShape = z
     client_secret: clientSecret.nullish(),
     auth_url: authUrl.nullish(),
     token_url: tokenUrl.nullish(),
-    issuer: issuer.unwrap().nullish(),
-    revocation_url: revocationUrl.unwrap().nullish(),
+    issuer: removable(issuer),
+    revocation_url: removable(revocationUrl),
     uses_pkce: usesPkce.nullish().describe('Whether the flow uses PKCE. false also clears code_challenge_method.'),
     code_challenge_method: codeChallengeMethod.nullish(),
   })
   .meta({
     id: 'PatchOAuthProvider',
     description:
-      'Absent and null fields are unchanged. A change of auth_url, token_url, issuer or revocation_url needs the right to read the client secret, or the client secret itself in client_secret.',
+      'Absent and null fields are unchanged; "" removes issuer and revocation_url. A change of auth_url, token_url, issuer or revocation_url needs the right to read the client secret, or the client secret itself in client_secret.',
     examples: [{ client_secret: 'battery horse staple' }, { uses_pkce: true, code_challenge_method: 'S256' }],
   });
 export type PatchProvider = z.output<typeof PatchProviderShape>;
