@@ -95,6 +95,16 @@ function claimed(person: string, claim: object): void {
   facade.kube.seed(SECRETS, { ...secret, metadata: { ...secret.metadata, annotations } });
 }
 
+it('of a provider that cannot be used, an agent is told so, and nobody gets a link', async () => {
+  const elsewhere = { token_url: 'https://elsewhere.example/token' };
+  await provider('unlisted', elsewhere);
+  const { status, body } = await authenticate({ provider: 'unlisted' });
+  expect([status, body.detail]).toEqual([
+    424,
+    expect.stringMatching(/^OAuth provider "unlisted": This platform sends no requests to elsewhere\.example/),
+  ]);
+});
+
 describe('a person', () => {
   it('who refuses gives no token, and who waits learns it', async () => {
     server.isRefusing = true;
@@ -104,6 +114,33 @@ describe('a person', () => {
     expect([end.status, end.body]).toEqual([200, expect.stringContaining('answered access_denied')]);
     expect((await waiting).body).toEqual({ status: 'not_found', token: null });
     expect((await authenticate()).body.status).toBe('pending');
+  });
+
+  it('who refuses on the page of consent ends the link, in the browser that opened it alone', async () => {
+    const { body } = await authenticate();
+    expect((await people.newBrowser().submit(`${body.url}?refuse`)).status).toBe(403);
+    const page = await browser.open(body.url);
+    expect(page.body).toMatch(/<button type="submit" formaction="\?refuse">Refuse<\/button>/);
+    const waiting = call(tenant, 'GET', `/v2/auth/wait/${body.auth_id}?timeout=60`);
+    const end = await browser.submit(`${body.url}?refuse`);
+    expect([end.status, end.body]).toEqual([200, expect.stringMatching(/Access was refused.*You refused\./s)]);
+    expect((await waiting).body).toEqual({ status: 'not_found', token: null });
+    expect((await browser.open(body.url)).status).toBe(404);
+    expect(server.grants).toEqual([]);
+  });
+
+  it('whose provider fails has not refused, and may open the link again', async () => {
+    const { body } = await authenticate();
+    const back = new URL(await consent(body.url));
+    back.searchParams.delete('code');
+    back.searchParams.set('error', 'server_error');
+    const end = await browser.open(back.href);
+    expect([end.status, end.body]).toEqual([
+      502,
+      expect.stringMatching(/The provider gave no access.*answered server_error\. Nothing was stored\./s),
+    ]);
+    expect(end.body).not.toContain('Access was refused');
+    expect((await browser.open(body.url)).status).toBe(200);
   });
 
   it('who does nothing is waited for as long as was asked', async () => {
@@ -334,20 +371,18 @@ describe('a token goes nowhere else', () => {
 
   const tokenPaths = (): number => server.seen.filter((path) => path.startsWith('/token')).length;
 
+  const forOthers = { detail: expect.stringMatching(/moved--client-.* belongs to another authUrl/) };
   it.each([
-    ['another token endpoint', { tokenUrl: 'https://localhost:1/token' }],
-    ['another client', { clientId: 'mine' }],
-    ['another issuer', { issuer: 'https://localhost:1' }],
-    ['another revocation endpoint', { revocationUrl: 'https://localhost:1/revoke' }],
-  ])('if its provider gets %s', async (_name, spec) => {
+    ['another token endpoint', { tokenUrl: 'https://localhost:1/token' }, forOthers],
+    ['another client', { clientId: 'mine' }, { status: 'connection_required', token: null }],
+    ['another issuer', { issuer: 'https://localhost:1' }, forOthers],
+    ['another revocation endpoint', { revocationUrl: 'https://localhost:1/revoke' }, forOthers],
+  ])('if its provider gets %s', async (_name, spec, answer) => {
     await provider('moved');
     await connected({ provider: 'moved' });
     changeProvider('moved', spec);
     const before = tokenPaths();
-    expect((await authenticate({ provider: 'moved' })).body).toMatchObject({
-      status: 'connection_required',
-      token: null,
-    });
+    expect((await authenticate({ provider: 'moved' })).body).toMatchObject(answer);
     const query = `provider_id=moved&user_id=${user}`;
     expect((await call(tenant, 'DELETE', `/v2/auth/tokens?${query}`)).status).toBe(200);
     expect(tokenPaths()).toBe(before);

@@ -95,7 +95,7 @@ it('gets the link for its deployment, in its own tenant, by reviews of the own a
     },
   });
   const page = await facade.app.inject({ url: new URL(body.url).pathname });
-  expect(page.body).toContain('<dt>Deployment that asks</dt><dd>shop</dd>');
+  expect(page.body).toContain('<dl><dt>Deployment</dt><dd>shop</dd>');
   expect(facade.log()).not.toContain(TOKEN);
   expect(facade.log()).toMatch(/"deployment":"shop"/);
 });

@@ -106,7 +106,7 @@ it.skipIf('missing' in here)(`leads a person to the provider and back, and shows
   expect(cookies).toMatchObject([
     { name: '__Host-davit-oauth', httpOnly: true, secure: true, sameSite: 'Lax', path: '/' },
   ]);
-  await page.getByRole('button').click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('heading', { name: 'Access was refused' }).waitFor();
   expect(page.url()).toContain(`${publicUrl}/v2/auth/callback/idp?state=`);
   expect(await accessibilityFindings(page)).toEqual([]);
@@ -142,17 +142,21 @@ it.skipIf('missing' in here)(`says on every page what to do, to everybody${why}`
   const back = new Promise<string>((resolve) => {
     held = resolve;
   });
-  await page.getByRole('button').click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await other.goto(await back);
   await other.getByRole('heading', { name: 'This is another browser' }).waitFor();
   await isGood(other, 'other-browser');
   await page.goto(link.url);
-  await page.getByRole('button').click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('heading', { name: 'Access was refused' }).waitFor();
   await isGood(page, 'refused');
   await page.goto(link.url);
   await page.getByRole('heading', { name: 'This link has ended' }).waitFor();
   await isGood(page, 'ended');
+  const { body: another } = await facade.call('POST', '/v2/auth/authenticate', body);
+  await page.goto(another.url);
+  await page.getByRole('button', { name: 'Refuse' }).click();
+  await page.getByText('You refused. The agent gets no access.').waitFor();
   await Promise.all([page, other].map((one) => one.context().close()));
 });
 
@@ -171,7 +175,7 @@ it.skipIf('missing' in here)(`leads on to the page of the tenant that confirms t
   await page.goto(link.url);
   expect(await page.textContent('main')).toContain(`127.0.0.1:${port} confirms that you are ada`);
   expect([await accessibilityFindings(page), await overflow(page)]).toEqual([[], 0]);
-  await page.getByRole('button').click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('heading', { name: 'Are you ada?' }).waitFor();
   // The policy of the form does not hold for what follows it, and the code in the address of the page before is not told.
   expect(new URL(page.url()).searchParams.get('confirmation')).toMatch(/^[0-9a-f-]{36}\.[\w-]{43}$/);

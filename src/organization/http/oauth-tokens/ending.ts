@@ -29,6 +29,9 @@ export function refusalOf({ taken, parameters }: Returned): string | undefined {
   return 'error' in checked ? checked.error : undefined;
 }
 
+/** The end of an authorization that the person refused. */
+export const REFUSED = { status: 200, title: 'Access was refused' } as const;
+
 /** Stores the token, or says why there is none. Only a state or a confirmation that was taken leads here. */
 export async function endingOf(oauth: OAuth, returned: Returned, log: Logger): Promise<End> {
   return told(returned.taken, log, () => finished(oauth, returned));
@@ -46,7 +49,7 @@ export async function told<Result>(
     const isExpected = error instanceof GrantFailed || error instanceof CodeHostFailed || error instanceof HttpError;
     if (!isExpected) throw error;
     log.warn({ provider: providerIdOf(provider), reason: error.message }, 'An authorization failed');
-    const text = `${error.message} Nothing was stored. Open the link of the agent again, or tell your administrator.`;
+    const text = `${error.message} Nothing was stored. Open the agent's link again, or tell your administrator.`;
     return { status: 502, title: 'The provider gave no access', text };
   }
 }
@@ -55,9 +58,11 @@ async function finished(oauth: OAuth, { taken, parameters }: Returned): Promise<
   const { subject, provider, request, flow, verifier, redirectUri } = taken;
   const checked = checkedCallback(provider, parameters, parameters.get('state') ?? '');
   if ('error' in checked) {
+    const answer = `${provider.spec.name} answered ${checked.error}.`;
+    // Any other error is not the person's decision, so the link stays.
+    if (checked.error !== 'access_denied') throw new GrantFailed('refused', answer);
     await oauth.flows.drop(flow);
-    const text = `${provider.spec.name} answered ${checked.error}. The agent gets no access.`;
-    return { status: 200, title: 'Access was refused', text };
+    return { ...REFUSED, text: `${answer} The agent gets no access.` };
   }
   const grant = await oauth.server.exchange(await oauth.clientOf(provider), checked.callback, {
     redirectUri,

@@ -8,6 +8,9 @@ const STYLE =
   'body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}h1{overflow-wrap:anywhere}dt{font-weight:600}dd{margin:0 0 .75rem;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1rem}';
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
+/** The query of the answer of a person who refuses. The form has no fields. */
+export const REFUSE = 'refuse';
+
 /** `forms`: where a form and the redirects of its answer may lead; `self`, or an origin. */
 export function policyFor(forms: readonly string[]): string {
   const targets = forms.map((form) => (form === 'self' ? "'self'" : form));
@@ -24,10 +27,10 @@ export function policyFor(forms: readonly string[]): string {
 export function consentPage({ entry: { subject }, request, provider }: OpenFlow, verifier?: URL): string {
   const { agentId, requester, scopes } = request;
   const rows = [
+    ...(requester.deployment ? [['Deployment', requester.deployment.name]] : []),
     // The default token of a person is for all who have the right in the tenant.
-    ['Agent', agentId ?? 'Every agent of the tenant below'],
-    ...(requester.deployment ? [['Deployment that asks', requester.deployment.name]] : []),
-    ['Account that asks', requester.username],
+    ['Agent', agentId ?? `Every agent in "${subject.tenant}"`],
+    ['Account', requester.username],
     ['Tenant', subject.tenant],
     ['For the person', subject.user],
     ['Permissions', scopes.length > 0 ? scopes.join(', ') : 'Those that the provider gives by default'],
@@ -41,8 +44,9 @@ export function consentPage({ entry: { subject }, request, provider }: OpenFlow,
     `Access to ${provider.spec.name}`,
     `<p>An agent asks for access to your account at <strong>${name}</strong>, and may use it until you revoke it.</p>
 <dl>${list}</dl>
-<p>Go on only if you asked this agent yourself. If somebody sent you this link, close the page: they would get access to your account.</p>
-${confirmed}<form method="post"><button type="submit">Continue to ${name}</button></form>`,
+<p>Continue only if you started this agent yourself. If somebody sent you this link, refuse: they would get access to your account.</p>
+${confirmed}<form method="post"><button type="submit">Continue to ${name}</button>
+<button type="submit" formaction="?${REFUSE}">Refuse</button></form>`,
   );
 }
 

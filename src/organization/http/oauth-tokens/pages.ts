@@ -15,8 +15,8 @@ import { isRandomValue, randomValue } from '../../oauth/random.ts';
 import { challengeOf, resourceOf } from '../../oauth/server.ts';
 import type { Access } from './access.ts';
 import { CONFIRMED } from './confirm.ts';
-import { type End, endingOf, refusalOf, told } from './ending.ts';
-import { confirmPage, consentPage, endPage, policyFor } from './html.ts';
+import { type End, endingOf, REFUSED, refusalOf, told } from './ending.ts';
+import { confirmPage, consentPage, endPage, policyFor, REFUSE } from './html.ts';
 
 const COOKIE = '__Host-davit-oauth';
 const CALLBACK = '/v2/auth/callback';
@@ -81,6 +81,10 @@ function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
     // Another site's form carries no such cookie.
     const isOwn = ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined);
     if (cookie === undefined || !isOwn) return end(reply, OTHER_BROWSER);
+    if (new URL(request.url, 'https://davit.invalid').searchParams.has(REFUSE)) {
+      await oauth.flows.drop(flow.entry.id);
+      return end(reply, { ...REFUSED, text: 'You refused. The agent gets no access.' });
+    }
     const { spec } = flow.provider;
     // A public client proves itself by PKCE alone.
     const usesPkce = spec.usesPkce || spec.tokenEndpointAuthMethod === 'none';

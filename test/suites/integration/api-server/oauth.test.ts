@@ -287,7 +287,7 @@ describe('a pod with nothing but its projected token', () => {
     const agent = { agent_id: 'triage' };
     agentOfShop = user;
     const { body } = await authenticate(agent, as('shop'));
-    expect((await browser.open(body.url)).body).toContain('<dt>Deployment that asks</dt><dd>shop</dd>');
+    expect((await browser.open(body.url)).body).toContain('<dl><dt>Deployment</dt><dd>shop</dd>');
     expect((await browser.open(await consent(body.url))).status).toBe(200);
     const { body: got } = await authenticate(agent, as('shop'));
     expect(got).toMatchObject({ status: 'completed', token: expect.any(String) });
