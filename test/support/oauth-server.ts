@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 import { makeAuthority } from '../cluster/certificates.ts';
-import { close } from './http-servers.ts';
+import { answering, close } from './http-servers.ts';
 
 export interface OAuthTestServer {
   readonly issuer: string;
@@ -143,7 +143,8 @@ export async function startOAuthServer(
     server.seen.push(request.url?.split('?', 1)[0] ?? '');
     if (server.fault?.(request, response) === true) return;
     if (request.url === '/.well-known/oauth-protected-resource/mcp') describeMcp(server, response);
-    else if (request.url?.startsWith('/interaction/') === true) void interact(provider, server, request, response);
+    else if (request.url?.startsWith('/interaction/') === true)
+      void answering(response, () => interact(provider, server, request, response));
     else answer(request, response);
   };
   return server;

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Provider from 'oidc-provider';
 import { makeAuthority } from '../cluster/certificates.ts';
-import { close } from './http-servers.ts';
+import { answering, close } from './http-servers.ts';
 
 export interface SignInIssuer {
   readonly issuer: string;
@@ -66,7 +66,8 @@ export async function startSignInIssuer(clientId: string, redirectUri: string): 
   handle = (request, response) => {
     server.seen.push(`${request.method} ${request.url}`);
     if (server.fault?.(request, response) === true) return;
-    if (request.url?.startsWith('/interaction/') === true) void interact(provider, request, response);
+    if (request.url?.startsWith('/interaction/') === true)
+      void answering(response, () => interact(provider, request, response));
     else answer(request, response);
   };
   return server;
