@@ -5,10 +5,10 @@ import type { Change, WatchedStore } from '../../lib/controller/store.ts';
 import { createdAt } from '../../lib/kube/write-times.ts';
 import { type AppDeployment, deploymentTypeMeant } from '../../schema/app-deployment.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { TAG_LABEL_PREFIX } from '../../schema/meta.ts';
 import { apiStatus, imageVersions } from '../record/api-view.ts';
 import type { ListDeployments } from './payloads.ts';
 import { shownRevisionConfig } from './presenter.ts';
+import { tagsOf } from './tags.ts';
 
 export interface Listing {
   /** The records of the page that `query` selects: newest first, then by id. */
@@ -113,7 +113,7 @@ function both(first: Filter, second: Filter): Filter {
 }
 
 function rowOf(record: AppDeployment): Row {
-  const { name, uid = '', labels = {} } = record.metadata;
+  const { name, uid = '' } = record.metadata;
   const { listenerId, deploymentType } = record.spec.sourceConfig;
   return {
     record,
@@ -123,10 +123,7 @@ function rowOf(record: AppDeployment): Row {
     status: apiStatus(record),
     isRemote: listenerId !== undefined,
     type: deploymentTypeMeant(deploymentType),
-    tags: Object.keys(labels)
-      .map((label) => label.toLowerCase())
-      .filter((label) => label.startsWith(TAG_LABEL_PREFIX))
-      .map((label) => label.slice(TAG_LABEL_PREFIX.length)),
+    tags: tagsOf(record),
     versions: undefined,
   };
 }

@@ -41,6 +41,7 @@ import {
 } from './rules.ts';
 import { mergedRuntime, presentRuntime, runtimeRule } from './runtime.ts';
 import { ASKS_NOTHING, sameSet } from './same-request.ts';
+import { patchedTags } from './tags.ts';
 import { patchedTasks } from './tasks.ts';
 
 /** The values in force that a patch is compared with. */
@@ -59,6 +60,8 @@ export interface Change {
   readonly spec: AppDeploymentSpec;
   /** The values of the new Secret by name. If empty, no Secret is created. */
   readonly values: ReadonlyMap<string, string>;
+  /** A merge patch of the record's labels. */
+  readonly labels?: Readonly<Record<string, string | null>>;
   /** Annotations to set on the record. */
   readonly annotations?: Readonly<Record<string, string>>;
   /** What the caller may not have meant. The answer contains them. */
@@ -69,7 +72,9 @@ export interface Change {
 export type Patch = PatchDeployment & SecretPatch;
 
 /** `secretName`: the Secret of the new values. */
-export function applyPatch({ spec }: AppDeployment, patch: Patch, now: InForce, secretName: string): Change {
+export function applyPatch(record: AppDeployment, patch: Patch, now: InForce, secretName: string): Change {
+  const { spec } = record;
+  const labels = patchedTags(record, patch.tag_value_ids);
   const { secrets, values, warnings } = patchedSecrets(spec, patch, now.values, secretName);
   const { secretReferences: _before, ...rest } = spec;
   const secretReferences = patchedReferences(spec, patch);
@@ -86,6 +91,7 @@ export function applyPatch({ spec }: AppDeployment, patch: Patch, now: InForce, 
     },
     values,
     warnings,
+    ...(labels && { labels }),
   };
 }
 

@@ -124,6 +124,11 @@ const SourceRevisionConfigPayload = z
 /** A public image that fulfils the pod contract (README). The page to try the API sends the example unchanged. */
 const SAMPLE_IMAGE = 'us-docker.pkg.dev/google-samples/containers/gke/hello-app:1.0';
 
+const Tags = z
+  .array(Uuid)
+  .max(50)
+  .describe('Ids of tags, for the filter tag_value_ids of the list. A tag is any UUID; it has no other meaning here.');
+
 const DatabaseDeletionPolicy = z
   .enum(['Delete', 'Retain'])
   .describe(
@@ -148,6 +153,7 @@ export const CreateDeploymentShape = z
       .nullish()
       .describe('Environment variables from Secrets of the tenant (external_docker).'),
     database_deletion_policy: DatabaseDeletionPolicy.nullish(),
+    tag_value_ids: Tags.nullish(),
   })
   .meta({
     id: 'CreateDeployment',
@@ -266,6 +272,7 @@ const PatchDeploymentShape = z
       .nullish()
       .describe('Replaces the whole set (external_docker). An empty list removes all.'),
     database_deletion_policy: DatabaseDeletionPolicy.nullish(),
+    tag_value_ids: Tags.describe(`${Tags.description} Replaces all. An empty list removes all.`).nullish(),
   })
   .meta({
     id: 'PatchDeployment',
@@ -486,6 +493,7 @@ const EXAMPLE = {
   secrets: [{ name: 'API_KEY', value: 'correct horse battery staple' }],
   secret_references: [{ name: 'LICENSE', secret_name: 'shop-license', secret_key: 'key' }],
   database_deletion_policy: 'Delete',
+  tag_value_ids: [],
   created_at: '2026-01-01T00:00:00Z',
   updated_at: '2026-01-02T00:00:00Z',
   changed_by: 'anna@example.com',
@@ -539,6 +547,7 @@ export const Deployment = z
       .describe('Environment variables. Values are "" in lists, and in answers to callers who may not read them.'),
     secret_references: z.array(SecretReferencePayload).nullable().describe('Environment variables from Secrets.'),
     database_deletion_policy: DatabaseDeletionPolicy,
+    tag_value_ids: Tags,
     created_at: time,
     updated_at: time,
     changed_by: z

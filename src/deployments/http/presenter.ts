@@ -42,6 +42,7 @@ import {
 import type { Deployment } from './payloads.ts';
 import { presentRuntime } from './runtime.ts';
 import { ASKS_NOTHING } from './same-request.ts';
+import { tagsOf } from './tags.ts';
 import { presentTasks } from './tasks.ts';
 
 /** The objects and values that a record is presented with. */
@@ -91,6 +92,7 @@ export function presentDeployment(
         secret_key: secretKey,
       })) ?? null,
     database_deletion_policy: spec.databaseDeletionPolicy ?? ASKS_NOTHING.databaseDeletionPolicy,
+    tag_value_ids: tagsOf(record),
     created_at: createdAt(record),
     updated_at: updatedAt(record),
     changed_by: requesterOf(record) ?? null,

@@ -16,6 +16,7 @@ import { mergedDatabase } from './database.ts';
 import { withoutEmpty } from './patch.ts';
 import type { CreateDeployment } from './payloads.ts';
 import { mergedRuntime } from './runtime.ts';
+import { labelsOf } from './tags.ts';
 import { tasksFrom } from './tasks.ts';
 
 /** The record of a request. `secretName`: the Secret of its values. */
@@ -40,6 +41,7 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
   const tasks = tasksFrom(payload.source_config.tasks);
   const database = mergedDatabase(undefined, payload.source_config.database);
   const references = payload.secret_references ?? [];
+  const { tag_value_ids: tags } = payload;
   const spec: Partial<AppDeploymentSpec> = {
     source: payload.source,
     sourceConfig: {
@@ -71,7 +73,12 @@ export function toResource(payload: CreateDeployment, namespace: string, secretN
   return {
     apiVersion: API_VERSION,
     kind: 'AppDeployment',
-    metadata: { name: payload.name, namespace, ...(isLookedAfterHere && { finalizers: [FINALIZER] }) },
+    metadata: {
+      name: payload.name,
+      namespace,
+      ...(isLookedAfterHere && { finalizers: [FINALIZER] }),
+      ...(tags && tags.length > 0 && { labels: labelsOf(tags) }),
+    },
     spec: { ...spec, revisionSerial } as AppDeploymentSpec,
   };
 }

@@ -69,13 +69,13 @@ export async function changeRecord(
       await takeBack();
       change = await decide(record, secretName);
     }
-    const { spec, values, annotations, warnings = [] } = change;
+    const { spec, values, labels, annotations, warnings = [] } = change;
     const { metadata, ...changed } = patchTo(record, spec);
     const claim =
       'spec' in changed && caller.username !== undefined ? claimOfChange(record, caller.username) : undefined;
     const marks = annotations || claim ? { annotations: { ...annotations, ...claim } } : {};
-    const patch = { metadata: { ...metadata, ...marks }, ...changed };
-    const changes = 'spec' in patch || annotations !== undefined;
+    const patch = { metadata: { ...metadata, ...marks, ...(labels && { labels }) }, ...changed };
+    const changes = 'spec' in patch || labels !== undefined || annotations !== undefined;
     const write = (dryRun: boolean): Promise<AppDeployment> =>
       caller.kube.mergePatch<AppDeployment>(APP_DEPLOYMENTS, { namespace, name }, patch, {
         fieldManager: FACADE_FIELD_MANAGER,

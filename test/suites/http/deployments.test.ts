@@ -613,3 +613,26 @@ it('the log contains no token or value', async () => {
   expect(facade.log()).toContain('"route":"/v2/deployments/:deployment_id"');
   expect(facade.log()).not.toMatch(/canary|Y2FuYXJ5/);
 });
+
+it('tags are labels of the record: set, replaced, removed and filtered by', async () => {
+  const [one, two] = ['0B9F9A5E-2C55-4B0A-9D3A-6F8E2A5C7D11', '6f1d2c3b-4a5e-4f60-8b7a-9c8d7e6f5a40'];
+  const label = (tag: string): string => `tag.davit.dev/${tag.toLowerCase()}`;
+  const { body: made } = await facade.call('POST', '/v2/deployments', aBody({ tag_value_ids: [one] }));
+  expect(made.tag_value_ids).toEqual([one.toLowerCase()]);
+  const path = `/v2/deployments/${made.id}`;
+  const stored = (): AppDeployment | undefined => facade.records.byUid(made.id);
+  expect(stored()?.metadata.labels).toEqual({ [label(one)]: '' });
+  const before = stored();
+  // oxlint-disable-next-line no-await-in-loop -- one after the other
+  for (const same of [{}, { tag_value_ids: null }, { tag_value_ids: [one] }])
+    expect((await facade.call('PATCH', path, same)).status).toBe(200);
+  expect(stored()).toEqual(before);
+  const { body: moved } = await facade.call('PATCH', path, { tag_value_ids: [two] });
+  expect([moved.tag_value_ids, moved.latest_revision_id]).toEqual([[two], made.latest_revision_id]);
+  const found = async (tag: string): Promise<unknown> =>
+    (await facade.call('GET', `/v2/deployments?tag_value_ids=${tag}`)).body.resources.length;
+  expect([await found(one), await found(two)]).toEqual([0, 1]);
+  expect((await facade.call('PATCH', path, { tag_value_ids: [] })).body.tag_value_ids).toEqual([]);
+  const { status, body } = await facade.call('PATCH', path, { tag_value_ids: ['web'] });
+  expect([status, body.detail[0].loc]).toEqual([422, ['body', 'tag_value_ids', 0]]);
+});
