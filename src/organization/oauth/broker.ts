@@ -12,6 +12,7 @@ import type { Grant } from './server.ts';
 import { TokenAbout } from './token.ts';
 import type { TokenEntry } from './token-store.ts';
 import type { Obtained, Tokens } from './tokens.ts';
+import type { Trail } from './trail.ts';
 import type { Vault } from './vault.ts';
 
 /** A caller who asks for a person's token. */
@@ -35,6 +36,8 @@ export interface Broker {
   list(person: Person): Promise<readonly TokenEntry[]>;
   /** Undefined if it is not this person's. */
   find(person: Person, id: string): Promise<TokenEntry | undefined>;
+  /** An agent gets the token. */
+  give(entry: TokenEntry, requester: Requester, agentId: string | undefined): Promise<void>;
   /** Stores the token for which the person has consented, and connects the agent. */
   keep(subject: Subject, provider: OAuthProvider, request: Request, grant: Grant): Promise<TokenEntry>;
 }
@@ -45,12 +48,13 @@ export interface BrokerOptions {
   readonly flows: Flows;
   readonly tokens: Tokens;
   readonly connections: Connections;
+  readonly trail: Trail;
   readonly now: () => Date;
 }
 
 type Found = TokenEntry | 'not connected' | undefined;
 
-export function makeBroker({ vault, keys, flows, tokens, connections, now }: BrokerOptions): Broker {
+export function makeBroker({ vault, keys, flows, tokens, connections, trail, now }: BrokerOptions): Broker {
   async function find(person: Person, id: string): Promise<TokenEntry | undefined> {
     const entry = await tokens.read(id);
     return entry && isOf(person, entry) ? entry : undefined;
@@ -77,8 +81,11 @@ export function makeBroker({ vault, keys, flows, tokens, connections, now }: Bro
     return asking.agentId === undefined ? ownToken(asking, subject) : agentToken(asking, subject);
   }
 
+  const give = giverOf({ trail, tokens });
+
   return {
     find,
+    give,
     async authenticate(asking, provider) {
       const { agentId, requester, scopes } = asking;
       const slot = agentId === undefined ? '' : agentSlot(requester, agentId);
@@ -86,7 +93,10 @@ export function makeBroker({ vault, keys, flows, tokens, connections, now }: Bro
       const found = await tokenFor(asking, subject);
       const entry = found === 'not connected' ? undefined : found;
       const obtained = entry && (await tokens.obtain(entry, provider, scopes));
-      if (obtained?.kind === 'token') return { status: 'completed', token: obtained.token, entry: obtained.entry };
+      if (obtained?.kind === 'token') {
+        await give(obtained.entry, requester, agentId);
+        return { status: 'completed', token: obtained.token, entry: obtained.entry };
+      }
       // What the person has granted already stays granted.
       const before = obtained?.kind === 'narrow' && entry ? entry.about.scopes : [];
       const flow = await flows.begin(subject, provider, {
@@ -96,6 +106,7 @@ export function makeBroker({ vault, keys, flows, tokens, connections, now }: Bro
         // An agent has one token of each person and provider.
         isDefault: asking.isDefault || agentId !== undefined,
       });
+      if (flow.isNew === true) await trail.note({ event: 'link', subject, agentId, requester });
       return { status: statusOf(found, obtained), flow };
     },
     async list(person) {
@@ -104,26 +115,43 @@ export function makeBroker({ vault, keys, flows, tokens, connections, now }: Bro
         .filter((entry) => isOf(person, entry))
         .toSorted((a, b) => a.about.createdAt.localeCompare(b.about.createdAt) || a.id.localeCompare(b.id));
     },
-    async keep(asked, provider, { scopes, agentId, requester, isDefault }, grant) {
+    async keep(asked, provider, request, grant) {
+      const { agentId, requester, isDefault } = request;
       const subject = isDefault ? asked : { ...asked, slot: ownSlot(randomValue()) };
-      const time = now().toISOString();
-      const { uid: providerUid } = provider.metadata;
-      const about = {
-        scopes,
-        createdAt: time,
-        updatedAt: time,
-        isDefault,
-        ...(agentId !== undefined && { agentId }),
-        ...(providerUid !== undefined && { providerUid }),
-        metadata: { ...grant.metadata },
-      };
+      const about = newAbout(provider, request, grant, now().toISOString());
       const kept = await tokens.keep({ id: idOf(await keys(), 'token', subject), subject, about }, provider, grant);
       if (agentId !== undefined) {
         const person = { tenant: { id: subject.tenantId, namespace: subject.tenant }, user: subject.user };
         await connections.connect(person, requester, agentId, kept);
       }
+      await trail.note({ event: 'consented', subject: kept.subject, agentId, requester, tokenId: kept.id });
       return kept;
     },
+  };
+}
+
+function giverOf({ trail, tokens }: Pick<BrokerOptions, 'trail' | 'tokens'>): Broker['give'] {
+  return async (entry, requester, agentId) => {
+    const { id: tokenId, subject } = entry;
+    if (await trail.note({ event: 'given', subject, agentId, requester, tokenId })) await tokens.used(entry);
+  };
+}
+
+function newAbout(
+  provider: OAuthProvider,
+  { scopes, agentId, isDefault }: Request,
+  { metadata }: Grant,
+  time: string,
+): TokenAbout {
+  const { uid: providerUid } = provider.metadata;
+  return {
+    scopes,
+    createdAt: time,
+    updatedAt: time,
+    isDefault,
+    ...(agentId !== undefined && { agentId }),
+    ...(providerUid !== undefined && { providerUid }),
+    metadata: { ...metadata },
   };
 }
 

@@ -35,6 +35,7 @@ export function endOf({ kind, subject, about }: Judged, world: World): End | und
   if (kind === 'flow' || kind === 'state' || kind === 'confirmation')
     return Date.parse(about.expiresAt ?? '') <= world.now.getTime() ? 'time' : undefined;
   if (kind !== 'client' && world.namespaceUid(tenant) !== tenantId) return 'tenant';
+  if (kind === 'trail') return undefined;
   const uid = world.providerUid(provider);
   if (uid === undefined || (about.providerUid !== undefined && about.providerUid !== uid)) return 'provider';
   const deployment = deploymentOf(subject);

@@ -58,6 +58,8 @@ export interface OpenFlow {
   readonly provider: OAuthProvider;
   /** Names the flow and proves that its bearer got the link. */
   readonly authId: string;
+  /** Whether this call began it. */
+  readonly isNew?: boolean;
 }
 
 export interface OpenState extends StateValues {
@@ -104,12 +106,13 @@ export interface FlowsOptions {
   /** The provider of a subject, if the subject's tenant still exists. */
   readonly providerOf: (subject: Subject) => OAuthProvider | undefined;
   readonly now: () => Date;
+  readonly onRefused: (subject: Subject, request: Request | undefined) => Promise<unknown>;
 }
 
 /** An id, and 256 random bits. */
 const ID_AND_SECRET = /^([0-9a-f-]{36})\.([A-Za-z0-9_-]{43})$/;
 
-export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows {
+export function makeFlows({ vault, keys, providerOf, now, onRefused }: FlowsOptions): Flows {
   const ends = (): string => new Date(now().getTime() + FLOW_MS).toISOString();
   const isOver = ({ expiresAt }: { readonly expiresAt: string }): boolean => Date.parse(expiresAt) <= now().getTime();
 
@@ -135,7 +138,8 @@ export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows
     const entry: Entry<FlowAbout> = { kind: 'flow', id, subject, about: { expiresAt: ends() } };
     const sealed = await vault.seal(entry, provider, JSON.stringify({ nonce, request }));
     try {
-      return { entry: await vault.create({ ...entry, sealed }), provider, request, authId: `${id}.${nonce}` };
+      const made = await vault.create({ ...entry, sealed });
+      return { entry: made, provider, request, authId: `${id}.${nonce}`, isNew: true };
     } catch (error) {
       // Another replica has begun it in the same moment.
       const theirs = error instanceof AlreadyExists ? await opened(await vault.read('flow', id, FlowAbout)) : undefined;
@@ -181,7 +185,8 @@ export function makeFlows({ vault, keys, providerOf, now }: FlowsOptions): Flows
     },
     async drop(flowId) {
       const entry = await vault.read('flow', flowId, FlowAbout);
-      if (entry) await vault.take(entry);
+      const { request } = (await opened(entry)) ?? {};
+      if (entry && (await vault.take(entry))) await onRefused(entry.subject, request);
     },
   };
 }

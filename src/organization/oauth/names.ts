@@ -5,7 +5,7 @@ import type { KeyRing } from './key-ring.ts';
 import { secretKeyOf } from './secret-keys.ts';
 
 /** What a Secret of the namespace is. Policy davit-api of the chart lists the same. */
-export const ENTRY_KINDS = ['token', 'connection', 'flow', 'state', 'confirmation', 'client'] as const;
+export const ENTRY_KINDS = ['token', 'connection', 'flow', 'state', 'confirmation', 'client', 'trail'] as const;
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
 /** Whose token it is. */

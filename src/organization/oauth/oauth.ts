@@ -1,27 +1,26 @@
 // Tokens for agents, as the HTTP API offers them, over the vault, the flows and the OAuth servers. Callers' rights are checked before.
 
 import { randomUUID } from 'node:crypto';
-import { HttpError } from '../../lib/http/http-error.ts';
 import type { KubeClient } from '../../lib/kube/client.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
-import { providerById, providerIdOf } from '../../schema/provider-id.ts';
+import { providerById } from '../../schema/provider-id.ts';
 import type { Settings } from '../../schema/settings.ts';
-import { providerVerdict } from '../conditions.ts';
 import { type FacadeCaches, synced } from '../facade/caches.ts';
-import { makeOrganizationSecrets, textOf } from '../facade/organization-secrets.ts';
 import { type Broker, makeBroker } from './broker.ts';
+import { clientReader } from './client-reader.ts';
 import { type Clients, makeClients } from './clients.ts';
 import { type Collector, makeCollector } from './collector.ts';
 import { type Connections, makeConnections } from './connections.ts';
 import { type Discovered, type DiscoveryRequest, discoverMcp } from './discovery.ts';
-import { type Flows, makeFlows, type OpenFlow } from './flow.ts';
+import { type Flows, type FlowsOptions, makeFlows, type OpenFlow } from './flow.ts';
 import { guardedFetch } from './guarded.ts';
 import { makeKeys } from './keys.ts';
-import type { Subject } from './names.ts';
+import type { Requester, Subject } from './names.ts';
 import { type Client, makeServer, type OAuthServer, requestsOver } from './server.ts';
 import { makeTokenStore, type TokenEntry } from './token-store.ts';
 import { makeTokens, type Tokens } from './tokens.ts';
+import { makeTrail, type Noted, type Trail } from './trail.ts';
 import { makeVault } from './vault.ts';
 import { verifierOf } from './verifier.ts';
 import { makeWaiting } from './waiting.ts';
@@ -40,7 +39,9 @@ export interface OAuth extends Broker, Connections {
     ms: number,
     signal: AbortSignal,
   ): Promise<{ status: 'completed'; token: string } | { status: 'timeout' | 'not_found' }>;
-  end(entry: TokenEntry): Promise<void>;
+  /** `requester`: who revokes it. */
+  end(entry: TokenEntry, requester: Requester): Promise<void>;
+  readonly events: Trail['events'];
   clientOf(provider: OAuthProvider): Promise<Client>;
   /** Finds the OAuth server of an MCP server, and registers a client. Throws GrantFailed or CodeHostFailed. */
   discover(request: DiscoveryRequest): Promise<Discovered>;
@@ -76,15 +77,30 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
     providerById(id, (name) =>
       synced(caches.providers, 'OAuth providers').get({ namespace: organizationNamespace, name }),
     );
-  const providerOf = ({ tenant, tenantId, provider: id }: Subject): OAuthProvider | undefined =>
-    synced(caches.tenants, 'tenants').get({ name: tenant })?.metadata.uid === tenantId ? provider(id) : undefined;
+  const hasTenant = ({ tenant, tenantId }: Pick<Subject, 'tenant' | 'tenantId'>): boolean =>
+    synced(caches.tenants, 'tenants').get({ name: tenant })?.metadata.uid === tenantId;
+  const providerOf = (subject: Subject): OAuthProvider | undefined =>
+    hasTenant(subject) ? provider(subject.provider) : undefined;
   const clientOf = clientReader(kube, settings);
-  const flows = makeFlows({ vault, keys, providerOf, now });
-  const tokens = makeTokens({ store: makeTokenStore(vault), server, clientOf, holder: randomUUID(), now });
+  const trail = makeTrail({ vault, keys, hasTenant, now, log });
+  const noteOf = (
+    event: Noted['event'],
+    { id: tokenId, subject, about: { agentId } }: TokenEntry,
+    requester?: Requester,
+  ): Promise<boolean> => trail.note({ event, subject, agentId, requester, tokenId });
+  const onRefused: FlowsOptions['onRefused'] = (subject, request) =>
+    trail.note({ event: 'refused', subject, agentId: request?.agentId, requester: request?.requester });
+  const flows = makeFlows({ vault, keys, providerOf, now, onRefused });
+  const store = makeTokenStore(vault);
+  const tokens = makeTokens({ store, server, clientOf, holder: randomUUID(), now, note: noteOf });
+  const endOfGone: Tokens['end'] = async (entry, ...providers) => {
+    await tokens.end(entry, ...providers);
+    await noteOf('revoked', entry);
+  };
   const waiting = makeWaiting(vault, log);
   const connections = makeConnections({ vault, keys, now });
   const clients = makeClients({ vault, keys, server });
-  const broker = makeBroker({ vault, keys, flows, tokens, connections, now });
+  const broker = makeBroker({ vault, keys, flows, tokens, connections, trail, now });
   return {
     ...broker,
     ...connections,
@@ -101,31 +117,26 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
       const { tokenId } = present?.entry.about ?? {};
       const entry = tokenId === undefined ? undefined : await tokens.read(tokenId);
       const obtained = entry && (await tokens.obtain(entry, flow.provider, flow.request.scopes));
-      return obtained?.kind === 'token' ? { status: 'completed', token: obtained.token } : { status: 'not_found' };
+      if (obtained?.kind !== 'token') return { status: 'not_found' };
+      await broker.give(obtained.entry, flow.request.requester, flow.request.agentId);
+      return { status: 'completed', token: obtained.token };
     },
-    end(entry) {
+    events: trail.events,
+    async end(entry, requester) {
       const present = providerOf(entry.subject);
-      return tokens.end(entry, ...(present ? [present] : []));
+      await tokens.end(entry, ...(present ? [present] : []));
+      await noteOf('revoked', entry, requester);
     },
     clients,
-    collector: makeCollector({ ...options, vault, tokens, clients, organizationNamespace }),
+    collector: makeCollector({
+      ...options,
+      vault,
+      tokens: { ...tokens, end: endOfGone },
+      clients,
+      organizationNamespace,
+    }),
     discover: (request) => discoverMcp(request, requests),
     endWaits: waiting.endAll,
     close: guarded.close,
-  };
-}
-
-/** Reads client secrets with the facade's own account, if the provider may use them. */
-function clientReader(kube: KubeClient, { organizationNamespace, codeHosts, oauth }: Settings): OAuth['clientOf'] {
-  const secrets = makeOrganizationSecrets(kube, organizationNamespace);
-  return async (provider) => {
-    const { clientSecretRef } = provider.spec;
-    const secret = clientSecretRef && (await secrets.read(clientSecretRef.name));
-    const { status, message } = providerVerdict(provider, { secret: () => secret, codeHosts, oauth });
-    const value = clientSecretRef && textOf(secret, clientSecretRef.key);
-    if (status !== 'True') throw new HttpError(424, `OAuth provider "${providerIdOf(provider)}": ${message}`);
-    if (clientSecretRef !== undefined && value === undefined)
-      throw new HttpError(424, `Secret ${clientSecretRef.name} has no key ${clientSecretRef.key}.`);
-    return { provider, secret: value };
   };
 }

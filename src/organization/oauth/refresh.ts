@@ -16,6 +16,8 @@ export interface RefreshOptions {
   /** Names this process. */
   readonly holder: string;
   readonly now: () => Date;
+  /** Told what became of a refresh token. */
+  readonly note: (event: 'refreshed' | 'expired', entry: TokenEntry) => Promise<unknown>;
 }
 
 /** Writes of a new token while the API server does not answer. Without one the token is lost. */
@@ -29,7 +31,7 @@ const WRITE_AGAIN_MS = 200;
  */
 export type Refresh = (entry: TokenEntry, provider: OAuthProvider, values: TokenValues) => Promise<void>;
 
-export function makeRefresh({ store, server, clientOf, holder, now }: RefreshOptions): Refresh {
+export function makeRefresh({ store, server, clientOf, holder, now, note }: RefreshOptions): Refresh {
   async function keep(claimed: TokenEntry, client: Client, grant: Grant, refreshToken: string): Promise<void> {
     // A server that rotates no refresh tokens sends none.
     const values = { accessToken: grant.accessToken, refreshToken: grant.refreshToken ?? refreshToken };
@@ -37,8 +39,9 @@ export function makeRefresh({ store, server, clientOf, holder, now }: RefreshOpt
     const written = await patiently(() =>
       store.change(claimed, (present) => store.sealed(renewed(present, grant, now()), provider, values)),
     );
+    if (written !== undefined) await note('refreshed', written);
     // Somebody has deleted the token meanwhile.
-    if (written === undefined && provider.spec.revocationUrl !== undefined) await server.revoke(client, values);
+    else if (provider.spec.revocationUrl !== undefined) await server.revoke(client, values);
   }
 
   /** Undefined if another process has changed the token. */
@@ -70,8 +73,9 @@ export function makeRefresh({ store, server, clientOf, holder, now }: RefreshOpt
       const given = (present: TokenEntry): TokenEntry | Promise<TokenEntry> =>
         isDenied ? store.sealed(unclaimed(present), provider, { accessToken: '' }) : unclaimed(present);
       await patiently(() => store.change(claimed, given));
-      if (isDenied) return;
-      throw error;
+      if (!isDenied) throw error;
+      await note('expired', claimed);
+      return;
     }
     await keep(claimed, client, grant, refreshToken);
   };

@@ -18,6 +18,8 @@ export const TokenAbout = z.object({
   updatedAt: z.string(),
   /** Absent if the provider named no time. */
   expiresAt: z.string().optional(),
+  /** When an agent last got it, to within five minutes. Absent if none has since the consent. */
+  usedAt: z.string().optional(),
   isDefault: z.boolean(),
   /** agent_id for which the person consented. */
   agentId: z.string().optional(),

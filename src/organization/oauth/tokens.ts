@@ -22,6 +22,8 @@ export interface Tokens {
   keep(entry: Pick<TokenEntry, 'id' | 'subject' | 'about'>, provider: OAuthProvider, grant: Grant): Promise<TokenEntry>;
   /** Replaces the metadata. Undefined if the token is gone. */
   describe(id: string, metadata: TokenAbout['metadata']): Promise<TokenEntry | undefined>;
+  /** Stores that an agent has got it now. */
+  used(entry: TokenEntry): Promise<void>;
   /** Revokes the token at the provider for which it was sealed, if that is one of these and has an endpoint for it, and deletes it. */
   end(entry: TokenEntry, ...providers: readonly OAuthProvider[]): Promise<void>;
 }
@@ -71,6 +73,10 @@ export function makeTokens(options: RefreshOptions): Tokens {
     async describe(id, metadata) {
       const entry = await store.read(id);
       return entry && store.change(entry, (present) => ({ ...present, about: { ...present.about, metadata } }));
+    },
+    async used(entry) {
+      const usedAt = now().toISOString();
+      await store.change(entry, (present) => ({ ...present, about: { ...present.about, usedAt } }));
     },
     async end(entry, ...providers) {
       for (const provider of providers.filter(({ spec }) => spec.revocationUrl !== undefined)) {

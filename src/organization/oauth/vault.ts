@@ -163,14 +163,22 @@ async function listed<About>(
   }
 }
 
-/** Creates an entry, or replaces what is under its name, whatever that is. Throws Conflict if others write it all the time. */
-export async function put<About>(vault: Vault, entry: Entry<About>): Promise<Entry<About>> {
+/**
+ * Creates an entry, or replaces what is under its name, whatever that is. `aboutOf` makes its `about` from the one before. Throws
+ * Conflict if others write it all the time.
+ */
+export async function put<About>(
+  vault: Vault,
+  { about, ...entry }: Omit<Entry<About>, 'about'> & { readonly about?: About },
+  aboutOf: (before: unknown) => About = () => about as About,
+): Promise<Entry<About>> {
   for (let tries = 0; ; tries += 1) {
     try {
       // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
       const before = await vault.read(entry.kind, entry.id, z.unknown());
+      const made = { ...entry, about: aboutOf(before?.about) };
       // oxlint-disable-next-line no-await-in-loop -- as above
-      return await (before ? vault.replace({ ...entry, version: before.version }) : vault.create(entry));
+      return await (before ? vault.replace({ ...made, version: before.version }) : vault.create(made));
     } catch (error) {
       const isRace = error instanceof Conflict || error instanceof AlreadyExists || error instanceof NotFound;
       if (!isRace || tries === 5) throw error;

@@ -94,6 +94,7 @@ it('the OpenAPI 3.1 document is valid: every reference resolves, and no name is 
     'get /v2/auth/tokens',
     'delete /v2/auth/tokens',
     'get /v2/auth/tokens/exists',
+    'get /v2/auth/token-events',
     'patch /v2/auth/tokens/{token_id}/metadata',
     'delete /v2/auth/tokens/{token_id}',
     'get /v2/auth/agents/{agent_id}/connections',

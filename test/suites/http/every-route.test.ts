@@ -212,6 +212,7 @@ it('lists are distinguished from other routes', () => {
     'GET /v1/integrations/forge/codehost/{integration_id}/repos',
     'GET /v2/auth/providers',
     'GET /v2/auth/tokens',
+    'GET /v2/auth/token-events',
   ]);
 });
 

@@ -12,6 +12,7 @@ import { makeKeys, OAUTH_KEYS_SECRET } from '../../../src/organization/oauth/key
 import { type Grant, GrantFailed, type OAuthServer } from '../../../src/organization/oauth/server.ts';
 import { makeTokenStore } from '../../../src/organization/oauth/token-store.ts';
 import { makeTokens } from '../../../src/organization/oauth/tokens.ts';
+import { makeTrail } from '../../../src/organization/oauth/trail.ts';
 import { makeVault } from '../../../src/organization/oauth/vault.ts';
 import type { OAuthProvider } from '../../../src/schema/oauth-provider.ts';
 import { anOAuthProvider } from '../../support/builders.ts';
@@ -68,9 +69,17 @@ function replica(on: FakeKube, holder: string, present: () => OAuthProvider = ()
     provider,
     secret: undefined,
   });
-  const tokens = makeTokens({ store: makeTokenStore(vault), server, clientOf, holder, now });
-  const flows = makeFlows({ vault, keys, providerOf: present, now });
-  return makeBroker({ vault, keys, flows, tokens, connections: makeConnections({ vault, keys, now }), now });
+  const tokens = makeTokens({
+    store: makeTokenStore(vault),
+    server,
+    clientOf,
+    holder,
+    now,
+    note: async () => undefined,
+  });
+  const flows = makeFlows({ vault, keys, providerOf: present, now, onRefused: async () => undefined });
+  const trail = makeTrail({ vault, keys, hasTenant: () => true, now, log: pino({ level: 'silent' }) });
+  return makeBroker({ vault, keys, flows, tokens, connections: makeConnections({ vault, keys, now }), trail, now });
 }
 
 async function consented(broker: Broker, expiresIn: number): Promise<void> {
@@ -122,7 +131,7 @@ describe('keys that are rotated while tokens are read', () => {
 });
 
 const ofVault = (): SecretObject[] =>
-  kube.objects<SecretObject>(SECRETS).filter(({ metadata }) => metadata.namespace === NAMESPACE);
+  kube.objects<SecretObject>(SECRETS).filter(({ metadata }) => metadata.namespace === NAMESPACE && metadata.name.startsWith('token-'));
 
 /** Another cluster into which these Secrets were copied. */
 function copied(secrets: readonly SecretObject[]): FakeKube {

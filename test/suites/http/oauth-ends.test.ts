@@ -87,7 +87,7 @@ beforeEach(async () => {
     provider: one,
     secret: undefined,
   });
-  tokens = makeTokens({ store, server, clientOf, holder: 'here', now });
+  tokens = makeTokens({ store, server, clientOf, holder: 'here', now, note: async () => undefined });
   clients = makeClients({ vault, keys, server });
   collector = makeCollector({
     kube,

@@ -602,3 +602,92 @@ it('codes, verifiers and tokens are in no object, log, error and page', () => {
   expect(facade.log()).toContain('/v2/auth/callback/idp');
   expect(leaked(people.secrets, { stored, log: facade.log(), told: people.told.join('') })).toEqual([]);
 });
+
+describe('the trail of tokens', () => {
+  const events = async (query = `user_id=${user}`): Promise<Record<string, unknown>[]> => {
+    const { status, body } = await call(tenant, 'GET', `/v2/auth/token-events?${query}`);
+    expect([status, body.detail]).toEqual([200, undefined]);
+    return body;
+  };
+  const names = async (query?: string): Promise<unknown[]> => (await events(query)).map(({ event }) => event);
+
+  it('has what became of a token, with its person, agent and account, and so has the log without the name', async () => {
+    const before = facade.log().length;
+    server.isRefusing = true;
+    const { body } = await authenticate({ agent_id: 'triage' });
+    await browser.open(await consent(body.url));
+    server.isRefusing = false;
+    await connectedShortly({ agent_id: 'triage' });
+    await authenticate({ agent_id: 'triage' });
+    await call(tenant, 'DELETE', `/v2/auth/tokens?provider_id=idp&user_id=${user}`);
+    expect((await names()).toReversed()).toEqual([
+      'link',
+      'refused',
+      'link',
+      'consented',
+      'refreshed',
+      'given',
+      'revoked',
+    ]);
+    const [revoked, given] = await events();
+    expect(given).toEqual({
+      event: 'given',
+      at: expect.stringMatching(/^20.*Z$/),
+      provider_id: 'idp',
+      user_id: user,
+      agent_id: 'triage',
+      account: expect.any(String),
+      deployment_id: null,
+      deployment: null,
+      token_id: revoked?.['token_id'],
+    });
+    expect(await names(`token_id=${String(given?.['token_id'])}`)).toEqual([
+      'revoked',
+      'given',
+      'refreshed',
+      'consented',
+    ]);
+    expect(await names(`user_id=${user}&provider_id=plain`)).toEqual([]);
+    const lines = facade.log().slice(before).trim().split('\n');
+    const said = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'Token event');
+    expect(said.map(({ event }) => event)).toEqual((await names()).toReversed());
+    expect(said.every(({ person }) => typeof person === 'string' && /^[0-9a-f]{16}$/.test(person))).toBe(true);
+    expect(JSON.stringify(said)).not.toContain(user);
+  });
+
+  it('is of one tenant, and outlives the process that wrote it', async () => {
+    await people.give();
+    expect(await names()).toEqual(['consented', 'link']);
+    expect((await call(other, 'GET', `/v2/auth/token-events?user_id=${user}`)).body).toEqual([]);
+    const kept = facade.kube
+      .objects<SecretObject>(SECRETS)
+      .filter(({ metadata }) => metadata.name.startsWith('trail-'));
+    expect(kept.map(({ metadata, data }) => [metadata.namespace, data])).toEqual([[VAULT, {}]]);
+  });
+
+  it('tells when a token was last used, to within five minutes', async () => {
+    const used = async (): Promise<unknown> =>
+      (await call(tenant, 'GET', `/v2/auth/tokens?user_id=${user}`)).body[0].last_used_at;
+    await people.give();
+    expect(await used()).toBeNull();
+    await authenticate();
+    const first = await used();
+    expect(first).toBe(new Date(facade.clock.ms).toISOString());
+    facade.clock.ms += 299_000;
+    await authenticate();
+    expect(await used()).toBe(first);
+    facade.clock.ms += 1000;
+    await authenticate();
+    expect(await used()).toBe(new Date(facade.clock.ms).toISOString());
+  });
+
+  it('that cannot be written costs no token', async () => {
+    await people.give();
+    facade.kube.failOn(({ verb, name }) =>
+      verb === 'update' && String(name).startsWith('trail-') ? new Error('down') : undefined,
+    );
+    const { body } = await authenticate();
+    facade.kube.failOn(undefined);
+    expect(body).toMatchObject({ status: 'completed', token: expect.any(String) });
+  });
+});

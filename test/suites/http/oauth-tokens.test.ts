@@ -35,6 +35,8 @@ let asked: string[];
 let tokens: Tokens;
 let flows: Flows;
 let entry: TokenEntry;
+/** What the trail was told. */
+let noted: string[];
 /** Seconds that the next token lives. */
 let lifetime: number;
 /** What happens while the OAuth server answers. */
@@ -68,8 +70,10 @@ beforeEach(async () => {
     provider,
     secret: undefined,
   });
-  tokens = makeTokens({ store: makeTokenStore(vault), server, clientOf, holder: 'here', now });
-  flows = makeFlows({ vault, keys, providerOf: () => PROVIDER, now });
+  noted = [];
+  const note = async (event: string): Promise<number> => noted.push(event);
+  tokens = makeTokens({ store: makeTokenStore(vault), server, clientOf, holder: 'here', now, note });
+  flows = makeFlows({ vault, keys, providerOf: () => PROVIDER, now, onRefused: () => note('refused') });
   const time = now().toISOString();
   const about = { scopes: ['a'], createdAt: time, updatedAt: time, isDefault: true, metadata: {} };
   const id = idOf(await keys(), 'token', SUBJECT);
@@ -92,7 +96,7 @@ describe('a refresh', () => {
       kube.failOn(({ verb }) => (verb === 'update' && (failures += 1) <= 2 ? new Unavailable('down') : undefined));
     };
     expect(await obtained()).toBe('access-1');
-    expect(asked).toEqual(['refresh-0']);
+    expect([asked, noted]).toEqual([['refresh-0'], ['refreshed']]);
   });
 
   it('of a token that lives for half a minute is asked for once', async () => {

@@ -1,5 +1,10 @@
 // The credential of a pod over HTTP: who reviews it, whose tokens it gets, and what it is not good for.
 
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PODS } from '../../../src/lib/kube/api-resources.ts';
@@ -9,7 +14,7 @@ import { makeVault } from '../../../src/organization/oauth/vault.ts';
 import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { anOAuthProvider } from '../../support/builders.ts';
-import { type Answer, type Facade, makeFacade, ORGANIZATION, OTHER_TENANT, TENANT } from './facade.ts';
+import { type Answer, type Facade, listen, makeFacade, ORGANIZATION, OTHER_TENANT, TENANT } from './facade.ts';
 
 const ACCOUNT = `system:serviceaccount:${TENANT.namespace}:agent`;
 const POD_UID = '77777777-0000-4000-8000-000000000001';
@@ -281,4 +286,33 @@ it('is no token of a caller where the platform gives no tokens', async () => {
   const answer = await plain.call('GET', '/v2/deployments', undefined, as(TOKEN));
   expect(answer.status).toBe(401);
   expect(plain.kube.writes.filter(({ kind }) => kind === 'TokenReview')).toEqual([]);
+});
+
+const python = (...args: readonly string[]): Promise<string> =>
+  promisify(execFile)('python3', args).then(
+    ({ stdout }) => stdout,
+    (error: { readonly stderr?: string }) => String(error.stderr ?? error),
+  );
+const hasPython = (await python('--version')).startsWith('Python 3');
+
+it.skipIf(!hasPython)("runs as docs/oauth.md has it in Python (left out without the machine's python3)", async () => {
+  const text = await readFile(join(import.meta.dirname, '../../../docs/oauth.md'), 'utf8');
+  const [agent = ''] = /(?<=```python\n)import[^`]*def authenticate[^`]*(?=```)/.exec(text) ?? [];
+  const folder = await mkdtemp(join(tmpdir(), 'davit-agent-'));
+  const file = join(folder, 'token');
+  await writeFile(file, TOKEN);
+  const given = { DAVIT_API_TOKEN_FILE: file, DAVIT_API_URL: await listen(facade) };
+  const run = (call: string): Promise<string> =>
+    python('-c', `import os\nos.environ.update(${JSON.stringify(given)})\n${agent}\n${call}`);
+  try {
+    expect(JSON.parse(await run('print(json.dumps(authenticate("idp", ["a"], "ada")))'))).toMatchObject({
+      status: 'pending',
+      user_id: 'ada',
+      url: expect.stringContaining('/v2/auth/consent/'),
+    });
+    expect(await run('authenticate("nowhere", [], "ada")')).toContain('OAuth provider \\"nowhere\\" not found.');
+  } finally {
+    await facade.app.close();
+    await rm(folder, { recursive: true });
+  }
 });

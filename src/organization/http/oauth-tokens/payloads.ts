@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { ProviderId } from '../../../schema/oauth-provider.ts';
 import { Printable, Uuid } from '../../../schema/primitives.ts';
 import { id, time } from '../../facade/payload-fields.ts';
+import { TRAIL_EVENTS } from '../../oauth/trail.ts';
 
 const providerId = ProviderId.describe('provider_id of the OAuth provider.');
 const userId = Printable.min(1)
@@ -14,7 +15,7 @@ const scope = z
   .string()
   .min(1)
   .max(512)
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/);
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be one scope, without a space, a quote or a backslash');
 
 export const Authenticate = z
   .object({
@@ -148,6 +149,9 @@ export const TokenInfo = z
     created_at: time,
     updated_at: time,
     expires_at: time.nullable().describe('When the access token ends. It is refreshed if the provider allows it.'),
+    last_used_at: time
+      .nullable()
+      .describe('When an agent last got it, to within five minutes. null if none has since the consent.'),
   })
   .meta({
     id: 'OAuthToken',
@@ -164,10 +168,55 @@ export const TokenInfo = z
         created_at: '2026-01-01T00:00:00Z',
         updated_at: '2026-01-01T00:00:00Z',
         expires_at: null,
+        last_used_at: '2026-01-01T12:00:00Z',
       },
     ],
   });
 export type TokenInfo = z.output<typeof TokenInfo>;
+
+export const TokenEventsQuery = z.strictObject({
+  provider_id: providerId
+    .optional()
+    .describe('Only events of this provider. Needed by callers whose role names single providers.'),
+  user_id: userId.optional().describe('Only events of this person.'),
+  token_id: Uuid.optional().describe('Only events of this token.'),
+});
+
+export const TokenEvent = z
+  .object({
+    event: z
+      .enum(TRAIL_EVENTS)
+      .describe(
+        'link: an agent got a link to the page of consent. consented: the token is stored. refused: the person or the provider refused, or another person was confirmed. given: an agent got the token. refreshed: the provider gave a new one. expired: the provider refuses to. revoked: it was deleted.',
+      ),
+    at: time,
+    provider_id: z.string(),
+    user_id: z.string(),
+    agent_id: text('The agent, as its caller names it.'),
+    account: text('The account that asked. null where Davit acted on its own.'),
+    deployment_id: text('The deployment that asked, if its pod did with its credential.'),
+    deployment: text('Its name. null where only its id is known.'),
+    token_id: text('The token, if there is one.'),
+  })
+  .meta({
+    id: 'TokenEvent',
+    description:
+      'Something that became of a token. A tenant keeps the last 200; of given and refreshed, the last of each token and caller.',
+    examples: [
+      {
+        event: 'given',
+        at: '2026-01-01T12:00:00Z',
+        provider_id: 'issue-tracker',
+        user_id: 'ada',
+        agent_id: 'triage',
+        account: 'system:serviceaccount:team:agent',
+        deployment_id: 'c2b8e1a0-52b7-4d0c-9a52-3f1f7a3c1d10',
+        deployment: 'shop',
+        token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
+      },
+    ],
+  });
+export type TokenEvent = z.output<typeof TokenEvent>;
 
 export const HasToken = z.object({ has_token: z.boolean() }).meta({ id: 'HasToken', examples: [{ has_token: true }] });
 export const TokensDeleted = z.object({ message: z.string(), provider_id: z.string() }).meta({

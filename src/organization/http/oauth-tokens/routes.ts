@@ -22,6 +22,8 @@ import {
   OwnerQuery,
   PatchMetadata,
   ProviderQuery,
+  TokenEvent,
+  TokenEventsQuery,
   TokenInfo,
   TokenPath,
   TokensDeleted,
@@ -30,7 +32,7 @@ import {
   WaitPath,
   WaitQuery,
 } from './payloads.ts';
-import { presentToken } from './presenter.ts';
+import { presentEvent, presentToken } from './presenter.ts';
 
 const TAGS = ['tokens'];
 
@@ -40,6 +42,7 @@ export function registerTokens(app: App, context: TokenNeeds): void {
   registerAuthenticate(app, context, access);
   registerConfirm(app, context, access);
   registerTokenLists(app, context, access);
+  registerTokenEvents(app, context, access);
   registerSingleTokens(app, context, access);
   registerConnections(app, context, access);
   registerDiscovery(app, context, access);
@@ -150,16 +153,40 @@ function registerTokenLists(app: App, { auth }: TokenNeeds, access: Access): voi
       const { oauth } = access.ready();
       const { provider_id: provider, user_id: user } = request.query;
       const person = await access.person(request, { user, provider });
+      const requester = access.requester(request);
       const own = (await oauth.list(person)).filter(({ subject }) => subject.provider === provider);
       for (const { id } of own) {
         // A list has no values.
         // oxlint-disable-next-line no-await-in-loop -- one after the other: the provider limits requests
         const entry = await oauth.find(person, id);
         // oxlint-disable-next-line no-await-in-loop -- as above
-        if (entry) await answered(() => oauth.end(entry));
+        if (entry) await answered(() => oauth.end(entry, requester));
       }
-      const tokens = own.length === 1 ? '1 token' : `${own.length} tokens`;
-      return { message: `${tokens} of "${person.user}" deleted.`, provider_id: provider };
+      const [tokens, were] = own.length === 1 ? ['1 token', 'was'] : [`${own.length} tokens`, 'were'];
+      return { message: `${tokens} of "${person.user}" ${were} deleted.`, provider_id: provider };
+    },
+  });
+}
+
+function registerTokenEvents(app: App, { auth }: TokenNeeds, access: Access): void {
+  app.get('/v2/auth/token-events', {
+    onRequest: auth.asCaller,
+    schema: {
+      tags: TAGS,
+      operationId: 'listTokenEvents',
+      summary: "List what became of people's tokens in a tenant, newest first",
+      querystring: TokenEventsQuery,
+      response: { 200: z.array(TokenEvent), ...failures(401, 403, 422, 424) },
+    },
+    handler: async (request) => {
+      const { provider_id: provider, user_id: user, token_id: token } = request.query;
+      const { tenant } = await access.person(request, { user: user ?? '', provider });
+      const all = await access.ready().oauth.events({ tenant: tenant.namespace, tenantId: tenant.id });
+      return all
+        .map(presentEvent)
+        .filter((event) => provider === undefined || event.provider_id === provider)
+        .filter((event) => user === undefined || event.user_id === user)
+        .filter((event) => token === undefined || event.token_id === token.toLowerCase());
     },
   });
 }
@@ -198,7 +225,7 @@ function registerSingleTokens(app: App, { auth }: TokenNeeds, access: Access): v
     handler: async (request, reply) => {
       const { oauth } = access.ready();
       const { entry } = await access.token(request, request.query.user_id, request.params.token_id);
-      await answered(() => oauth.end(entry));
+      await answered(() => oauth.end(entry, access.requester(request)));
       return reply.code(204).send();
     },
   });
