@@ -58,6 +58,11 @@ export function registerPage(
     return reply.type('text/html; charset=utf-8').send(page);
   });
 
+  // The address that published clients print.
+  app.get('/o/:tenant/host/deployments/:id', hidden, async (request, reply) => {
+    const { id } = request.params as { readonly id: string };
+    return reply.redirect(`${prefix}/#/deployments/${encodeURIComponent(id)}`, 302);
+  });
   for (const asset of assets) {
     app.get(`/assets/${asset.name}`, hidden, async (request, reply) => sendAsset(request, reply, asset));
   }

@@ -5,7 +5,7 @@ import type { KubeObject } from '../lib/kube/client.ts';
 import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
 import type { ConditionInput } from '../schema/conditions.ts';
 import { SENT_TO_ANNOTATION } from '../schema/meta.ts';
-import { clientSecretFor, type OAuthProvider } from '../schema/oauth-provider.ts';
+import { clientSecretFor, type OAuthProvider, refusedHosts } from '../schema/oauth-provider.ts';
 import { isNamedForId, providerIdOf, providerNameFor } from '../schema/provider-id.ts';
 import type { Settings } from '../schema/settings.ts';
 
@@ -52,20 +52,6 @@ export function providerVerdict(provider: OAuthProvider, seen: OrganizationSeen)
     'SecretNotGiven',
     `The provider has no client secret, and its token endpoint requires one (${tokenEndpointAuthMethod}). Set one, or set tokenEndpointAuthMethod to none.`,
   );
-}
-
-/** The endpoints of a provider to which this platform sends no requests. None where it gives no tokens at all. */
-export function refusedHosts(
-  { tokenUrl, revocationUrl }: Pick<OAuthProvider['spec'], 'tokenUrl' | 'revocationUrl'>,
-  { hosts }: OrganizationSeen['oauth'],
-): { readonly field: 'tokenUrl' | 'revocationUrl'; readonly message: string }[] {
-  const allowed = new Set(hosts.map(({ host }) => URL.parse(`https://${host}`)?.host));
-  return Object.entries({ tokenUrl, revocationUrl }).flatMap(([field, url]) => {
-    const { host } = (url !== undefined && allowed.size > 0 && URL.parse(url)) || {};
-    if (host === undefined || allowed.has(host)) return [];
-    const message = `This platform sends no requests to ${host} (${field}). Have it added to settings.oauth.hosts.`;
-    return [{ field: field as 'tokenUrl' | 'revocationUrl', message }];
-  });
 }
 
 function integrationVerdict({ spec }: CodeHostIntegration, seen: OrganizationSeen): ConditionInput {

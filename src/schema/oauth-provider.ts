@@ -105,6 +105,20 @@ export function clientSecretFor({ authUrl, tokenUrl, issuer, revocationUrl }: Ad
   return JSON.stringify([authUrl, tokenUrl, ...further]);
 }
 
+/** The endpoints of a provider to which this platform sends no requests. None where it gives no tokens at all. */
+export function refusedHosts(
+  { tokenUrl, revocationUrl }: Pick<Addresses, 'tokenUrl' | 'revocationUrl'>,
+  { hosts }: { readonly hosts: readonly { readonly host: string }[] },
+): { readonly field: 'tokenUrl' | 'revocationUrl'; readonly message: string }[] {
+  const allowed = new Set(hosts.map(({ host }) => URL.parse(`https://${host}`)?.host));
+  return Object.entries({ tokenUrl, revocationUrl }).flatMap(([field, url]) => {
+    const { host } = (url !== undefined && allowed.size > 0 && URL.parse(url)) || {};
+    if (host === undefined || allowed.has(host)) return [];
+    const message = `This platform sends no requests to ${host} (${field}). Have it added to settings.oauth.hosts.`;
+    return [{ field: field as 'tokenUrl' | 'revocationUrl', message }];
+  });
+}
+
 type Addresses = Pick<OAuthProviderSpec, 'authUrl' | 'tokenUrl' | 'issuer' | 'revocationUrl'>;
 
 export const OAuthProviderStatus = ObservedStatus;

@@ -111,7 +111,7 @@ export function assess(
   };
 }
 
-export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Push one, or set image_uri.';
+export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Push an image, or upload its source.';
 
 function nothingRuns([failure]: readonly ActionFailure[]): Omit<
   Assessment,

@@ -107,6 +107,11 @@ describe('GET /', () => {
     expect(again.headers['content-security-policy']).toBeDefined();
   });
 
+  it('is where the address leads that published clients print', async () => {
+    const { statusCode, headers } = await get('/o/tenant/host/deployments/4e1f');
+    expect([statusCode, headers.location]).toEqual([302, '/#/deployments/4e1f']);
+  });
+
   it('is JSON for everybody where the page was not bundled', async () => {
     const without = await makeFacade();
     const answer = await without.app.inject({ method: 'GET', url: '/', headers: { accept: BROWSER } });

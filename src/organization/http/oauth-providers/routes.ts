@@ -5,8 +5,8 @@ import { z } from 'zod';
 import type { Store } from '../../../lib/controller/store.ts';
 import { Unavailable } from '../../../lib/errors.ts';
 import { snake } from '../../../lib/http/casing.ts';
-import { OAUTH_PROVIDERS, type OAuthProvider } from '../../../schema/oauth-provider.ts';
-import { refusedHosts } from '../../conditions.ts';
+import type { FieldError } from '../../../lib/http/http-error.ts';
+import { OAUTH_PROVIDERS, type OAuthProvider, refusedHosts } from '../../../schema/oauth-provider.ts';
 import type { FacadeContext } from '../../facade/collection.ts';
 import { addWarnings } from '../../facade/field-validation.ts';
 import { failures } from '../../facade/openapi.ts';
@@ -23,11 +23,7 @@ export function registerProviders(app: App, context: FacadeContext): void {
   const path = '/v2/auth/providers';
   const present = presenterOf(context);
   const shown = (request: FastifyRequest, provider: OAuthProvider): OAuthProviderResponse => {
-    const refused = refusedHosts(provider.spec, context.settings.oauth);
-    addWarnings(
-      request,
-      refused.map(({ field, message }) => ({ loc: ['body', snake(field)], msg: message, type: 'value_error' })),
-    );
+    addWarnings(request, hostWarnings(provider, context.settings));
     return present(provider);
   };
 
@@ -96,6 +92,14 @@ export function registerProviders(app: App, context: FacadeContext): void {
       return { message: `OAuth provider "${id}" was deleted.` };
     },
   });
+}
+
+function hostWarnings({ spec }: OAuthProvider, { oauth }: FacadeContext['settings']): FieldError[] {
+  return refusedHosts(spec, oauth).map(({ field, message: msg }) => ({
+    loc: ['body', snake(field)],
+    msg,
+    type: 'value_error',
+  }));
 }
 
 /** Presents a provider with the id of the organization. */
