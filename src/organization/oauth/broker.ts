@@ -133,7 +133,7 @@ export function makeBroker({ vault, keys, flows, tokens, connections, trail, now
 function giverOf({ trail, tokens }: Pick<BrokerOptions, 'trail' | 'tokens'>): Broker['give'] {
   return async (entry, requester, agentId) => {
     const { id: tokenId, subject } = entry;
-    if (await trail.note({ event: 'given', subject, agentId, requester, tokenId })) await tokens.used(entry);
+    await trail.note({ event: 'given', subject, agentId, requester, tokenId }, () => tokens.used(entry));
   };
 }
 

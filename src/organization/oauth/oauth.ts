@@ -87,7 +87,7 @@ export function makeOAuth(options: OAuthOptions): OAuth | undefined {
     event: Noted['event'],
     { id: tokenId, subject, about: { agentId } }: TokenEntry,
     requester?: Requester,
-  ): Promise<boolean> => trail.note({ event, subject, agentId, requester, tokenId });
+  ): Promise<void> => trail.note({ event, subject, agentId, requester, tokenId });
   const onRefused: FlowsOptions['onRefused'] = (subject, request) =>
     trail.note({ event: 'refused', subject, agentId: request?.agentId, requester: request?.requester });
   const flows = makeFlows({ vault, keys, providerOf, now, onRefused });

@@ -1,20 +1,24 @@
 import { expect, it } from 'vitest';
-import { type TrailEvent, withEvent } from './trail.ts';
+import { type TokenEvent, withEvent } from './trail.ts';
 
-const event = (more: Partial<TrailEvent> = {}): TrailEvent => ({
+const event = (more: Partial<TokenEvent> = {}): TokenEvent => ({
   event: 'link',
   at: '2026-01-01T00:00:00Z',
-  provider: 'tracker',
-  user: 'ada',
+  provider_id: 'tracker',
+  user_id: 'ada',
+  agent_id: null,
   account: 'agent',
+  deployment_id: null,
+  deployment: null,
+  token_id: null,
   ...more,
 });
-const added = (...events: readonly TrailEvent[]): string[] =>
-  events.reduce<TrailEvent[]>(withEvent, []).map((one) => `${one.event} ${one.tokenId ?? ''} ${one.account}`);
+const added = (...events: readonly TokenEvent[]): string[] =>
+  events.reduce<TokenEvent[]>(withEvent, []).map((one) => `${one.event} ${one.token_id ?? ''} ${one.account}`);
 
 it('keeps each event, but of a token that is given or refreshed the last of each caller', () => {
-  const given = event({ event: 'given', tokenId: 'a' });
-  const refreshed = event({ event: 'refreshed', tokenId: 'a' });
+  const given = event({ event: 'given', token_id: 'a' });
+  const refreshed = event({ event: 'refreshed', token_id: 'a' });
   expect(
     added(
       event(),
@@ -22,7 +26,7 @@ it('keeps each event, but of a token that is given or refreshed the last of each
       given,
       refreshed,
       { ...given, account: 'other' },
-      { ...given, tokenId: 'b' },
+      { ...given, token_id: 'b' },
       refreshed,
       given,
     ),
@@ -30,10 +34,10 @@ it('keeps each event, but of a token that is given or refreshed the last of each
 });
 
 it('keeps the last 200, and fewer of long ones', () => {
-  const all = Array.from({ length: 300 }, (_, n) => event({ user: `u${n}` }));
-  const kept = all.reduce<TrailEvent[]>(withEvent, []);
-  expect([kept.length, kept[0]?.user, kept.at(-1)?.user]).toEqual([200, 'u100', 'u299']);
-  const long = all.map((one) => ({ ...one, agentId: '\u00e9'.repeat(256), user: '\u00e9'.repeat(256) }));
-  const bytes = Buffer.byteLength(JSON.stringify(long.reduce<TrailEvent[]>(withEvent, [])));
+  const all = Array.from({ length: 300 }, (_, n) => event({ user_id: `u${n}` }));
+  const kept = all.reduce<TokenEvent[]>(withEvent, []);
+  expect([kept.length, kept[0]?.user_id, kept.at(-1)?.user_id]).toEqual([200, 'u100', 'u299']);
+  const long = all.map((one) => ({ ...one, agent_id: '\u00e9'.repeat(256), user_id: '\u00e9'.repeat(256) }));
+  const bytes = Buffer.byteLength(JSON.stringify(long.reduce<TokenEvent[]>(withEvent, [])));
   expect([bytes < 128 * 1024, bytes > 120 * 1024]).toEqual([true, true]);
 });

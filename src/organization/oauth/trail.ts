@@ -4,46 +4,50 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Logger } from '../../lib/logger.ts';
+import { time } from '../facade/payload-fields.ts';
 import { deploymentOf } from './ends.ts';
 import type { ReadKeys } from './keys.ts';
 import { idOf, type Requester, type Subject } from './names.ts';
 import { put, type Vault } from './vault.ts';
 
-export const TRAIL_EVENTS = ['link', 'consented', 'refused', 'given', 'refreshed', 'expired', 'revoked'] as const;
+const text = (description: string): z.ZodNullable<z.ZodString> => z.string().nullable().describe(description);
 
-export const TrailEvent = z.object({
-  event: z.enum(TRAIL_EVENTS),
-  /** RFC 3339. */
-  at: z.string(),
-  provider: z.string(),
-  user: z.string(),
-  agentId: z.string().optional(),
-  /** The account that asked. Absent where Davit acted on its own. */
-  account: z.string().optional(),
-  /** The deployment of the agent. `name` is absent where only its uid is known. */
-  deployment: z.object({ name: z.string().optional(), uid: z.string() }).optional(),
-  tokenId: z.string().optional(),
+/** As it is stored and answered. */
+export const TokenEvent = z.object({
+  event: z
+    .enum(['link', 'consented', 'refused', 'given', 'refreshed', 'expired', 'revoked'])
+    .describe(
+      'link: an agent got a link to the page of consent. consented: the token is stored. refused: the person or the provider refused, or another person was confirmed. given: an agent got the token. refreshed: the provider gave a new one. expired: the provider refuses to. revoked: it was deleted.',
+    ),
+  at: time,
+  provider_id: z.string(),
+  user_id: z.string(),
+  agent_id: text('The agent, as its caller names it.'),
+  account: text('The account that asked. null where Davit acted on its own.'),
+  deployment_id: text('The deployment that asked, if its pod did with its credential.'),
+  deployment: text('Its name. null where only its id is known.'),
+  token_id: text('The token, if there is one.'),
 });
-export type TrailEvent = z.output<typeof TrailEvent>;
+export type TokenEvent = z.output<typeof TokenEvent>;
 
-const TrailAbout = z.object({ events: z.array(TrailEvent) });
+const TrailAbout = z.object({ events: z.array(TokenEvent) });
 
 export interface Noted {
-  readonly event: TrailEvent['event'];
+  readonly event: TokenEvent['event'];
   readonly subject: Subject;
   readonly agentId?: string | undefined;
   readonly requester?: Requester | undefined;
   readonly tokenId?: string | undefined;
 }
 
-export interface Trail {
-  /** Never fails. Resolves to whether the event is stored; `given` is, once in a while for each token and requester. */
-  note(noted: Noted): Promise<boolean>;
-  /** The last events of a tenant, newest first. */
-  events(tenant: Tenant): Promise<readonly TrailEvent[]>;
-}
-
 type Tenant = Pick<Subject, 'tenant' | 'tenantId'>;
+
+export interface Trail {
+  /** Never fails. `given` is stored once in a while for each token and requester. `also`: what is written together with the event. */
+  note(noted: Noted, also?: () => Promise<unknown>): Promise<void>;
+  /** The last events of a tenant, newest first. */
+  events(tenant: Tenant): Promise<readonly TokenEvent[]>;
+}
 
 export interface TrailOptions {
   readonly vault: Vault;
@@ -69,30 +73,42 @@ export function makeTrail({ vault, keys, hasTenant, now, log }: TrailOptions): T
     return { kind: 'trail', id: idOf(await keys(), 'trail', subject), subject };
   };
 
-  function isNews(event: TrailEvent): boolean {
+  function isNews(event: TokenEvent): boolean {
     if (event.event !== 'given') return true;
-    const key = JSON.stringify([event.tokenId, event.account, event.deployment?.uid]);
-    const time = now().getTime();
-    if (time - (given.get(key) ?? 0) < GIVEN_AGAIN_MS) return false;
+    const key = JSON.stringify([event.token_id, event.account, event.deployment_id]);
+    const ms = now().getTime();
+    if (ms - (given.get(key) ?? 0) < GIVEN_AGAIN_MS) return false;
     if (given.size >= MOST_REMEMBERED) given.clear();
-    given.set(key, time);
+    given.set(key, ms);
     return true;
   }
 
   return {
-    async note({ subject, requester, ...noted }) {
-      const event = eventOf({ subject, requester, ...noted }, now());
-      const { user, at: _at, ...said } = event;
-      log.info({ tenant: subject.tenant, ...said, person: digestOfPerson(user) }, 'Token event');
-      if (!isNews(event) || !hasTenant(subject)) return false;
+    async note({ event: name, subject, agentId, requester, tokenId }, also) {
+      const event: TokenEvent = {
+        event: name,
+        at: now().toISOString(),
+        provider_id: subject.provider,
+        user_id: subject.user,
+        agent_id: agentId ?? null,
+        account: requester?.username ?? null,
+        deployment_id: requester?.deployment?.uid ?? deploymentOf(subject) ?? null,
+        deployment: requester?.deployment?.name ?? null,
+        token_id: tokenId ?? null,
+      };
+      const { tenant } = subject;
+      const { user_id: user, at: _at, ...said } = event;
+      // Logs go further than tokens do, and the digest of a name finds a person all the same.
+      const person = createHash('sha256').update(user).digest('hex').slice(0, 16);
+      log.info({ tenant, ...said, person }, 'Token event');
       try {
+        if (!isNews(event) || !hasTenant(subject)) return;
         await put(vault, await entryOf(subject), (before) => ({
           events: withEvent(TrailAbout.safeParse(before).data?.events ?? [], event),
         }));
-        return true;
+        await also?.();
       } catch (err) {
-        log.warn({ err, tenant: subject.tenant }, 'A token event is in the log alone');
-        return false;
+        log.warn({ err, tenant }, 'A token event is in the log alone');
       }
     },
     async events(tenant) {
@@ -102,37 +118,13 @@ export function makeTrail({ vault, keys, hasTenant, now, log }: TrailOptions): T
   };
 }
 
-function eventOf({ event, subject, agentId, requester, tokenId }: Noted, now: Date): TrailEvent {
-  const uid = deploymentOf(subject);
-  const deployment = requester?.deployment ?? (uid === undefined ? undefined : { uid });
-  return {
-    event,
-    at: now.toISOString(),
-    provider: subject.provider,
-    user: subject.user,
-    ...(agentId !== undefined && { agentId }),
-    ...(requester && { account: requester.username }),
-    ...(deployment && { deployment }),
-    ...(tokenId !== undefined && { tokenId }),
-  };
-}
+const SAME = ['event', 'token_id', 'account', 'deployment_id'] as const;
 
 /** A `given` or `refreshed` replaces the one before of its token and requester, so that what repeats itself drives nothing else out. */
-export function withEvent(before: readonly TrailEvent[], event: TrailEvent): TrailEvent[] {
+export function withEvent(before: readonly TokenEvent[], event: TokenEvent): TokenEvent[] {
   const repeats = event.event === 'given' || event.event === 'refreshed';
-  const events = [...before.filter((one) => !repeats || !isRepeat(one, event)), event].slice(-MOST_EVENTS);
+  const kept = before.filter((one) => !repeats || SAME.some((field) => one[field] !== event[field]));
+  const events = [...kept, event].slice(-MOST_EVENTS);
   while (Buffer.byteLength(JSON.stringify(events)) > MOST_BYTES) events.shift();
   return events;
-}
-
-function isRepeat(one: TrailEvent, other: TrailEvent): boolean {
-  return (
-    (['event', 'tokenId', 'account'] as const).every((field) => one[field] === other[field]) &&
-    one.deployment?.uid === other.deployment?.uid
-  );
-}
-
-/** Logs go further than tokens do: `printf %s NAME | sha256sum` finds a person. */
-function digestOfPerson(user: string): string {
-  return createHash('sha256').update(user).digest('hex').slice(0, 16);
 }

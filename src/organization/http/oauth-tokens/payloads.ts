@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ProviderId } from '../../../schema/oauth-provider.ts';
 import { Printable, Uuid } from '../../../schema/primitives.ts';
 import { id, time } from '../../facade/payload-fields.ts';
-import { TRAIL_EVENTS } from '../../oauth/trail.ts';
+import { TokenEvent } from '../../oauth/trail.ts';
 
 const providerId = ProviderId.describe('provider_id of the OAuth provider.');
 const userId = Printable.min(1)
@@ -182,23 +182,8 @@ export const TokenEventsQuery = z.strictObject({
   token_id: Uuid.optional().describe('Only events of this token.'),
 });
 
-export const TokenEvent = z
-  .object({
-    event: z
-      .enum(TRAIL_EVENTS)
-      .describe(
-        'link: an agent got a link to the page of consent. consented: the token is stored. refused: the person or the provider refused, or another person was confirmed. given: an agent got the token. refreshed: the provider gave a new one. expired: the provider refuses to. revoked: it was deleted.',
-      ),
-    at: time,
-    provider_id: z.string(),
-    user_id: z.string(),
-    agent_id: text('The agent, as its caller names it.'),
-    account: text('The account that asked. null where Davit acted on its own.'),
-    deployment_id: text('The deployment that asked, if its pod did with its credential.'),
-    deployment: text('Its name. null where only its id is known.'),
-    token_id: text('The token, if there is one.'),
-  })
-  .meta({
+export const TokenEvents = z.array(
+  TokenEvent.meta({
     id: 'TokenEvent',
     description:
       'Something that became of a token. A tenant keeps the last 200; of given and refreshed, the last of each token and caller.',
@@ -215,8 +200,8 @@ export const TokenEvent = z
         token_id: '3f0c8a52-77aa-8d21-a9b0-5b1d0e6f2c11',
       },
     ],
-  });
-export type TokenEvent = z.output<typeof TokenEvent>;
+  }),
+);
 
 export const HasToken = z.object({ has_token: z.boolean() }).meta({ id: 'HasToken', examples: [{ has_token: true }] });
 export const TokensDeleted = z.object({ message: z.string(), provider_id: z.string() }).meta({

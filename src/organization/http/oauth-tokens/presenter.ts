@@ -2,8 +2,7 @@
 
 import type { ConnectionEntry } from '../../oauth/connections.ts';
 import type { TokenEntry } from '../../oauth/token-store.ts';
-import type { TrailEvent as Event } from '../../oauth/trail.ts';
-import type { Connection, TokenEvent, TokenInfo } from './payloads.ts';
+import type { Connection, TokenInfo } from './payloads.ts';
 
 export function presentToken({ id, subject, about }: TokenEntry): TokenInfo {
   return {
@@ -18,20 +17,6 @@ export function presentToken({ id, subject, about }: TokenEntry): TokenInfo {
     updated_at: about.updatedAt,
     expires_at: about.expiresAt ?? null,
     last_used_at: about.usedAt ?? null,
-  };
-}
-
-export function presentEvent({ event, at, provider, user, agentId, account, deployment, tokenId }: Event): TokenEvent {
-  return {
-    event,
-    at,
-    provider_id: provider,
-    user_id: user,
-    agent_id: agentId ?? null,
-    account: account ?? null,
-    deployment_id: deployment?.uid ?? null,
-    deployment: deployment?.name ?? null,
-    token_id: tokenId ?? null,
   };
 }
 

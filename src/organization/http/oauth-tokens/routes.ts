@@ -22,7 +22,7 @@ import {
   OwnerQuery,
   PatchMetadata,
   ProviderQuery,
-  TokenEvent,
+  TokenEvents,
   TokenEventsQuery,
   TokenInfo,
   TokenPath,
@@ -32,7 +32,7 @@ import {
   WaitPath,
   WaitQuery,
 } from './payloads.ts';
-import { presentEvent, presentToken } from './presenter.ts';
+import { presentToken } from './presenter.ts';
 
 const TAGS = ['tokens'];
 
@@ -176,14 +176,13 @@ function registerTokenEvents(app: App, { auth }: TokenNeeds, access: Access): vo
       operationId: 'listTokenEvents',
       summary: "List what became of people's tokens in a tenant, newest first",
       querystring: TokenEventsQuery,
-      response: { 200: z.array(TokenEvent), ...failures(401, 403, 422, 424) },
+      response: { 200: TokenEvents, ...failures(401, 403, 422, 424) },
     },
     handler: async (request) => {
       const { provider_id: provider, user_id: user, token_id: token } = request.query;
       const { tenant } = await access.person(request, { user: user ?? '', provider });
       const all = await access.ready().oauth.events({ tenant: tenant.namespace, tenantId: tenant.id });
       return all
-        .map(presentEvent)
         .filter((event) => provider === undefined || event.provider_id === provider)
         .filter((event) => user === undefined || event.user_id === user)
         .filter((event) => token === undefined || event.token_id === token.toLowerCase());
