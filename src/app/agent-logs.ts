@@ -6,9 +6,9 @@ import type { KubeClient } from '../lib/kube/client.ts';
 import type { AgentCaches } from '../listeners/agent/caches.ts';
 import { type AgentLogsOptions, makeLogReconciler, wakeLogs } from '../listeners/agent/logs.ts';
 import { MOST_BYTES_OF_CROSSING_PAGE, makeLogBudget } from '../logs/budget.ts';
+import { readTargetLogs } from '../logs/kept-lines.ts';
 import { makePage } from '../logs/lines.ts';
 import { DeployLogsQuery } from '../logs/payloads.ts';
-import { podIdsIn, podsOf, readLogs } from '../logs/pods.ts';
 import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
 
 export interface Answering extends Pick<AgentLogsOptions, 'hub' | 'requests' | 'namespace' | 'clusterId'> {
@@ -19,13 +19,12 @@ export interface Answering extends Pick<AgentLogsOptions, 'hub' | 'requests' | '
 export function logAnswers({ local, ...rest }: Answering): ControllerDefinition<undefined> {
   const budget = makeLogBudget();
   const readPage: AgentLogsOptions['readPage'] = async (copy, revision, query, signal) => {
-    const page = makePage(DeployLogsQuery.parse(query), MOST_BYTES_OF_CROSSING_PAGE);
+    const wanted = DeployLogsQuery.parse(query);
+    const page = makePage(wanted, MOST_BYTES_OF_CROSSING_PAGE);
     const { namespace = '', name } = copy.metadata;
     const revisions = revisionsOf(copy, rest.caches.revisions.byLabel(namespace, DEPLOYMENT_LABEL, name));
-    const pods = podsOf(copy, podIdsIn(revisions, revision));
-    return JSON.stringify(
-      page.done((await readLogs(local, pods, { page, budget, tenant: namespace, signal })) === true),
-    );
+    const target = { record: copy, revisions, revisionId: revision, task: wanted.task };
+    return JSON.stringify(page.done(await readTargetLogs(local, target, { page, budget, tenant: namespace, signal })));
   };
   return {
     name: 'listener-logs',

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { makeInstantClock, runCli } from '../../test/support/cli-world.ts';
+import { answering, aRecord, makeInstantClock, REVISION, runCli } from '../../test/support/cli-world.ts';
 import type { Pod, Workload } from '../deployments/assess/observed.ts';
 import { names } from '../deployments/record/names.ts';
 import { serialRevisionId } from '../deployments/record/revision-id.ts';
@@ -849,6 +849,46 @@ describe('the command', { timeout: 240_000 }, () => {
         err: 'Pod shop-1 has no log yet: Image app:1 of container server cannot be pulled. Check its name and tag, and the pull secrets (image_pull_secrets).\n',
       });
     });
+  });
+});
+
+describe('logs of pods that are gone', () => {
+  const kept = (name: string, spec: object, component = 'server'): object => {
+    const log = '2026-02-02T00:00:00Z first\n2026-02-02T00:00:01Z last of ' + name + '\n';
+    const container = { pod: `${name}-pod`, component, container: 'main', exitCode: 3, log };
+    return { metadata: { name }, spec: { ...spec, containers: [container] } };
+  };
+  const answers = (pods: object[] = []): Kubectl =>
+    answering({
+      [RECORDS]: aRecord(),
+      'apprevisions.davit.dev': { items: [{ ...REVISION, spec: { ...REVISION.spec, resolved: {} } }] },
+      pods: { items: pods },
+      'applogs.davit.dev': {
+        items: [
+          kept('shop--11111111', { revisionId: REVISION.spec.id }),
+          kept('shop--22222222', { revisionId: '2'.repeat(32) }, 'jobs'),
+          kept('shop--clean-1', { revisionId: REVISION.spec.id, task: 'clean' }, 'task'),
+        ],
+      },
+    });
+
+  it.each<[string, string[], string[]]>([
+    ['of a revision', ['--revision', 'shop--11111111'], ['first', 'last of shop--11111111']],
+    ['of a revision that is no longer listed', ['--revision', '2222'], ['first', 'last of shop--22222222']],
+    ['of a task', ['--task', 'clean'], ['first', 'last of shop--clean-1']],
+    ['the last ones', ['--task', 'clean', '--tail', '1'], ['last of shop--clean-1']],
+  ])('%s', async (_what, flags, lines) => {
+    const { code, out, err } = await runCli(['logs', 'shop', ...flags], { kubectl: answers() });
+    expect([code, out.split('\n')]).toEqual([0, lines]);
+    expect(err).toMatch(/^Container main of pod shop--\S+-pod exited with code 3\. Its last lines:$/);
+  });
+
+  it('are none of a pod that is still there, and of a task that never failed', async () => {
+    const there = { metadata: { name: 'shop--11111111-pod', labels: {} } };
+    const again = await runCli(['logs', 'shop', '--revision', '1111'], { kubectl: answers([there]) });
+    expect(again.out).not.toContain('last of');
+    const none = await runCli(['logs', 'shop', '--task', 'mail'], { kubectl: answers() });
+    expect([none.code, none.err]).toEqual([1, 'shop has no run of a task "mail". See: kubectl davit tasks shop']);
   });
 });
 

@@ -4,15 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerStatus, Pod } from '../deployments/assess/observed.ts';
 import { podFailure } from '../deployments/assess/pod-failures.ts';
 import { podsIdOf } from '../deployments/record/shared-pods.ts';
-import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL } from '../schema/meta.ts';
+import { COMPONENT_LABEL, COMPONENTS, MIGRATION, REVISION_LABEL, TASK, TASK_LABEL } from '../schema/meta.ts';
 import { isPart } from '../schema/worker-parts.ts';
 import { printBuildLog } from './build-log.ts';
 import { API_FLAGS, type Command, type Context, DEPLOYMENT, Misuse, withFlags } from './command.ts';
 import { componentOf, needPart } from './component.ts';
+import { headingOf, keptContainers, linesOf } from './kept-logs.ts';
 import { Failure, type Kubectl } from './kubectl.ts';
 import { PROGRAM } from './program.ts';
 import { listOf, readRecord, readRevisions } from './records.ts';
-import { matching } from './rollback.ts';
+import { isMeant, matching } from './rollback.ts';
 import { needScale } from './scaled-to-zero.ts';
 import { forTerminal } from './terminal.ts';
 
@@ -31,7 +32,16 @@ export const logsCommand: Command = {
       help: `${KNOWN_COMPONENTS.join(', ')} or the name of a worker; server by default`,
       suggested: KNOWN_COMPONENTS,
     },
-    { name: 'revision', value: 'REVISION', help: 'name of a revision, or the beginning of its id' },
+    {
+      name: 'revision',
+      value: 'REVISION',
+      help: 'name of a revision, or the beginning of its id; of one that failed, its last lines are kept for seven days',
+    },
+    {
+      name: 'task',
+      value: 'TASK',
+      help: 'the runs of a task; of those that failed, the last lines are kept for seven days',
+    },
     { name: 'follow', short: 'f', help: 'go on with what is written; with --build until the build ends' },
     { name: 'previous', short: 'p', help: 'what the containers wrote before their last restart' },
     {
@@ -48,7 +58,7 @@ export const logsCommand: Command = {
 };
 
 async function buildLog({ words: [name = ''], flags, api, say }: Context): Promise<number> {
-  for (const flag of ['component', 'previous'])
+  for (const flag of ['component', 'previous', 'task'])
     if (flags.has(flag)) throw new Misuse(`--${flag} is about pods, and not for --build.`);
   const options = { revision: flags.text('revision'), follow: flags.has('follow'), tail: flags.number('tail'), say };
   await printBuildLog(await api(), name, options);
@@ -64,11 +74,15 @@ async function podLogs(context: Context): Promise<number> {
     terminal,
     suggested,
   } = context;
-  const component = componentOf(flags, KNOWN_COMPONENTS);
+  const [task, revision] = [flags.text('task'), flags.text('revision')];
+  if (task !== undefined && flags.has('component')) throw new Misuse('--task and --component exclude each other.');
+  const component = task === undefined ? componentOf(flags, KNOWN_COMPONENTS) : TASK;
   const record = await readRecord(kubectl, name);
-  const revision = flags.text('revision');
-  const id =
-    revision === undefined ? undefined : podsIdOf(matching(await readRevisions(kubectl, record), revision), component);
+  const hasKept = (task !== undefined || revision !== undefined) && (await printKept(context));
+  // A revision that failed may be gone from the history.
+  const revisions = revision === undefined ? [] : await readRevisions(kubectl, record);
+  if (hasKept && revision !== undefined && !revisions.some((one) => isMeant(one, revision))) return 0;
+  const id = revision === undefined ? undefined : podsIdOf(matching(revisions, revision), component);
   const ended = new AbortController();
   const onInterrupt = (): void => ended.abort();
   process.once('SIGINT', onInterrupt);
@@ -79,11 +93,18 @@ async function podLogs(context: Context): Promise<number> {
   const tools = { kubectl, run: (args: readonly string[]) => onTerminal(args, { onLine }) };
   const code = await printPodLogs(tools, name, {
     component,
+    hasKept,
     needPart() {
+      if (task !== undefined)
+        throw new Failure(`${name} has no run of a task "${task}". See: ${PROGRAM} tasks ${name}`);
       needPart(record, component, KNOWN_COMPONENTS);
       needScale(record, component);
     },
-    labels: { [COMPONENT_LABEL]: component, ...(id !== undefined && { [REVISION_LABEL]: id }) },
+    labels: {
+      [COMPONENT_LABEL]: component,
+      ...(id !== undefined && { [REVISION_LABEL]: id }),
+      ...(task !== undefined && { [TASK_LABEL]: task }),
+    },
     follow: flags.has('follow'),
     previous: flags.has('previous'),
     tail: flags.number('tail') ?? 100,
@@ -94,8 +115,24 @@ async function podLogs(context: Context): Promise<number> {
   return code;
 }
 
+/** What Davit has kept of pods that are gone. Resolves to whether there is any. */
+async function printKept({ words: [name = ''], flags, kubectl, say, warn, terminal }: Context): Promise<boolean> {
+  const [revision, task] = [flags.text('revision'), flags.text('task')];
+  const pods = await listOf<Pod>(kubectl, 'pods', name);
+  const there = pods.map(({ metadata }) => metadata.name);
+  const kept = await keptContainers(kubectl, name, { revision, task, component: flags.text('component') }, there);
+  for (const container of kept) {
+    warn(headingOf(container));
+    for (const line of linesOf(container, flags.number('tail') ?? 100))
+      say(terminal.isShown ? forTerminal(line) : line);
+  }
+  return kept.length > 0;
+}
+
 export interface PodLogOptions {
   readonly component: string;
+  /** Whether the log of such pods was printed already, so that there need not be any now. */
+  readonly hasKept?: boolean;
   /** Called where there are no pods. Throws Failure if the deployment has no such part, or is scaled to zero. */
   readonly needPart?: () => void;
   /** Selects pods besides deployment and component. */
@@ -132,6 +169,7 @@ export async function printPodLogs(
     // oxlint-disable-next-line no-await-in-loop -- until no pod waits
     const pods = await listOf<Pod>(kubectl, 'pods', name, options.labels);
     if (pods.length === 0 && begun.size === 0) {
+      if (options.hasKept) return 0;
       options.needPart?.();
       throw new Failure(`${name} has no pod of ${component}. See: ${PROGRAM} status ${name}`);
     }

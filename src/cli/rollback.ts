@@ -116,13 +116,16 @@ const NONE_LEFT = `There is none with other values to go back to. Deploy a corre
 
 /** The revision of a name or of the beginning of an id. Throws Failure with the existing ones if none or several match. */
 export function matching(revisions: readonly AppRevision[], wanted: string): AppRevision {
-  const [one, another] = revisions.filter(
-    ({ metadata, spec }) => metadata.name === wanted || spec.id.startsWith(wanted.toLowerCase()),
-  );
+  const [one, another] = revisions.filter((revision) => isMeant(revision, wanted));
   if (one && !another) return one;
   throw new Failure(
     `${one ? 'More than one' : 'No'} revision matches "${wanted}". Revisions: ${listed(revisions) || 'none'}.`,
   );
+}
+
+/** Whether `wanted` is its name or the beginning of its id. */
+export function isMeant({ metadata, spec }: AppRevision, wanted: string): boolean {
+  return metadata.name === wanted || spec.id.startsWith(wanted.toLowerCase());
 }
 
 function listed(revisions: readonly AppRevision[]): string {

@@ -12,7 +12,7 @@ export const tasksCommand: Command = {
   purpose: 'list its tasks with their last runs, and why they failed',
   words: [DEPLOYMENT],
   flags: [OUTPUT],
-  about: `The tasks are those of the active revision. NEXT is computed from the schedule, by UTC if the task has no time zone. The log of a run: kubectl logs job/JOB. To run a task now: PROGRAM run NAME --task TASK`,
+  about: `The tasks are those of the active revision. NEXT is computed from the schedule, by UTC if the task has no time zone. The log of its runs: PROGRAM logs NAME --task TASK. To run a task now: PROGRAM run NAME --task TASK`,
   async run(context) {
     const {
       kubectl,

@@ -328,6 +328,34 @@ describe('wait', () => {
     },
   );
 
+  it('ends with the kept lines of a revision whose pods are being removed, once they are there', async () => {
+    const record = stalled('ContainerCrashed');
+    const ending = {
+      ...crashed({ waiting: { reason: 'CrashLoopBackOff' } }),
+      metadata: { name: 'shop-1', deletionTimestamp: '2026-02-02T00:00:00Z' },
+    };
+    const revision = { ...REVISION, status: { state: 'DEPLOY_FAILED', failure: { reason: 'ContainerCrashed' } } };
+    const log = Array.from({ length: 25 }, (_, n) => `2026-02-02T00:00:00Z line ${n}\n`).join('');
+    const containers = [{ pod: 'shop-1', component: 'server', container: 'server', exitCode: 3, reason: 'Error', log }];
+    const kept = { metadata: { name: revision.metadata.name }, spec: { revisionId: revision.spec.id, containers } };
+    const lists: { items: object[] }[] = [{ items: [] }, { items: [kept] }];
+    const answers = answering({
+      [RECORDS]: record,
+      pods: { items: [ending] },
+      'apprevisions.davit.dev': { items: [revision] },
+    });
+    const kubectl: Kubectl = (args, input) =>
+      args[1] === 'applogs.davit.dev' ? Promise.resolve(JSON.stringify(lists.shift())) : answers(args, input);
+    const { err } = await runCli(['wait', 'shop', '-n', 'team'], { kubectl });
+    expect(err.split('\n').slice(0, 2)).toEqual([
+      'Container server of pod shop-1 exited with code 3 (Error). Its last lines:',
+      'line 5',
+    ]);
+    expect(err).toContain(
+      `More of its log: kubectl davit logs --namespace=team shop --revision ${revision.metadata.name}`,
+    );
+  });
+
   it('suggests commands for what the caller has asked, with the flags of the cluster', async () => {
     const kubectl = withLogs(answering({ [RECORDS]: stalled('ContainerCrashed'), pods: { items: [] } }));
     const ran = await runCli(['wait', 'shop', '-n', 'staging', '--context=far'], { kubectl });

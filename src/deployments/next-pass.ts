@@ -1,5 +1,6 @@
 // When a record is reconciled again although no watch wakes it.
 
+import { untilLogExpiredMs } from './assess/ended-logs.ts';
 import type { Observed } from './assess/observed.ts';
 import { untilExhaustedMs } from './assess/patience.ts';
 import { untilLongHeldMs } from './assess/pod-inits.ts';
@@ -26,6 +27,7 @@ export function waitsOf(
     untilSettledMs(pods, now()),
     untilExhaustedMs(record, settings, now()),
     untilStuckMs(after, now()),
+    untilLogExpiredMs(after, now()),
     untilGivenUpMs(after, now()),
     untilOverdueMs(pods, now()),
   ];

@@ -16,6 +16,7 @@ import { causesOf, decisiveOf, failureOf, wasLost } from './cluster/failures.ts'
 import { makeConflictStreaks } from './conflict-streak.ts';
 import { ensureRevision } from './ensure-revision.ts';
 import { addFinalizer, finalize, hasFinalizer } from './finalize.ts';
+import { keepLogs } from './keep-logs.ts';
 import { waitsOf } from './next-pass.ts';
 import { atScaleInForce, observeForReport, observeWithSecrets } from './observe.ts';
 import type { PassOutcome, ReconcilerOptions } from './pass.ts';
@@ -103,6 +104,8 @@ async function applyRecord(
   if ('ended' in revision) return revision.ended;
   const { latest } = revision;
   await reportOvertaken(observed, latest, options);
+  // Before anything deletes their pods.
+  const unkept = await keepLogs({ ...observed, record }, options);
 
   const adopted = await adoptDatabase({ ...observed, record }, latest, target);
   if (adopted.refusals.length > 0) return { latest, refusals: [...revision.failures, ...adopted.refusals] };
@@ -122,7 +125,7 @@ async function applyRecord(
     latest,
     refusals: [...children.failures, ...migration, ...pods, ...cronJobs.failures],
     address: address.outcome,
-    housekeeping,
+    housekeeping: [...unkept, ...housekeeping],
     ...(children.foreign && { foreign: [...children.foreign, ...cronJobs.foreign] }),
     ...(waitMs !== undefined && { requeueAfterMs: waitMs }),
   };

@@ -11,9 +11,9 @@ import { type BuildStatus, isUnderWay } from '../schema/build.ts';
 import type { Listener } from '../schema/listener.ts';
 import type { LogBudget } from './budget.ts';
 import { readBuildLog } from './build-log.ts';
+import { readTargetLogs } from './kept-lines.ts';
 import { makePage } from './lines.ts';
 import type { DeployLogs, DeployLogsQuery } from './payloads.ts';
-import { podIdsIn, podsOf, readLogs } from './pods.ts';
 import { readRemoteLogs } from './remote.ts';
 
 export interface LogNeeds extends BuildContext {
@@ -79,9 +79,9 @@ export function makeLogPages({ auth, deployments, listeners, kube, platform }: L
         const revision = revisionId?.toLowerCase();
         return await readRemoteLogs({ kube, listener, record, revision, query }, signal);
       }
-      const pods = podsOf(record, podIdsIn(deployments.revisionsOf(record), revisionId));
+      const target = { record, revisions: deployments.revisionsOf(record), revisionId, task: query.task };
       const reading = { page, budget, tenant: admitted.tenant.namespace, signal };
-      return page.done((await readLogs(admitted.caller.kube, pods, reading)) === true);
+      return page.done(await readTargetLogs(admitted.caller.kube, target, reading));
     } finally {
       giveBack();
     }

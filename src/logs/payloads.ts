@@ -27,6 +27,12 @@ export const DeployLogsQuery = z
     order: z.enum(['asc', 'desc']).nullish().describe('asc: oldest first. desc: newest first. Default: desc.'),
     level: z.preprocess(upper, z.enum(LEVELS).nullish()).describe('Only lines of this level.'),
     query: z.string().max(1000).nullish().describe('Only lines that contain this text, case-insensitively.'),
+    task: z
+      .string()
+      .max(63)
+      .regex(/^[a-z0-9-]+$/, 'must be the name of a task')
+      .nullish()
+      .describe('Only lines of the runs of this task. Without it there are none of tasks.'),
     start_time: moment('Only lines from this time on.'),
     end_time: moment('Only lines until this time.'),
     offset: z.string().max(1000).nullish().describe('next_offset of the previous page.'),

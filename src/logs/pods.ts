@@ -112,7 +112,16 @@ export async function listPods(
  * if there is no pod.
  */
 export async function readLogs(kube: KubeClient, pods: PodsToRead, reading: Reading): Promise<boolean | undefined> {
-  const items = await listPods(kube, pods, reading.signal);
+  return readPods(kube, pods, await listPods(kube, pods, reading.signal), reading);
+}
+
+/** The same of pods that are listed already. */
+export async function readPods(
+  kube: KubeClient,
+  pods: PodsToRead,
+  items: readonly PodObject[],
+  reading: Reading,
+): Promise<boolean | undefined> {
   if (items.length === 0) return undefined;
   const newest = youngestFirst(items).slice(0, MOST_PODS);
   const streams = newest.flatMap(streamsOf);

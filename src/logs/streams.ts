@@ -233,11 +233,12 @@ const NOT_FOLLOWED =
   "The logs of a deployment that a listener's cluster runs are not streamed. Request pages, without text/event-stream.";
 
 /** A stream has no pages, and no end of its own. */
-function refusePages({ order, offset, end_time }: DeployLogsQuery): void {
+function refusePages({ order, offset, end_time, task }: DeployLogsQuery): void {
   const refused = (name: string, msg: string): FieldError => ({ loc: ['body', name], msg, type: 'value_error' });
   const findings = [
     ...(order === 'desc' ? [refused('order', 'must be asc in a stream, which tells the oldest line first')] : []),
     ...(offset ? [refused('offset', 'is of pages: a stream is resumed with Last-Event-ID')] : []),
+    ...(task ? [refused('task', 'is of pages: the runs of a task are not followed')] : []),
     ...(end_time ? [refused('end_time', 'is of pages: a stream goes on')] : []),
   ];
   if (findings.length > 0) throw new HttpError(422, findings);

@@ -1,6 +1,7 @@
 // CustomResourceDefinitions built from the schemas in this folder. This file neither reads nor writes files;
 // src/generate/crds.ts prints its result.
 
+import { APP_LOGS } from './app-log.ts';
 import { APP_REVISIONS } from './app-revision.ts';
 import { patternWords } from './findings.ts';
 import { KINDS, type Kind } from './kinds.ts';
@@ -64,7 +65,12 @@ function customResourceDefinition(kind: Kind): CustomResourceDefinition {
 }
 
 /** Kinds whose spec nobody but Davit writes. */
-const BY_DAVIT: ReadonlySet<string> = new Set([APP_REVISIONS.kind, LISTENER_WORKS.kind, LISTENER_LOGS.kind]);
+const BY_DAVIT: ReadonlySet<string> = new Set([
+  APP_LOGS.kind,
+  APP_REVISIONS.kind,
+  LISTENER_WORKS.kind,
+  LISTENER_LOGS.kind,
+]);
 
 function wordsFor({ resource }: Kind): PatternWords {
   return BY_DAVIT.has(resource.kind) ? () => undefined : patternWords;

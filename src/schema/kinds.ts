@@ -3,6 +3,7 @@
 import type { z } from 'zod';
 import type { Resource } from '../lib/kube/client.ts';
 import { APP_DEPLOYMENTS, AppDeploymentSpec, AppDeploymentStatus } from './app-deployment.ts';
+import { APP_LOGS, AppLogSpec, AppLogStatus } from './app-log.ts';
 import { APP_REVISIONS, AppRevisionSpec, AppRevisionStatus } from './app-revision.ts';
 import { APP_TEMPLATES, AppTemplateSpec, AppTemplateStatus } from './app-template.ts';
 import { CODE_HOST_INTEGRATIONS, CodeHostIntegrationSpec, CodeHostIntegrationStatus } from './code-host-integration.ts';
@@ -144,6 +145,21 @@ export const KINDS: readonly Kind[] = [
       wide('Message', '.status.message', 'What happened.'),
     ],
     selectableFields: ['.spec.deploymentName', '.status.state'],
+  },
+  {
+    resource: APP_LOGS,
+    shortName: 'appl',
+    description:
+      'AppLog has the last lines of the containers that ended a revision or a run of a task. Davit creates it before their pods are deleted and deletes it after seven days. Logs can hold secrets: who may read the logs of pods may read it.',
+    spec: AppLogSpec,
+    specRequired: true,
+    status: AppLogStatus,
+    columns: [
+      column('Deployment', '.spec.deploymentName', 'AppDeployment that the containers ran.'),
+      column('Revision', '.spec.revisionId', 'Revision that the containers ran.'),
+      column('Task', '.spec.task', 'Task whose run failed.'),
+      AGE,
+    ],
   },
   {
     resource: TRACING_PROJECTS,

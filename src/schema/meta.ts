@@ -185,6 +185,8 @@ export const TASK = 'task';
 export const TASK_CONTAINER = 'davit-task';
 /** On a task's CronJob, its Jobs and their pods: name of the task. */
 export const TASK_LABEL = 'davit.dev/task';
+/** Label of the pods of a Job. Source: Kubernetes, "Well-Known Labels". */
+export const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 /** Whether a pod's component is a store, or Davit's own work on one. All others may write to the database. */
 export function isOfStores(component: string | undefined): boolean {
   return [...STORE_PARTS, BACKUP, RESTORE, PROOF].some((one) => one === component);

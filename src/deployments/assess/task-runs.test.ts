@@ -244,12 +244,12 @@ describe('TasksReady', () => {
     [
       'the last run failed',
       bad,
-      /^fail TaskFailed The last run of task clean failed\. .*no such table.*kubectl logs job\/shop--clean-1 -n team/,
+      /^fail TaskFailed The last run of task clean failed\. .*no such table.*kubectl davit logs shop --task clean -n team/,
     ],
     ['another run goes on since', { ...bad, children: [...bad.children, job(2)] }, /^fail TaskFailed/],
     ['a later run has succeeded', { ...bad, children: [...bad.children, job(2, COMPLETE)] }, /^pass NoTaskFailed/],
     ['a later run by hand has succeeded, and its Job is gone', { ...bad, before: [byHand] }, /^pass NoTaskFailed/],
-    ['a run has failed after that one', { ...badLater, before: [byHand] }, /^fail TaskFailed .*shop--clean-3/],
+    ['a run has failed after that one', { ...badLater, before: [byHand] }, /^fail TaskFailed .*no such table/],
     [
       'a run by hand has failed, and its Job is gone',
       { children: [job(1, COMPLETE)], before: [{ ...byHand, state: 'Failed' }] },

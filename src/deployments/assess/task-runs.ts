@@ -3,7 +3,7 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import type { AppRevision } from '../../schema/app-revision.ts';
-import { REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../schema/meta.ts';
+import { JOB_NAME_LABEL, REVISION_LABEL, TASK, TASK_CONTAINER, TASK_LABEL } from '../../schema/meta.ts';
 import {
   hasFailedLast,
   LONGEST_RUN_MESSAGE,
@@ -24,9 +24,6 @@ import { isUnended, podFailure } from './pod-failures.ts';
 interface CronJob extends KubeObject {
   readonly spec?: { readonly suspend?: boolean };
 }
-
-/** Label of the pods of a Job. Source: Kubernetes, "Well-Known Labels". */
-const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 
 /** Undefined where the active revision has no tasks. */
 export function taskStatuses(observed: ObservedChildren, active: AppRevision): TaskStatus[] | undefined {
@@ -79,10 +76,11 @@ export function checkTasks({ record: { metadata } }: ObservedChildren, tasks: re
   if (first && run) {
     const names = listed(failed.map(({ name }) => name));
     const which = failed.length === 1 ? `task ${names}` : `each of the tasks ${names}`;
+    const log = `kubectl davit logs ${metadata.name} --task ${first.name} -n ${metadata.namespace}`;
     const words = failed.length === 1 ? run.message : `${first.name}: ${run.message}`;
     return fail(
       'TaskFailed',
-      `The last run of ${which} failed. ${words} Its log: kubectl logs job/${run.job} -n ${metadata.namespace}. The deployment serves as before.`,
+      `The last run of ${which} failed. ${words} Its log: ${log}. The deployment serves as before.`,
     );
   }
   const pending = tasks.find(({ state }) => state === 'Pending');

@@ -239,7 +239,7 @@ describe('checkWorkloads', () => {
         pod: exits(2),
         others: [older],
         want: 'stalled ContainerCrashed final',
-        says: `Its pods are removed, and revision ${older.spec.id} stays active. Container server exited (Error, exit code 3): no module named shop.`,
+        says: `Revision ${revision.spec.id} failed: the server exited at least 3 times. Its pods were removed, and revision ${older.spec.id} is still serving. Container server exited (Error, exit code 3): no module named shop. Read its log, and deploy a corrected revision. Its log: kubectl davit logs shop --revision ${revision.metadata.name} -n team`,
       },
       {
         name: 'without an active revision',

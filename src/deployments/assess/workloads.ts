@@ -240,16 +240,18 @@ function crashed({ observed, revision, role, stores }: Seen): Entry | undefined 
   const crash = withMissingStores(exits, revision.spec.requested);
   if (!crash) return undefined;
   const active = activeBefore(observed, revision);
-  const times = `after at least ${maxCrashes} exits of the ${role}`;
+  const { name, namespace } = revision.metadata;
+  const failed = `Revision ${revision.spec.id} failed: the ${role} exited at least ${maxCrashes} times.`;
+  const log = `Its log: kubectl davit logs ${observed.record.metadata.name} --revision ${name} -n ${namespace}`;
   if (!active)
     return stalled(
       'ContainerCrashed',
-      `Revision ${revision.spec.id} failed ${times}. No earlier revision serves, so its pods stay, and Kubernetes restarts them. ${crash.message}`,
+      `${failed} No earlier revision serves, so its pods stay, and Kubernetes restarts them. ${crash.message} ${log}`,
     );
   return {
     ...stalled(
       'ContainerCrashed',
-      `Revision ${revision.spec.id} failed ${times}. Its pods are removed, and revision ${active.spec.id} stays active. ${crash.message}`,
+      `${failed} Its pods were removed, and revision ${active.spec.id} is still serving. ${crash.message} ${log}`,
     ),
     final: true,
   };

@@ -29,6 +29,7 @@ import type { KubeClient, KubeObject, Resource } from '../../lib/kube/client.ts'
 import type { Logger } from '../../lib/logger.ts';
 import { makeOrganizationCaches, type OrganizationCaches, SECRETS_NAMED } from '../../organization/caches.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../schema/app-deployment.ts';
+import { APP_LOGS } from '../../schema/app-log.ts';
 import { APP_REVISIONS, type AppRevision } from '../../schema/app-revision.ts';
 import { APP_TEMPLATES, type AppTemplate } from '../../schema/app-template.ts';
 import { isUnderWay } from '../../schema/build.ts';
@@ -38,8 +39,7 @@ import { imagesOf } from '../../schema/registry-images.ts';
 import type { AddressSettings } from '../../schema/settings.ts';
 import { TRACING_PROJECTS, type TracingProject } from '../../schema/tracing-project.ts';
 import type { Pod } from '../assess/observed.ts';
-import { parseImage } from '../record/image.ts';
-import { imagesOfRevision } from '../record/revision-image.ts';
+import { imagesOfRevision, withoutTags } from '../record/revision-image.ts';
 import { readAtStart } from '../record/secret-references.ts';
 import type { ObjectStoreSeen } from '../record/wal-archive.ts';
 import { slimCronJob, slimJob } from './slim-job.ts';
@@ -90,7 +90,7 @@ export interface Caches extends OrganizationCaches {
   readonly postgresClusters: Reflector<KubeObject> | undefined;
   /** Archives, also of deployments that are gone, which `children` contains too. Undefined as with `postgresClusters`. */
   readonly objectStores: Reflector<ObjectStoreSeen> | undefined;
-  /** Caches of children by kind, including Secrets and address objects. */
+  /** Caches of children by kind, including Secrets, address objects, and the metadata of AppLogs. */
   readonly children: ReadonlyMap<string, Reflector<KubeObject>>;
   /** AppTemplates of the organization's namespace. */
   readonly templates: Reflector<AppTemplate>;
@@ -147,6 +147,7 @@ export function makeCaches(options: CacheOptions): Caches {
     }),
   );
   children.set(SECRETS.kind, secrets);
+  children.set(APP_LOGS.kind, perNamespace<KubeObject>(options, APP_LOGS, { ...labelled, metadataOnly: true }));
   const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;
   const listeners = perNamespace<Listener>(options, LISTENERS, {});
   const templates = makeReflector<AppTemplate>({
@@ -199,10 +200,6 @@ export function makeCaches(options: CacheOptions): Caches {
 function secretsNamed(spec: AppDeployment['spec']): string[] {
   const reads = readAtStart(spec, spec.sourceConfig.resourceSpec);
   return [...new Set(reads.map(({ secretName }) => secretName))];
-}
-
-function withoutTags(images: readonly string[]): string[] {
-  return [...new Set(images.map((image) => parseImage(image).repository))];
 }
 
 function listenerNamed({ spec }: AppDeployment): string[] {

@@ -2,6 +2,7 @@
 
 import type { AppRevision } from '../../schema/app-revision.ts';
 import { imagesOf } from '../../schema/registry-images.ts';
+import { parseImage } from './image.ts';
 
 /** By digest where it was built; undefined while it is still to be built. */
 export function imageOf({ spec, status }: Pick<AppRevision, 'spec' | 'status'>): string | undefined {
@@ -14,4 +15,9 @@ export function imagesOfRevision(revision: AppRevision): string[] {
   const { resourceSpec } = revision.spec.requested;
   const containers = Array.from(imagesOf({ sourceConfig: { resourceSpec } }), ({ image }) => image);
   return own === undefined ? containers : [own, ...containers];
+}
+
+/** The repositories of these images, each once. */
+export function withoutTags(images: readonly string[]): string[] {
+  return [...new Set(images.map((image) => parseImage(image).repository))];
 }

@@ -177,7 +177,7 @@ export const GROUPS: readonly Group[] = [
         // Its pods are removed, and their logs with them; the revision keeps the last words.
         look: { command: `"$API/v2/deployments/$ID/revisions?limit=1"`, shows: 'the config is missing' },
         saysFirst: /Container server exited \(Error, exit code 3\): the config is missing/,
-        says: /failed after at least 3 exits of the server\. Its pods are removed, and revision [-\w]+ stays active\. Container server exited \(Error, exit code 3\): the config is missing\. Read its log, and deploy a corrected revision/,
+        says: /failed: the server exited at least 3 times\. Its pods were removed, and revision [-\w]+ is still serving\. Container server exited \(Error, exit code 3\): the config is missing\. Read its log, and deploy a corrected revision/,
         ...STALLED,
         break: ({ patch }) =>
           patch({ secrets: [...VARIABLES, { name: 'SAMPLE_CRASH', value: 'the config is missing' }] }),

@@ -201,6 +201,7 @@ async function makePlace(tenant: Tenant): Promise<Place> {
         .replaceAll(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UID')
         .replaceAll(/\bshop-[0-9a-z]{5,10}-[0-9a-z]{5}\b/g, 'shop-POD')
         .replaceAll(/\b(shop--migrate)-[0-9a-f]{8}\b/g, '$1-REVISION')
+        .replaceAll(/\bshop--[0-9a-f]{8}\b/g, 'shop--REVISION')
         .replaceAll(/have [\d.]+ CPU and \d+ MiB/g, 'have 4 CPU and 16384 MiB'),
     async history() {
       const lines = await linesAbout(namespace, 0);

@@ -8,6 +8,7 @@ import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { DeployLogs, type LogLine } from '../../../src/logs/payloads.ts';
 import { listPods, podIdsIn, podsOf } from '../../../src/logs/pods.ts';
 import { APP_DEPLOYMENTS, type AppDeployment } from '../../../src/schema/app-deployment.ts';
+import { APP_LOGS, type AppLog } from '../../../src/schema/app-log.ts';
 import type { AppRevision } from '../../../src/schema/app-revision.ts';
 import { type Answer, aBody, type Facade, makeFacade, OTHER_TENANT, TENANT, TOKEN } from './facade.ts';
 
@@ -204,6 +205,76 @@ it.each<[string, unknown, string, string]>([
     answer.body.detail.map((one: { loc: string[]; msg: string }) => [one.loc.join('.'), one.msg]),
   ]).toEqual([422, [[where, msg]]]);
   expect(reads).toEqual([]);
+});
+
+describe('what is kept of pods that are gone', () => {
+  function keep(name: string, text: string, task?: string): void {
+    const component = task === undefined ? 'server' : 'task';
+    facade.kube.seed(APP_LOGS, {
+      apiVersion: 'davit.dev/v1alpha1',
+      kind: 'AppLog',
+      metadata: {
+        name,
+        namespace: TENANT.namespace,
+        labels: {
+          'davit.dev/deployment': 'shop',
+          'davit.dev/deployment-uid': id,
+          'davit.dev/revision': revision(1),
+          ...(task !== undefined && { 'davit.dev/task': task }),
+        },
+      },
+      spec: {
+        deploymentName: 'shop',
+        revisionId: revision(1),
+        ...(task !== undefined && { task }),
+        containers: [{ pod: `${name}-pod`, component, container: 'main', exitCode: 1, log: text }],
+      },
+    } as AppLog);
+  }
+  beforeEach(() => {
+    facade.snapshot();
+    pod('shop-a', at(3, 'alive'));
+    keep('shop-1', at(1, 'one ERROR') + at(2, 'bye'));
+    keep('shop--clean-1', at(1, 'cleaning'), 'clean');
+    keep('shop--mail-1', at(1, 'mailing'), 'mail');
+  });
+
+  it('is in the logs of its revision, in the order of time', async () => {
+    const { body } = await call({ order: 'asc' }, `/revisions/${revision(1)}`);
+    expect(body.logs.map(({ pod: by, message, level }: LogLine) => [by, level, message])).toEqual([
+      ['shop-1-pod', 'ERROR', 'one ERROR'],
+      ['shop-1-pod', null, 'bye'],
+      ['shop-a', null, 'alive'],
+    ]);
+    expect(messages(await call())).toBe('alive');
+  });
+
+  it('is in the logs of its task, with those of runs that are there', async () => {
+    facade.kube.seed(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: 'shop--clean-2-pod',
+        namespace: TENANT.namespace,
+        labels: {
+          'davit.dev/deployment': 'shop',
+          'davit.dev/deployment-uid': id,
+          'davit.dev/component': 'task',
+          'davit.dev/task': 'clean',
+        },
+      },
+      status: { containerStatuses: [{ name: 'davit-task', containerID: 'x' }] },
+    } as KubeObject);
+    facade.kube.texts.set(pathOf('shop--clean-2-pod', 'davit-task'), at(4, 'cleaner'));
+    expect(messages(await call({ task: 'clean' }))).toBe('cleaner cleaning');
+    expect(messages(await call({ task: 'mail' }, `/revisions/${revision(1)}`))).toBe('mailing');
+    expect((await call({ task: 'a=b' })).status).toBe(422);
+  });
+
+  it('is read with the right of the caller, and is left out without it', async () => {
+    facade.kube.failOn(({ kind }) => (kind === 'AppLog' ? new Forbidden('no') : undefined));
+    expect(messages(await call({}, `/revisions/${revision(1)}`))).toBe('alive');
+  });
 });
 
 it('of a deployment of another tenant is 404', async () => {

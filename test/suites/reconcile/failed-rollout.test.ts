@@ -101,7 +101,7 @@ it('the failed pods go, the active revision serves, and a newer revision rolls a
     'True ContainerCrashed',
     'True Serving',
   ]);
-  expect(conditionIn(kube, 'Stalled')?.message).toContain(`revision ${active} stays active`);
+  expect(conditionIn(kube, 'Stalled')?.message).toContain(`revision ${active} is still serving`);
   controller.writes();
   await controller.reconcile();
   expect(controller.writes()).toEqual([]);

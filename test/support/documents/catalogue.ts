@@ -154,6 +154,8 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl davit status agent': CLI,
   'kubectl davit status agent -o json': CLI,
   'kubectl davit logs agent --build': CLI,
+  'kubectl davit logs agent --revision agent--1a2b3c4d': CLI,
+  'kubectl davit logs agent --task clean': CLI,
   'kubectl davit scale agent': CLI,
   'kubectl davit database move NAME --external SECRET': {
     notRun: 'test/suites/databases/external.test.ts runs it with a real PostgreSQL',
@@ -203,7 +205,6 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'kubectl get cronjobs -l davit.dev/deployment=agent': 'integration',
   'kubectl get jobs -l davit.dev/deployment=agent,davit.dev/task=clean': 'integration',
   'kubectl davit run agent --task reindex': RUNS,
-  'kubectl logs -l davit.dev/deployment=agent,davit.dev/task=clean --tail=100': RUNS,
   'kubectl davit tasks NAME': CLI,
   'kubectl davit run NAME --task TASK': RUNS,
   'kubectl davit run agent --task clean': RUNS,

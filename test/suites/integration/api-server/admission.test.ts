@@ -816,6 +816,7 @@ describe('roles', () => {
         'create davit.dev/appdeployments',
         'delete davit.dev/tracingprojects',
         'list davit.dev/apprevisions',
+        'list davit.dev/applogs',
         'create /secrets',
         'list davit.dev/apptemplates',
         'patch davit.dev/oauthproviders',
@@ -831,6 +832,7 @@ describe('roles', () => {
         'update davit.dev/appdeployments/status',
         'create davit.dev/apprevisions',
         'delete davit.dev/apprevisions',
+        'create davit.dev/applogs',
         'get /secrets',
         'delete /secrets',
       ],
@@ -843,7 +845,12 @@ describe('roles', () => {
         'list davit.dev/apptemplates',
         'list /events',
       ],
-      cannot: ['patch davit.dev/oauthproviders', 'create davit.dev/appdeployments', 'get /secrets'],
+      cannot: [
+        'patch davit.dev/oauthproviders',
+        'create davit.dev/appdeployments',
+        'get /secrets',
+        'get davit.dev/applogs',
+      ],
     },
     {
       user: KUBERNETES_EDITOR,
@@ -867,6 +874,9 @@ describe('roles', () => {
         // The label of a password whose database a new deployment takes up.
         'patch /secrets',
         'watch /pods',
+        // Before it deletes those that failed.
+        'get /pods/log',
+        'create davit.dev/applogs',
         'create events.k8s.io/events',
         // For dry runs of them; RBAC has no word for that.
         'create /pods',
@@ -881,7 +891,7 @@ describe('roles', () => {
         'create rbac.authorization.k8s.io/roles',
         'get coordination.k8s.io/leases',
         'create /namespaces',
-        'get /pods/log',
+        'patch davit.dev/applogs',
         'create /pods/exec',
       ],
     },

@@ -14,6 +14,7 @@ const root = join(import.meta.dirname, '../../../..');
 const PLURALS = [
   'appdeployments',
   'apprevisions',
+  'applogs',
   'tracingprojects',
   'oauthproviders',
   'codehostintegrations',

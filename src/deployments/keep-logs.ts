@@ -1,0 +1,94 @@
+// Keeps the last lines of what ended a revision or a run of a task, before its pods go, and deletes them when they are too old.
+
+import { placeOf } from '../lib/controller/cluster.ts';
+import { Invalid, NotFound } from '../lib/errors.ts';
+import type { KubeClient } from '../lib/kube/client.ts';
+import { APP_LOGS, type AppLog, MOST_BYTES_OF_CONTAINER } from '../schema/app-log.ts';
+import { API_VERSION, REVISION_LABEL, TASK_LABEL } from '../schema/meta.ts';
+import { type EndedContainer, type EndedLog, keptLogs } from './assess/ended-logs.ts';
+import type { Observed } from './assess/observed.ts';
+import { ownedMeta } from './children/owner.ts';
+import { makeOnce } from './cluster/apply.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { deleteObjects } from './cluster/delete.ts';
+import { causesOf } from './cluster/failures.ts';
+
+const LINES_KEPT = 100;
+/** A node that does not answer holds no rollout up for longer. */
+const READ_WITHIN_MS = 5000;
+
+/** Returns failures. They are retried while the pods are there, and hold nothing up. */
+export async function keepLogs(
+  observed: Observed,
+  { target, now }: { readonly target: Cluster; readonly now: () => Date },
+): Promise<readonly unknown[]> {
+  const { namespace } = observed.record.metadata;
+  const { save, drop } = keptLogs(observed, target.caches.children.get(APP_LOGS.kind)?.list(namespace) ?? [], now());
+  const saved = await Promise.all(
+    save.map((log) =>
+      readLog(log, observed, target.client)
+        .then((made) => makeOnce(made, observed.record, target))
+        .then((made) => ('reason' in made ? causesOf([made]) : []))
+        .catch((error: unknown) => [error]),
+    ),
+  );
+  return [...saved.flat(), ...causesOf(await deleteObjects(drop, target))];
+}
+
+async function readLog(
+  { name, revisionId, task, containers }: EndedLog,
+  { record }: Observed,
+  client: KubeClient,
+): Promise<AppLog> {
+  const metadata = ownedMeta(record, name);
+  const labels = {
+    ...metadata.labels,
+    ...(revisionId !== undefined && { [REVISION_LABEL]: revisionId }),
+    ...(task !== undefined && { [TASK_LABEL]: task }),
+  };
+  return {
+    apiVersion: API_VERSION,
+    kind: 'AppLog',
+    metadata: { ...metadata, labels },
+    spec: {
+      deploymentName: record.metadata.name,
+      ...(revisionId !== undefined && { revisionId }),
+      ...(task !== undefined && { task }),
+      containers: await Promise.all(
+        containers.map(async ({ previous, ...container }) => ({
+          ...container,
+          log: await lastLines(placeOf(record).namespace ?? '', { previous, ...container }, client),
+        })),
+      ),
+    },
+  };
+}
+
+async function lastLines(
+  namespace: string,
+  { pod, container, previous }: EndedContainer,
+  client: KubeClient,
+): Promise<string> {
+  const query = new URLSearchParams({
+    container,
+    timestamps: 'true',
+    tailLines: String(LINES_KEPT),
+    ...(previous && { previous: 'true' }),
+  });
+  // limitBytes would keep the first bytes of these lines.
+  let kept = Buffer.alloc(0);
+  let isCut = false;
+  try {
+    const path = `/api/v1/namespaces/${namespace}/pods/${pod}/log?${query.toString()}`;
+    for await (const piece of client.stream(path, { signal: AbortSignal.timeout(READ_WITHIN_MS) })) {
+      const all = Buffer.concat([kept, piece]);
+      kept = all.subarray(-MOST_BYTES_OF_CONTAINER);
+      isCut ||= all.length > kept.length;
+    }
+  } catch (error) {
+    // The container never started, or its log is gone.
+    if (!(error instanceof NotFound) && !(error instanceof Invalid)) throw error;
+  }
+  const text = kept.toString('utf8');
+  return isCut ? text.slice(text.indexOf('\n') + 1) : text;
+}
