@@ -695,11 +695,11 @@ describe('messages', () => {
   it.each([
     {
       ended: { exitCode: 3, reason: 'Error', message: 'cannot read\n  config.json.' },
-      says: '(Error, exit code 3): cannot read config.json. Read its log, and deploy a corrected revision.',
+      says: 'Container server exited (Error, exit code 3): cannot read config.json. Read its log, and deploy a corrected revision.',
     },
     {
       ended: { exitCode: 137, reason: 'OOMKilled' },
-      says: '(OOMKilled, exit code 137). It reached the limit of its memory: raise that of its part in source_config.resource_spec, or have it use less.',
+      says: 'The server was killed: it used more than its memory limit. Raise memory_limit_mb in resource_spec, or have it use less.',
     },
   ])('quote the container, the exit code and its own last words, or what helps: $ended.reason', ({ ended, says }) => {
     const crashed = aPod('server', latest, {
@@ -713,7 +713,7 @@ describe('messages', () => {
       }),
       latest,
     ).assessment;
-    expect(workloads.message).toBe(`Container server exited ${says}`);
+    expect(workloads.message).toBe(says);
   });
 
   it('an external database answers as soon as one pod has passed its wait', () => {

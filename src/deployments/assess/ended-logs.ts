@@ -121,7 +121,7 @@ function endedIn({ metadata, status }: Pod): EndedContainer[] {
   const component = metadata.labels?.[COMPONENT_LABEL] ?? '';
   const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return all.flatMap((container) => {
-    const ended = failureOf(container);
+    const ended = failedEnd(container);
     if (ended === undefined) return [];
     const { exitCode, reason, finishedAt } = ended;
     return [
@@ -139,7 +139,7 @@ function endedIn({ metadata, status }: Pod): EndedContainer[] {
 }
 
 /** How it ended last. Undefined if it has not, did what it was to do, or is ready again. */
-function failureOf({ state, lastState, ready }: ContainerStatus): NonNullable<ContainerStatus['state']>['terminated'] {
+function failedEnd({ state, lastState, ready }: ContainerStatus): NonNullable<ContainerStatus['state']>['terminated'] {
   const ended = state?.terminated ?? (state?.running && ready ? undefined : lastState?.terminated);
   return ended?.exitCode === 0 && state?.waiting?.reason !== 'CrashLoopBackOff' ? undefined : ended;
 }

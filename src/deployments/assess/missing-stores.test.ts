@@ -51,6 +51,7 @@ it.each<[string, string, Partial<AppDeploymentSpec>, string]>([
     const { reason, message } = checkWorkloads(seen, revision, stores);
     expect(reason).toBe('ContainerCrashed');
     const says = clause === '' ? '' : ` runtime.${clause}`;
-    expect(message.endsWith(`deploy a corrected revision.${says}`), message).toBe(true);
+    // The command that shows the log of a failed revision follows.
+    expect(message.split(' Its log: ')[0]).toMatch(new RegExp(`deploy a corrected revision\\.${says}$`));
   }
 });

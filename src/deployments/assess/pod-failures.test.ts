@@ -51,6 +51,48 @@ it.each([
   expect(podFailure([pod])).toEqual({ reason: 'ContainerCrashed', message });
 });
 
+it.each([
+  [
+    'server',
+    '160Mi',
+    'The server was killed: it used more than its memory limit of 160 MB. Raise memory_limit_mb in resource_spec, or have it use less.',
+  ],
+  [
+    'queue',
+    '1Gi',
+    'The queue was killed: it used more than its memory limit of 1024 MB. Raise queue_memory_limit_mb in resource_spec, or have it use less.',
+  ],
+  [
+    'proxy',
+    '160Mi',
+    'Container proxy was killed: it used more than its memory limit of 160 MB. Raise the limit, or have it use less.',
+  ],
+  [
+    'davit-task',
+    undefined,
+    'The command was killed: it used more than its memory limit. Raise memory_limit_mb in resource_spec, or have it use less.',
+  ],
+])('%s with a limit of %s that needs more', (name, memory, message) => {
+  const state = { terminated: { exitCode: 137, reason: 'OOMKilled', message: 'half a line' } };
+  const pod = aPod('server', REVISION, { main: [{ name, image: 'x:1', state }] });
+  const spec = { containers: [{ name, ...(memory !== undefined && { resources: { limits: { memory } } }) }] };
+  expect(podFailure([{ ...pod, spec }])).toEqual({ reason: 'ContainerCrashed', message });
+});
+
+it.each([
+  [
+    'whole lines',
+    `${'a'.repeat(400)}\n${'b'.repeat(200)}\n  Error: no licence`,
+    `: ${'b'.repeat(200)} Error: no licence. Read`,
+  ],
+  ['the beginning of one that is too long', `first\nError: ${'c'.repeat(900)}`, ': Error: ccc'],
+])('a quote has %s', (_what, message, says) => {
+  const state = { terminated: { exitCode: 1, reason: 'Error', message } };
+  expect(
+    podFailure([aPod('server', REVISION, { main: [{ name: 'server', image: 'x:1', state }] })])?.message,
+  ).toContain(says);
+});
+
 it('an image of a step of a restore is said to be that of the step', () => {
   const state = { waiting: { reason: 'ImagePullBackOff', message: 'not found' } };
   const pod = aPod('restore', REVISION, { main: [{ name: 'davit-fetch', image: 'davit:1', state }] });

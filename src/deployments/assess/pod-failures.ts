@@ -1,10 +1,19 @@
 // What is wrong with pods, in words that stay the same from one look to the next: no counters, no times.
 
 import type { Reason } from '../../schema/app-deployment-conditions.ts';
-import { COMPONENT_LABEL, isOfStores, REVISION_LABEL, WAIT_FOR_DATABASE, WAIT_FOR_REDIS } from '../../schema/meta.ts';
+import {
+  COMPONENT_LABEL,
+  isOfStores,
+  MIGRATION_CONTAINER,
+  REVISION_LABEL,
+  TASK_CONTAINER,
+  WAIT_FOR_DATABASE,
+  WAIT_FOR_REDIS,
+} from '../../schema/meta.ts';
 import { containerEnded, containerSubject, containerText, isDatabaseStep } from '../../schema/own-containers.ts';
+import { quantity } from '../../schema/quantity.ts';
 import { quoted, shortened } from '../../schema/text.ts';
-import { isPart } from '../../schema/worker-parts.ts';
+import { isPart, isRole } from '../../schema/worker-parts.ts';
 import { adviceOnProcessor, failsToPull, pullFailureOf } from './image-pull.ts';
 import type { ContainerStatus, ObservedChildren, Pod } from './observed.ts';
 import { messagesOnly } from './server-log.ts';
@@ -78,7 +87,13 @@ export function living(pods: readonly Pod[]): readonly Pod[] {
 }
 
 function containersOf(pods: readonly Pod[]): readonly ContainerStatus[] {
-  return pods.flatMap(({ status }) => [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]);
+  return pods.flatMap(({ spec, status }) =>
+    [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map((container) => {
+      const all = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+      const resources = container.resources ?? all.find(({ name }) => name === container.name)?.resources;
+      return resources ? { ...container, resources } : container;
+    }),
+  );
 }
 
 function firstTrouble<T>(items: readonly T[], check: (item: T) => Trouble | undefined): Trouble | undefined {
@@ -125,6 +140,8 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
     (container.state?.running && container.ready && !container.unsettled ? undefined : container.lastState?.terminated);
   const isLoop = container.unsettled || container.state?.waiting?.reason === 'CrashLoopBackOff';
   if (!ended || (ended.exitCode === 0 && !isLoop)) return undefined;
+  if (ended.reason === 'OOMKilled' && !isDatabaseStep(container.name))
+    return { reason: 'ContainerCrashed', message: outOfMemory(container) };
   const words = quote(container.name === DATABASE ? messagesOnly(ended.message ?? '') : ended.message);
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
   const advice = adviceOnEnd(container.name, ended.reason, words);
@@ -134,12 +151,31 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
   };
 }
 
+function outOfMemory({ name, resources }: ContainerStatus): string {
+  const limit = Number(quantity(resources?.limits?.['memory']));
+  const what = isRole(name) || STORES.has(name) ? `The ${name}` : containerSubject(name);
+  const much = Number.isNaN(limit) ? '' : ` of ${Math.round(limit / 2 ** 20)} MB`;
+  const field = MEMORY_FIELDS[name];
+  const todo = field === undefined ? 'Raise the limit' : `Raise ${field} in resource_spec`;
+  return `${what} was killed: it used more than its memory limit${much}. ${todo}, or have it use less.`;
+}
+
+/** Where the limit of a container stands. Migrations and runs of tasks have the size of the server. */
+const MEMORY_FIELDS: Readonly<Record<string, string>> = {
+  server: 'memory_limit_mb',
+  [MIGRATION_CONTAINER]: 'memory_limit_mb',
+  [TASK_CONTAINER]: 'memory_limit_mb',
+  queue: 'queue_memory_limit_mb',
+  orchestrator: 'orchestrator_memory_limit_mb',
+  executor: 'executor_memory_limit_mb',
+  [DATABASE]: 'db_memory_limit_mb',
+  redis: 'redis_memory_mb',
+};
+
 /** What helps. No revision changes what Davit's own work on the database does, nor the program of a store. */
 function adviceOnEnd(name: string, reason: string | undefined, words: string): string | undefined {
   const isOwn = isDatabaseStep(name);
   if (reason === 'OOMKilled' && isOwn) return 'It reached the limit of its memory.';
-  if (reason === 'OOMKilled')
-    return 'It reached the limit of its memory: raise that of its part in source_config.resource_spec, or have it use less.';
   // A container that has started wrote its words itself.
   const known = reason === 'StartError' && !isOwn ? adviceOnProgram(words) : adviceOnProcessor(words);
   if (known !== undefined || isOwn) return known;
@@ -224,11 +260,17 @@ function mountTrouble({ failedMount }: Pod): Trouble | undefined {
   };
 }
 
+/** The last whole lines, because a program says at the end why it ended. A line that is too long is cut at its end. */
 function quote(words: string | undefined): string {
-  // A program says at the end of what it writes why it ended.
-  const line = (words ?? '')
+  const lines = (words ?? '')
     .slice(-MAX_QUOTE * 4)
-    .replaceAll(/\s+/g, ' ')
-    .trim();
-  return line.slice(-MAX_QUOTE).toWellFormed().replace(/\.$/, '');
+    .split('\n')
+    .map((line) => line.replaceAll(/\s+/g, ' ').trim())
+    .filter((line) => line !== '');
+  let end = shortened(lines.pop() ?? '', MAX_QUOTE);
+  for (let line = lines.pop(); line !== undefined; line = lines.pop()) {
+    if (line.length + 1 + end.length > MAX_QUOTE) break;
+    end = `${line} ${end}`;
+  }
+  return end.toWellFormed().replace(/\.$/, '');
 }
