@@ -1,7 +1,13 @@
 // What davit.yaml adds to a deploy: which file is read, and what it changed.
 
 import { join } from 'node:path';
-import { DEFAULT_SOURCE, type DeploymentFile, requestOf, withoutNull } from '../deployments/http/deployment-file.ts';
+import {
+  changeTo,
+  DEFAULT_SOURCE,
+  type DeploymentFile,
+  requestOf,
+  withoutNull,
+} from '../deployments/http/deployment-file.ts';
 import { changeLine, objectChanges } from '../deployments/record/revision-diff.ts';
 import { FILE_NAME } from '../schema/source-files.ts';
 import type { Deployment } from './build-log.ts';
@@ -40,9 +46,10 @@ export async function selectedFile(folder: string | undefined, flags: Flags): Pr
 /** What deploys an image. */
 export const IMAGE_SOURCE = 'external_docker';
 
-/** The deployment's fields as a request gives them. The upload is named separately. */
-export function configOf(file: DeploymentFile | undefined): Readonly<Record<string, unknown>> {
-  return requestOf(file ?? {}).source_config;
+/** The deployment's fields as a request gives them. The upload is named separately. `there`: the deployment that it changes. */
+export function configOf(file: DeploymentFile | undefined, there?: Deployment): Readonly<Record<string, unknown>> {
+  const { source_config: config } = requestOf(file ?? {});
+  return there ? changeTo(config, there.source_config) : config;
 }
 
 /** One line for each field that differs, apart from the upload. Values in force are compared, with defaults. */

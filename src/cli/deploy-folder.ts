@@ -133,7 +133,7 @@ export async function deploy(api: HttpApi, options: DeployOptions, progress: Dep
   const { id } = before;
   const objectPath = await upload(api, id, source, say);
   progress.name = name;
-  const changed = await change(api, id, options, (env) => changeOf(options, { objectPath, secrets }, env));
+  const changed = await change(api, id, options, (env) => changeOf(options, { objectPath, secrets, before }, env));
   return followed(api, { before, changed }, options, progress);
 }
 
@@ -278,6 +278,7 @@ interface Upload {
   /** Names it. */
   readonly objectPath: string;
   readonly secrets: readonly SecretValue[];
+  readonly before: Deployment;
 }
 
 /** Number of attempts after changes that somebody else made meanwhile. */
@@ -324,11 +325,11 @@ async function variablesAfter(
 
 function changeOf(
   { source, file, installCommand, buildCommand }: DeployOptions,
-  { objectPath, secrets }: Upload,
+  { objectPath, secrets, before }: Upload,
   env: readonly PlainVariable[] | undefined,
 ): object {
   const config = {
-    ...configOf(file),
+    ...configOf(file, before),
     ...(installCommand !== undefined && { install_command: installCommand }),
     ...(buildCommand !== undefined && { build_command: buildCommand }),
     ...(env && { env }),

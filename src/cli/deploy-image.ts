@@ -79,7 +79,7 @@ export async function deployedImage(
   }
   const changed = await change(api, found.id, options, (env) => ({
     source_revision_config: { image_uri: options.image },
-    source_config: { ...configOf(file), ...(env && { env }) },
+    source_config: { ...configOf(file, found), ...(env && { env }) },
     ...referencesOf(file),
     ...(secrets.length > 0 && { secrets, secrets_mode: 'merge' }),
   }));

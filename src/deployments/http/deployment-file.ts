@@ -82,6 +82,44 @@ export function requestOf(file: Readonly<Record<string, unknown>>): FileRequest 
   };
 }
 
+/**
+ * The fields of source_config that change a deployment to what its file says. `there`: what it has now. A file that names one bound of a
+ * scale wins over the other one, which somebody has set since: that goes back to its default.
+ */
+export function changeTo(config: FileRequest['source_config'], there: unknown): FileRequest['source_config'] {
+  const { resource_spec: spec, runtime } = asObject(there);
+  const { workers: _workers, ...ofRuntime } = asObject(config['runtime']);
+  const workers = asObject(asObject(config['runtime'])['workers']);
+  const hasWorkers = Object.keys(workers).length > 0;
+  const present = asObject(asObject(runtime)['workers']);
+  return {
+    ...config,
+    ...(isObject(config['resource_spec']) && { resource_spec: withFreeBounds(config['resource_spec'], spec) }),
+    ...(hasWorkers && {
+      runtime: {
+        ...ofRuntime,
+        workers: Object.fromEntries(
+          Object.entries(workers).map(([worker, fields]) => [
+            worker,
+            isObject(fields) ? withFreeBounds(fields, present[worker]) : fields,
+          ]),
+        ),
+      },
+    }),
+  };
+}
+
+function withFreeBounds(named: Readonly<Record<string, unknown>>, there: unknown): Readonly<Record<string, unknown>> {
+  const bounds = Object.entries(named).flatMap(([field, value]) => {
+    const other = field.replace(/(min|max)(?=_scale$)/, (bound) => (bound === 'min' ? 'max' : 'min'));
+    const bound = asObject(there)[other];
+    const isFree = other === field || named[other] !== undefined || typeof value !== 'number';
+    if (isFree || typeof bound !== 'number') return [];
+    return (field.endsWith('min_scale') ? bound < value : bound > value) ? [[other, null]] : [];
+  });
+  return { ...named, ...Object.fromEntries(bounds) };
+}
+
 /** They take a request whose fields may have wrong types. A file may leave out what its source needs: a deployment may have it. */
 const RULES: readonly Rule[] = [
   nameRule,
