@@ -472,6 +472,16 @@ describe('rollback', () => {
     ]);
   });
 
+  it('says of a revision that failed that it was never deployed, and why', async () => {
+    const status = { state: 'DEPLOY_FAILED', observedGeneration: 1, message: 'The server exited.' } as const;
+    const [old, newest] = [revision(1, 'DEPLOYED'), revision(2, 'DEPLOYED')];
+    const items = [newest, { ...old, status }];
+    const kubectl: Kubectl = async (args) => JSON.stringify(args[1] === RECORDS ? record() : { items });
+    const lines: string[] = [];
+    await rollBack(kubectl, { name: 'shop', to: old.metadata.name, say: (line) => lines.push(line) });
+    expect(lines[0]).toBe(`${old.metadata.name} was never deployed: it is DEPLOY_FAILED. The server exited.`);
+  });
+
   it.each([
     ['the last good one before the newest', [bad, good], undefined, good],
     ['by name', [bad, good], 'shop--22222222', bad],

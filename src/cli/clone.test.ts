@@ -58,7 +58,12 @@ it.each([
   ['two choices', ['shop', '--to', 'b', '--at', '2026-02-02T00:00:00Z', '--backup', 'x'], 2, 'Give --backup or --at'],
   ['a time that is none', ['shop', '--to', 'b', '--at', 'yesterday'], 2, '--at must be a time such as'],
   ['a name that is taken', ['shop', '--to', 'taken'], 1, 'A deployment named taken already exists.'],
-  ['a deployment that cannot be cloned', ['shop', '--to', 'b'], 1, 'No backups of "shop" are asked for'],
+  [
+    'a deployment that cannot be cloned',
+    ['shop', '--to', 'b'],
+    1,
+    '"shop" has no backups. If the platform has a store of backups',
+  ],
 ])('refuses %s', async (_what, args, wanted, words) => {
   const { code, err, made } = await clone(args, aRecord());
   expect([code, made]).toEqual([wanted, undefined]);
@@ -89,7 +94,7 @@ it.each<[string, string[]]>([
     1,
     [
       'There is no deployment shop. To list all: kubectl davit status',
-      'If shop was deleted or lost, its backups are still in their store. To list them, where OTHER is a deployment with backups: kubectl davit backups OTHER --from shop',
+      'If shop was deleted or lost and had backups, they are still in their store. To list them, where OTHER is a deployment with backups: kubectl davit backups OTHER --from shop',
       "To begin with the newest, under the same name or another: kubectl davit deploy --image IMAGE --name shop --set 'database={backup: {}, restore: {from: shop}}'",
       '--file FILE gives the new one what shop had, as kubectl davit export prints it (docs/database-backups.md, "A deployment that is lost").',
     ],

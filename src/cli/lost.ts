@@ -38,7 +38,7 @@ export function lost(name: string): (error: unknown) => never {
     throw new Failure(
       [
         error.message,
-        `If ${name} was deleted or lost, its backups are still in their store. To list them, where OTHER is a deployment with backups: ${PROGRAM} backups OTHER --from ${name}`,
+        `If ${name} was deleted or lost and had backups, they are still in their store. To list them, where OTHER is a deployment with backups: ${PROGRAM} backups OTHER --from ${name}`,
         `To begin with the newest, under the same name or another: ${beginningWith(name)}`,
         `--file FILE gives the new one what ${name} had, as ${PROGRAM} export prints it (${HOW}).`,
       ].join('\n'),

@@ -59,7 +59,7 @@ export function rollBack(kubectl: Kubectl, { name, to, say }: RollbackRequest): 
     const target = chosen(revisions, to);
     const [newest = target] = revisions;
     const changes = differences(newest, target);
-    const lines = changedLines(newest, changes, isUnseen(record.spec, revisions));
+    const lines = [...warningAbout(target), ...changedLines(newest, changes, isUnseen(record.spec, revisions))];
     if (lines.join('\n') !== said) for (const line of lines) say(line);
     said = lines.join('\n');
     const spec = rollingBack(record.spec, target.spec);
@@ -74,6 +74,12 @@ export function rollBack(kubectl: Kubectl, { name, to, say }: RollbackRequest): 
       }),
     };
   });
+}
+
+function warningAbout({ metadata, status }: AppRevision): string[] {
+  if (status?.state === 'DEPLOYED') return [];
+  const failure = status?.failure?.message ?? status?.message;
+  return [`${metadata.name} was never deployed: it is ${status?.state ?? 'CREATING'}.${failure ? ` ${failure}` : ''}`];
 }
 
 /** What a rollback from the newest revision changes. `isBehind`: the record asks for more than the newest has. */

@@ -37,6 +37,9 @@ import { Tasks } from './tasks.tsx';
 import { plain, short } from './text.ts';
 import type { Variable } from './variables.tsx';
 
+/** Sources whose images no other deployment may have. */
+const OWN_IMAGES: ReadonlySet<string> = new Set(['internal_source', 'internal_docker']);
+
 interface RevisionList {
   readonly resources: readonly Revision[];
 }
@@ -126,9 +129,11 @@ export function Detail({ api, tenant, id, say, onGone, list, log, onLog }: Detai
             <button type="button" onClick={() => setAsked({ action: 'sizes' })}>
               Sizes
             </button>
-            <button type="button" onClick={() => setAsked({ action: 'clone' })}>
-              Clone
-            </button>
+            {!OWN_IMAGES.has(found.source) && (
+              <button type="button" onClick={() => setAsked({ action: 'clone' })}>
+                Clone
+              </button>
+            )}
             <button type="button" class="danger" onClick={() => setAsked({ action: 'delete' })}>
               Delete
             </button>

@@ -32,7 +32,7 @@ describe('a backup by hand', () => {
       'none are asked for',
       asks({}),
       false,
-      /^No backups of shop are asked for\. To have one every day: kubectl patch appd shop /,
+      /^No backups of shop are asked for\. If the platform has a store of backups \(kubectl davit platform\), this asks for one every day: kubectl patch appd shop /,
     ],
     ['they were given up', asks({ backup: { enabled: false } }), false, /^No backups of shop are asked for\./],
     [

@@ -72,4 +72,4 @@ function whyNothingToBackUp(record: AppDeployment): string | undefined {
 }
 
 const TO_ASK = (name: string): string =>
-  `To have one every day: kubectl patch appd ${name} --type=merge -p '{"spec":{"sourceConfig":{"database":{"backup":{"enabled":true}}}}}'`;
+  `If the platform has a store of backups (kubectl davit platform), this asks for one every day: kubectl patch appd ${name} --type=merge -p '{"spec":{"sourceConfig":{"database":{"backup":{"enabled":true}}}}}'`;

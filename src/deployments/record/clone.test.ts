@@ -190,7 +190,7 @@ describe('a clone', () => {
       'no backups are asked for',
       aRecord(),
       {},
-      'No backups of "shop" are asked for: set source_config.database.backup',
+      '"shop" has no backups. If the platform has a store of backups (kubectl davit platform), set source_config.database.backup',
     ],
     [
       'none has been made',

@@ -25,11 +25,11 @@ export type Clone =
   /** `notes`: what people should know of it, a sentence each. */
   { readonly record: AppDeployment; readonly notes: readonly string[] } | { readonly refused: string };
 
-/** Their image is made of what is in the repository of the record itself, which no other record may use. */
+/** Sources whose images are in the repository of the record itself, which no other record may use, and what to do instead. */
 const OWN_IMAGES: Partial<Readonly<Record<Source, string>>> = {
   internal_docker: 'Create one that begins with the backup (source_config.database.restore), and push the image to it.',
   internal_source:
-    'Deploy its folder under another name, with the backup in davit.yaml (database: {restore: {from: NAME}}): kubectl davit deploy FOLDER.',
+    'Deploy its folder under another name (kubectl davit deploy FOLDER --name OTHER); to begin with a backup, davit.yaml has database: {restore: {from: NAME}}.',
 };
 
 /** `all`: revisions of the origin, in any order. */
@@ -37,7 +37,7 @@ export function cloneOf(origin: AppDeployment, all: readonly AppRevision[], requ
   const way = OWN_IMAGES[origin.spec.source];
   if (way !== undefined)
     return {
-      refused: `The image of "${origin.metadata.name}" is its own (source ${origin.spec.source}), and no other deployment may use it. ${way}`,
+      refused: `"${origin.metadata.name}" cannot be cloned: its image (source ${origin.spec.source}) cannot be shared. ${way}`,
     };
   const { spec: serving, active } = servingSpec(origin, all);
   const asServing = { ...origin, spec: serving };
@@ -175,7 +175,7 @@ function whyNoBackup(name: string, ready: Condition | undefined): string {
   if (ready?.status === 'False') return ready.message;
   if (ready !== undefined)
     return `The first backup of "${name}" has not been made yet. To make it now: kubectl davit backup ${name}`;
-  return `No backups of "${name}" are asked for: set source_config.database.backup, and wait for the first.`;
+  return `"${name}" has no backups. If the platform has a store of backups (kubectl davit platform), set source_config.database.backup, and wait for the first.`;
 }
 
 function specOf(

@@ -180,7 +180,9 @@ it('says what is missing: backups that are asked for, a store of them, drivers o
   await davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace }, { sourceRevisionConfig: image }));
   expect(await plugin('backup', name, ...on)).toMatchObject({
     code: 1,
-    err: expect.stringMatching(/^No backups of kept are asked for\. To have one every day: kubectl patch appd kept /),
+    err: expect.stringMatching(
+      /^No backups of kept are asked for\. If the platform has a store of backups \(kubectl davit platform\), this asks for one every day: kubectl patch appd kept /,
+    ),
   });
   const asks = { sourceRevisionConfig: image, sourceConfig: { database: { backup: {} } } };
   await davit.kubectl(['apply', '-f', '-'], aManifest({ name, namespace }, asks));
