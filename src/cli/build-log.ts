@@ -46,8 +46,11 @@ export interface Revision {
   readonly status_message: string | null;
 }
 interface LogPage {
-  readonly logs: readonly { readonly id: string; readonly message: string }[];
+  readonly logs: readonly { readonly id: string; readonly message: string; readonly container: string }[];
   readonly next_offset: string | null;
+}
+interface SeenPods {
+  readonly pods: readonly { readonly name: string; readonly ready: boolean }[] | null;
 }
 interface PodLogPage {
   readonly logs: readonly { readonly pod: string | null; readonly message: string }[];
@@ -102,17 +105,31 @@ export function readRevision(api: HttpApi, deploymentId: string, revisionId: str
   return api.patiently('GET', `/v2/deployments/${deploymentId}/revisions/${revisionId}`);
 }
 
-/** The log of one build, from its beginning. Each call resolves to the lines that are new. */
-export function openBuildLog(api: HttpApi, deploymentId: string, revisionId: string): () => Promise<string[]> {
+/**
+ * The log of one build, from its beginning. Each call resolves to the lines that are new. `isQuiet`: without what is no step of the build,
+ * the plan and the look for its cache.
+ */
+export function openBuildLog(
+  api: HttpApi,
+  deploymentId: string,
+  revisionId: string,
+  isQuiet = false,
+): () => Promise<string[]> {
   const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/build_logs`;
   let offset: string | undefined;
+  let cacheStep = '';
+  function isNoise({ container, message }: LogPage['logs'][number]): boolean {
+    const step = /^#\d+ /.exec(message)?.[0] ?? '';
+    if (message.startsWith('importing cache manifest', step.length)) cacheStep = step;
+    return container === 'plan' || (step !== '' && step === cacheStep);
+  }
   return async () => {
     const lines: string[] = [];
     for (;;) {
       const body = { order: 'asc', limit: LINES_OF_PAGE, ...(offset !== undefined && { offset }) };
       // oxlint-disable-next-line no-await-in-loop -- one page after the other
       const { logs, next_offset: next } = await api.patiently<LogPage>('POST', path, body);
-      lines.push(...logs.map(({ message }) => message));
+      lines.push(...logs.filter((line) => !isQuiet || !isNoise(line)).map(({ message }) => message));
       offset = logs.at(-1)?.id ?? offset;
       if (logs.length === 0 || next === null) return lines;
     }
@@ -122,12 +139,23 @@ export function openBuildLog(api: HttpApi, deploymentId: string, revisionId: str
 /** Lines of a log that are printed after a failure. */
 export const LAST_LINES = 20;
 
-/** The last lines that the pods of a revision wrote, oldest first. Empty if there are none or they cannot be read. */
+/** So many lines are looked through for those of the pods that failed. */
+const LINES_READ = 200;
+
+/**
+ * The last lines that the pods of a revision wrote, oldest first, without those of pods that are ready. Empty if there are none or they
+ * cannot be read.
+ */
 export async function lastLines(api: HttpApi, deploymentId: string, revisionId: string): Promise<string[]> {
   const path = `/v1/projects/${deploymentId}/revisions/${revisionId}/deploy_logs`;
   try {
-    const { logs } = await api.call<PodLogPage>('POST', path, { order: 'desc', limit: LAST_LINES });
-    return logs.map(({ pod, message }) => (pod ? `[${pod}] ${message}` : message)).toReversed();
+    const [{ logs }, { pods }] = await Promise.all([
+      api.call<PodLogPage>('POST', path, { order: 'desc', limit: LINES_READ }),
+      api.call<SeenPods>('GET', `/v2/deployments/${deploymentId}/events`),
+    ]);
+    const ready = (pods ?? []).filter((pod) => pod.ready).map(({ name }) => name);
+    const wanted = logs.filter(({ pod }) => pod === null || !ready.includes(pod)).slice(0, LAST_LINES);
+    return wanted.map(({ pod, message }) => (pod ? `[${pod}] ${message}` : message)).toReversed();
   } catch (error) {
     // Why it failed is known without them.
     if (error instanceof Failure) return [];

@@ -38,6 +38,13 @@ export function eventsOf(existing: readonly Existing[], events: readonly Cluster
     .toSorted((a, b) => lastTimeMs(b, now) - lastTimeMs(a, now));
 }
 
+/** Kinds whose events tell, unless they are warnings, what the pods and their conditions show. */
+const CHATTY: ReadonlySet<string | undefined> = new Set(['Deployment', 'ReplicaSet', 'StatefulSet', 'Job', 'Pod']);
+
+export function isNews({ type, involvedObject }: ClusterEvent): boolean {
+  return type !== 'Normal' || !CHATTY.has(involvedObject?.kind);
+}
+
 /** Whether it is a warning of one of these pods from before it became ready. */
 export function isOfThePast(event: ClusterEvent, pods: readonly Pod[], now: number): boolean {
   const { kind, name } = event.involvedObject ?? {};

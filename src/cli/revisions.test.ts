@@ -438,6 +438,16 @@ describe('status', () => {
     });
   });
 
+  it('lists what Davit says and warnings, and not each step of Kubernetes', () => {
+    const said = [
+      event('shop-1', 1, { type: 'Normal', reason: 'Scheduled' }),
+      event('shop-1', 2, { type: 'Warning', reason: 'BackOff' }),
+      event('shop', 3, { type: 'Normal', reason: 'Deployed', involvedObject: { kind: 'AppDeployment', name: 'shop' } }),
+    ];
+    const lines = treeOf({ record: RECORD, revisions: [], workloads: [], pods: [], events: said }).join('\n');
+    expect(['Scheduled', 'BackOff', 'Deployed'].map((reason) => lines.includes(reason))).toEqual([false, true, true]);
+  });
+
   it('lists the newest events alone', () => {
     const many = Array.from({ length: 20 }, () => event('shop-1', 1));
     const lines = treeOf({ record: RECORD, revisions: [], workloads: [], pods: [], events: many });

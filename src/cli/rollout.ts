@@ -123,7 +123,7 @@ function buildPrinter(
   { before, revision: id }: Change,
   say: (line: string) => void,
 ): (revision: Revision) => Promise<void> {
-  const more = openBuildLog(api, before.id, id);
+  const more = openBuildLog(api, before.id, id, true);
   let canRead = true;
   return async (revision) => {
     if (!canRead) return;

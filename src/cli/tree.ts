@@ -20,7 +20,7 @@ import type { Condition } from '../schema/primitives.ts';
 import { shortened } from '../schema/text.ts';
 import { isWorker } from '../schema/worker-parts.ts';
 import { unfinishedClone } from './cloning.ts';
-import { type ClusterEvent, isOfThePast, timesOf } from './events.ts';
+import { type ClusterEvent, isNews, isOfThePast, timesOf } from './events.ts';
 import { withShortIds } from './short-ids.ts';
 import { ageOf } from './table.ts';
 
@@ -96,7 +96,7 @@ export function treeOf(parts: Parts, now = Date.now()): string[] {
       ...workloads.toSorted(byComponent).map((workload) => workloadOf(workload, parts)),
       ...heading(
         'events',
-        listedEvents(events, ofRuns(pods), EVENTS_SHOWN).map((event) => ({
+        listedEvents(events.filter(isNews), ofRuns(pods), EVENTS_SHOWN).map((event) => ({
           text: eventText(event, isOfThePast(event, pods, now), now),
         })),
       ),

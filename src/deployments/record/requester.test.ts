@@ -139,6 +139,18 @@ describe('an interrupt', () => {
 });
 
 describe('a revision', () => {
+  const waiting: AppDeployment['status'] = {
+    observedGeneration: 1,
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'False',
+        reason: 'WaitingForImage',
+        message: '',
+        lastTransitionTime: '2026-02-02T02:02:02Z',
+      },
+    ],
+  };
   const claimed = (status?: AppDeployment['status']): AppDeployment => record(7, `${uid} 7 anna`, status);
   it.each([
     ['the first one, of the creation', record(1, 'new 1 anna'), [], 'anna'],
@@ -152,6 +164,7 @@ describe('a revision', () => {
     ['what was said of the revision before', claimed(covering(6, 6, 'older')), [revisionOf(4)], undefined],
     ["another's change before it that no revision has", claimed(reported(5, 'True')), [revisionOf(5)], undefined],
     ['the same in a record that was paused', claimed(reported(6, 'False')), [revisionOf(5)], undefined],
+    ['the first one, of an upload to a record that waited for it', record(2, `${uid} 2 anna`, waiting), [], 'anna'],
     ['the first one, of a change after the creation', record(2, `${uid} 2 anna`), [], undefined],
     ['a claim of an earlier change', record(8, `${uid} 7 anna`), [revisionOf(7)], undefined],
   ] as const)('%s', (_reason, of, own, expected) => {

@@ -174,7 +174,9 @@ function wordsOf(claim = ''): Readonly<Record<'subject' | 'of' | 'username', str
 export function revisionRequesterOf(record: AppDeployment, own: readonly AppRevision[]): string | undefined {
   const { status, metadata } = record;
   const newest = own[0]?.spec;
-  const isServing = conditionOf(status?.conditions, 'Ready')?.status === 'True';
+  const ready = conditionOf(status?.conditions, 'Ready');
+  // A record without an image had nothing to deploy until the write that brings one.
+  const isServing = ready?.status === 'True' || (newest === undefined && ready?.reason === 'WaitingForImage');
   const same =
     newest !== undefined && newest.id === status?.latestRevisionId ? status.latestRevisionGeneration : undefined;
   const deployed = Math.max(

@@ -254,6 +254,18 @@ withPods('the sample with queue workers', () => {
       latest_revision_id: broken.latest_revision_id,
     });
 
+    // The queue workers waited for the server, and never ran it.
+    const selector = `davit.dev/revision=${broken.latest_revision_id}`;
+    const of = ['-n', tenant.namespace, '-l', selector, '-o', 'name'];
+    expect((await davit.kubectl(['get', 'replicasets', ...of])).trim().split('\n')).toHaveLength(1);
+    // Its log outlives its pods.
+    await eventually(async () => expect(await davit.kubectl(['get', 'pods', ...of])).toBe(''), 120_000);
+    const path = `/v1/projects/${id}/revisions/${broken.latest_revision_id}/deploy_logs`;
+    const { body: log } = await davit.call(tenant, 'POST', path, {});
+    expect(
+      log.logs.map((line: { message: string; container: string }) => [line.container, line.message]),
+    ).toContainEqual(['server', expect.stringContaining('the config is missing')]);
+
     const { body: mended } = await davit.call(tenant, 'PATCH', `/v2/deployments/${id}`, { secrets: before.secrets });
     await ready('shop');
     await stop();

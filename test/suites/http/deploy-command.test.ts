@@ -340,6 +340,22 @@ describe('deploy', () => {
       expect(record().spec.sourceConfig.runtime).toEqual({ port: 3000 });
     });
 
+    it('wins over a scale that was set since, for what it names', async () => {
+      const bounds = { min_scale: 3, max_scale: 3 };
+      const file = {
+        resource_spec: { max_scale: 2 },
+        runtime: { workers: { jobs: { command: ['jobs'], max_scale: 2 } } },
+      };
+      expect((await run(finish, { file })).error).toBeUndefined();
+      const scaled = await facade.call('PATCH', `/v2/deployments/${record().metadata.uid}`, {
+        source_config: { resource_spec: bounds, runtime: { workers: { jobs: bounds } } },
+      });
+      expect(scaled.status).toBe(200);
+      expect((await run(finish, { file })).error).toBeUndefined();
+      const { resourceSpec, runtime } = record().spec.sourceConfig;
+      expect([resourceSpec, runtime?.workers]).toEqual([{ maxScale: 2 }, { jobs: { command: ['jobs'], maxScale: 2 } }]);
+    });
+
     it('lists what is asked for without a value', async () => {
       await run(finish, { file });
       const asked = { database: { backup: {} }, resource_spec: { volumes: [{ name: 'data', emptyDir: {} }] } };
@@ -462,6 +478,23 @@ Or set them first:
     });
   });
 
+  it('shows the steps of the build, without the plan and the look for a cache', async () => {
+    const lines = [
+      '#1 importing cache manifest from r.example/shop:cache',
+      '#2 RUN make',
+      '#1 ERROR: not found',
+      'done',
+    ];
+    const { said } = await run((line) => {
+      if (line.startsWith('Revision')) {
+        made({ state: 'BUILDING', message: 'It builds.', build: { phase: 'Building' } });
+        building(lines);
+      }
+      if (line === 'done') report({ state: 'BUILD_FAILED', message: 'No.', build: { phase: 'Failed' } });
+    });
+    expect(said.filter((line) => line.startsWith('#') || line === 'done')).toEqual(['#2 RUN make', 'done']);
+  });
+
   it('ends with the failed step when the build fails; the log is whole', async () => {
     const message = 'Line 4 of the Dockerfile failed: RUN make. It printed: no rule.';
     const { said, error } = await run((line) => {
@@ -499,6 +532,27 @@ Or set them first:
       facade.kube.seed(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, status } as KubeObject);
       const path = `/api/v1/namespaces/${TENANT.namespace}/pods/shop-1/log?container=server`;
       facade.kube.texts.set(path, `${at(1)} starting\n${at(2)} no licence\n`);
+      // Another part is in order, and writes more.
+      const other = {
+        name: 'shop-jobs',
+        namespace: TENANT.namespace,
+        labels: { ...labels, 'davit.dev/component': 'queue' },
+      };
+      const inOrder = {
+        conditions: [{ type: 'Ready', status: 'True' }],
+        containerStatuses: [{ name: 'queue', containerID: 'x', ready: true }],
+      };
+      const owner = {
+        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: 'r', controller: true }],
+      };
+      facade.kube.seed(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { ...other, ...owner },
+        status: inOrder,
+      } as KubeObject);
+      const chatter = Array.from({ length: 30 }, (_, n) => `${at(n + 3)} polling\n`).join('');
+      facade.kube.texts.set(path.replace('shop-1', 'shop-jobs').replace('=server', '=queue'), chatter);
     });
     expect(said.slice(-3)).toEqual(['DEPLOY_FAILED', '[shop-1] starting', '[shop-1] no licence']);
     expect(error).toMatch(/could not be deployed\. Container server exited\.$/);
@@ -576,7 +630,7 @@ Or set them first:
       {},
       asking,
     );
-    expect([code, asked]).toEqual([1, 3]);
+    expect([code, asked]).toEqual([1, 4]);
     expect(said.slice(-2)).toEqual(['UNKNOWN  ContainerCrashed it is.', '[shop-1] no licence']);
     expect(error).toBe('shop needs a change by a person. ContainerCrashed it is. See: kubectl davit status shop');
   });
