@@ -30,6 +30,11 @@ export function RollBack({
         <code>{plain(ranOf(revision))}</code>, its sizes and its variables. The number of pods stays. The running pods
         keep serving until the new ones are ready.
       </p>
+      {revision.status !== 'DEPLOYED' && (
+        <p>
+          This revision was never deployed: it is {revision.status}. {revision.status_message}
+        </p>
+      )}
       <Differences api={api} deployment={deployment} revision={revision} />
     </Dialog>
   );

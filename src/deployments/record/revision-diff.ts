@@ -64,13 +64,20 @@ export function objectChanges(from: object, to: object): FieldChange[] {
 
 function changesBetween(was: ReadonlyMap<string, string>, is: ReadonlyMap<string, string>): FieldChange[] {
   const [before, after] = [withoutFilled(was, is), withoutFilled(is, was)];
-  return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((field): FieldChange[] => {
+  const changes = [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((field): FieldChange[] => {
     const [old, value] = [before.get(field), after.get(field)];
     if (old === value) return [];
     const kind = old === undefined ? 'added' : value === undefined ? 'removed' : 'changed';
-    if (HIDDEN.test(field)) return [{ field, kind }];
+    if (HIDDEN.test(field) || old === THERE || value === THERE) return [{ field, kind }];
     return [{ field, kind, ...(old !== undefined && { from: old }), ...(value !== undefined && { to: value }) }];
   });
+  // The fields of an element that came or went say so themselves.
+  const isSaid = ({ field, kind }: FieldChange): boolean =>
+    field.endsWith(']') &&
+    changes.some(
+      (one) => one.kind === kind && /^[.[]/.test(one.field.slice(field.length)) && one.field.startsWith(field),
+    );
+  return changes.filter((change) => !isSaid(change));
 }
 
 /** Without the empty objects in which the other one has something: what is in there says it. */
@@ -88,8 +95,7 @@ const THERE = 'there';
 
 /** One line for each change. */
 export function changeLine({ kind, from, to }: FieldChange): string {
-  // The fields of an element of a list have lines of their own.
-  if ((from === undefined && to === undefined) || from === THERE || to === THERE) return kind;
+  if (from === undefined && to === undefined) return kind;
   return from === undefined
     ? `added: ${shortValue(to)}`
     : to === undefined
@@ -104,13 +110,19 @@ function shortValue(value = ''): string {
 /** What is deployed, which is named before how. */
 const CONTENT = /^(image$|commit$|sourceRevisionConfig\.)/;
 
-/** The names of the changed fields, shortened: `imageUri, secrets.API_KEY, +2`. */
+/** The path of an upload says nothing to people. */
+const UPLOAD = 'sourceRevisionConfig.sourceTarballPath';
+const SIGNS = { added: '+', removed: '-', changed: '' } as const;
+
+/** The names of the changed fields, shortened: `imageUri, +secrets.API_KEY, 2 more`. */
 export function summaryOf(changes: readonly FieldChange[], most = 3): string {
-  const all = changes.map(({ field }) => field);
-  const ordered = [...all.filter((field) => CONTENT.test(field)), ...all.filter((field) => !CONTENT.test(field))];
-  const fields = ordered.map((field) => field.replace(/^sourceRevisionConfig\./, ''));
+  const isContent = ({ field }: FieldChange): boolean => CONTENT.test(field);
+  const ordered = [...changes.filter(isContent), ...changes.filter((change) => !isContent(change))];
+  const fields = ordered.map(({ field, kind }) =>
+    field === UPLOAD ? 'upload' : `${SIGNS[kind]}${field.replace(/^sourceRevisionConfig\./, '')}`,
+  );
   const more = fields.length - most;
-  return [...fields.slice(0, most), ...(more > 0 ? [`+${more}`] : [])].join(', ') || 'nothing';
+  return [...fields.slice(0, most), ...(more > 0 ? [`${more} more`] : [])].join(', ') || 'nothing';
 }
 
 function fieldsOf(revision: AppRevision): Map<string, string> {

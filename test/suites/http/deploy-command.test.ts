@@ -361,7 +361,6 @@ describe('deploy', () => {
       const asked = { database: { backup: {} }, resource_spec: { volumes: [{ name: 'data', emptyDir: {} }] } };
       expect(changes(await run(finish, { file: asked }))).toEqual([
         'Changed database.backup: added: {}',
-        'Changed resource_spec.volumes[data]: added',
         'Changed resource_spec.volumes[data].emptyDir: added: {}',
       ]);
       const filled = { database: { backup: { schedule: '0 3 * * *' } }, runtime: { workers: {} } };
