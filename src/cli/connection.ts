@@ -58,7 +58,7 @@ function serverOf(given: string): string {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new Misuse(`--server must be an address such as https://davit.example.com, not "${given}".`);
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+  return `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, '')}`;
 }
 
 interface ServicePort {

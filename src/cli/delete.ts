@@ -110,7 +110,7 @@ async function deleteRecord(kubectl: Kubectl, { metadata: { name, namespace, uid
   try {
     await kubectl(['delete', '--raw', path, '-f', '-'], JSON.stringify(options));
   } catch (error) {
-    if (error instanceof Failure && /\bUID\b.*\bprecondition\b/.test(error.message))
+    if (error instanceof Failure && /\bUID in (?:the )?precondition\b/.test(error.message))
       throw new Failure(
         `Nothing was deleted: another ${name} was created meanwhile. ${PROGRAM} status ${name} shows it.`,
       );

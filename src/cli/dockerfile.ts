@@ -77,11 +77,13 @@ function portOf(word: string, values: ReadonlyMap<string, string>): number | und
   return port >= 1 && port <= 65_535 ? port : undefined;
 }
 
+/** Characters of a HEALTHCHECK that are searched for an address. */
+const LONGEST_CHECK = 1000;
 const OWN_ADDRESS =
   /http:\/\/(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(\d+|\$\w+|\$\{[^}]*\}))?(\/[^\s"'`|;,)\]\\$]*)?(?=[\s"'`|;,)\]\\]|$)/;
 
 function healthIn(check: string, values: ReadonlyMap<string, string>): Health | undefined {
-  const [address, port, path = '/'] = OWN_ADDRESS.exec(check) ?? [];
+  const [address, port, path = '/'] = OWN_ADDRESS.exec(check.slice(0, LONGEST_CHECK)) ?? [];
   if (address === undefined || !new RegExp(HEALTH_PATH_PATTERN).test(path)) return undefined;
   return { port: port === undefined ? 80 : portOf(port, values), path };
 }

@@ -21,13 +21,15 @@ export function ignoreRules(text: string): IgnoreRule[] {
 }
 
 function ruleOf(line: string): IgnoreRule | undefined {
-  let pattern = line.replace(/(?<!\\)\s+$/, '');
+  const bare = line.trimEnd();
+  // A space after a backslash belongs to the name.
+  let pattern = bare.endsWith('\\') ? line.slice(0, bare.length + 1) : bare;
   if (pattern === '' || pattern.startsWith('#')) return undefined;
   const isNegated = pattern.startsWith('!');
   if (isNegated) pattern = pattern.slice(1);
   pattern = pattern.replace(/^(?:\.\/)+/, '');
   const isFolder = pattern.endsWith('/');
-  const path = pattern.replace(/\/+$/, '');
+  const path = pattern.replace(/(?<!\/)\/+$/, '');
   const isAnchored = path.includes('/');
   const segments = path.split('/').filter((segment) => segment !== '');
   if (segments.length === 0) return undefined;

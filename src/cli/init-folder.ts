@@ -32,7 +32,7 @@ export async function init(context: Context): Promise<number> {
   const path = flags.text('output') ?? join(folder, FILE_NAME);
   const name = flags.text('name');
   if (name !== undefined) needName(name, '--name');
-  const schema = server === undefined ? SCHEMA_FILE_NAME : `${server.replace(/\/+$/, '')}/${SCHEMA_FILE_NAME}`;
+  const schema = server === undefined ? SCHEMA_FILE_NAME : `${server.replace(/(?<!\/)\/+$/, '')}/${SCHEMA_FILE_NAME}`;
   const made = await (flags.has('image') ? ofImage : ofFolder)({ folder, path, flags, schema, name });
   const { text } = made;
   // What is written must be what deploy reads. Throws InvalidFile.

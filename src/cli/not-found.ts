@@ -13,7 +13,7 @@ const NOT_FOUND = new RegExp(`Error from server \\(NotFound\\): ${RECORDS.replac
 
 /** Whoever may not read deployments may use nothing of Davit there. A refused change says no more than kubectl does. */
 const MAY_NOT_READ = new RegExp(
-  `Error from server \\(Forbidden\\): ${RECORDS.replaceAll('.', '\\.')}\\b.* cannot (?:get|list) resource "[^"]+" in API group "[^"]+" in the namespace "([^"]+)".*`,
+  `Error from server \\(Forbidden\\): ${RECORDS.replaceAll('.', '\\.')}\\b.{0,300} cannot (?:get|list) resource "[^"]{1,99}" in API group "[^"]{1,99}" in the namespace "([^"]{1,99})".*`,
 );
 
 /** The message of a failure, in which kubectl's words for a deployment that is not there, or may not be read, are those of a person. */

@@ -147,7 +147,7 @@ function nameOf(folder: Folder, ofPackage: string | undefined, pyproject: string
 /** That of its repository, without registry, tag and digest. Throws Misuse for what gives no name. */
 export function nameOfImage(image: string): Found<string> {
   const [repository = ''] = image.split('@');
-  const own = (repository.split('/').at(-1) ?? '').replace(/:.*$/, '');
+  const own = (repository.split('/').at(-1) ?? '').split(':', 1)[0] ?? '';
   const value = nameFrom(own);
   if (value === undefined)
     throw new Misuse(`The image ${image} gives no name for a deployment. Choose one with --name.`);
@@ -162,7 +162,7 @@ function nameFrom(text: string): string | undefined {
 
 /** Only a name on a line of its own is found: there is no other reason to read TOML. */
 function pyprojectName(text: string): string | undefined {
-  const [, section] = /^\[(?:project|tool\.poetry)\][^\n]*\n([^[]*)/m.exec(text) ?? [];
+  const [, section] = /^\[(?:project|tool\.poetry)\].*\r?\n([^[]*)/m.exec(text) ?? [];
   return /^name\s*=\s*(["'])([^"'\n]+)\1/m.exec(section ?? '')?.[2];
 }
 

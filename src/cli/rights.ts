@@ -3,7 +3,7 @@
 import { Failure, type Kubectl } from './kubectl.ts';
 
 /** As kubectl prints the answer of an API server by RBAC. A quota and an admission policy refuse with the same status, in other words. */
-const LACKS = /\(Forbidden\):.* cannot (\S+) resource "([^"]+)" in API group "[^"]*"(?: in the namespace "([^"]+)")?/s;
+const LACKS = / cannot (\S+) resource "([^"]+)" in API group "[^"]*"(?: in the namespace "([^"]+)")?/;
 
 /** The caller lacks a right, which it names. */
 export class LacksRight extends Failure {}
@@ -11,7 +11,8 @@ export class LacksRight extends Failure {}
 /** `need`: what needs it, such as "a backup". Undefined for another failure. */
 function lackedRight(error: unknown, need: string): LacksRight | undefined {
   if (!(error instanceof Failure)) return undefined;
-  const [words, verb = '', resource = '', namespace] = LACKS.exec(error.message) ?? [];
+  const [words, verb = '', resource = '', namespace] =
+    LACKS.exec(error.message.split('(Forbidden):', 2)[1] ?? '') ?? [];
   if (words === undefined) return undefined;
   const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
   return new LacksRight(

@@ -79,7 +79,7 @@ function endOfDocuments(name: string, rest: string, lines: readonly string[], be
 /** `A=1 B="2"` in parts. */
 export function argumentsOf(rest: string): [key: string, value: string | undefined][] {
   return Array.from(
-    rest.matchAll(/([A-Za-z_][A-Za-z0-9_]*)(?:=("(?:[^"\\]|\\.)*"|'[^']*'|\S*))?(?:\s+|$)/g),
+    rest.matchAll(/(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]*)(?:=("(?:[^"\\]|\\.)*"|'[^']*'|\S*))?(?:\s+|$)/g),
     ([, key = '', value]) => [key, value?.replace(/^(["'])([\s\S]*)\1$/, '$2')],
   );
 }

@@ -112,7 +112,7 @@ export function makeCodeHosts(options: CodeHostsOptions): CodeHosts {
 
 /** The API's URL without a trailing slash. */
 function apiUrlOf({ apiUrl }: CodeHostIntegrationSpec): string {
-  return apiUrl.replace(/\/+$/, '');
+  return apiUrl.replace(/(?<!\/)\/+$/, '');
 }
 
 function nameIn(repoUrl: string): RepositoryName {

@@ -19,7 +19,7 @@ export function repositoryName(repoUrl: string): RepositoryName | undefined {
   if (/\/(\.|%2e){1,2}(\/|$)/i.test(repoUrl)) return undefined;
   const path =
     URL.parse(repoUrl)
-      ?.pathname.replace(/^\/+|\/+$/g, '')
+      ?.pathname.replace(/^\/+|(?<!\/)\/+$/g, '')
       .split('/') ?? [];
   if (path.length < 2) return undefined;
   const [owner, name] = path.slice(-2).map(decoded);

@@ -218,8 +218,10 @@ function free(wanted: string, others: readonly LocalPackage[]): string {
 
 /** Whether a requirements.txt can be installed on its own, because it references no other file or folder. */
 function isSelfContained({ texts }: Workspace, path: string): boolean {
-  return !/^\s*(-[rcef]|--(requirement|constraint|editable|find-links)|\.|file:)|@\s*(file:|\.)/m.test(
-    texts.get(path) ?? '.',
+  const text = texts.get(path) ?? '.';
+  return (
+    !/^[ \t]*(?:-[rcef]|--(?:requirement|constraint|editable|find-links)|\.|file:)/m.test(text) &&
+    !/@\s*(?:file:|\.)/.test(text)
   );
 }
 

@@ -69,6 +69,8 @@ export function authorizeByPassword(
 
 function bearerChallenge(challenge: string): { readonly realm?: string; readonly service?: string } {
   if (!/^bearer\b/i.test(challenge)) return {};
-  const fields = [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value] as const);
+  const fields = [...challenge.matchAll(/\b(\w+)="([^"]*)"/g)].map(
+    ([, name = '', value = '']) => [name, value] as const,
+  );
   return Object.fromEntries(fields) as { realm?: string; service?: string };
 }

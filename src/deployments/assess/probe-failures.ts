@@ -8,6 +8,9 @@ import { living } from './pod-failures.ts';
 /** Longest quotation of a health command, in characters. */
 const LONGEST_WORDS = 256;
 
+/** Characters of an event's message that are read. The kubelet's own have at most 1 KiB. */
+const LONGEST_EVENT = 2000;
+
 /** The kubelet's words, what they mean, and what to do then. The first that matches counts. */
 interface Answer {
   readonly words: RegExp;
@@ -73,7 +76,8 @@ export function healthWords({ port, path, command, heartbeat, none }: Health): s
 export function probeWords(pods: readonly Pod[], asked: Health): string {
   const pod = living(pods).find(({ failedProbe }) => failedProbe !== undefined);
   if (pod?.failedProbe === undefined) return '';
-  const words = pod.failedProbe;
+  // Whoever may write events of the namespace chooses the length.
+  const words = pod.failedProbe.slice(0, LONGEST_EVENT);
   const begin = (isFault: boolean): string =>
     isFault ? '; the last check failed' : '; its program has just started, and no check has passed yet';
   for (const { words: pattern, says, todo, isCertain } of asked.command || asked.heartbeat

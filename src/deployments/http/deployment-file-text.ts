@@ -119,7 +119,7 @@ const STACK = /stack overflow/i;
 function syntaxErrors(document: Document.Parsed): FileError[] {
   const found = [...document.errors, ...document.warnings].map(({ code, message, pos: [at] }) => ({
     at,
-    message: SYNTAX[code] ?? `${message.replace(/[.\s]+$/, '')}.`,
+    message: SYNTAX[code] ?? `${message.replace(/(?<![.\s])[.\s]+$/, '')}.`,
   }));
   visit(document, {
     // An alias may stand for itself, or for so much that it fills the memory.

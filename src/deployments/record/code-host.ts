@@ -31,7 +31,7 @@ export function buildsAnew(before: SourceRevisionConfig, after: SourceRevisionCo
 export function repositoryOfUrl(repoUrl: string): string {
   const path = URL.parse(repoUrl)?.pathname ?? '';
   return path
-    .replace(/^\/+|\/+$/g, '')
+    .replace(/^\/+|(?<!\/)\/+$/g, '')
     .split('/')
     .slice(-2)
     .join('/')

@@ -48,7 +48,7 @@ function hyphenated(name: string, namespace: string): string {
   const label = `${name}-${namespace}`;
   if (isPlain(name, namespace) && label.length <= LONGEST_LABEL) return label;
   const digest = createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, DIGEST_LENGTH);
-  return `${label.slice(0, LONGEST_LABEL - DIGEST_LENGTH - 1).replace(/-+$/, '')}-${digest}`;
+  return `${label.slice(0, LONGEST_LABEL - DIGEST_LENGTH - 1).replace(/(?<!-)-+$/, '')}-${digest}`;
 }
 
 function isPlain(name: string, namespace: string): boolean {

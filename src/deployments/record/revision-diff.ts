@@ -19,7 +19,7 @@ export interface FieldChange {
 }
 
 /** A variable of an init container or sidecar, where people write passwords although they should not. */
-const HIDDEN = /\.env\[[^\]]*\]\.value$|^secrets\./;
+const HIDDEN = /\.env\[[^[\]]*\]\.value$|^secrets\./;
 /** Characters of a shown value. */
 const LONGEST_VALUE = 60;
 

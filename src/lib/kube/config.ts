@@ -94,7 +94,7 @@ export async function loadKubeConfigFile(options: {
   await remembered.get();
   const { server, namespace } = source;
   return {
-    server: server.replace(/\/+$/, ''),
+    server: server.replace(/(?<!\/)\/+$/, ''),
     ...(namespace !== undefined && { namespace }),
     credentials: remembered.get,
     refresh() {

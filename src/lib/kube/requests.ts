@@ -166,7 +166,7 @@ type Dispatching = Dispatcher.DispatchOptions & { readonly origin: string };
 function dispatching(server: URL, out: Outgoing, headers: Readonly<Record<string, string>>): Dispatching {
   return {
     origin: server.origin,
-    path: server.pathname.replace(/\/+$/, '') + out.path,
+    path: server.pathname.replace(/(?<!\/)\/+$/, '') + out.path,
     method: out.method,
     headers: {
       ...headers,

@@ -34,7 +34,7 @@ const STATUS_ERROR = 2;
 export function makeSpanExporter(options: SpanExporterOptions): SpanExporter {
   const { resource, onSent, delayMs = 2000, timeoutMs = 10_000 } = options;
   const url = new URL(options.endpoint);
-  const path = `${url.pathname.replace(/\/+$/, '')}/v1/traces`;
+  const path = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/v1/traces`;
   const agent = new Agent({
     connections: 1,
     connect: { timeout: timeoutMs },

@@ -205,7 +205,7 @@ export function sentBy(request: FastifyRequest): Credentials | undefined {
 
 /** Bearer takes precedence over X-Api-Key. Other schemes of Authorization, such as a proxy's Basic, are ignored. */
 function tokenIn(headers: FastifyRequest['headers']): string | undefined {
-  const bearer = /^bearer +(.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
+  const bearer = /^bearer (.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
   const token = bearer ?? headerOf(headers['x-api-key']);
   return token === '' ? undefined : token;
 }

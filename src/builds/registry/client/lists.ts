@@ -71,7 +71,7 @@ const Page = z.object({
 
 function nextOf({ headers }: Answer, from: URL): URL | undefined {
   const { link } = headers;
-  const [, next] = /<([^>]+)>;\s*rel="?next"?/.exec([link ?? ''].flat().join(',')) ?? [];
+  const [, next] = /<([^<>]+)>;\s*rel="?next"?/.exec([link ?? ''].flat().join(',')) ?? [];
   const url = next === undefined ? null : URL.parse(next, from.href);
   return url?.origin === from.origin ? url : undefined;
 }
