@@ -35,6 +35,8 @@ const children = new Map<string, ChildProcess>();
 const holders = new Set<string>();
 let cgroup: string | undefined;
 let ending = false;
+/** A holder that has not ended by then is stopped, or stuck, and is ended itself: the servers that its node speaks to must not stay behind. */
+const HOLDER_PATIENCE_MS = 10_000;
 
 /** Abstract sockets are freed by the kernel when the keeper dies, so no slot stays taken. Linux only, as slots are. */
 function claim(slot: number): Promise<boolean> {
@@ -90,6 +92,7 @@ async function kill(name: string): Promise<void> {
   const inside = holders.has(name) ? await childrenOf(child.pid) : [];
   for (const pid of inside) tryKill(pid);
   if (inside.length === 0) child.kill('SIGKILL');
+  else setTimeout(() => child.kill('SIGKILL'), HOLDER_PATIENCE_MS).unref();
   await gone;
 }
 
