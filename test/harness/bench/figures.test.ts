@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { growth, isMet, median, quantile, ratios, summary } from './figures.ts';
+import { growth, isMet, median, quantile, ratios, summary, verdict } from './figures.ts';
 
 describe('quantile', () => {
   it.each([
@@ -71,4 +71,27 @@ describe('growth', () => {
   it('is between two sizes at least', () => {
     expect(() => growth([1])).toThrow('two sizes');
   });
+});
+
+it.each([
+  {
+    reason: 'a goal for 1,000 records says nothing of 60',
+    goal: { atMost: 1 },
+    samples: [2],
+    small: true,
+    want: 'not judged',
+  },
+  { reason: 'nothing may be written at any size', goal: { atMost: 0 }, samples: [2], small: true, want: 'not met' },
+  { reason: 'nothing was written', goal: { atMost: 0 }, samples: [0], small: true, want: 'met' },
+  { reason: 'the size is that of the goal', goal: { atMost: 1 }, samples: [2], small: false, want: 'not met' },
+])('$want: $reason', ({ goal, samples, small, want }) => {
+  const figure = { key: 'P1', goal, samples };
+  expect(verdict(figure, small)).toBe(want);
+  expect(JSON.parse(summary([figure], small))).toMatchObject({
+    P1: { ok: want === 'not judged' ? null : want === 'met' },
+  });
+});
+
+it('a figure that was not taken is not met at any size', () => {
+  expect(verdict({ key: 'P1', goal: { atMost: 1 }, why: 'no Go here' }, true)).toBe('not met');
 });

@@ -85,17 +85,31 @@ export function isMet(figure: Figure): boolean {
   return 'atMost' in figure.goal ? middle <= figure.goal.atMost : middle >= figure.goal.atLeast;
 }
 
-/** The last line of a run: one JSON object, one key a figure. Throws when two have the same key. */
-export function summary(figures: readonly Figure[]): string {
+export type Verdict = 'met' | 'not met' | 'not judged';
+
+/**
+ * A run of fewer records than the goals are for is not judged: what is shared by few records costs each of them more. A goal of zero is for
+ * every size.
+ */
+export function verdict(figure: Figure, isSmall: boolean): Verdict {
+  const isOfEverySize = 'atMost' in figure.goal && figure.goal.atMost === 0;
+  if (isSmall && !isOfEverySize && !('why' in figure)) return 'not judged';
+  return isMet(figure) ? 'met' : 'not met';
+}
+
+/**
+ * The last line of a run: one JSON object, one key a figure. Throws when two have the same key. `ok` is null for what is not judged.
+ */
+export function summary(figures: readonly Figure[], isSmall = false): string {
   const all: Record<string, object> = {};
   for (const figure of figures) {
     if (figure.key in all) throw new Error(`two figures are called ${figure.key}`);
-    all[figure.key] = shown(figure);
+    all[figure.key] = shown(figure, isSmall);
   }
   return JSON.stringify(all);
 }
 
-function shown(figure: Figure): object {
+function shown(figure: Figure, isSmall: boolean): object {
   const { goal, absolutes } = figure;
   const said = 'atMost' in goal ? { goal: goal.atMost, better: 'lower' } : { goal: goal.atLeast, better: 'higher' };
   if ('why' in figure) return { ...said, ok: false, why: figure.why, ...absolutes };
@@ -106,7 +120,7 @@ function shown(figure: Figure): object {
     min: rounded(min),
     max: rounded(max),
     samples: figure.samples.length,
-    ok: isMet(figure),
+    ok: verdict(figure, isSmall) === 'not judged' ? null : isMet(figure),
     ...absolutes,
   };
 }

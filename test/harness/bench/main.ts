@@ -10,16 +10,16 @@ import { defaultSettings } from '../../../src/schema/settings.ts';
 import { ensureTools } from '../../cluster/tools.ts';
 import { optionsOf } from '../../support/options.ts';
 import { renderChildren } from './children.ts';
-import { type Figure, isMet, median, rounded, summary } from './figures.ts';
+import { type Figure, median, rounded, summary, verdict } from './figures.ts';
 import type { Bench, Measure } from './measure.ts';
 import { MEASURES } from './measures.ts';
-import { chosen, sizeOf } from './options.ts';
+import { chosen, FULL, sizeOf } from './options.ts';
 import { jsonOf, startServer } from './server.ts';
 
 const USAGE = `npm run bench -- [options]
 
   --only P1,P4    these measures; P14 means all of P14.change, P14.rest
-  --quick         small sizes, one repeat, under five minutes
+  --quick         small sizes, one repeat, ten minutes: goals are not judged, but those of zero
   --records N     instead of 1,000
   --repeats N     instead of 5
   --workers N     of every arm, instead of Davit's default
@@ -57,17 +57,17 @@ async function take(measure: Measure, bench: Bench): Promise<readonly Figure[]> 
   }
 }
 
-function tell(figure: Figure): void {
+function tell(figure: Figure, isSmall: boolean): void {
   const said = 'why' in figure ? `not taken: ${figure.why}` : `${rounded(median(figure.samples))}`;
-  say(`${figure.key}: ${said} (goal ${JSON.stringify(figure.goal)}, ${isMet(figure) ? 'met' : 'not met'})`);
+  say(`${figure.key}: ${said} (goal ${JSON.stringify(figure.goal)}, ${verdict(figure, isSmall)})`);
 }
 
 /** Who ends a run before its end keeps what has been measured. */
-function tellOnSignal(measures: readonly Measure[], taken: readonly Figure[]): void {
+function tellOnSignal(measures: readonly Measure[], taken: readonly Figure[], isSmall: boolean): void {
   const tellAndEnd = (signal: NodeJS.Signals): void => {
     const why = `the run was ended by ${signal}`;
     const left = measures.filter(({ key }) => !taken.some((figure) => figure.key.split('.')[0] === key));
-    process.stdout.write(`${summary([...taken, ...left.map(({ key, goal }) => ({ key, goal, why }))])}\n`);
+    process.stdout.write(`${summary([...taken, ...left.map(({ key, goal }) => ({ key, goal, why }))], isSmall)}\n`);
     process.exit(1);
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, tellAndEnd);
@@ -91,14 +91,15 @@ async function run(): Promise<void> {
   };
   await ensureTools(['kubernetes', 'helm'], say);
   const figures: Figure[] = [];
-  tellOnSignal(measures, figures);
+  const isSmall = bench.records < FULL.records;
+  tellOnSignal(measures, figures, isSmall);
   for (const measure of measures) {
     // oxlint-disable-next-line no-await-in-loop -- one at a time: two would measure each other
     const taken = await take(measure, bench);
-    for (const figure of taken) tell(figure);
+    for (const figure of taken) tell(figure, isSmall);
     figures.push(...taken);
   }
-  process.stdout.write(`${summary(figures)}\n`);
+  process.stdout.write(`${summary(figures, isSmall)}\n`);
 }
 
 if (values.children !== undefined) await writeFile(values.children, jsonOf(renderChildren(defaultSettings())));

@@ -10,7 +10,8 @@ export interface Asked {
   readonly workers?: string | undefined;
 }
 
-const FULL = { records: 1000, repeats: 5 };
+/** What the goals are for. */
+export const FULL = { records: 1000, repeats: 5 };
 const QUICK = { records: 60, repeats: 1 };
 /** As src/app/config.ts has it where nothing is set. */
 const WORKERS = 8;
