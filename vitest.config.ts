@@ -26,6 +26,9 @@ const PATIENT = { poll: { timeout: 60_000 } };
 /** Makes what the tests of a project need, before they are given a limit. */
 const PREPARE = 'test/support/prepare-project.ts';
 
+/** What a test starts is gone when its file ends. */
+const LEFT_PROCESSES = 'test/support/left-processes.ts';
+
 const TWO_WITH_PODS = ['test/suites/e2e/listener.test.ts'];
 
 export default defineConfig({
@@ -42,6 +45,7 @@ export default defineConfig({
           exclude: [...PUBLISHED, ...SEARCHES],
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           // To load Davit's schemas anew for each file takes longer than most of the tests.
           isolate: false,
           // Some of them wait, for shells and for streams.
@@ -58,6 +62,7 @@ export default defineConfig({
           include: SEARCHES,
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           testTimeout: 120_000,
         },
       },
@@ -68,6 +73,7 @@ export default defineConfig({
           include: PUBLISHED,
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           testTimeout: 240_000,
         },
       },
@@ -78,6 +84,7 @@ export default defineConfig({
           include: ['test/suites/page/*.test.ts'],
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           testTimeout: 240_000,
           hookTimeout: 180_000,
         },
@@ -89,6 +96,7 @@ export default defineConfig({
           exclude: [...OWN_CLUSTERS, ...LONG, ...PLATFORMS],
           globalSetup: [PREPARE, 'test/suites/integration/setup.ts'],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           // They share a cluster, and some of them count what is written to it.
           fileParallelism: false,
           // Many times what they take alone: the other lanes, and others, may keep the machine busy.
@@ -108,6 +116,7 @@ export default defineConfig({
           exclude: PLATFORMS,
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           // Many times what they take alone: the other lanes, and others, may keep the machine busy.
           testTimeout: 600_000,
@@ -121,6 +130,7 @@ export default defineConfig({
           include: PLATFORMS,
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           testTimeout: 600_000,
           hookTimeout: 300_000,
@@ -133,6 +143,7 @@ export default defineConfig({
           exclude: [...TWO_WITH_PODS, ...BROKEN, ...UNDER_LOAD, ...PODS, ...PLATFORMS],
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           testTimeout: 600_000,
           hookTimeout: 300_000,
@@ -145,6 +156,7 @@ export default defineConfig({
           include: PODS,
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           testTimeout: 600_000,
           hookTimeout: 300_000,
@@ -157,6 +169,7 @@ export default defineConfig({
           include: LONG,
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           testTimeout: 240_000,
           hookTimeout: 300_000,
@@ -169,6 +182,7 @@ export default defineConfig({
           include: BROKEN,
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           testTimeout: 180_000,
           hookTimeout: 300_000,
         },
@@ -180,6 +194,7 @@ export default defineConfig({
           include: UNDER_LOAD,
           globalSetup: [PREPARE, 'test/suites/e2e/setup.ts'],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 300_000,
@@ -192,6 +207,7 @@ export default defineConfig({
           include: TWO_WITH_PODS,
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           testTimeout: 180_000,
           hookTimeout: 300_000,
         },
@@ -203,6 +219,7 @@ export default defineConfig({
           include: ['test/suites/oauth-servers/*.test.ts'],
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
@@ -214,6 +231,7 @@ export default defineConfig({
           include: ['test/suites/backups/*.test.ts'],
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           testTimeout: 180_000,
           hookTimeout: 900_000,
         },
@@ -225,6 +243,7 @@ export default defineConfig({
           include: ['test/suites/databases/*.test.ts'],
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           testTimeout: 600_000,
           hookTimeout: 600_000,
@@ -237,6 +256,7 @@ export default defineConfig({
           include: ['test/suites/cloudnative-pg/*.test.ts'],
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           testTimeout: 600_000,
           hookTimeout: 900_000,
@@ -249,6 +269,7 @@ export default defineConfig({
           include: ['test/suites/e2e/install/*.test.ts'],
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 900_000,
@@ -261,6 +282,7 @@ export default defineConfig({
           include: ['test/suites/builds/**/*.test.ts'],
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           testTimeout: 300_000,
           hookTimeout: 1_200_000,
         },
@@ -272,6 +294,7 @@ export default defineConfig({
           include: ['test/suites/applications/**/*.test.ts'],
           globalSetup: [PREPARE],
           expect: PATIENT,
+          setupFiles: [LEFT_PROCESSES],
           // Each file starts a cluster of its own.
           fileParallelism: false,
           testTimeout: 300_000,

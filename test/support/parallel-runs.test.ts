@@ -5,7 +5,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Lane, runLanes, signalGroup } from './parallel-runs.ts';
+import { type Lane, type LanesOptions, type Outcome, runLanes, signalGroup } from './parallel-runs.ts';
+import { PROGRESS_FILE, type ProgressEvent, type ReportedTest } from './test-progress.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -13,22 +14,31 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const NOTHING = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, testResults: [] };
-
 interface Program {
-  readonly report?: object;
-  /** What the program does after its report. */
+  /** What it writes about its tests; absent if it ends before. */
+  readonly tests?: { readonly passed?: number; readonly failed?: number; readonly skipped?: number };
+  /** In the place of `tests`. */
+  readonly events?: readonly ProgressEvent[];
+  /** What the program does after that. */
   readonly rest?: string;
 }
 
-async function lane(name: string, { report, rest = '' }: Program): Promise<Lane> {
+function eventsOf(tests: Program['tests']): ProgressEvent[] {
+  if (tests === undefined) return [];
+  const of = (state: ReportedTest['state'], count = 0): ReportedTest[] =>
+    Array.from({ length: count }, (_, index) => ({ name: `${state} ${index}`, state }));
+  const all = [...of('passed', tests.passed), ...of('failed', tests.failed), ...of('skipped', tests.skipped)];
+  const hasFailed = (tests.failed ?? 0) > 0;
+  return [{ began: '/a.test.ts' }, { ended: '/a.test.ts', hasFailed, tests: all }, { over: true }];
+}
+
+async function lane(name: string, { tests, events = eventsOf(tests), rest = '' }: Program): Promise<Lane> {
   const file = join(folder, `${name}-${Math.random()}.mjs`);
-  const write = `fs.writeFileSync(out, ${JSON.stringify(JSON.stringify({ ...NOTHING, ...report }))});`;
+  const lines = events.map((event) => `${JSON.stringify(event)}\n`).join('');
   await writeFile(
     file,
     `import fs from 'node:fs';
-     const out = process.argv.find((arg) => arg.startsWith('--outputFile.json=')).slice('--outputFile.json='.length);
-     ${report ? write : ''}
+     fs.writeFileSync(process.env.${PROGRESS_FILE}, ${JSON.stringify(lines)});
      ${rest}`,
   );
   return { name, args: [file] };
@@ -36,16 +46,15 @@ async function lane(name: string, { report, rest = '' }: Program): Promise<Lane>
 
 async function run(
   programs: Readonly<Record<string, Program>>,
-  children = new Set<ChildProcess>(),
-  silenceMs = 30_000,
-): Promise<{ tally: object; said: string[] }> {
+  options: Partial<LanesOptions> = {},
+): Promise<Outcome & { said: string[] }> {
   const said: string[] = [];
   const lanes = await Promise.all(Object.entries(programs).map(([name, program]) => lane(name, program)));
-  const { tally } = await runLanes(lanes, { say: (line) => said.push(line), children, silenceMs });
-  return { tally, said };
+  const outcome = await runLanes(lanes, { say: (line) => said.push(line), children: new Set(), ...options });
+  return { ...outcome, said };
 }
 
-const one = { report: { numPassedTests: 2, numTodoTests: 1 }, rest: 'console.log("two lines\\nof one")' };
+const one = { tests: { passed: 2, skipped: 1 }, rest: 'console.log("two lines\\nof one")' };
 
 function isThere(pid: number): boolean {
   try {
@@ -58,7 +67,7 @@ function isThere(pid: number): boolean {
 describe('lanes', () => {
   it('are counted together, and each line says of which it is', async () => {
     const other = {
-      report: { numPassedTests: 3, numFailedTests: 1, numPendingTests: 2 },
+      tests: { passed: 3, failed: 1, skipped: 2 },
       rest: 'process.exitCode = 1',
     };
     const { tally, said } = await run({ one, other });
@@ -79,10 +88,10 @@ describe('lanes', () => {
     expect(tally).toEqual({ passed: 2, failed: 0, skipped: 1 });
   });
 
-  it('start after others, and are counted by their last line where they leave no report', async () => {
+  it('start after others, and are counted by their last line where they are of another program', async () => {
     const said: string[] = [];
     const first = await lane('first', {
-      report: { numPassedTests: 1 },
+      tests: { passed: 1 },
       rest: 'setTimeout(() => console.log("it"), 300)',
     });
     const file = join(folder, 'counts.mjs');
@@ -115,17 +124,23 @@ describe('lanes', () => {
   });
 
   it.each([
-    { reason: 'it has crashed before its report', program: { rest: 'throw new Error("crashed")' } },
+    { reason: 'it has crashed before its tests', program: { rest: 'throw new Error("crashed")' } },
     { reason: 'it was killed', program: { rest: 'process.kill(process.pid, "SIGKILL")' } },
-    { reason: 'it ended in failure though no test has failed', program: { report: {}, rest: 'process.exit(3)' } },
+    { reason: 'it ended in failure though no test has failed', program: { tests: {}, rest: 'process.exit(3)' } },
     {
       reason: 'a file could not be loaded',
-      program: { report: { testResults: [{ status: 'failed', assertionResults: [] }] }, rest: 'process.exit(1)' },
+      program: {
+        events: [
+          { ended: '/b.test.ts', hasFailed: true, tests: [], message: 'no such import' },
+          { over: true },
+        ] as const,
+        rest: 'process.exit(1)',
+      },
     },
     {
       reason: 'a set-up threw, and its tests were left out',
       program: {
-        report: { testResults: [{ status: 'failed', assertionResults: [{ status: 'skipped' }] }] },
+        events: [{ ended: '/b.test.ts', hasFailed: true, tests: [], message: 'set-up' }, { over: true }] as const,
         rest: 'process.exit(0)',
       },
     },
@@ -150,7 +165,54 @@ describe('lanes', () => {
   });
 
   it('that say nothing for long are said to be running', async () => {
-    const { said } = await run({ slow: { report: {}, rest: 'setTimeout(() => {}, 600)' } }, new Set(), 200);
+    const { said } = await run({ slow: { tests: {}, rest: 'setTimeout(() => {}, 600)' } }, { silenceMs: 200 });
     expect(said).toContainEqual(expect.stringMatching(/^still running after \d+ s, 1 processes$/));
+  });
+
+  it('that are ended count what had passed, and name the files that were under way', async () => {
+    const children = new Set<ChildProcess>();
+    const events: ProgressEvent[] = [
+      { began: '/a.test.ts' },
+      { test: { name: 'one', state: 'passed' }, of: '/a.test.ts' },
+      { ended: '/a.test.ts', hasFailed: false, tests: [{ name: 'one', state: 'passed' }] },
+      { began: '/b.test.ts' },
+      { test: { name: 'two', state: 'passed' }, of: '/b.test.ts' },
+    ];
+    let ready = false;
+    const say = (): void => void (ready = true);
+    const lanes = [await lane('ended', { events, rest: 'console.log("runs"); setInterval(() => {}, 1000)' })];
+    const ended = runLanes(lanes, { say, children, isStopped: () => true });
+    await expect.poll(() => ready, { timeout: 60_000 }).toBe(true);
+    for (const child of children) signalGroup(child, 'SIGINT');
+    const { tally, failures } = await ended;
+    expect(tally).toEqual({ passed: 2, failed: 1, skipped: 0 });
+    expect(failures).toMatchObject([{ path: '/b.test.ts', lines: ['The run ended before this file did.'] }]);
+  });
+
+  it('in which no test ends any more are ended, with the name of the file', async () => {
+    const events: ProgressEvent[] = [{ began: join(process.cwd(), 'hangs.test.ts') }];
+    const { tally, said, failures } = await run(
+      { hangs: { events, rest: 'setInterval(() => {}, 1000)' } },
+      { hangMs: 400 },
+    );
+    expect(tally).toEqual({ passed: 0, failed: 1, skipped: 0 });
+    expect(said).toEqual([
+      expect.stringMatching(/^No test has ended for \d+ s\. The run was ended\. Still running: hangs\.test\.ts$/),
+    ]);
+    expect(failures).toHaveLength(1);
+  });
+
+  it('whose files leave a process behind are ended, with the name of the last file', async () => {
+    const rest = `import { spawn } from 'node:child_process';
+      const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: ['ignore', 'inherit', 'inherit'] });
+      console.log(left.pid);
+      process.exit(0);`;
+    const { tally, said, failures } = await run({ leaves: { tests: { passed: 3 }, rest } }, { lingerMs: 400 });
+    expect(tally).toEqual({ passed: 3, failed: 1, skipped: 0 });
+    expect(said[1]).toMatch(
+      /^All tests ended \d+ s ago, and a process that they started did not\. It was ended\. The last file: /,
+    );
+    expect(failures).toMatchObject([{ path: '/a.test.ts' }]);
+    await expect.poll(() => isThere(Number(said[0])), { timeout: 60_000 }).toBe(false);
   });
 });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Lane, runLanes } from './parallel-runs.ts';
 import { type Confirmed, runAgainAlone, tellFailures } from './second-runs.ts';
+import { PROGRESS_FILE, type ProgressEvent, type ReportedTest } from './test-progress.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -13,42 +14,41 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const passed = (name: string): object => ({ status: 'passed', fullName: name });
-const failed = (name: string): object => ({
-  status: 'failed',
-  fullName: name,
-  failureMessages: [`\u001b[31mError: ${name} waited\u001b[39m\n  at a line`],
+const passed = (name: string): ReportedTest => ({ name, state: 'passed' });
+const skipped: ReportedTest = { name: 'left out', state: 'skipped' };
+const failed = (name: string): ReportedTest => ({
+  name,
+  state: 'failed',
+  message: `\u001b[31mError: ${name} waited\u001b[39m\n  at a line`,
 });
 
-/** A report of one file, as vitest writes it. */
-function reportOf(name: string, tests: readonly object[], message = ''): object {
-  const of = (status: string): number => tests.filter((test) => (test as { status: string }).status === status).length;
-  const bad = message !== '' || of('failed') > 0;
-  return {
-    numPassedTests: of('passed'),
-    numFailedTests: of('failed'),
-    numPendingTests: of('skipped'),
-    numTodoTests: 0,
-    testResults: [{ name, status: bad ? 'failed' : 'passed', message, assertionResults: tests }],
-  };
+/** The progress of a run of one file. */
+function progressOf(path: string, tests: readonly ReportedTest[], message?: string): ProgressEvent[] {
+  const hasFailed = message !== undefined || tests.some(({ state }) => state === 'failed');
+  return [{ ended: path, hasFailed, tests, ...(message !== undefined && { message }) }, { over: true }];
 }
 
 let programs = 0;
-async function program(report: object, rest = ''): Promise<string> {
+async function program(events: readonly ProgressEvent[], rest = ''): Promise<string> {
   programs += 1;
   const file = join(folder, `${programs}.mjs`);
+  const lines = events.map((event) => `${JSON.stringify(event)}\n`).join('');
   await writeFile(
     file,
     `import fs from 'node:fs';
-     const out = process.argv.find((arg) => arg.startsWith('--outputFile.json=')).slice('--outputFile.json='.length);
-     fs.writeFileSync(out, ${JSON.stringify(JSON.stringify(report))});
+     fs.writeFileSync(process.env.${PROGRESS_FILE}, ${JSON.stringify(lines)});
      console.log('runs', ...process.argv.slice(2).filter((arg) => !arg.startsWith('--')));
      ${rest}`,
   );
   return file;
 }
 
-async function lane(name: string, first: object, second?: object, rest = ''): Promise<Lane> {
+async function lane(
+  name: string,
+  first: readonly ProgressEvent[],
+  second?: readonly ProgressEvent[],
+  rest = '',
+): Promise<Lane> {
   const [begun, again] = await Promise.all([program(first, rest), second && program(second)]);
   return { name, args: [begun], ...(again && { argsOfFiles: (files: readonly string[]) => [again, ...files] }) };
 }
@@ -62,12 +62,12 @@ async function confirm(lanes: readonly Lane[], isStopped = false): Promise<{ con
   return { confirmed, said };
 }
 
-const well = reportOf('well.test.ts', [passed('a'), passed('b')]);
-const bad = reportOf('bad.test.ts', [passed('c'), failed('d'), { status: 'skipped' }]);
+const well = progressOf('well.test.ts', [passed('a'), passed('b')]);
+const bad = progressOf('bad.test.ts', [passed('c'), failed('d'), skipped]);
 
 describe('a file with a failed test', () => {
   it('that passes alone has passed, and is told by name', async () => {
-    const mended = reportOf('bad.test.ts', [passed('c'), passed('d'), { status: 'skipped' }]);
+    const mended = progressOf('bad.test.ts', [passed('c'), passed('d'), skipped]);
     const { confirmed, said } = await confirm([await lane('well', well), await lane('bad', bad, mended)]);
     expect(confirmed.tally).toEqual({ passed: 4, failed: 0, skipped: 1 });
     expect(said).toEqual([
@@ -99,13 +99,13 @@ describe('a file with a failed test', () => {
   });
 });
 
-describe('what no report names is not run again:', () => {
+describe('what names no file is not run again:', () => {
   it('a run without a failed test that ended in failure', async () => {
     const { confirmed } = await confirm([await lane('odd', well, well, 'process.exitCode = 1')]);
     expect(confirmed.tally).toEqual({ passed: 2, failed: 1, skipped: 0 });
   });
 
-  it('a run that left no report the second time has failed', async () => {
+  it('a run that ends before its tests the second time has failed', async () => {
     const begun = await lane('bad', bad);
     const none = join(folder, 'none.mjs');
     await writeFile(none, 'process.exit(1)');
@@ -116,7 +116,7 @@ describe('what no report names is not run again:', () => {
 });
 
 it('a file whose set-up threw runs again too, and its reason is told', async () => {
-  const thrown = reportOf('odd.test.ts', [{ status: 'skipped' }], 'Error: no cluster');
+  const thrown = progressOf('odd.test.ts', [skipped], 'Error: no cluster');
   expect(await confirm([await lane('odd', thrown, well)])).toMatchObject({
     confirmed: { tally: { passed: 2, failed: 0, skipped: 0 } },
     said: [expect.stringMatching(/passed alone/), '  odd.test.ts', '    Error: no cluster'],

@@ -21,8 +21,8 @@ export interface Confirmed extends Outcome {
 }
 
 /**
- * Runs the files of an outcome that have failed once more, one lane after another; what counts is how they went then. A lane that left no
- * report, or whose tests all passed though it ended in failure, is not run again.
+ * Runs the files of an outcome that have failed once more, one lane after another; what counts is how they went then. A lane that ended
+ * before its tests, or whose tests all passed though it ended in failure, is not run again.
  */
 export async function runAgainAlone(outcome: Outcome, options: LanesOptions): Promise<Confirmed> {
   const again = outcome.failures.filter(({ lane }) => lane.argsOfFiles !== undefined);

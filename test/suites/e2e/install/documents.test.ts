@@ -320,10 +320,22 @@ describe.skipIf(noPods !== undefined)('npm run demo', () => {
     readonly ended: Promise<{ readonly code: number | null; readonly said: string }>;
   }
 
+  // Each is ended whatever its test came to; it then takes its cluster down.
+  const running: ChildProcess[] = [];
+  afterAll(async () => {
+    for (const child of running.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGINT');
+      // oxlint-disable-next-line no-await-in-loop -- one after another
+      await gone;
+    }
+  }, 120_000);
+
   function start(command: string): Demo {
     const child = spawn('bash', ['-c', `exec ${command}`], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
     let said = '';
     child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    running.push(child);
     const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
     return { child, said: () => said, ended: ended.then((code) => ({ code, said })) };
   }
@@ -352,15 +364,25 @@ describe.skipIf(noPods !== undefined)('npm run demo', () => {
     const [exports = '', ...next] = [...said().matchAll(/^ {2}((?:export|kubectl|curl) .*)$/gm)].map(
       ([, line = '']) => line,
     );
-    const out = await shell.run([exports, ...next]);
+    // Each of them, but a change takes effect before the next is made: a rollback is to a revision that serves.
+    const change = next.findIndex((line) => line.includes(' patch appd '));
+    const untilImage = (image: string): Promise<unknown> =>
+      until(
+        image,
+        () =>
+          shell.run([
+            exports,
+            'kubectl get appd hello -o jsonpath=\'{.status.conditions[?(@.type=="Ready")].status} {.spec.sourceRevisionConfig.imageUri} {.metadata.generation} {.status.observedGeneration}\'',
+          ]),
+        (text) => new RegExp(`^True ${image} (\\d+) \\1$`, 'm').test(text),
+      );
+    let out = await shell.run([exports, ...next.slice(0, change + 1)]);
+    await untilImage('davit.local/sample:2');
+    out += await shell.run([exports, ...next.slice(change + 1)]);
+    await untilImage('davit.local/sample:1');
     expect(out).toMatch(/^hello +READY/m);
     expect(out).toMatch(/^davit_\w+/m);
     expect(out).toMatch(/^appdeployment\S+ patched$/m);
-    await until(
-      'the other image',
-      () => shell.run([exports, 'kubectl get appr']),
-      (text) => / DEPLOYED .* davit\.local\/sample:2 /.test(text),
-    );
     child.kill('SIGINT');
     await ended;
   });
