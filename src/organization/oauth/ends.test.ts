@@ -33,6 +33,8 @@ it.each<[name: string, more: Partial<Judged['subject']>, rest: Partial<Judged>, 
   ],
   ['a client', { tenant: '', tenantId: '', slot: 'p1' }, { kind: 'client', about: { providerUid: 'p1' } }, undefined],
   ['a client of an earlier provider', { tenant: '' }, { kind: 'client', about: { providerUid: 'p0' } }, 'provider'],
+  ['a trail, which is of no provider', { provider: '', user: '' }, { kind: 'trail' }, undefined],
+  ['a trail whose tenant is gone', { tenantId: 'n0', provider: '' }, { kind: 'trail' }, 'tenant'],
 ])('%s', (_name, more, rest, want) => {
   const subject = { tenant: 'team', tenantId: 'n1', provider: 'idp', user: 'ada', slot: '', ...more };
   expect(endOf({ kind: 'token', subject, about: {}, ...rest }, WORLD)).toBe(want);

@@ -291,7 +291,7 @@ it('is no token of a caller where the platform gives no tokens', async () => {
 const python = (...args: readonly string[]): Promise<string> =>
   promisify(execFile)('python3', args).then(
     ({ stdout }) => stdout,
-    (error: { readonly stderr?: string }) => String(error.stderr ?? error),
+    ({ stderr = '' }: { readonly stderr?: string }) => stderr,
   );
 const hasPython = (await python('--version')).startsWith('Python 3');
 
