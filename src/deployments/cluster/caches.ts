@@ -147,7 +147,8 @@ export function makeCaches(options: CacheOptions): Caches {
     }),
   );
   children.set(SECRETS.kind, secrets);
-  children.set(APP_LOGS.kind, perNamespace<KubeObject>(options, APP_LOGS, { ...labelled, metadataOnly: true }));
+  const ofLogs = { ...labelled, metadataOnly: true, transform: slimSecret };
+  children.set(APP_LOGS.kind, perNamespace<KubeObject>(options, APP_LOGS, ofLogs));
   const { namespaces: listed, organizationNamespace, ...ofOrganization } = options;
   const listeners = perNamespace<Listener>(options, LISTENERS, {});
   const templates = makeReflector<AppTemplate>({

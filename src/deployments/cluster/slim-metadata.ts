@@ -18,7 +18,7 @@ export function firstLabels(labels: Readonly<Record<string, string>>): Record<st
   return Object.fromEntries(Object.entries(labels).slice(0, MOST_LABELS));
 }
 
-/** The Secret with the metadata that Davit reads, at most a few kilobytes. */
+/** A Secret, or an AppLog, with the metadata that Davit reads, at most a few kilobytes. */
 export function slimSecret(secret: KubeObject): KubeObject {
   return { ...secret, metadata: slimMetadata(secret.metadata, read) };
 }

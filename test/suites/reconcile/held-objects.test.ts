@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { PODS, SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
+import { APP_LOGS } from '../../../src/schema/app-log.ts';
 import { aController } from '../../kit/memory/controller.ts';
 import { aServer, putRecord } from '../../kit/memory/record.ts';
 
@@ -37,7 +38,7 @@ it('is little of pods, Secrets and Jobs, and whole of the kinds for which docs/t
     size: JSON.stringify(get({ namespace: 'team', name: 'large' })).length,
   }));
   const small = sizes.filter(({ size }) => size < SMALL).map(({ resource }) => resource.kind);
-  expect(small.toSorted()).toEqual(['CronJob', 'Job', PODS.kind, SECRETS.kind]);
+  expect(small.toSorted()).toEqual([APP_LOGS.kind, 'CronJob', 'Job', PODS.kind, SECRETS.kind]);
   const tenants = readFileSync('docs/tenants.md', 'utf8');
   const quotas = sizes
     .filter(({ size }) => size >= SMALL)
