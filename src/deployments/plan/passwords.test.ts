@@ -88,6 +88,16 @@ describe('passwordLost', () => {
       says: 'kubectl delete statefulset shop--redis -n team; then deploy a new revision',
     },
     {
+      store: 'redis',
+      found: false,
+      says: 'while it runs: kubectl exec shop--redis-0 -n team -- printenv REDISCLI_AUTH',
+    },
+    {
+      store: 'postgres',
+      found: false,
+      says: 'while it runs: kubectl exec shop--postgres-0 -n team -- printenv POSTGRES_PASSWORD',
+    },
+    {
       store: 'postgres',
       found: true,
       says: `kubectl label secret shop--postgres -n team --overwrite ${LABELS('postgres')}`,

@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../lib/kube/client.ts';
 import { COMPONENT_LABEL, DEPLOYMENT_LABEL, DEPLOYMENT_UID_LABEL, type StorePart } from '../../schema/meta.ts';
+import { isInCluster } from '../assess/database-cluster.ts';
 import { isVolumeMissing, startEmpty } from '../assess/database-volume.ts';
 import {
   type ActionFailure,
@@ -43,7 +44,7 @@ export function passwordLost(
   const what = WORDS[store];
   const message = found
     ? `${refText(ref)} does not have the labels of this deployment. If it contains the password of ${what.locked}: kubectl label secret ${found.metadata.name} -n ${record.metadata.namespace} --overwrite ${labels}. Otherwise replace it with the one in a backup.`
-    : `${refText(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}; then deploy a new revision, because the running pods have the old password.`;
+    : `${refText(ref)} is missing. It holds the password of ${what.locked}. Restore it from a backup, with the labels ${labels}; the deployment then continues automatically. Without a backup, read the password from a pod while it runs: ${fromPod(store, observed)} (docs/reference.md, "The data of a deployment"). ${what.giveUp} ${observed.names[store]} -n ${record.metadata.namespace}${store === 'postgres' ? `, then ${startEmpty(observed)}` : ''}; then deploy a new revision, because the running pods have the old password.`;
   return { reason: 'PasswordMissing', ref, message };
 }
 
@@ -54,6 +55,16 @@ const WORDS: Readonly<Record<StorePart, { readonly locked: string; readonly give
   },
   redis: { locked: 'the running Redis', giveUp: 'To get a new Redis instead: kubectl delete statefulset' },
 };
+
+/** The command that prints it. A Cluster's pods do not have it in their environment. */
+function fromPod(store: StorePart, observed: ObservedChildren): string {
+  const { record, names } = observed;
+  const { name, namespace } = record.metadata;
+  if (store === 'redis') return `kubectl exec ${names.redis}-0 -n ${namespace} -- printenv REDISCLI_AUTH`;
+  return isInCluster(observed)
+    ? `kubectl exec deploy/${name} -n ${namespace} -- printenv POSTGRES_URI`
+    : `kubectl exec ${names.postgres}-0 -n ${namespace} -- printenv POSTGRES_PASSWORD`;
+}
 
 function secretName(store: StorePart, { names }: ObservedChildren): string {
   return store === 'postgres' ? names.postgresSecret : names.redisSecret;
