@@ -451,6 +451,11 @@ export const REASONS = {
     meaning: 'The PostgreSQL volume has lost its PersistentVolume.',
     todo: 'Restore the PersistentVolume, or restore claim and volume from a backup.',
   },
+  VolumeFull: {
+    meaning:
+      'PostgreSQL has ended because its volume is full. Davit learns of it only when PostgreSQL ends: while it runs, only a metric of the kubelet shows how full a volume is.',
+    todo: 'Raise db_storage_gi. PostgreSQL starts again when the volume has grown, which needs a storage class with allowVolumeExpansion.',
+  },
   VolumeResizing: {
     meaning: 'The PostgreSQL volume is smaller than db_storage_gi and is being grown.',
     todo: 'Wait. If it persists, run kubectl describe pvc.',

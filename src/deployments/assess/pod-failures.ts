@@ -143,6 +143,8 @@ function crashTrouble(container: ContainerStatus): Trouble | undefined {
   if (ended.reason === 'OOMKilled' && !isDatabaseStep(container.name))
     return { reason: 'ContainerCrashed', message: outOfMemory(container) };
   const words = quote(container.name === DATABASE ? messagesOnly(ended.message ?? '') : ended.message);
+  if (container.name === DATABASE && /no space left on device/i.test(ended.message ?? ''))
+    return { reason: 'VolumeFull', message: `${containerEnded(container.name)}: ${words}. ${VOLUME_FULL}` };
   const how = `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`;
   const advice = adviceOnEnd(container.name, ended.reason, words);
   return {
@@ -171,6 +173,10 @@ const MEMORY_FIELDS: Readonly<Record<string, string>> = {
   [DATABASE]: 'db_memory_limit_mb',
   redis: 'redis_memory_mb',
 };
+
+/** What helps where PostgreSQL has ended for want of room. */
+export const VOLUME_FULL =
+  'Its volume is full. Raise db_storage_gi in source_config.resource_spec; PostgreSQL starts again when the volume has grown, which its storage class must allow.';
 
 /** What helps. No revision changes what Davit's own work on the database does, nor the program of a store. */
 function adviceOnEnd(name: string, reason: string | undefined, words: string): string | undefined {

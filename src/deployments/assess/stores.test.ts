@@ -276,3 +276,25 @@ describe('an external store', () => {
     expect(message).toContain("The record's own volume, shop--postgres, is kept");
   });
 });
+
+describe('a volume that is full', () => {
+  const message =
+    'LOG:  database system was shut down\nPANIC:  could not write to file "pg_wal/xlogtemp.31": No space left on device\n';
+  const state = { terminated: { exitCode: 1, reason: 'Error', message } };
+
+  it('is said when PostgreSQL ends of it, with what helps', () => {
+    const pods = [aPod('postgres', revision, { main: [{ name: 'postgres', state }] })];
+    const observed = anObserved(record, { children: [aStore('postgres', 0)], pods });
+    const { is, reason, message: words } = checkStore('postgres', observed, revision);
+    expect(`${is} ${reason}`).toBe('stalled VolumeFull');
+    expect(words).toMatch(
+      /^PostgreSQL: Container postgres exited: .*No space left on device. Its volume is full. Raise /,
+    );
+  });
+
+  it('of Redis is none: it has no volume', () => {
+    const pods = [aPod('redis', revision, { main: [{ name: 'redis', state }] })];
+    const observed = anObserved(record, { children: [aStore('redis', 0)], pods });
+    expect(checkStore('redis', observed, revision)).toMatchObject({ is: 'fail', reason: 'ContainerCrashed' });
+  });
+});

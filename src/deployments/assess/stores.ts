@@ -36,7 +36,7 @@ import {
   statefulSetOf,
   type Workload,
 } from './observed.ts';
-import { podFailure, podsOf } from './pod-failures.ts';
+import { podFailure, podsOf, VOLUME_FULL } from './pod-failures.ts';
 import { lastPass, lateAt, logsOf } from './pod-inits.ts';
 import { isResizing, resizeDeferred } from './resizing.ts';
 import { checkShared, sharedAnswers } from './shared-database.ts';
@@ -97,6 +97,7 @@ const CLUSTER_CHECKS: readonly Check[] = [
   clusterReady,
   storeRefused,
   notCreated,
+  clusterFull,
   storePodsFail,
   podStuck,
   clusterStopped,
@@ -316,7 +317,15 @@ function notCreated({ set, inCluster, observed, what }: Seen): Entry | undefined
 
 function storePodsFail({ part, observed, what }: Seen): Entry | undefined {
   const failure = podFailure(storePodsOf(observed, part));
-  return failure && fail(failure.reason, `${what}: ${failure.message}`);
+  // Only more room ends it.
+  const is = failure?.reason === 'VolumeFull' ? stalled : fail;
+  return failure && is(failure.reason, `${what}: ${failure.message}`);
+}
+
+/** CloudNativePG stops an instance before its disk is full to the last byte. */
+function clusterFull({ observed, what }: Seen): Entry | undefined {
+  if (ownCluster(observed)?.status?.phase !== 'Not enough disk space') return undefined;
+  return stalled('VolumeFull', `${what} does not run.${phaseOf(observed)} ${VOLUME_FULL}`);
 }
 
 /** Without those of a database that the record was moved from. */

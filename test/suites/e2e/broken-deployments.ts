@@ -489,6 +489,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   ArchiveMissing: 'test/suites/reconcile/archives.test.ts',
   RestoreFailed: 'test/suites/reconcile/restores.test.ts',
   RestoreNotPossible: 'test/suites/reconcile/restores.test.ts',
+  VolumeFull: 'src/deployments/assess/stores.test.ts',
   NoReadyPod: 'test/suites/reconcile/failed-rollout.test.ts',
   ResizeDeferred: 'test/suites/e2e/store-sizes.test.ts',
   ImageNotAllowed: 'src/deployments/assess/policy.test.ts',

@@ -165,6 +165,24 @@ it('says how many instances are ready, and what CloudNativePG says, while the pr
   expect(says(kube, 'DatabaseReady')).toBe('True Answering');
 });
 
+it('says that the volume is full, in the words of CloudNativePG', async () => {
+  const controller = await rested();
+  const { kube } = controller;
+  await rest(controller, 0);
+  const status = {
+    phase: 'Not enough disk space',
+    phaseReason: 'Insufficient disk space detected in one or more pods',
+  };
+  const [cluster] = kube.objects(POSTGRES_CLUSTERS);
+  const ref = { namespace: 'team', name: cluster?.metadata.name ?? '' };
+  await kube.mergePatch(POSTGRES_CLUSTERS, ref, { status }, { fieldManager: 'c', subresource: 'status' });
+  await controller.reconcile();
+  expect(says(kube, 'DatabaseReady')).toBe('False VolumeFull');
+  expect(conditionIn(kube, 'Ready')?.message).toMatch(
+    /Not enough disk space \(Insufficient disk space.*Raise db_storage_gi/,
+  );
+});
+
 it('another number of instances is another revision, restarts no pod of the deployment, and may be lowered again', async () => {
   const controller = await rested();
   const { kube } = controller;
