@@ -10,8 +10,10 @@ const CENSUS = {
   proofs: [{ reason: 'Proven', count: 1 }],
   oldestProof: 1_600_000_000,
   dataAtRisk: [{ reason: 'VolumeLost', count: 1 }],
-  unavailableSince: [{ reason: 'ContainerCrashed', at: 900 }],
-  stalledSince: [{ reason: 'VolumeLost', at: 1000 }],
+  unavailableSince: [{ type: 'prod', reason: 'ContainerCrashed', at: 900 }],
+  degradedSince: [{ type: 'none', reason: 'Unschedulable', at: 950 }],
+  stalledSince: [{ type: 'dev', reason: 'VolumeLost', at: 1000 }],
+  tenants: [{ ready: 'True', count: 2 }],
   tasks: [{ result: 'failed', count: 2 }],
   builds: [{ phase: 'Queued', count: 2 }],
   queuedSince: 900,
@@ -37,8 +39,9 @@ it('records are counted at each scrape, by the one who counts; without one there
     'davit_database_archives{reason="Archived"} 3',
     'davit_database_proofs{reason="Proven"} 1',
     'davit_database_proofs_oldest_timestamp_seconds 1600000000',
-    'davit_deployments_unavailable_oldest_timestamp_seconds{reason="ContainerCrashed"} 900',
-    'davit_deployments_stalled_oldest_timestamp_seconds{reason="VolumeLost"} 1000',
+    'davit_deployments_unavailable_oldest_timestamp_seconds{deployment_type="prod",reason="ContainerCrashed"} 900',
+    'davit_deployments_degraded_oldest_timestamp_seconds{deployment_type="none",reason="Unschedulable"} 950',
+    'davit_deployments_stalled_oldest_timestamp_seconds{deployment_type="dev",reason="VolumeLost"} 1000',
     'davit_tasks{result="failed"} 2',
     'davit_builds{phase="Queued"} 2',
     'davit_builds_queued_oldest_timestamp_seconds 900',
@@ -47,7 +50,7 @@ it('records are counted at each scrape, by the one who counts; without one there
   expect(await values(metrics, /stalled_oldest|^davit_builds\{/)).toEqual([]);
   const stopNext = metrics.countRecords(() => CENSUS);
   stop();
-  expect(await values(metrics, ofRecords)).toHaveLength(13);
+  expect(await values(metrics, ofRecords)).toHaveLength(14);
   stopNext();
   expect(await values(metrics, ofRecords)).toEqual([]);
 });

@@ -69,6 +69,11 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       series: { '{{reason}}': 'time() - max by (reason) (davit_deployments_stalled_oldest_timestamp_seconds)' },
     },
     {
+      title: 'Restarts of containers in an hour',
+      unit: 'short',
+      series: { '{{part}}': 'sum by (part) (increase(davit_container_restarts_total[1h]))' },
+    },
+    {
       title: 'Tasks, by their last run',
       unit: 'short',
       series: { '{{result}}': 'sum by (result) (davit_tasks)' },
@@ -97,6 +102,14 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       series: {
         '{{namespace}}/{{name}} {{reason}}':
           'time() - max by (namespace, name, reason) (davit_deployment_stalled_timestamp_seconds{namespace=~"$tenant"})',
+      },
+    },
+    {
+      title: 'Restarts of containers in an hour',
+      unit: 'short',
+      series: {
+        '{{namespace}}/{{name}}':
+          'sum by (namespace, name) (increase(davit_deployment_restarts_total{namespace=~"$tenant"}[1h])) > 0',
       },
     },
     {

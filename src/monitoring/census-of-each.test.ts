@@ -72,6 +72,7 @@ it('says since when the data of a record or its service is in trouble, also of o
       ready('a-well', [condition('BackupReady', 'True', 'BackedUp'), condition('DatabaseReady', 'True', 'Answering')]),
       ready('b-stale', [condition('BackupReady', 'False', 'BackupStale')]),
       ready('c-thin', [condition('DatabaseReady', 'True', 'InstancesMissing')]),
+      ready('d-no-password', [condition('DatabaseReady', 'True', 'PasswordMissing')]),
       stopped,
       {
         ...stopped,
@@ -83,10 +84,11 @@ it('says since when the data of a record or its service is in trouble, also of o
   expect(Object.fromEntries(records.map(({ name, troubles }) => [name, troubles]))).toEqual({
     'b-stale': [{ condition: 'BackupReady', reason: 'BackupStale', at }],
     'c-thin': [{ condition: 'DatabaseReady', reason: 'InstancesMissing', at }],
+    'd-no-password': [{ condition: 'DatabaseReady', reason: 'PasswordMissing', at }],
     moving: [{ condition: 'Available', reason: 'ScaledToZero', at }],
     'a-well': [],
     moved: [],
   });
   // Those in trouble come first.
-  expect(records.slice(3).map(({ name }) => name)).toEqual(['a-well', 'moved']);
+  expect(records.slice(4).map(({ name }) => name)).toEqual(['a-well', 'moved']);
 });

@@ -3,20 +3,17 @@
 
 import { stalledFrom } from '../deployments/stalled-since.ts';
 import type { AppDeployment } from '../schema/app-deployment.ts';
-import { type ConditionType, REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
+import { type ConditionType, isFailure, REASONS } from '../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { hasFailedLast } from '../schema/tasks.ts';
 import type { EachRecord } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
-import { unavailable } from './unavailable.ts';
+import { degraded, typeLabel, unavailable } from './unavailable.ts';
 
 type Listed = EachRecord['records'][number];
 
 /** Conditions that are of a record's data, and of which an alert tells. Ready may be True beside them. */
 const OF_DATA = ['DatabaseReady', 'BackupReady', 'ArchiveReady', 'RestoreProven'] as const satisfies ConditionType[];
-
-/** Reasons with which DatabaseReady is True, because it serves, although what runs it needs attention. */
-const UNWELL: readonly string[] = ['InstancesMissing', 'SharedServerFull'] satisfies Reason[];
 
 /** At most `most` records: those that are Stalled, those with another trouble, then the others by name. */
 export function censusOfEach(records: readonly AppDeployment[], most: number): EachRecord {
@@ -35,6 +32,7 @@ function listed(record: AppDeployment): Listed {
   return {
     namespace,
     name,
+    type: typeLabel(record),
     reason: ready ? reasonLabel(ready.reason, REASONS) : 'NotObserved',
     isReady: ready?.status === 'True',
     troubles: troublesOf(record),
@@ -46,11 +44,14 @@ function listed(record: AppDeployment): Listed {
 
 function troublesOf(record: AppDeployment): Listed['troubles'] {
   const down = unavailable(record);
+  const lacking = degraded(record);
   return [
     ...(down ? [{ condition: 'Available', ...down }] : []),
+    ...(lacking ? [{ condition: 'WorkloadsReady', ...lacking }] : []),
     ...OF_DATA.flatMap((type) => {
       const condition = conditionOf(record.status?.conditions, type);
-      if (condition === undefined || (condition.status !== 'False' && !UNWELL.includes(condition.reason))) return [];
+      // A database may answer, and its password be lost all the same.
+      if (condition === undefined || (condition.status !== 'False' && !isFailure(condition.reason))) return [];
       const at = Date.parse(condition.lastTransitionTime) / 1000;
       return [{ condition: type, reason: reasonLabel(condition.reason, REASONS), at }];
     }),

@@ -65,15 +65,15 @@ it('says of each reason since when the oldest is stalled', () => {
     [],
   );
   expect(stalledSince).toEqual([
-    { reason: 'PodsRefused', at: seconds(2) },
-    { reason: 'VolumeLost', at: seconds(7) },
+    { type: 'none', reason: 'PodsRefused', at: seconds(2) },
+    { type: 'none', reason: 'VolumeLost', at: seconds(7) },
   ]);
 });
 
 it('takes the time of the reason, not that of the first reason for which the record was stalled', () => {
   const paused = record('READY', 'False Paused', 'True Paused', 1);
   const since = { ...paused, status: { ...paused.status, stalledReasonSince: at(8) } as AppDeploymentStatus };
-  expect(censusOf([since], []).stalledSince).toEqual([{ reason: 'Paused', at: seconds(8) }]);
+  expect(censusOf([since], []).stalledSince).toEqual([{ type: 'none', reason: 'Paused', at: seconds(8) }]);
 });
 
 it.each(['Paused', 'NotATenant', 'ContractUnknown', 'VolumeMissing'])(
@@ -155,7 +155,12 @@ it('counts builds that have not ended, and says since when the oldest waits', ()
     archives: [],
     proofs: [],
     unavailableSince: [],
+    degradedSince: [],
     stalledSince: [],
+    tenants: [
+      { ready: 'True', count: 0 },
+      { ready: 'False', count: 0 },
+    ],
     tasks: [],
     builds: [
       { phase: 'Queued', count: 2 },
@@ -170,7 +175,7 @@ it('has as many groups as the tables have entries, whatever the statuses say', (
   const records = Array.from({ length: 500 }, (_, i) => record('READY', `False Made${i}`, `True Made${i}`));
   const { deployments, stalledSince } = censusOf(records, []);
   expect(deployments).toEqual([{ state: 'READY', ready: 'False', stalled: 'True', reason: 'Other', count: 500 }]);
-  expect(stalledSince).toEqual([{ reason: 'Other', at: seconds(0) }]);
+  expect(stalledSince).toEqual([{ type: 'none', reason: 'Other', at: seconds(0) }]);
 });
 
 it('dates what was deployed and does not serve, by the reason of Available', () => {
@@ -192,7 +197,53 @@ it('dates what was deployed and does not serve, by the reason of Available', () 
   ];
   const minute = Date.parse('2026-01-01T00:00:00Z') / 1000;
   expect(censusOf(records, []).unavailableSince).toEqual([
-    { reason: 'ContainerCrashed', at: minute + 180 },
-    { reason: 'NotAnswering', at: minute + 240 },
+    { type: 'none', reason: 'ContainerCrashed', at: minute + 180 },
+    { type: 'none', reason: 'NotAnswering', at: minute + 240 },
+  ]);
+});
+
+it('dates what serves and lacks pods, outside of builds and unless it is Stalled, by deployment_type', () => {
+  const seen = (
+    reason: string,
+    more: { readonly stalled?: 'True'; readonly available?: 'False' } = {},
+  ): AppDeployment => {
+    const common = { message: '', lastTransitionTime: '2026-01-01T00:02:00Z' };
+    const conditions = [
+      { type: 'Available', status: more.available ?? 'True', reason: 'Serving', ...common },
+      { type: 'Stalled', status: more.stalled ?? 'False', reason: 'Settled', ...common },
+      { type: 'WorkloadsReady', status: 'False', reason, ...common },
+    ];
+    const status = { state: 'READY', activeRevisionId: 'a', conditions } as AppDeployment['status'] & object;
+    return aRecord({ sourceConfig: { deploymentType: 'prod' } }, { status });
+  };
+  const at = Date.parse('2026-01-01T00:02:00Z') / 1000;
+  const since = (record: AppDeployment): unknown => censusOf([record], []).degradedSince;
+  expect(since(seen('ContainerCrashed'))).toEqual([{ type: 'prod', reason: 'ContainerCrashed', at }]);
+  expect(since(seen('Progressing'))).toEqual([{ type: 'prod', reason: 'Progressing', at }]);
+  for (const other of [
+    seen('Building'),
+    seen('Migrating'),
+    seen('ContainerCrashed', { stalled: 'True' }),
+    seen('ContainerCrashed', { available: 'False' }),
+  ])
+    expect(since(other)).toEqual([]);
+});
+
+it('counts tenants by whether all of their deployments that are meant to run are Ready', () => {
+  const of = (namespace: string, one: AppDeployment): AppDeployment => ({
+    ...one,
+    metadata: { ...one.metadata, namespace },
+  });
+  const records = [
+    of('a', record('READY', 'True Serving', 'False Settled')),
+    of('a', record('READY', 'False ImagePullFailed', 'False Settled')),
+    of('a', record('READY', 'True Serving', 'False Settled')),
+    of('b', record('READY', 'True Serving', 'False Settled')),
+    of('b', record('UNKNOWN', 'False Paused', 'True Paused')),
+    of('c', record('UNUSED', 'True ScaledToZero', 'False Settled')),
+  ];
+  expect(censusOf(records, []).tenants).toEqual([
+    { ready: 'True', count: 1 },
+    { ready: 'False', count: 1 },
   ]);
 });

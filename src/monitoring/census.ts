@@ -11,7 +11,7 @@ import { lastEnded, type TaskStatus } from '../schema/tasks.ts';
 import { censusOfEach } from './census-of-each.ts';
 import type { Census } from './metrics.ts';
 import { reasonLabel } from './outcomes.ts';
-import { unavailable } from './unavailable.ts';
+import { degraded, typeLabel, unavailable } from './unavailable.ts';
 
 /** Reasons of DatabaseReady whose cause can cost the data of the own PostgreSQL. */
 export const DATA_AT_RISK: readonly string[] = [
@@ -28,8 +28,10 @@ export function censusOf(
   mostNamed?: number,
 ): Census {
   const deployments = new Map<string, Census['deployments'][number]>();
-  const stalledSince = new Map<string, number>();
-  const unavailableSince = new Map<string, number>();
+  const stalledSince = makeOldest();
+  const unavailableSince = makeOldest();
+  const degradedSince = makeOldest();
+  const notReady = new Map<string | undefined, boolean>();
   const tasks = new Map<string, number>();
   for (const record of records) {
     const { status } = record;
@@ -44,13 +46,14 @@ export function censusOf(
     const key = `${group.state} ${group.ready} ${group.stalled} ${group.reason}`;
     deployments.set(key, { ...group, count: (deployments.get(key)?.count ?? 0) + 1 });
     for (const task of status?.tasks ?? []) tasks.set(lastRunOf(task), (tasks.get(lastRunOf(task)) ?? 0) + 1);
-    const down = unavailable(record);
-    if (down) unavailableSince.set(down.reason, Math.min(down.at, unavailableSince.get(down.reason) ?? down.at));
+    const { namespace } = record.metadata;
+    if (isMeantToRun(group)) notReady.set(namespace, notReady.get(namespace) === true || group.ready !== 'True');
+    const type = typeLabel(record);
+    unavailableSince.add(type, unavailable(record));
+    degradedSince.add(type, degraded(record));
     const from = stalledFrom(status);
     if (stalled === undefined || from === undefined) continue;
-    const seconds = from / 1000;
-    const reason = reasonLabel(stalled.reason, REASONS);
-    stalledSince.set(reason, Math.min(seconds, stalledSince.get(reason) ?? seconds));
+    stalledSince.add(type, { reason: reasonLabel(stalled.reason, REASONS), at: from / 1000 });
   }
   const builds = new Map<string, number>();
   let queuedSince = Infinity;
@@ -67,12 +70,46 @@ export function censusOf(
     dataAtRisk: databases.filter(({ reason }) => DATA_AT_RISK.includes(reason)),
     databases,
     ...backupsOf(records),
-    unavailableSince: [...unavailableSince].map(([reason, at]) => ({ reason, at })),
-    stalledSince: [...stalledSince].map(([reason, at]) => ({ reason, at })),
+    unavailableSince: unavailableSince.all(),
+    degradedSince: degradedSince.all(),
+    stalledSince: stalledSince.all(),
+    tenants: [true, false].map((isReady) => ({
+      ready: isReady ? 'True' : 'False',
+      count: [...notReady.values()].filter((isNot) => isNot !== isReady).length,
+    })),
     tasks: [...tasks].map(([result, count]) => ({ result, count })),
     builds: [...builds].map(([phase, count]) => ({ phase, count })),
     ...(queuedSince < Infinity && { queuedSince }),
     ...(mostNamed !== undefined && { each: censusOfEach(records, mostNamed) }),
+  };
+}
+
+/** Reasons of records that wait for a person, or of which nothing is known here. */
+const WAITING: readonly string[] = [
+  'Paused',
+  'WaitingForImage',
+  'BuilderNotConfigured',
+  'ListenerSilent',
+] satisfies Reason[];
+
+function isMeantToRun({ state, reason }: Pick<Census['deployments'][number], 'state' | 'reason'>): boolean {
+  return state !== 'UNUSED' && state !== 'AWAITING_DELETE' && !WAITING.includes(reason);
+}
+
+type Since = Census['unavailableSince'][number];
+
+/** The oldest time for each deployment type and reason. */
+function makeOldest(): {
+  add(type: string, found: Omit<Since, 'type'> | undefined): void;
+  all(): readonly Since[];
+} {
+  const oldest = new Map<string, Since>();
+  return {
+    add(type, found) {
+      const key = `${type} ${found?.reason}`;
+      if (found && found.at < (oldest.get(key)?.at ?? Infinity)) oldest.set(key, { type, ...found });
+    },
+    all: () => [...oldest.values()],
   };
 }
 

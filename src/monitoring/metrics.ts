@@ -3,6 +3,7 @@
 
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { makeReading } from '../lib/controller/metrics.ts';
+import { ROLES, STORE_PARTS } from '../schema/meta.ts';
 
 export interface RecordMetrics {
   /** Calls `read` at every scrape, until the returned function is called. Only the leader counts records. */
@@ -16,7 +17,13 @@ export interface RecordMetrics {
   buildFailed(reason: string): void;
   /** A build that got its turn after this long. */
   buildQueued(seconds: number): void;
+  /** Containers of a part were started again. `of`: where the metrics name this deployment. */
+  restarted(part: string, count: number, of?: DeploymentKey): void;
+  /** The deployment is gone, and its own series with it. */
+  forget(of: DeploymentKey): void;
 }
+
+type DeploymentKey = Readonly<Record<'namespace' | 'name', string>>;
 
 /** The state of all records and builds, in groups of which there are as many as combinations of states and reasons. */
 export interface Census {
@@ -43,9 +50,13 @@ export interface Census {
   /** Time of the last proof of the record whose last one is oldest; seconds since 1970. */
   readonly oldestProof?: number;
   /** Since when the deployed record that has been without Available longest for each reason is so; seconds since 1970. */
-  readonly unavailableSince: readonly { readonly reason: string; readonly at: number }[];
+  readonly unavailableSince: readonly OldestOfType[];
+  /** The same of a record that serves and lacks pods of a part. */
+  readonly degradedSince: readonly OldestOfType[];
   /** Since when the record that has been Stalled longest for each reason is so; seconds since 1970. */
-  readonly stalledSince: readonly { readonly reason: string; readonly at: number }[];
+  readonly stalledSince: readonly OldestOfType[];
+  /** Namespaces with records that are meant to run, by whether all of these are Ready. */
+  readonly tenants: readonly { readonly ready: string; readonly count: number }[];
   /** Tasks of active revisions, by how their last run ended: succeeded, failed, or none. */
   readonly tasks: readonly { readonly result: string; readonly count: number }[];
   /** Builds that have not ended. */
@@ -56,10 +67,20 @@ export interface Census {
   readonly each?: EachRecord;
 }
 
+interface OldestOfType {
+  /** The deployment_type, or none. */
+  readonly type: string;
+  readonly reason: string;
+  /** Seconds since 1970. */
+  readonly at: number;
+}
+
 export interface EachRecord {
   readonly records: readonly {
     readonly namespace: string;
     readonly name: string;
+    /** The deployment_type, or none. */
+    readonly type: string;
     /** That of Ready. */
     readonly reason: string;
     readonly isReady: boolean;
@@ -109,11 +130,29 @@ function makeOutcomeMetrics(registry: Registry, prefix: string): Omit<RecordMetr
     labelNames: ['reason'],
     registers,
   });
+  const restarts = new Counter({
+    name: `${prefix}container_restarts_total`,
+    help: 'Containers of deployments that were started again, by part',
+    labelNames: ['part'],
+    registers,
+  });
+  const restartsOfEach = new Counter({
+    name: `${prefix}deployment_restarts_total`,
+    help: 'Containers of an AppDeployment that were started again',
+    labelNames: ['namespace', 'name'],
+    registers,
+  });
   return {
+    restarted(part, count, of) {
+      restarts.inc({ part }, count);
+      if (of) restartsOfEach.inc(of, count);
+    },
+    forget: (of) => restartsOfEach.remove(of),
     startOutcomesAtZero({ rollouts, builds, buildFailures: reasons }) {
       for (const result of rollouts) rolloutSeconds.zero({ result });
       for (const result of builds) buildSeconds.zero({ result });
       for (const reason of reasons) buildFailures.inc({ reason }, 0);
+      for (const part of [...ROLES, ...STORE_PARTS, 'worker']) restarts.inc({ part }, 0);
     },
     rolledOut: (result, seconds) => rolloutSeconds.observe({ result }, seconds),
     built: (result, seconds) => buildSeconds.observe({ result }, seconds),
@@ -135,9 +174,16 @@ interface CensusGauge {
 const unlabelled = (value: number | undefined): Series => (value === undefined ? [] : [[{}, value]]);
 const ofEach = (
   census: Census,
-  read: (record: EachRecord['records'][number], key: Readonly<Record<'namespace' | 'name', string>>) => Series,
+  read: (record: EachRecord['records'][number], key: Readonly<Record<(typeof OF_EACH)[number], string>>) => Series,
 ): Series =>
-  census.each?.records.flatMap((record) => read(record, { namespace: record.namespace, name: record.name })) ?? [];
+  census.each?.records.flatMap((record) => {
+    const { namespace, name, type } = record;
+    return read(record, { namespace, name, deployment_type: type });
+  }) ?? [];
+const oldest = (since: readonly OldestOfType[]): Series =>
+  since.map(({ type, reason, at }) => [{ deployment_type: type, reason }, at]);
+
+const OF_EACH = ['namespace', 'name', 'deployment_type'] as const;
 
 const CENSUS_GAUGES: readonly CensusGauge[] = [
   {
@@ -149,27 +195,27 @@ const CENSUS_GAUGES: readonly CensusGauge[] = [
   {
     name: 'deployment_ready',
     help: 'Whether an AppDeployment is Ready, with the reason of Ready',
-    labelNames: ['namespace', 'name', 'reason'],
+    labelNames: [...OF_EACH, 'reason'],
     read: (census) => ofEach(census, ({ reason, isReady }, key) => [[{ ...key, reason }, isReady ? 1 : 0]]),
   },
   {
     name: 'deployment_stalled_timestamp_seconds',
     help: 'Since when an AppDeployment is Stalled for its present reason',
-    labelNames: ['namespace', 'name', 'reason'],
+    labelNames: [...OF_EACH, 'reason'],
     read: (census) =>
       ofEach(census, ({ stalled }, key) => (stalled ? [[{ ...key, reason: stalled.reason }, stalled.at]] : [])),
   },
   {
     name: 'deployment_trouble_timestamp_seconds',
-    help: 'Since when an AppDeployment does not serve though it was deployed, or a condition of its data is False',
-    labelNames: ['namespace', 'name', 'condition', 'reason'],
+    help: 'Since when an AppDeployment does not serve though it was deployed, or lacks pods, or its data needs attention',
+    labelNames: [...OF_EACH, 'condition', 'reason'],
     read: (census) =>
       ofEach(census, ({ troubles }, key) => troubles.map(({ at, ...labels }) => [{ ...key, ...labels }, at])),
   },
   {
     name: 'deployment_failed_tasks',
     help: 'Tasks of an AppDeployment whose last run failed',
-    labelNames: ['namespace', 'name'],
+    labelNames: OF_EACH,
     read: (census) => ofEach(census, ({ failedTasks }, key) => (failedTasks === undefined ? [] : [[key, failedTasks]])),
   },
   {
@@ -220,14 +266,26 @@ const CENSUS_GAUGES: readonly CensusGauge[] = [
   {
     name: 'deployments_unavailable_oldest_timestamp_seconds',
     help: 'Since when the AppDeployment with a deployed revision that has not been Available longest is so, by reason',
-    labelNames: ['reason'],
-    read: ({ unavailableSince }) => unavailableSince.map(({ reason, at }) => [{ reason }, at]),
+    labelNames: ['deployment_type', 'reason'],
+    read: ({ unavailableSince }) => oldest(unavailableSince),
+  },
+  {
+    name: 'deployments_degraded_oldest_timestamp_seconds',
+    help: 'Since when the AppDeployment that serves and has lacked pods of a part longest is so, by reason',
+    labelNames: ['deployment_type', 'reason'],
+    read: ({ degradedSince }) => oldest(degradedSince),
+  },
+  {
+    name: 'tenants',
+    help: 'Namespaces with AppDeployments that are meant to run, by whether all of these are Ready',
+    labelNames: ['ready'],
+    read: ({ tenants }) => tenants.map(({ ready, count }) => [{ ready }, count]),
   },
   {
     name: 'deployments_stalled_oldest_timestamp_seconds',
     help: 'Since when the AppDeployment that has been Stalled longest is so, by reason',
-    labelNames: ['reason'],
-    read: ({ stalledSince }) => stalledSince.map(({ reason, at }) => [{ reason }, at]),
+    labelNames: ['deployment_type', 'reason'],
+    read: ({ stalledSince }) => oldest(stalledSince),
   },
   {
     name: 'tasks',

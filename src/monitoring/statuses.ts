@@ -1,6 +1,7 @@
 // Logs and measures what the statuses say as they change. The watch caches show every status that was written, so this is the
 // only place that does it.
 
+import type { Pod } from '../deployments/assess/observed.ts';
 import type { Caches } from '../deployments/cluster/caches.ts';
 import { deleterOf } from '../deployments/record/requester.ts';
 import type { Clock } from '../lib/controller/clock.ts';
@@ -10,11 +11,13 @@ import type { AppDeployment } from '../schema/app-deployment.ts';
 import type { AppRevision } from '../schema/app-revision.ts';
 import { BUILD_REASONS } from '../schema/build.ts';
 import type { CodeHostIntegration } from '../schema/code-host-integration.ts';
+import { DEPLOYMENT_LABEL } from '../schema/meta.ts';
 import type { OAuthProvider } from '../schema/oauth-provider.ts';
 import { censusOf } from './census.ts';
 import { makeLineLimit } from './line-limit.ts';
 import type { RecordMetrics } from './metrics.ts';
 import { BUILD_RESULTS, outcomesOf, ROLLOUT_RESULTS } from './outcomes.ts';
+import { partLabel, restartsBetween } from './restarts.ts';
 import { type Reported, type Transition, transitionsOf } from './transitions.ts';
 
 export interface StatusOptions {
@@ -40,7 +43,13 @@ const MESSAGES: Readonly<Record<Transition['of'], string>> = {
  * together with its revisions (line-limit.ts). Returns a function that stops it.
  */
 export function followStatuses(
-  { records, revisions, providers, integrations }: Pick<Caches, 'records' | 'revisions' | 'providers' | 'integrations'>,
+  {
+    records,
+    revisions,
+    pods,
+    providers,
+    integrations,
+  }: Pick<Caches, 'records' | 'revisions' | 'pods' | 'providers' | 'integrations'>,
   { log, metrics, clock, mostNamed }: StatusOptions,
 ): () => void {
   const limit = makeLineLimit(clock);
@@ -61,17 +70,33 @@ export function followStatuses(
     for (const { of, ...fields } of transitionsOf(previous, object)) tell(object, fields, MESSAGES[of]);
   }
 
+  /** The deployments that have a series of restarts. */
+  const named = new Set<string>();
+  function countRestarts({ type, object, previous }: Change<Pod>): void {
+    const [count, part] = [restartsBetween(previous, object), partLabel(object)];
+    if (type === 'deleted' || count === 0 || part === undefined) return;
+    const { namespace = '', labels } = object.metadata;
+    const name = labels?.[DEPLOYMENT_LABEL] ?? '';
+    const key = `${namespace}/${name}`;
+    const isNamed = records.get({ namespace, name }) !== undefined && (named.has(key) || named.size < (mostNamed ?? 0));
+    if (isNamed) named.add(key);
+    metrics.restarted(part, count, isNamed ? { namespace, name } : undefined);
+  }
+
   const subscriptions = [
     records.onChange((change: Change<AppDeployment>) => {
       logChange(change);
       if (change.type !== 'deleted') return;
       limit.forget(subjectOf(change.object));
+      const { namespace = '', name } = change.object.metadata;
+      if (named.delete(`${namespace}/${name}`)) metrics.forget({ namespace, name });
       log.info({ ...identityOf(change.object), by: deleterOf(change.object) ?? null }, 'Deleted');
     }),
     revisions.onChange((change: Change<AppRevision>) => {
       logChange(change);
       if (change.type !== 'deleted') measure(change, metrics);
     }),
+    pods.onChange(countRestarts),
     providers.onChange((change: Change<OAuthProvider>) => logChange(change)),
     integrations.onChange((change: Change<CodeHostIntegration>) => logChange(change)),
     metrics.countRecords(() => censusOf(records.list(), revisions.list(), mostNamed)),

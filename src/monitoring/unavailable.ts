@@ -1,8 +1,8 @@
-// Since when a record with a deployed revision does not serve, although somebody wants it to.
+// Since when a record with a deployed revision does not serve, or lacks some of its pods, although somebody wants it to.
 
 import { stoppedForMove } from '../deployments/record/moving-database.ts';
-import type { AppDeployment } from '../schema/app-deployment.ts';
-import { REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
+import { type AppDeployment, deploymentTypeMeant } from '../schema/app-deployment.ts';
+import { isFailure, REASONS, type Reason } from '../schema/app-deployment-conditions.ts';
 import { conditionOf } from '../schema/conditions.ts';
 import { reasonLabel } from './outcomes.ts';
 
@@ -19,4 +19,20 @@ export function unavailable(record: AppDeployment): { readonly reason: string; r
   const isStopped = status.state === 'UNUSED' && stoppedForMove(record) !== undefined;
   if (WITHOUT_SERVICE.includes(status.state ?? '') && !isStopped) return undefined;
   return { reason: reasonLabel(available.reason, REASONS), at: Date.parse(available.lastTransitionTime) / 1000 };
+}
+
+/** The same of a record that serves, and lacks pods of a part outside of a rollout. `at`: seconds since 1970. A record that is Stalled counts as that. */
+export function degraded({ status }: AppDeployment): { readonly reason: string; readonly at: number } | undefined {
+  const [available, stalled, workloads] = (['Available', 'Stalled', 'WorkloadsReady'] as const).map((type) =>
+    conditionOf(status?.conditions, type),
+  );
+  const isLacking =
+    workloads?.status === 'False' && (workloads.reason === 'Progressing' || isFailure(workloads.reason));
+  if (!isLacking || available?.status !== 'True' || stalled?.status === 'True') return undefined;
+  return { reason: reasonLabel(workloads.reason, REASONS), at: Date.parse(workloads.lastTransitionTime) / 1000 };
+}
+
+/** The deployment_type as a label, by which alerts tell what is in production. */
+export function typeLabel({ spec }: AppDeployment): string {
+  return deploymentTypeMeant(spec.sourceConfig.deploymentType) ?? 'none';
 }

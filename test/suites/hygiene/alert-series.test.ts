@@ -52,9 +52,12 @@ it('an alert names the same reasons of one deployment as of all', async () => {
   expect(both.map(([alert]) => alert)).toEqual([
     'DavitDataAtRisk',
     'DavitDatabaseDegraded',
+    'DavitDatabaseVolumeFull',
     'DavitBackupsFailing',
     'DavitRestoreNotProven',
     'DavitDeploymentUnavailable',
+    'DavitDeploymentFlapping',
+    'DavitDeploymentDegraded',
   ]);
   for (const [alert, [all, one]] of both) {
     // The metric of data at risk has no other reasons.

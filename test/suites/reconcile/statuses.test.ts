@@ -4,10 +4,13 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeAllMetrics } from '../../../src/app/metrics.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
-import { DEPLOYMENTS } from '../../../src/lib/kube/api-resources.ts';
+import { DEPLOYMENTS, PODS } from '../../../src/lib/kube/api-resources.ts';
+import type { KubeObject } from '../../../src/lib/kube/client.ts';
 import { followStatuses } from '../../../src/monitoring/statuses.ts';
+import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
-import { aServer, deleteRecord, putRecord } from '../../kit/memory/record.ts';
+import { aServer, deleteRecord, newestRevision, putRecord } from '../../kit/memory/record.ts';
+import { putPod } from '../../kit/memory/workloads.ts';
 import { type FakeClock, makeFakeClock } from '../../support/fake-clock.ts';
 import { converge, takeDown } from './harness.ts';
 
@@ -146,4 +149,36 @@ it('measures a rollout once', async () => {
   expect(text).toContain('davit_rollout_duration_seconds_count{result="deployed"} 1');
   expect(text).toContain('davit_rollout_duration_seconds_count{result="failed"} 0');
   expect(text).toContain('davit_build_failure_total{reason="PushFailed"} 0');
+});
+
+it('counts restarts of containers, and names deployments up to a number, as long as they are there', async () => {
+  const { controller } = await aFollowed();
+  const { kube } = controller;
+  const metrics = makeAllMetrics();
+  const log = pino({ level: 'silent' });
+  onTestFinished(followStatuses(controller.caches, { log, metrics, clock: makeFakeClock(), mostNamed: 1 }));
+  await converge(controller);
+  const { id } = newestRevision(kube).spec;
+  const restarts = async (): Promise<string[]> =>
+    (await metrics.registry.metrics())
+      .split('\n')
+      .filter((line) => /^davit_(container|deployment)_restarts.* [1-9]/.test(line));
+  const see = async (restartCount: number): Promise<void> => {
+    const [pod] = kube.objects(PODS);
+    if (pod)
+      kube.seed(PODS, { ...pod, status: { containerStatuses: [{ name: 'server', restartCount }] } } as KubeObject);
+    else putPod(kube, 'server', id, { restartCount });
+    await controller.reconcile();
+  };
+  await see(4);
+  expect(await restarts()).toEqual([]);
+  await see(5);
+  await see(7);
+  expect(await restarts()).toEqual([
+    'davit_container_restarts_total{part="server"} 3',
+    'davit_deployment_restarts_total{namespace="team",name="shop"} 3',
+  ]);
+  kube.erase(APP_DEPLOYMENTS, SHOP);
+  await controller.reconcile();
+  expect(await restarts()).toEqual(['davit_container_restarts_total{part="server"} 3']);
 });

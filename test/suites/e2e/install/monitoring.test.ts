@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import {
   AS_EXPECTED,
@@ -37,6 +37,10 @@ const expressions = dashboard.panels.flatMap(({ targets = [] }) =>
 );
 /** Those that fire when nothing is scraped any more. */
 const OF_ABSENCE = ['DavitNoLeader', 'DavitApiDown'];
+const UP: readonly Series[] = [
+  { series: 'davit_leader{lease="davit-controller"}', values: '1x120' },
+  { series: 'davit_build_info{command="api"}', values: '1x120' },
+];
 
 let promtool: string;
 beforeAll(async () => {
@@ -113,6 +117,80 @@ it('one tenant with lost data hides no other where the metrics name deployments'
   );
 });
 
+function tenants(notReady: number, ready: number): Series[] {
+  return Object.entries({ False: notReady, True: ready }).map(([is, count]) => ({
+    series: `davit_tenants{ready="${is}"}`,
+    values: `${count}x120`,
+  }));
+}
+
+it('the mistakes of one tenant are no outage, where others are well', async () => {
+  const group = (ready: string, reason: string, count: number): Series => ({
+    series: `davit_deployments{state="READY",ready="${ready}",stalled="False",reason="${reason}"}`,
+    values: `${count}x120`,
+  });
+  const after = (...counts: readonly [number, number]): Promise<string> => {
+    const series = [group('False', 'ImagePullFailed', 20), group('True', 'Serving', 3), ...tenants(...counts), ...UP];
+    return outcomeAtEnd(series, [firing(counts[0] === 1 && counts[1] > 0 ? [] : ['DavitManyNotReady'])]);
+  };
+  expect(await after(1, 3)).toBe(AS_EXPECTED);
+  expect(await after(2, 2)).toBe(AS_EXPECTED);
+  expect(await after(1, 0)).toBe(AS_EXPECTED);
+});
+
+describe('a container that exits again and again', () => {
+  const HOURS = 6;
+  const at = Date.parse(START) / 1000;
+  /** Down for `down` minutes of each ten, with another beginning each time, as lastTransitionTime has it. */
+  const loop = (series: string, down: number): Series => ({
+    series,
+    values: Array.from({ length: HOURS * 60 }, (_one, minute) =>
+      minute % 10 < down ? String(at + (minute - (minute % 10)) * 60) : 'stale',
+    ).join(' '),
+  });
+  const of = (type: string): string =>
+    `davit_deployment_trouble_timestamp_seconds{namespace="team",name="shop",deployment_type="${type}",condition="Available",reason="ContainerCrashed"}`;
+  const ofAll =
+    'davit_deployments_unavailable_oldest_timestamp_seconds{deployment_type="prod",reason="ContainerCrashed"}';
+  const evaluated = (series: readonly Series[], labels: readonly string[]): Promise<string> => {
+    const minutes = HOURS * 60 - 1;
+    const up = UP.map((one) => ({ ...one, values: `1x${minutes}` }));
+    const expr = 'max by (alertname, severity, name) (ALERTS{alertstate="firing"})';
+    return evaluate(promtool, [{ start: START, minutes, series: [...series, ...up], expected: [{ expr, labels }] }]);
+  };
+  const omitted = { series: 'davit_deployments_omitted', values: `0x${HOURS * 60}` };
+
+  it.each([
+    ['prod', 'critical'],
+    ['dev', 'warning'],
+    ['none', 'warning'],
+  ])('fires though it serves for a moment each time, of deployment_type %s as %s', async (type, severity) => {
+    const labels = [`{alertname="DavitDeploymentFlapping", name="shop", severity="${severity}"}`];
+    expect(await evaluated([loop(of(type), 4), omitted], labels)).toBe(AS_EXPECTED);
+  });
+
+  it('fires where no deployment is named', async () => {
+    const labels = ['{alertname="DavitDeploymentFlapping", severity="critical"}'];
+    expect(await evaluated([loop(ofAll, 4)], labels)).toBe(AS_EXPECTED);
+  });
+
+  it('is no alert while it is a restart now and then', async () => {
+    expect(await evaluated([loop(ofAll, 1), loop(of('prod'), 1), omitted], [])).toBe(AS_EXPECTED);
+  });
+});
+
+it.each(['davit_watch_failure_total{resource="pods",error="Unavailable"}', 'davit_http_requests_total{code="503"}'])(
+  'an outage of a minute that is over fires nothing later: %s',
+  async (series) => {
+    const burst = [{ series, values: '0x30 40x90' }, ...UP];
+    const expr = 'count_over_time(ALERTS{alertstate="firing"}[2h])';
+    expect(await outcomeAtEnd(burst, [{ expr, labels: [] }])).toBe(AS_EXPECTED);
+    const lasting = [{ series, values: '0+8x120' }, ...UP];
+    const name = series.includes('watch') ? 'DavitWatchFailing' : 'DavitApiErrors';
+    expect(await outcomeAtEnd(lasting, [firing([name])])).toBe(AS_EXPECTED);
+  },
+);
+
 it('deployments that run nothing do not hide that most others are not ready', async () => {
   const group = (state: string, ready: string, reason: string, count: number): Series => ({
     series: `davit_deployments{state="${state}",ready="${ready}",stalled="False",reason="${reason}"}`,
@@ -123,6 +201,7 @@ it('deployments that run nothing do not hide that most others are not ready', as
     group('UNKNOWN', 'False', 'WaitingForImage', 300),
     group('READY', 'False', 'Unschedulable', 30),
     group('READY', 'True', 'Serving', 70),
+    ...tenants(30, 70),
     { series: 'davit_leader{lease="davit-controller"}', values: '1x120' },
     { series: 'davit_build_info{command="api"}', values: '1x120' },
   ];

@@ -20,6 +20,7 @@ export type Platform = 'in order' | 'out of order';
 export const START = '2026-02-02T02:00:00Z';
 const STARTED_MS = Date.parse(START);
 const DAY_MS = 86_400_000;
+const LONG_AGO = '2026-02-01T20:00:00Z';
 
 /** The series of `minutes` minutes from START on. */
 export async function scrapes(platform: Platform, minutes: number): Promise<Series[]> {
@@ -29,8 +30,8 @@ export async function scrapes(platform: Platform, minutes: number): Promise<Seri
   ] as const;
   for (const { metrics, command } of processes) addProcessMetrics(metrics.registry, { command, version: '0.1.0' });
   const [{ metrics: controller }, { metrics: api }] = processes;
-  const census = censusAt(platform);
-  controller.countRecords(() => census);
+  let now = 0;
+  controller.countRecords(() => censusAt(platform, now));
   controller.startOutcomesAtZero({
     rollouts: Object.values(ROLLOUT_RESULTS),
     builds: Object.values(BUILD_RESULTS),
@@ -43,6 +44,7 @@ export async function scrapes(platform: Platform, minutes: number): Promise<Seri
 
   const samples = new Map<string, string[]>();
   for (let minute = 0; minute < minutes; minute += 1) {
+    now = minute;
     liveMinute(platform, minute, controller, api);
     // Garbage collections are reported between two turns of the event loop.
     // oxlint-disable-next-line no-await-in-loop -- minutes follow one another
@@ -51,13 +53,14 @@ export async function scrapes(platform: Platform, minutes: number): Promise<Seri
       // oxlint-disable-next-line no-await-in-loop -- minutes follow one another
       for (const [series, value] of rendered(await metrics.registry.metrics(), instance)) {
         const all = samples.get(series) ?? [];
-        while (all.length < minute) all.push('_');
+        // Prometheus marks a series that a scrape no longer has.
+        while (all.length < minute) all.push(all.length === 0 || all.at(-1) === '_' ? '_' : 'stale');
         samples.set(series, [...all, lagging(platform, series) ?? value]);
       }
     }
   }
   const ofDavit = [...samples].map(([series, values]) => ({ series, values: values.join(' ') }));
-  return [...ofDavit, ...volumeOfRegistry(platform, minutes)];
+  return [...ofDavit, ...volumes(platform, minutes)];
 }
 
 function registryAt(platform: Platform): RegistryHealth {
@@ -75,11 +78,13 @@ function registryAt(platform: Platform): RegistryHealth {
       };
 }
 
-/** What Prometheus scrapes from the kubelet of the registry's pod, and about another volume that is full. */
-function volumeOfRegistry(platform: Platform, minutes: number): Series[] {
+/** What Prometheus scrapes from the kubelet of the registry's pod and of a database's, and about another volume that is full. */
+function volumes(platform: Platform, minutes: number): Series[] {
   const labels = (claim: string): string => `{job="kubelet",namespace="davit-system",persistentvolumeclaim="${claim}"}`;
   const left = { registry: platform === 'in order' ? 30 : 1, other: 0 };
   return [
+    ['capacity', 'shop--postgres', 50],
+    ['available', 'shop--postgres', left.registry],
     ['capacity', 'data-davit-registry-0', 50],
     ['available', 'data-davit-registry-0', left.registry],
     ['capacity', 'data-prometheus-0', 50],
@@ -123,6 +128,7 @@ function liveMinute(platform: Platform, minute: number, controller: AllMetrics, 
     controller.rolledOut('failed', 600);
     controller.buildFailed('StepFailed');
     controller.buildFailed('PushFailed');
+    controller.restarted('server', 1, { namespace: 'team', name: 'shop-1' });
     for (const limit of LIMITED_BY) api.streamRefused(limit);
   }
   controller.cached('pods', 1);
@@ -134,13 +140,14 @@ function liveMinute(platform: Platform, minute: number, controller: AllMetrics, 
     controller.codeHostRequested('gitea', 'timeout', 10);
   }
   for (const limit of LIMITED_BY) api.streamRefused(limit);
+  controller.restarted('server', 1, { namespace: 'team', name: 'shop-1' });
   controller.watchFailed('pods', refused);
   controller.rolledOut('failed', 600);
   controller.built('failed', 20);
   controller.buildFailed('PushFailed');
 }
 
-function censusAt(platform: Platform): Census {
+function censusAt(platform: Platform, minute: number): Census {
   const isBroken = (reason: string): boolean => !['Serving', 'Paused', 'Progressing'].includes(reason);
   let named = 0;
   const record = (
@@ -185,15 +192,35 @@ function censusAt(platform: Platform): Census {
   records.push(record('False', 'Paused', 'True'), record('False', 'Progressing', 'False'));
   const building = { ...aRevision(aRecord()), status: { build: { phase: 'Building', queuedAt: START } as const } };
   if (platform === 'in order') return censusOf(records, [building], 9);
+  // One of production serves for one minute of four; one has lacked a pod for hours.
+  const made = record('True', 'Serving', 'False');
+  const inProduction = {
+    ...made,
+    spec: { ...made.spec, sourceConfig: { ...made.spec.sourceConfig, deploymentType: 'prod' as const } },
+  };
+  const since = new Date(STARTED_MS + (minute - (minute % 4)) * 60_000).toISOString();
+  const flapping = made.status?.conditions?.map((one) =>
+    one.type === 'Available'
+      ? { ...one, status: minute % 4 === 0 ? 'True' : 'False', reason: 'ContainerCrashed', lastTransitionTime: since }
+      : one,
+  );
+  const lacking = record('False', 'ContainerCrashed', 'False');
+  const withoutPods = [
+    ...(lacking.status?.conditions ?? []).map((one) => (one.type === 'Available' ? { ...one, status: 'True' } : one)),
+    { type: 'WorkloadsReady', status: 'False', reason: 'ContainerCrashed', message: '', lastTransitionTime: LONG_AGO },
+  ];
   records.push(
     ...Array.from({ length: 5 }, () => record('False', 'PodsRefused', 'True', 'Answering', 'Failed')),
     // A pause does not hide that data is at risk.
     record('False', 'Paused', 'True', 'VolumeLost'),
     // Nor does what serves hide that its database needs attention.
     record('True', 'Serving', 'False', 'SharedServerUnreachable'),
+    record('False', 'VolumeFull', 'True', 'VolumeFull'),
+    { ...inProduction, status: { ...inProduction.status, conditions: flapping } as AppDeploymentStatus },
+    { ...lacking, status: { ...lacking.status, conditions: withoutPods } as AppDeploymentStatus },
   );
   const waiting = { ...aRevision(aRecord()), status: { build: { phase: 'Queued', queuedAt: START } as const } };
-  return censusOf(records, [building, waiting], 9);
+  return censusOf(records, [building, waiting], 16);
 }
 
 /** Series with the labels of their target → sample. Samples that are no number are left out. */
