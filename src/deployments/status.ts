@@ -175,7 +175,7 @@ function stateOf({ observed, latest, assessment }: StatusInputs, active: AppRevi
     isElsewhere: !runsHere(observed.record),
     isRefused: !latest && policy.is !== 'pass',
     storesAnswer: [database, redis].every(({ is, serving }) => is === 'pass' || serving === true),
-    isServing: active !== undefined && isServing(observed),
+    isServing: active !== undefined && isServing(observed) && assessment.down === undefined,
   });
 }
 

@@ -313,6 +313,10 @@ export const REASONS = {
     meaning: 'The pod fits on no node.',
     todo: 'Do what the message says: lower the requests, add capacity, or uncordon a node.',
   },
+  NodeNotReady: {
+    meaning: 'The node of a pod has stopped reporting, so the pod counts as not ready, whatever its containers do.',
+    todo: 'Check the node: kubectl describe node NODE. Kubernetes replaces the pods of Deployments after about five minutes; a database or singleton follows when its pod is released (PodStuckTerminating).',
+  },
   VolumePending: { meaning: 'The volume is not bound.', todo: 'Check the storage class and its provisioner.' },
   VolumeNotMounted: {
     meaning: 'A volume of a pod cannot be mounted.',

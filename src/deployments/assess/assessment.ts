@@ -8,7 +8,7 @@ import { checkAutoscaling, checkHonored } from './autoscaling.ts';
 import { checkBackup } from './backup.ts';
 import { type Entry, fail } from './entry.ts';
 import { checkUnmigrated } from './migration.ts';
-import { type ActionFailure, isServing, type Observed } from './observed.ts';
+import { type ActionFailure, childOf, isServing, type Observed } from './observed.ts';
 import { pausedBy } from './pause.ts';
 import { checkPolicy } from './policy.ts';
 import { checkProof } from './proof.ts';
@@ -93,7 +93,9 @@ export function assess(
   };
   const [database, redis] = [serving('postgres'), serving('redis')];
   const rollout = rolloutOf(latest, { workloads, database, redis }, failures);
-  const held = isServing(observed) ? undefined : checkHeld(observed, latest, [database, redis], failures);
+  const held = isServing(observed)
+    ? unreachable(observed, preconditions)
+    : checkHeld(observed, latest, [database, redis], failures);
   return {
     ...preconditions,
     database,
@@ -109,6 +111,13 @@ export function assess(
     proof,
     restore: checkRestore(observed, latest, failures),
   };
+}
+
+/** A person has deleted the Service of pods that run, and Davit may not make it again. */
+function unreachable(observed: Observed, { paused, policy }: Preconditions): Entry | undefined {
+  const name = observed.names.service;
+  if ((paused === undefined && policy.is === 'pass') || childOf(observed, 'Service', name)) return undefined;
+  return fail('Progressing', `Service ${name} is missing, so nothing reaches the pods of the server.`);
 }
 
 export const WAITING_FOR_IMAGE = 'The deployment has no image or source yet. Push an image, or upload its source.';

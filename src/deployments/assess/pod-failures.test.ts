@@ -274,3 +274,34 @@ it('has nothing to say of pods that begin, run, or are on their way out', () => 
     undefined,
   );
 });
+
+it.each<[string, { type: string; status: string; reason?: string }[], string | undefined]>([
+  [
+    'has stopped reporting',
+    [
+      { type: 'Ready', status: 'False' },
+      { type: 'ContainersReady', status: 'True' },
+    ],
+    'Node n1 has stopped reporting, so pod shop-server-0 on it counts as not ready. Check the node: kubectl describe node n1. If it stays away, Kubernetes replaces the pods of Deployments after about five minutes.',
+  ],
+  [
+    'reports that a container is not ready',
+    [
+      { type: 'Ready', status: 'False', reason: 'ContainersNotReady' },
+      { type: 'ContainersReady', status: 'False' },
+    ],
+    undefined,
+  ],
+  [
+    'waits for a gate of the pod',
+    [
+      { type: 'Ready', status: 'False', reason: 'ReadinessGatesNotReady' },
+      { type: 'ContainersReady', status: 'True' },
+    ],
+    undefined,
+  ],
+])('a node that %s', (_what, conditions, want) => {
+  const pod = aPod('server', REVISION, { main: [{ name: 'server', ready: true, state: { running: {} } }], conditions });
+  const failure = podFailure([{ ...pod, spec: { nodeName: 'n1' } }]);
+  expect(failure).toEqual(want === undefined ? undefined : { reason: 'NodeNotReady', message: want });
+});

@@ -71,6 +71,7 @@ export function podFailure(pods: readonly Pod[]): Trouble | undefined {
   const alive = living(pods);
   const containers = containersOf(alive);
   return (
+    firstTrouble(alive, nodeTrouble) ??
     firstTrouble(containers, pullTrouble) ??
     firstTrouble(containers, configTrouble) ??
     firstTrouble(containers, crashTrouble) ??
@@ -209,6 +210,23 @@ function exitsOf({ restartCount = 0, state, lastState }: ContainerStatus): numbe
   const isBetween =
     state?.terminated !== undefined || (state?.waiting !== undefined && lastState?.terminated !== undefined);
   return restartCount + (isBetween ? 1 : 0);
+}
+
+/**
+ * A node that has stopped reporting: the control plane makes the pods on it not ready, and leaves what their containers were last. A kubelet
+ * that reports has both agree.
+ */
+function nodeTrouble({ metadata, spec, status }: Pod): Trouble | undefined {
+  const [ready, containers] = ['Ready', 'ContainersReady'].map((type) =>
+    status?.conditions?.find((condition) => condition.type === type),
+  );
+  const isCutOff = ready?.status === 'False' && ready.reason !== 'ReadinessGatesNotReady';
+  if (!isCutOff || containers?.status !== 'True' || spec?.nodeName === undefined) return undefined;
+  const { nodeName } = spec;
+  return {
+    reason: 'NodeNotReady',
+    message: `Node ${nodeName} has stopped reporting, so pod ${metadata.name} on it counts as not ready. Check the node: kubectl describe node ${nodeName}. If it stays away, Kubernetes replaces the pods of Deployments after about five minutes.`,
+  };
 }
 
 function placeTrouble(pod: Pod): Trouble | undefined {

@@ -346,6 +346,25 @@ describe('checkWorkloads', () => {
     expect(checkWorkloads(observed, of, ANSWER).message).toContain('starting or not ready, outside of a rollout');
   });
 
+  it('names the pod that is not ready, and not the log of one that never began', () => {
+    const of: AppRevision = { ...revision, status: { state: 'DEPLOYED' } };
+    const named = (name: string, status: object, isReady: boolean): Pod => {
+      const pod = aPod('server', of, {
+        conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
+        ...status,
+      });
+      return { ...pod, metadata: { ...pod.metadata, name } };
+    };
+    const pods = [
+      named('shop-a', { main: [{ name: 'server', ready: true, state: { running: {} } }] }, true),
+      named('shop-b', {}, false),
+    ];
+    const children = [aWorkload('server', of, { wanted: 2, ready: 1 })];
+    expect(checkWorkloads(anObserved(record, { revisions: [of], children, pods }), of, ANSWER).message).toBe(
+      'Pod shop-b of the server is starting or not ready, outside of a rollout. Pod shop-b is starting, and its program does not run yet. If this lasts: kubectl describe pod shop-b -n team.',
+    );
+  });
+
   it.each([
     [{ port: 5679, healthPath: '/live' }, 'Its pods must answer /live on port 5679.'],
     [{ healthCommand: ['ping'] }, 'Its health command must succeed in its pods.'],

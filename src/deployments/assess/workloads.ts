@@ -23,13 +23,14 @@ import {
   type Observed,
   type ObservedChildren,
   type ObservedRecord,
+  type Pod,
   ROLLS_NOTHING,
   storeObjectOf,
   type Workload,
   workersThere,
   workloadOf,
 } from './observed.ts';
-import { crashedOften, podFailure, podsOf, type Trouble } from './pod-failures.ts';
+import { crashedOften, isReadyPod, living, podFailure, podsOf, type Trouble } from './pod-failures.ts';
 import { hasStarted, heldWords } from './pod-inits.ts';
 import { mayStartPods } from './pod-starts.ts';
 import { healthWords, probeWords } from './probe-failures.ts';
@@ -50,6 +51,7 @@ const CHECKS: readonly ((seen: Seen) => Entry | undefined)[] = [
   podsRefused,
   notRolledYet,
   justBegun,
+  scaledByHand,
   serves,
   rolloutPaused,
   crashed,
@@ -142,8 +144,10 @@ function hasBeenReady(revision: AppRevision, role: string): boolean {
 
 function checkRole(seen: Seen): Entry {
   const { revision, role } = seen;
+  const [pod] = unreadyPods(seen);
+  const subject = pod ? `Pod ${pod.metadata.name}` : 'A pod';
   const how = hasBeenReady(revision, role)
-    ? `A pod of the ${role} is starting or not ready, outside of a rollout.`
+    ? `${subject} of the ${role} is starting or not ready, outside of a rollout.`
     : `The ${role} is being rolled to the latest revision.`;
   return unavailable(seen, firstOf(CHECKS, seen) ?? fail('Progressing', `${how} ${waitingFor(seen)}`));
 }
@@ -213,6 +217,15 @@ function justBegun({ workload, revision, role }: Seen): Entry | undefined {
   // It may be another number of pods, which replaces none.
   const what = hasBeenReady(revision, role) ? `A change of the ${role}` : `The rollout of the ${role}`;
   return fail('Progressing', `${what} is starting.`);
+}
+
+/** A person has taken pods away, and Davit may not bring them back (a pause), or has not yet. */
+function scaledByHand({ observed, workload, revision, role }: Seen): Entry | undefined {
+  const scale = scaleOf(revision.spec.resolved, role, followsDepth(revision.spec, observed.keda));
+  const least = scale.kind === 'fixed' ? scale.replicas : scale.min;
+  const there = workload?.spec?.replicas ?? 1;
+  if (workload === undefined || there >= least) return undefined;
+  return fail('Progressing', `The ${role} was scaled to ${there}, and its record asks for ${least} or more.`);
 }
 
 function serves({ observed, revision, role }: Seen): Entry | undefined {
@@ -288,11 +301,17 @@ function troubleOf({ observed, revision, role, workload }: Seen): Trouble | unde
     : withMissingStores(podFailure(podsOf(observed, role, podsIdOf(revision, role))), revision.spec.requested);
 }
 
-function waitingFor({ observed, stores, revision, role }: Seen): string {
+/** The pods of a part that are waited for, by name. */
+function unreadyPods({ observed, revision, role }: Seen): readonly Pod[] {
+  return living(podsOf(observed, role, podsIdOf(revision, role))).filter((pod) => !isReadyPod(pod));
+}
+
+function waitingFor(seen: Seen): string {
+  const { stores, revision, role } = seen;
   const store = firstProblem(stores);
   if (store) return store.message;
   const health = healthOf(revision.spec, role);
-  const pods = podsOf(observed, role, podsIdOf(revision, role));
+  const pods = unreadyPods(seen);
   const log = pods.some(hasStarted) ? ` See the log of container ${role}.` : '';
   return heldWords(pods) ?? `${healthWords(health)}${probeWords(pods, health)}.${log}`;
 }

@@ -490,6 +490,7 @@ export const ELSEWHERE: Readonly<Partial<Record<Reason, string>>> = {
   RestoreFailed: 'test/suites/reconcile/restores.test.ts',
   RestoreNotPossible: 'test/suites/reconcile/restores.test.ts',
   VolumeFull: 'src/deployments/assess/stores.test.ts',
+  NodeNotReady: 'src/deployments/assess/pod-failures.test.ts',
   NoReadyPod: 'test/suites/reconcile/failed-rollout.test.ts',
   ResizeDeferred: 'test/suites/e2e/store-sizes.test.ts',
   ImageNotAllowed: 'src/deployments/assess/policy.test.ts',

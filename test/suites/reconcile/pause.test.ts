@@ -1,7 +1,7 @@
 // A pause, of one record or of all: nothing is made, changed or deleted, and what is seen is still said.
 
 import { describe, expect, it } from 'vitest';
-import { DEPLOYMENTS, SERVICES } from '../../../src/lib/kube/api-resources.ts';
+import { DEPLOYMENTS, NAMESPACES, SERVICES } from '../../../src/lib/kube/api-resources.ts';
 import { APP_DEPLOYMENTS } from '../../../src/schema/app-deployment.ts';
 import { Settings } from '../../../src/schema/settings.ts';
 import { aController, type MemoryController, SHOP } from '../../kit/memory/controller.ts';
@@ -14,6 +14,7 @@ import {
   putRecord,
   record,
 } from '../../kit/memory/record.ts';
+import { makeReady } from '../../kit/memory/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube/fake-kube.ts';
 import { aConverged, takeDown } from './harness.ts';
 
@@ -108,5 +109,54 @@ describe.each([
     await deleteNamespace(kube);
     await controller.reconcile();
     expect(kube.objects(APP_DEPLOYMENTS)).toEqual([]);
+  });
+});
+
+describe.each([
+  ['paused', pause],
+  [
+    'not a tenant',
+    (kube: FakeKube): Promise<unknown> =>
+      kube.mergePatch(
+        NAMESPACES,
+        { name: 'team' },
+        { metadata: { labels: { 'davit.dev/tenant': null } } },
+        { fieldManager: 'person' },
+      ),
+  ],
+])('what a person takes away of a record that is %s is not said to serve', (_how, leave) => {
+  const available = (kube: FakeKube): string => {
+    const { status, reason, message } = conditionIn(kube, 'Available') ?? {};
+    return `${status} ${reason} ${message}`;
+  };
+
+  it('its Service', async () => {
+    const controller = await aConverged();
+    const { kube } = controller;
+    await leave(kube);
+    await controller.reconcile();
+    expect(available(kube)).toMatch(/^True Serving/);
+    kube.erase(SERVICES, SHOP);
+    await controller.reconcile();
+    expect(available(kube)).toMatch(/^False .*/);
+    expect(record(kube).status?.state).toBe('UNKNOWN');
+    expect(conditionIn(kube, 'WorkloadsReady')).toMatchObject({
+      status: 'False',
+      message: 'Service shop is missing, so nothing reaches the pods of the server.',
+    });
+  });
+
+  it('its pods', async () => {
+    const controller = await aConverged();
+    const { kube } = controller;
+    await leave(kube);
+    await kube.mergePatch(DEPLOYMENTS, SHOP, { spec: { replicas: 0 } }, { fieldManager: 'person' });
+    await makeReady(kube);
+    await controller.reconcile();
+    expect(available(kube)).toMatch(/^False .*/);
+    expect(conditionIn(kube, 'WorkloadsReady')).toMatchObject({
+      status: 'False',
+      message: 'The server was scaled to 0, and its record asks for 1 or more.',
+    });
   });
 });
