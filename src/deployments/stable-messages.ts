@@ -12,7 +12,7 @@ const QUOTING: ReadonlySet<string> = new Set<ActionFailure['reason']>([
   'FileUnread',
 ]);
 
-/** A change of the record is answered with new words. */
+/** Keeps the reported message of a refusal that differs only in numbers and ids. A changed record gets the new message. */
 export function withStableMessages(
   refusals: readonly ActionFailure[],
   { metadata, status }: AppDeployment,

@@ -45,7 +45,7 @@ export const ListenerWorkSpec = z.object({
 export const ReportedRevision = z.object({
   id: Uuid.describe('Id of the revision.'),
   generation: count
-    .describe('Generation of the deployment on the hub that it is made of; 0 if that is an earlier one.')
+    .describe('Generation of the deployment on the hub that it implements. 0: an earlier generation.')
     .optional(),
   state: z.enum(REVISION_STATES).describe('State of the revision.'),
   message: z.string().max(4096).describe('What happened, as text for people.').optional(),

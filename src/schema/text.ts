@@ -51,8 +51,8 @@ export function quoted(words: string | undefined, most = LONGEST_QUOTE): string 
 }
 
 /**
- * `message`, or `said` if both differ in numbers and ids alone: a server's words may have a port or a request id. A status that changes
- * at every try would call for the next one.
+ * `message`, or `said` if the two differ only in numbers and ids: a server's message may contain a port or a request id. A status write
+ * wakes its object, so each try would cause the next one.
  */
 export function steadyMessage(message: string, said: string | undefined): string {
   return said !== undefined && withoutIds(said) === withoutIds(shortened(message)) ? said : message;

@@ -31,7 +31,10 @@ export function generationRevisionId(recordUid: string, generation: number): str
   return revisionId(recordUid, `g${generation}`);
 }
 
-/** The same of a copy in a listener's cluster, where a revision that the hub has forgotten has that id. `copy`: generation of the copy. */
+/**
+ * Id of a revision of a copy in a listener's cluster, where one that a restored hub has forgotten already has generationRevisionId.
+ * `copy`: generation of the copy.
+ */
 export function copyRevisionId(recordUid: string, generation: number, copy: number): string {
   return revisionId(recordUid, `g${generation}.c${copy}`);
 }

@@ -114,7 +114,7 @@ export function wantedRevisionId(
   }
   const id = generationRevisionId(idOf(record), originGenerationOf(record));
   const { generation = 0 } = record.metadata;
-  // A hub that was restored counts its generations again. The cluster's own generation of the copy only grows.
+  // A restored hub counts its generations again. The cluster's own generation of the copy only grows.
   const isTaken = generation > (newest?.spec.deploymentGeneration ?? 0) && own.some(({ spec }) => spec.id === id);
   return { id: isTaken ? copyRevisionId(idOf(record), originGenerationOf(record), generation) : id, made: false };
 }
@@ -313,7 +313,7 @@ function pushAfter(record: AppDeployment, own: readonly AppRevision[], pushed: C
   const newest = own[0];
   if (pushed === undefined || newest === undefined || record.spec.sourceConfig.buildOnPush !== true) return undefined;
   const commit = commitOf(newest);
-  // Not known yet: the build asks for it when it begins. One that has failed asks no more.
+  // Not known yet: the build asks for it when it begins. A failed build does not ask again.
   if (commit === undefined && newest.status?.build?.phase !== 'Failed') return undefined;
   if (commit === pushed.commit || branchCommitOf(own) === pushed.commit) return undefined;
   // An older Davit made revisions without branchCommit.

@@ -85,7 +85,7 @@ export function agentStep(seen: AgentSeen): AgentStep {
   if (refused !== undefined) return { do: 'reject', rejection: refused };
   if (copy !== undefined && !isOurs) return { do: 'reject', rejection: occupied(seen, copy) };
   const wanted = spec.secrets ?? [];
-  // Pods of an earlier revision restart with the Secrets that it names, and a rollout that fails returns to it.
+  // Pods of an earlier revision need its Secrets when they restart, and a failed rollout returns to it.
   const used = new Set(
     [...wanted, ...revisions.flatMap((revision) => revision.spec.requested.secrets)].map((secret) =>
       'secretName' in secret ? secret.secretName : secret.name,

@@ -77,7 +77,7 @@ export function makeAgentReconciler(options: AgentOptions): Reconcile {
     };
   }
 
-  /** Generation of each work at the last rejection, by its name: a change of the work is answered with new words. */
+  /** Name of a work → its generation at the last rejection. A changed work gets the new message. */
   const rejected = new Map<string, number>();
 
   async function report(work: ListenerWork, status: NonNullable<ListenerWork['status']>, to: Clusters): Promise<void> {
