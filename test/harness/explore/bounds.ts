@@ -26,7 +26,7 @@ import { UPKEEP_BOUND } from './upkeep-bound.ts';
 
 type Spec = Partial<AppDeployment['spec']>;
 
-const PLAIN = Settings.parse({ keda: { enabled: false }, checkNodes: false });
+export const PLAIN = Settings.parse({ keda: { enabled: false }, checkNodes: false });
 const WITH_BACKUPS = Settings.parse({
   keda: { enabled: false },
   checkNodes: false,
@@ -45,7 +45,7 @@ const WITH_ADDRESSES = Settings.parse({
 });
 const WITH_KEDA = Settings.parse({ keda: { enabled: true }, checkNodes: false });
 const INTEGRATION = '0a6bb1b2-6b0e-4f6e-8d3c-6f5d9a1a7c10';
-const WITH_BUILDS = Settings.parse({
+export const WITH_BUILDS = Settings.parse({
   hosting: 'cloud',
   codeHosts: [{ host: 'git.example' }],
   keda: { enabled: false },
@@ -67,7 +67,7 @@ function aRecord(namespace: string, spec: Spec = {}, name = 'shop'): AppDeployme
     spec: aSpec(spec),
   };
 }
-function begin(spec: Spec = {}, namespaces: readonly string[] = ['team'], names: readonly string[] = ['shop']) {
+export function begin(spec: Spec = {}, namespaces: readonly string[] = ['team'], names: readonly string[] = ['shop']) {
   return (scene: Scene): void => {
     for (const name of namespaces) {
       scene.put(NAMESPACES, {
@@ -79,7 +79,7 @@ function begin(spec: Spec = {}, namespaces: readonly string[] = ['team'], names:
     }
   };
 }
-function beginBuilds(
+export function beginBuilds(
   more: Spec['sourceConfig'] = {},
   namespaces: readonly string[] = ['team'],
   names: readonly string[] = ['shop'],
@@ -117,7 +117,7 @@ function beginBuilds(
 }
 
 /** As the API server: random values are those of the object's name, and claims are protected while pods use them. */
-const ADMISSION: Admission = {
+export const ADMISSION: Admission = {
   admit(resource: Resource, object: JsonObject, before: KubeObject | undefined, scene: Scene) {
     if (resource.kind === 'StatefulSet') rewriteImages(scene, object as unknown as KubeObject & WithTemplate);
     const metadata = object['metadata'] as Record<string, string & string[]>;
@@ -138,8 +138,9 @@ function rewriteImages(scene: Scene, { metadata: { namespace = '' }, spec }: Kub
     if (!container.image.startsWith('mirror.example/')) container.image = `mirror.example/${container.image}`;
 }
 
+let refusals = 0;
 /** What quotas, webhooks and rights refuse. */
-function refuse(scene: Scene, { verb, kind, ref, dryRun }: FakeRequest): Error | undefined {
+export function refuse(scene: Scene, { verb, kind, ref, dryRun }: FakeRequest): Error | undefined {
   const { namespace = '' } = ref;
   const refused = (words: string): Error =>
     new Forbidden(`${verb} ${kind} ${ref.name}: ${words}`, { serverMessage: words });
@@ -153,7 +154,9 @@ function refuse(scene: Scene, { verb, kind, ref, dryRun }: FakeRequest): Error |
     );
   const says = scene.mark(namespace, 'webhook');
   if (kind === 'StatefulSet' && dryRun !== true && says?.startsWith('refuses') === true)
-    return refused(`admission webhook "policy.example" denied the request: ${says}`);
+    return refused(
+      `admission webhook "policy.example" denied the request: ${says}${says === 'refuses each time' ? ` ${(refusals += 1)}` : ''}`,
+    );
   return undefined;
 }
 
@@ -187,7 +190,7 @@ const imageAndScale = (tag: string, scale: number): object => ({
   sourceConfig: { resourceSpec: { minScale: scale, maxScale: scale } },
 });
 const QUEUE = { queueMinScale: 1, queueMaxScale: 1 };
-const FIXED = { minScale: 1, maxScale: 1 };
+export const FIXED = { minScale: 1, maxScale: 1 };
 const IN_CLUSTER: Spec = {
   sourceConfig: { resourceSpec: FIXED, database: { driver: 'cloudnative-pg', instances: 1 } },
   databaseDeletionPolicy: 'Retain',
@@ -206,10 +209,10 @@ const moreMemory =
   (memoryMb: number) =>
   ({ sourceConfig: { resourceSpec } }: AppDeployment['spec']): object | undefined =>
     resourceSpec?.memoryMb === memoryMb ? undefined : { sourceConfig: { resourceSpec: { memoryMb } } };
-const CLEAN = { name: 'clean', schedule: '0 3 * * *', command: ['clean'] };
+export const CLEAN = { name: 'clean', schedule: '0 3 * * *', command: ['clean'] };
 const OUTSIDE = [{ name: 'POSTGRES_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
 const OUTSIDE_REDIS = [{ name: 'REDIS_URI_CUSTOM', secretName: 'external', secretKey: 'uri' }];
-const MIGRATE = { migrate: { command: ['up'] } };
+export const MIGRATE = { migrate: { command: ['up'] } };
 const { DELETIONS } = people;
 
 export const BOUNDS: readonly Bound[] = [

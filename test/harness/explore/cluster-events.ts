@@ -29,6 +29,8 @@ import { sharedServes } from './shared-server.ts';
 interface Container {
   readonly name: string;
   readonly image: string;
+  /** Of a sidecar. */
+  readonly restartPolicy?: string;
   readonly env?: readonly { readonly valueFrom?: { readonly secretKeyRef?: { readonly name: string } } }[];
 }
 interface Claim extends KubeObject {
@@ -38,7 +40,10 @@ interface Claim extends KubeObject {
 export interface PodSpec {
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
-  readonly volumes?: readonly { readonly persistentVolumeClaim?: { readonly claimName: string } }[];
+  readonly volumes?: readonly {
+    readonly persistentVolumeClaim?: { readonly claimName: string };
+    readonly secret?: { readonly secretName?: string };
+  }[];
 }
 export type WithTemplate = Workload & {
   readonly spec: { readonly template: { readonly metadata: object; readonly spec: PodSpec } };
@@ -69,7 +74,7 @@ export function podsOf(scene: Scene, { kind, metadata }: WithTemplate): Pod[] {
   return scene
     .all<Pod>(PODS, metadata.namespace ?? '')
     .filter(({ metadata: { ownerReferences = [] } }) =>
-      ownerReferences.some((owner) => owner.name === metadata.name && owner.kind === ownerOf(kind)),
+      ownerReferences.some((owner) => owner.uid === metadata.uid && owner.kind === ownerOf(kind)),
     );
 }
 export const isReady = ({ status }: Pod): boolean =>
@@ -134,18 +139,53 @@ export function setPod(scene: Scene, pod: Pod, status: object): void {
 const claimsOf = ({ spec }: { readonly spec?: Pod['spec'] | PodSpec }): string[] =>
   (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
 
-function lacks(scene: Scene, one: WithTemplate): boolean {
-  const namespace = one.metadata.namespace ?? '';
-  const { spec } = one.spec.template;
-  const secrets = spec.containers.flatMap(({ env = [] }) =>
+const isSidecar = ({ restartPolicy }: Container): boolean => restartPolicy === 'Always';
+/** The Secrets without which its pods do not start. */
+export function secretsOf({ containers, initContainers = [], volumes = [] }: PodSpec): string[] {
+  const named = [...containers, ...initContainers.filter(isSidecar)].flatMap(({ env = [] }) =>
     env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef?.name ?? []),
   );
+  return [...new Set([...named, ...volumes.flatMap(({ secret }) => secret?.secretName ?? [])])];
+}
+const VALUES = 'explore/values';
+/** The values with which its containers started, by Secret. */
+export const valuesOf = ({ metadata }: Pod): Readonly<Record<string, string>> =>
+  JSON.parse(metadata.annotations?.[VALUES] ?? '{}') as Record<string, string>;
+export const valueNow = (scene: Scene, namespace: string, name: string): string =>
+  hash('sha1', JSON.stringify(scene.get<KubeObject & { data?: object }>(SECRETS, namespace, name)?.data ?? {})).slice(
+    0,
+    8,
+  );
+const withValues = (
+  scene: Scene,
+  pod: Pod,
+  { spec: { template }, metadata: { namespace = '' } }: WithTemplate,
+): Pod => {
+  const values = secretsOf(template.spec).map((name) => [name, valueNow(scene, namespace, name)]);
+  const annotations = { ...pod.metadata.annotations, [VALUES]: JSON.stringify(Object.fromEntries(values)) };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+};
+/** Of a Redis that runs with another password than its Secret has now. */
+function hasWrongPassword(scene: Scene, { spec, metadata: { namespace = '', name: own } }: WithTemplate): boolean {
+  return secretsOf(spec.template.spec)
+    .filter((name) => name.endsWith('--redis') && name !== own)
+    .some((name) => {
+      const set = scene.get<WithTemplate>(STATEFUL_SETS, namespace, name);
+      const password = set && podsOf(scene, set).find(isReady);
+      return password !== undefined && valuesOf(password)[name] !== valueNow(scene, namespace, name);
+    });
+}
+
+function lacks(scene: Scene, one: WithTemplate): boolean {
+  const namespace = one.metadata.namespace ?? '';
+  const secrets = secretsOf(one.spec.template.spec);
   const isLost = (name: string): boolean => {
     const claim = scene.get<KubeObject & { status?: { phase?: string } }>(PERSISTENT_VOLUME_CLAIMS, namespace, name);
     return claim === undefined || claim.status?.phase === 'Lost';
   };
   return (
     secrets.some((name) => !scene.get(SECRETS, namespace, name)) ||
+    hasWrongPassword(scene, one) ||
     claimsOf(one.spec.template).some(isLost) ||
     (one.kind === 'StatefulSet' && scene.mark(namespace, 'stores') === 'stuck') ||
     awaitedBy(scene, one, one.spec.template) !== undefined
@@ -176,8 +216,15 @@ export const SILENT = 'silent';
 const STORES = { [WAIT_FOR_DATABASE]: 'postgres', [WAIT_FOR_REDIS]: 'redis' } as const;
 /** The status of an init container that has done its part. */
 export const passed = (name: string): ContainerStatus => ({ name, state: { terminated: { exitCode: 0 } } });
-const isBad = (one: WithTemplate): boolean =>
-  one.spec.template.spec.containers.some(({ image }) => image.includes('bad'));
+const begun = (one: Container): ContainerStatus =>
+  isSidecar(one) ? { name: one.name, ready: true, state: { running: {} } } : passed(one.name);
+const hasImage = (one: WithTemplate, word: string): boolean =>
+  one.spec.template.spec.containers.some(({ image }) => image.includes(word));
+const isBad = (one: WithTemplate): boolean => hasImage(one, 'bad');
+const exitsOf = (pod: Pod | undefined): number => pod?.status?.containerStatuses?.[0]?.restartCount ?? 0;
+/** More than the settings allow of a revision. */
+const MOST_EXITS = 4;
+const EXITED = { terminated: { exitCode: 1, reason: 'Error', message: 'no memory' } };
 export const starting = (scene: Scene, one: WithTemplate): Pod | undefined =>
   podsOf(scene, one).find((pod) => isCurrent(pod, one) && !isReady(pod));
 
@@ -254,17 +301,22 @@ export const CLUSTER_EVENTS: readonly Event[] = [
   }),
   eventOfWorkloads('the pods of % become ready', {
     calm: true,
-    can: (one, scene) => starting(scene, one) && !isBad(one) && !lacks(scene, one),
+    can: (one, scene) => starting(scene, one) && !isBad(one) && !hasImage(one, 'crash') && !lacks(scene, one),
     happen(scene, one) {
       const { namespace = '' } = one.metadata;
       for (const pod of podsOf(scene, one))
         if (!isCurrent(pod, one)) scene.erase(PODS, pod);
         else
-          setPod(scene, pod, {
+          setPod(scene, withValues(scene, pod, one), {
             phase: 'Running',
             conditions: [{ type: 'Ready', status: 'True' }],
-            initContainerStatuses: one.spec.template.spec.initContainers?.map(({ name }) => passed(name)),
-            containerStatuses: pod.spec?.containers?.map(({ name }) => ({ name, ready: true, state: { running: {} } })),
+            initContainerStatuses: one.spec.template.spec.initContainers?.map(begun),
+            containerStatuses: pod.spec?.containers?.map(({ name }) => ({
+              name,
+              ready: true,
+              state: { running: {} },
+              ...(exitsOf(pod) > 0 && { restartCount: exitsOf(pod), lastState: EXITED }),
+            })),
           });
       const [claimName] = claimsOf(one.spec.template);
       const claim =
@@ -313,22 +365,47 @@ export const CLUSTER_EVENTS: readonly Event[] = [
         ready: false,
         state: { waiting },
       }));
-      const initContainerStatuses = one.spec.template.spec.initContainers?.map(({ name }) => passed(name));
+      const initContainerStatuses = one.spec.template.spec.initContainers?.map(begun);
       setPod(scene, pod, { phase: 'Pending', initContainerStatuses, containerStatuses });
     },
   }),
   eventOfWorkloads('the pods of % crash', {
     can: (one, scene) => podsOf(scene, one).some((pod) => isCurrent(pod, one) && isReady(pod)),
     happen(scene, one) {
-      const terminated = { exitCode: 1, reason: 'Error', message: 'no memory' };
       for (const pod of podsOf(scene, one))
         if (isCurrent(pod, one))
           setPod(scene, pod, {
             phase: 'Running',
             conditions: [{ type: 'Ready', status: 'False' }],
             initContainerStatuses: pod.status?.initContainerStatuses,
-            containerStatuses: pod.spec?.containers?.map(({ name }) => ({ name, ready: false, state: { terminated } })),
+            containerStatuses: pod.spec?.containers?.map(({ name }) => ({
+              name,
+              ready: false,
+              restartCount: Math.min(MOST_EXITS, exitsOf(pod) + 1),
+              state: EXITED,
+            })),
           });
+    },
+  }),
+  eventOfWorkloads('the containers of %, whose image exits, exit again', {
+    calm: true,
+    can: (one, scene) => {
+      const pod = hasImage(one, 'crash') && !lacks(scene, one) ? starting(scene, one) : undefined;
+      return pod !== undefined && exitsOf(pod) < MOST_EXITS;
+    },
+    happen(scene, one) {
+      const pod = starting(scene, one);
+      if (!pod) return;
+      const waiting = { reason: 'CrashLoopBackOff', message: 'back-off restarting failed container' };
+      const containerStatuses = pod.spec?.containers?.map(({ name }) => ({
+        name,
+        ready: false,
+        restartCount: exitsOf(pod) + 1,
+        state: { waiting },
+        lastState: EXITED,
+      }));
+      const initContainerStatuses = one.spec.template.spec.initContainers?.map(begun);
+      setPod(scene, pod, { phase: 'Running', initContainerStatuses, containerStatuses });
     },
   }),
   eventOfWorkloads('the controller of % sees its scale', {

@@ -146,7 +146,7 @@ function hearingIn(scene: Scene): Hearing {
 }
 
 /** The client with which the agent reaches the hub. */
-function hubClient(scene: Scene): KubeClient {
+export function hubClient(scene: Scene): KubeClient {
   return wrapClient(scene.kube, (_request, send) => {
     const why = link(scene, 'link');
     if (why === undefined) return send();

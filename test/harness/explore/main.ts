@@ -9,6 +9,8 @@ import { faultPlanOf } from './fault-plan.ts';
 import { replay } from './replay.ts';
 import type { Found, Violation } from './search.ts';
 import { EXPLORER_SEEDS, EXPRESSED } from './seeds.ts';
+import { WAKE_BOUNDS } from './wakes/bounds.ts';
+import { replayWakes } from './wakes/walk.ts';
 import type { Task } from './worker.ts';
 
 const { values } = parseArgs({
@@ -19,6 +21,8 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '30' },
     seeds: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
+    wakes: { type: 'boolean', default: false },
+    from: { type: 'string', default: '0' },
     table: { type: 'boolean', default: false },
     replay: { type: 'string' },
     out: { type: 'string' },
@@ -26,11 +30,20 @@ const { values } = parseArgs({
   },
 });
 
-const HELP = `npm run explore -- [--bounds NAME,...] [--minutes N] [--depth N] [--states N] [--quick] [--table] [--seeds] [--out FILE] [--replay FILE]
+/** Those that have no other mode. */
+const WAKES_ALONE = WAKE_BOUNDS.filter((one) => !BOUNDS.includes(one));
+const isOfWakes = (name: string): boolean => WAKES_ALONE.some((one) => one.name === name);
+
+const HELP = `npm run explore -- [--bounds NAME,...] [--minutes N] [--depth N] [--states N] [--quick] [--table] [--seeds] [--wakes [--from N]] [--out FILE] [--replay FILE]
 
 Explores every interleaving of events within bounds. Bounds:
 ${BOUNDS.map(({ name, about }) => `  ${name.padEnd(14)}${about}`).join('\n')}
 
+With --wakes, the bounds above but shared, upkeep, crashes, lag, pushes and files, and:
+${WAKES_ALONE.map(({ name, about }) => `  ${name.padEnd(14)}${about}`).join('\n')}
+
+--wakes     random sequences, in which only keys that are woken or due are reconciled, and processes remember; --states is the number of sequences of each bound
+--from      the seed of the first sequence; the same seed is the same sequence
 --minutes   in all, shared by the bounds (default 30)
 --depth     most events on one way
 --states    most states of one bound
@@ -38,7 +51,7 @@ ${BOUNDS.map(({ name, about }) => `  ${name.padEnd(14)}${about}`).join('\n')}
 --table     prints what each bound had as a table of Markdown; with --states it is the same on every machine, but for the seconds
 --seeds     runs with one seeded bug each: every one must be found
 --out       writes the violations, which --replay reads
---replay    the events of a violation, one after the other, with what each pass wrote`;
+--replay    the events of a violation, one after the other, with what each pass wrote; of --wakes, together with it`;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const WORKERS = 2;
@@ -105,7 +118,7 @@ function rowOf(bound: string, { found, cpuSeconds }: Done): string {
 async function explore(): Promise<boolean> {
   const began = Date.now();
   const named = values.bounds?.split(',');
-  const bounds = BOUNDS.filter(({ name }) => named?.includes(name) ?? true);
+  const bounds = (values.wakes ? WAKE_BOUNDS : BOUNDS).filter(({ name }) => named?.includes(name) ?? true);
   if (bounds.length === 0) throw new Error(`no such bound: ${values.bounds}`);
   const minutes = values.quick ? 0.6 : Number(values.minutes);
   const shares = bounds.reduce((total, { share = 1 }) => total + share, 0);
@@ -114,11 +127,15 @@ async function explore(): Promise<boolean> {
   const rows = new Map<string, string>();
   const done = await all(ordered, async ({ name, share = 1 }) => {
     const seconds = Math.min(minutes * 60, (minutes * 60 * WORKERS * share) / shares);
-    const one = await run({ bound: name, depth: Number(values.depth), states: Number(values.states), seconds });
+    const ofWakes = values.wakes && { wakesFrom: Number(values.from) };
+    const task = { bound: name, depth: Number(values.depth), states: Number(values.states), seconds, ...ofWakes };
+    const one = await run(task);
     const { states, transitions, depth, sequences, complete, counts } = one.found;
-    say(
-      `${name}: ${states} states, ${transitions} transitions, ${depth} steps deep, all sequences of ${sequences} events${complete ? ', complete' : ''}, ${one.cpuSeconds} s of CPU, ${JSON.stringify(counts)}`,
-    );
+    if (values.wakes) say(`${name}: ${states} sequences, ${transitions} passes, ${one.cpuSeconds} s of CPU`);
+    else
+      say(
+        `${name}: ${states} states, ${transitions} transitions, ${depth} steps deep, all sequences of ${sequences} events${complete ? ', complete' : ''}, ${one.cpuSeconds} s of CPU, ${JSON.stringify(counts)}`,
+      );
     rows.set(name, rowOf(name, one));
     return one;
   });
@@ -156,6 +173,7 @@ async function measure(): Promise<boolean> {
     states: Number(values.states),
     // Of a seed that is found it is not used up. Two of `authors` take 4 minutes on a machine that does much else.
     seconds: 420,
+    ...(isOfWakes(bound) && { wakesFrom: 0 }),
   });
   const bounds = [...new Set(seeds.map(({ bound }) => bound))];
   const saidOf = ({ property, message }: Violation): string => `${property} ${message.replaceAll(/[0-9a-f]{6,}/g, '')}`;
@@ -198,7 +216,10 @@ async function main(): Promise<boolean> {
     say(HELP);
     return true;
   }
-  if (values.replay !== undefined) return replay(JSON.parse(readFileSync(values.replay, 'utf8')), say);
+  if (values.replay !== undefined) {
+    const read: Violation | readonly Violation[] = JSON.parse(readFileSync(values.replay, 'utf8'));
+    return values.wakes ? replayWakes([read].flat(), WAKE_BOUNDS, say) : replay(read, say);
+  }
   return values.seeds ? measure() : explore();
 }
 

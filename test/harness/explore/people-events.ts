@@ -68,6 +68,17 @@ export const image = (tag: string): Event =>
       : { sourceRevisionConfig: { imageUri: `registry.example/shop:${tag}` } },
   );
 
+/** By kubectl, which knows of no serial. */
+export const imageByHand = (tag: string): Event =>
+  specChange(
+    `image ${tag} by hand`,
+    ({ sourceRevisionConfig: { imageUri } }) =>
+      imageUri?.endsWith(`:${tag}`) === true
+        ? undefined
+        : { sourceRevisionConfig: { imageUri: `registry.example/shop:${tag}` } },
+    false,
+  );
+
 /** Numbers of resourceSpec. */
 export const sizes = (name: string, wanted: Readonly<Record<string, number>>): Event =>
   specChange(name, ({ sourceConfig: { resourceSpec = {} } }) =>
@@ -241,8 +252,18 @@ export const newSecret = (name: string, key: string): Event => ({
   subjects: (scene, namespace) => (scene.get(SECRETS, namespace, name) ? [] : ['']),
   happen: (scene, namespace) => putSecret(scene, namespace, name, key),
 });
-export function putSecret(scene: Scene, namespace: string, name: string, key: string): void {
-  const data = { [key]: Buffer.from('value').toString('base64') };
+export const otherValue = (name: string, key: string): Event => ({
+  name: `somebody writes another value into Secret ${name}`,
+  by: 'people',
+  subjects: (scene, namespace) => (scene.get(SECRETS, namespace, name) ? [''] : []),
+  happen(scene, namespace) {
+    const { data } = scene.get<KubeObject & { data?: Record<string, string> }>(SECRETS, namespace, name) ?? {};
+    const isFirst = data?.[key] === Buffer.from('value').toString('base64');
+    putSecret(scene, namespace, name, key, isFirst ? 'another' : 'value');
+  },
+});
+export function putSecret(scene: Scene, namespace: string, name: string, key: string, value = 'value'): void {
+  const data = { [key]: Buffer.from(value).toString('base64') };
   scene.put(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, data } as KubeObject, 'person');
 }
 
@@ -283,6 +304,12 @@ export const webhookRefusesOtherwise = marked(
   'a webhook refuses StatefulSets in other words',
   'webhook',
   'refuses otherwise',
+);
+/** The time, say, or the name of a connection. */
+export const webhookRefusesEachTime = marked(
+  'a webhook refuses StatefulSets in other words each time',
+  'webhook',
+  'refuses each time',
 );
 export const webhookRewrites = marked('a webhook rewrites the images of StatefulSets', 'webhook', 'rewrites');
 export const webhookGone = marked('the webhook is gone', 'webhook', undefined);

@@ -472,10 +472,22 @@ export const REST_PROPERTIES: readonly RestProperty[] = [
     },
   },
   {
-    name: 'exactly one of Ready, Reconciling and Stalled is True',
-    broken(_scene, record) {
-      const conditions = ['Ready', 'Reconciling', 'Stalled'].filter((type) => condition(record, type) === 'True');
-      return conditions.length === 1 ? undefined : `True are: ${conditions.join(', ') || 'none'}.`;
+    name: 'what has all its pods is not said to progress',
+    broken(scene, record) {
+      const said = conditionOf(record.status?.conditions, 'Ready');
+      const [newest] = revisionsOf(scene, record);
+      if (said?.reason !== 'Progressing' || isLeft(record, scene) || !newest) return undefined;
+      const isThere = (part: string): boolean => {
+        const one = deployment(scene, record, part);
+        const isOfIt = one !== undefined && revisionIdOf(one) === podsIdOf(newest, part) && isWhole(one);
+        return isOfIt && podsOf(scene, one).every((pod) => isReady(pod) && isCurrent(pod, one));
+      };
+      const stores = scene
+        .all<WithTemplate>(STATEFUL_SETS, record.metadata.namespace ?? '')
+        .every((one) => isWhole(one) && podsOf(scene, one).some(isReady));
+      return stores && runPartsOf(newest.spec.resolved).every(isThere)
+        ? `Every pod is ready, and the record says: ${said.message}`
+        : undefined;
     },
   },
   {

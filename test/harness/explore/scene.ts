@@ -1,7 +1,7 @@
 // One step of the world on the in-memory API server, over a working copy of a state.
 
 import type { KubeObject, Resource } from '../../../src/lib/kube/client.ts';
-import { type FakeKube, makeFakeKube } from '../../support/fake-kube/fake-kube.ts';
+import { type FakeKube, makeFakeKube, type ObjectStore } from '../../support/fake-kube/fake-kube.ts';
 import type { JsonObject } from '../../support/fake-kube/field-sets.ts';
 import { idOf, makeWorkingCopy, type Trace, type WorkingCopy } from './working-copy.ts';
 import type { Column, Registry, State } from './world.ts';
@@ -84,15 +84,35 @@ export function openScene(
   };
 }
 
-function sceneOf(kube: FakeKube, { store, objectsIn, numbersOf, bringBack }: WorkingCopy, registry: Registry): Scene {
+function sceneOf(kube: FakeKube, copy: WorkingCopy, registry: Registry): Scene {
+  const { store, objectsIn, numbersOf, bringBack } = copy;
   const backedUp = (namespace: string): readonly Column[] =>
     registry.columnsIn(namespace).filter(({ resource }) => resource.kind !== MARKS.kind);
+  return {
+    ...sceneOver(kube, store),
+    inside: (namespace) => registry.columnsIn(namespace).flatMap(objectsIn),
+    backUp: (namespace) => JSON.stringify(numbersOf(backedUp(namespace))),
+    restore: (namespace, backup) => bringBack(backedUp(namespace), JSON.parse(backup) as readonly number[]),
+    cached(resource, namespace) {
+      const behind = this.mark(namespace, 'behind')?.split(' ');
+      const objects = new Map(this.all(resource, namespace).map((one) => [idOf(resource, one.metadata), one]));
+      if (behind && `${resource.group}/${resource.plural}` === behind[0]?.split('/').slice(0, 2).join('/')) {
+        const old = registry.entry(Number(behind[1]));
+        if ('object' in old) objects.set(behind[0] ?? '', old.object);
+        else objects.delete(behind[0] ?? '');
+      }
+      return [...objects.values()];
+    },
+  };
+}
+
+/** What a scene says of a server in memory whose objects are in this store, and does there. */
+export function sceneOver(kube: FakeKube, store: ObjectStore): Omit<Scene, 'inside' | 'backUp' | 'restore' | 'cached'> {
   return {
     kube,
     get: (resource, namespace, name) => store.get(idOf(resource, { namespace, name }))?.object as never,
     all: (resource, namespace) => [...store.of(resource, namespace)].map(({ object }) => object) as never,
     everywhere: (resource) => [...store.of(resource)].map(({ object }) => object) as never,
-    inside: (namespace) => registry.columnsIn(namespace).flatMap(objectsIn),
     put: (resource, object, manager = 'cluster') => void kube.seed(resource, object, manager),
     change(resource, object, fields) {
       const {
@@ -110,18 +130,6 @@ function sceneOf(kube: FakeKube, { store, objectsIn, numbersOf, bringBack }: Wor
       const ref = { namespace, name };
       if (value !== undefined) kube.seed<Mark>(MARKS, { apiVersion: 'explore/v1', kind: 'Mark', metadata: ref, value });
       else if (store.has(idOf(MARKS, ref))) kube.erase(MARKS, ref);
-    },
-    backUp: (namespace) => JSON.stringify(numbersOf(backedUp(namespace))),
-    restore: (namespace, backup) => bringBack(backedUp(namespace), JSON.parse(backup) as readonly number[]),
-    cached(resource, namespace) {
-      const behind = this.mark(namespace, 'behind')?.split(' ');
-      const objects = new Map(this.all(resource, namespace).map((one) => [idOf(resource, one.metadata), one]));
-      if (behind && `${resource.group}/${resource.plural}` === behind[0]?.split('/').slice(0, 2).join('/')) {
-        const old = registry.entry(Number(behind[1]));
-        if ('object' in old) objects.set(behind[0] ?? '', old.object);
-        else objects.delete(behind[0] ?? '');
-      }
-      return [...objects.values()];
     },
   };
 }

@@ -312,6 +312,24 @@ export const EXPLORER_SEEDS: Readonly<Record<string, Seeded>> = {
     'false',
   ),
 
+  'an unwanted autoscaler stays while another child is refused': bug(
+    'whole',
+    'src/deployments/cluster/apply.ts',
+    'SCALING_KINDS.has(kind);',
+    'SCALING_KINDS.has(kind) && false;',
+  ),
+  'exits of a new revision do not count': bug(
+    'whole',
+    'src/deployments/assess/workloads.ts',
+    '  rolloutPaused,\n  crashed,\n',
+    '  rolloutPaused,\n',
+  ),
+  'a running Redis gets another password': bug(
+    'whole',
+    'src/deployments/plan/passwords.ts',
+    'return locked !== undefined && isOurs(locked, observed);',
+    "return store === 'postgres' && locked !== undefined && isOurs(locked, observed);",
+  ),
   'autoscalers are never pruned': bug(
     'autoscaling',
     'src/deployments/plan/plan.ts',

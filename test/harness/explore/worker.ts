@@ -1,7 +1,9 @@
 // One bound in a process of its own, so that both cores are used, and a seeded bug is in one of them alone.
 
 import { BOUNDS } from './bounds.ts';
-import { search } from './search.ts';
+import { type Found, search } from './search.ts';
+import { WAKE_BOUNDS } from './wakes/bounds.ts';
+import { walkAll } from './wakes/walk.ts';
 
 export interface Task {
   readonly bound: string;
@@ -10,16 +12,31 @@ export interface Task {
   readonly seconds: number;
   /** Stop at the first violation. */
   readonly first?: boolean;
+  /** Random sequences that are driven by wakes, `states` of them from this seed on, and not every interleaving. */
+  readonly wakesFrom?: number;
+}
+
+async function wakes(
+  { bound: name, states, seconds, first = false, wakesFrom }: Task,
+  say: (line: string) => void,
+): Promise<Found> {
+  const bound = WAKE_BOUNDS.find((one) => one.name === name);
+  if (!bound) throw new Error(`no bound is called ${name}: ${WAKE_BOUNDS.map((one) => one.name).join(', ')}`);
+  const deadline = Date.now() + seconds * 1000;
+  const options = { walks: states, first, isOver: () => Date.now() > deadline, ...(wakesFrom && { from: wakesFrom }) };
+  const { walks, passes, violations } = await walkAll(bound, options, say);
+  return { states: walks, transitions: passes, depth: 0, sequences: 0, complete: false, violations, counts: {} };
+}
+
+async function interleavings(task: Task, onProgress: (line: string) => void): Promise<Found> {
+  const bound = BOUNDS.find(({ name }) => name === task.bound);
+  if (!bound) throw new Error(`no bound is called ${task.bound}: ${BOUNDS.map(({ name }) => name).join(', ')}`);
+  return search(bound, { ...task, deadline: Date.now() + task.seconds * 1000, onProgress });
 }
 
 process.once('message', async (task: Task) => {
-  const bound = BOUNDS.find(({ name }) => name === task.bound);
-  if (!bound) throw new Error(`no bound is called ${task.bound}: ${BOUNDS.map(({ name }) => name).join(', ')}`);
-  const found = await search(bound, {
-    ...task,
-    deadline: Date.now() + task.seconds * 1000,
-    onProgress: (line) => process.send?.({ line }),
-  });
+  const say = (line: string): void => void process.send?.({ line });
+  const found = task.wakesFrom === undefined ? await interleavings(task, say) : await wakes(task, say);
   const { user, system } = process.cpuUsage();
   const MiB = Math.round(process.resourceUsage().maxRSS / 1024);
   process.send?.({ found, MiB, cpuSeconds: Math.round((user + system) / 1e6) }, () => process.disconnect());

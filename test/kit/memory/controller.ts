@@ -1,24 +1,11 @@
-// The controller of a Davit in memory: the caches and the list of controllers that the process has, on the in-memory API server.
-// Nothing runs on its own: a test says which key is reconciled. Another one on the same server is a restarted process.
+// The controller of a Davit in memory, as tests drive it: a test says which key is reconciled.
 
-import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { type ControllerCaches, makeControllerCaches } from '../../../src/app/caches.ts';
-import { CONTROLLERS } from '../../../src/app/controller.ts';
-import { makeAllMetrics } from '../../../src/app/metrics.ts';
-import { CODE_FILES, makeCodeFiles } from '../../../src/builds/code-files.ts';
-import { pushedCommit } from '../../../src/builds/pushes.ts';
-import { sharedKnowledgeOf } from '../../../src/deployments/controller.ts';
-import { makeWorkQueue } from '../../../src/lib/controller/work-queue.ts';
-import { BUILT_IN_RESOURCES, makeResourceRegistry } from '../../../src/lib/kube/api-resources.ts';
-import { ownResources } from '../../../src/schema/kinds.ts';
+import type { ControllerCaches } from '../../../src/app/caches.ts';
 import { defaultSettings, type Settings } from '../../../src/schema/settings.ts';
-import { caughtUp } from '../../support/fake-kube/caught-up.ts';
 import type { FakeKube, Write } from '../../support/fake-kube/fake-kube.ts';
+import { type Begun, type Context, type ProcessOptions, startProcess } from './process.ts';
 
-type Begin = (typeof CONTROLLERS)[number]['begin'];
-type Context = Parameters<Begin>[0];
-type Begun = NonNullable<ReturnType<Begin>>;
 export type Result = Awaited<ReturnType<Begun['reconcile']>>;
 
 const START = Date.parse('2026-02-02T02:02:02Z');
@@ -26,19 +13,6 @@ const START = Date.parse('2026-02-02T02:02:02Z');
 export const SHOP = { namespace: 'team', name: 'shop' } as const;
 export const KEY = `${SHOP.namespace}/${SHOP.name}`;
 const RECORDS = 'appdeployments';
-/** Monitors a registry over the network as soon as it begins. */
-const OUTBOUND = 'registry-upkeep';
-
-export interface ControllerOptions {
-  /** Those of this version, if not given. */
-  readonly contracts?: Context['contracts'];
-  /** The code hosts of builds. Without them the controllers of builds do not begin. */
-  readonly codeHosts?: Context['codeHosts'];
-  /** CA certificates (PEM) that builds trust. */
-  readonly authorities?: string | undefined;
-  /** The server of driver shared. */
-  readonly makeServer?: Context['makeServer'];
-}
 
 /** Keys that a controller's watches enqueue. */
 export interface Woken {
@@ -71,57 +45,19 @@ export interface MemoryController {
 export async function aController(
   kube: FakeKube,
   settings: Settings = defaultSettings(),
-  { contracts, codeHosts, authorities, makeServer }: ControllerOptions = {},
+  options: ProcessOptions = {},
 ): Promise<MemoryController> {
-  const stopping = new AbortController();
-  const { signal: leading } = stopping;
-  const log = pino({ level: 'silent' });
-  const metrics = makeAllMetrics();
-  const caches = makeControllerCaches({ client: kube, settings, log, metrics });
-  for (const cache of caches.all) void cache.run(leading);
-  await Promise.all(caches.all.map((cache) => cache.waitForSync()));
-  const events: string[] = [];
   const clock = { ms: START };
-  const known: Context['known'] = new Map();
-  const files = makeCodeFiles(settings);
   const woken = new Map<string, Set<string>>();
   const add = (controller: string, key: string): void => void woken.get(controller)?.add(key);
-  const context: Context = {
-    home: { client: kube, caches, registry: makeResourceRegistry([...BUILT_IN_RESOURCES, ...ownResources()]) },
-    building: caches.builds,
-    listening: caches.listening,
+  const { caches, home, events, begun, leading, log, settled, stop } = await startProcess(
+    kube,
     settings,
-    namespace: 'davit-system',
-    workers: 1,
-    events: {
-      record: ({ type, reason }) => void events.push(`${type} ${reason}`),
-      flush: () => Promise.resolve(),
-    },
-    now: () => new Date(clock.ms),
-    elapsed: () => clock.ms,
-    leading,
-    log,
-    metrics,
-    known,
-    pushedCommit: (record) => pushedCommit(known, record),
-    files,
-    codeFile: (record, need) => files.lookup(record, need, (key) => add(CODE_FILES, key)),
-    sharedKnowledge: sharedKnowledgeOf(settings, add),
-    authorities,
-    codeHosts,
-    ...(contracts && { contracts }),
-    ...(makeServer && { makeServer }),
-    enqueue: add,
-  };
-  const begun = new Map(
-    CONTROLLERS.filter(({ name }) => name !== OUTBOUND).map(({ name, begin }) => [
-      name,
-      begin(context, { ...makeWorkQueue({ name }), add: (key) => add(name, key) }),
-    ]),
+    add,
+    options,
+    clock,
   );
-  const settled = (): Promise<void> => caughtUp(kube, caches.all);
   kube.clearWrites();
-  const stop = (): void => stopping.abort();
   onTestFinished(stop);
 
   function controllerOf(name: string): Begun {
@@ -135,7 +71,7 @@ export async function aController(
   return {
     kube,
     caches,
-    home: context.home,
+    home,
     events,
     clock,
     async reconcile(key = KEY, controller = RECORDS) {

@@ -89,6 +89,7 @@ export const CATALOGUE: Readonly<Record<string, Place>> = {
   'npm run explore': HOURS,
   'npm run explore -- --help': DEVELOPING,
   'npm run explore -- --seeds': HOURS,
+  'npm run explore -- --wakes': HOURS,
   'npm run explore -- --states 1200 --minutes 90 --table': HOURS,
   'npm run faults -- --quick': THIS_RUN,
   "npm run faults -- --plan '<json>'": HOURS,

@@ -179,8 +179,8 @@ export interface FakeKubeOptions {
   readonly admit?: (resource: Resource, object: JsonObject, before: KubeObject | undefined) => void;
 }
 
-function makeObjectStore(): ObjectStore {
-  const stored = new Map<string, Stored>();
+/** `stored`: what is there at first. */
+export function makeObjectStore(stored = new Map<string, Stored>()): ObjectStore {
   return {
     get: (id) => stored.get(id),
     has: (id) => stored.has(id),
@@ -191,7 +191,7 @@ function makeObjectStore(): ObjectStore {
       [...stored.values()].filter(
         (one) =>
           sameResource(one.resource, resource) &&
-          (namespace === undefined || one.object.metadata.namespace === namespace),
+          (namespace === undefined || (one.object.metadata.namespace ?? '') === namespace),
       ),
     hold() {
       const before = new Map(stored);
