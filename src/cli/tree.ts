@@ -263,7 +263,7 @@ export function internalUrlOf({ metadata, spec, status }: AppDeployment): string
 
 export function podState(pod: Pod): 'ending' | 'ready' | 'not ready' {
   const statuses = pod.status?.containerStatuses ?? [];
-  // Of a node that has stopped reporting, the containers are what they were last.
+  // After a node has stopped reporting, its containers are shown as they were last.
   const isCutOff = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'False') === true;
   const ready = !isCutOff && statuses.length > 0 && statuses.every((container) => container.ready);
   return pod.metadata.deletionTimestamp ? 'ending' : ready ? 'ready' : 'not ready';
