@@ -24,21 +24,16 @@ const WORDS: Readonly<Record<string, Level>> = {
   FATAL: 'CRITICAL',
   PANIC: 'CRITICAL',
 };
-const UPPER = Object.keys(WORDS).join('|');
-const EITHER = `${UPPER}|${UPPER.toLowerCase()}|${Object.keys(WORDS)
-  .map((word) => `${word.charAt(0)}${word.slice(1).toLowerCase()}`)
-  .join('|')}`;
+const WORD = 'trace|debug|info|notice|log|warn|warning|error|err|critical|fatal|panic';
 
 /** In prose a lower-case word is no level: it counts as a field, in brackets, and at the start of a line. */
-const NAMED = new RegExp(
-  [
-    String.raw`\b(?:level|lvl|severity)="?(?<field>${EITHER})\b`,
-    String.raw`\[ *(?<bracketed>${EITHER}) *\]`,
-    String.raw`^(?<first>${EITHER}) ?:`,
-    String.raw`^(?:\d{4}[/-]\d\d[/-]\d\d[ T])?\d\d:\d\d:\d\d\S* +(?<timed>${EITHER})\b`,
-    String.raw`\b(?<capitals>${UPPER})\b`,
-  ].join('|'),
-);
+const NAMED = [
+  new RegExp(String.raw`\b(?:level|lvl|severity)="?(${WORD})\b`, 'i'),
+  new RegExp(String.raw`\[ *(${WORD}) *\]`, 'i'),
+  new RegExp(String.raw`^(${WORD}) ?:`, 'i'),
+  /^(?:\d{4}[/-]\d\d[/-]\d\d[ T])?\d\d:\d\d:\d\d[\d.,:Z+-]* ([A-Za-z]+)\b/,
+  /\b(TRACE|DEBUG|INFO|NOTICE|LOG|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC)\b/,
+];
 /** Where loggers write it. */
 const HEAD = 200;
 const ESCAPES = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?)/g;
@@ -51,6 +46,10 @@ function levelOfNumber(level: number): Level {
   return level >= 30 ? 'INFO' : 'DEBUG';
 }
 
+function wordOf([, word = '']: readonly string[]): string {
+  return word.toUpperCase();
+}
+
 /** The level that a single line names. null if it names none. */
 export function levelOf(message: string): Level | null {
   if (message.startsWith('{')) {
@@ -59,8 +58,11 @@ export function levelOf(message: string): Level | null {
     if (typeof named === 'number') return levelOfNumber(named);
     if (typeof named === 'string') return WORDS[named.toUpperCase()] ?? null;
   }
-  const [word] = Object.values(NAMED.exec(message.slice(0, HEAD))?.groups ?? {}).filter((one) => one !== undefined);
-  return WORDS[word?.toUpperCase() ?? ''] ?? null;
+  const head = message.slice(0, HEAD);
+  const [first] = NAMED.map((one) => one.exec(head))
+    .filter((match) => match !== null && wordOf(match) in WORDS)
+    .toSorted((a, b) => (a?.index ?? 0) - (b?.index ?? 0));
+  return first ? (WORDS[wordOf(first)] ?? null) : null;
 }
 
 const TRACEBACK = 'Traceback (most recent call last)';
