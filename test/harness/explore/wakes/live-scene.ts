@@ -48,7 +48,7 @@ export function openLiveScene(bound: Bound, clock: { readonly ms: number }): Liv
   return { scene, kube, version, snapshot: () => over(kube, copyOf(store)) };
 }
 
-const nameIn = (object: JsonObject): string => String((object['metadata'] as JsonObject)['name']);
+const nameIn = (object: JsonObject): string => (object as unknown as KubeObject).metadata.name;
 
 function copyOf(store: ObjectStore): ObjectStore {
   return makeObjectStore(new Map([...store.values()].map((one) => [idOf(one.resource, one.object.metadata), one])));

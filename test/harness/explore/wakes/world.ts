@@ -70,6 +70,7 @@ const COMMIT = 'a revision is of the commit that was asked for';
 const CONTROLLERS: Readonly<Record<string, Controllers>> = { appdeployments: 'records' };
 
 /** `say` gets each pass with what it wrote, and each automatic event. */
+// oxlint-disable-next-line max-lines-per-function -- one state, in the parts that read from top to bottom
 export async function makeLiveWorld(bound: Bound, say: (line: string) => void = () => undefined): Promise<LiveWorld> {
   const clock: Clock = { ms: NOW };
   const live = openLiveScene(bound, clock);
@@ -272,7 +273,7 @@ export async function makeLiveWorld(bound: Bound, say: (line: string) => void = 
         ...judgeWakes(scene, namespace),
       );
     // oxlint-disable-next-line no-await-in-loop -- one process after the other
-    for (const actor of [...actors.values()]) if (broken.length === 0) await judgeKeys(actor);
+    for (const actor of actors.values()) if (broken.length === 0) await judgeKeys(actor);
   }
 
   async function take(label: string): Promise<boolean> {
