@@ -13,7 +13,7 @@ import { OAUTH_PROVIDERS } from '../../schema/oauth-provider.ts';
 import { DNS_LABEL_PATTERN } from '../../schema/primitives.ts';
 import type { Settings } from '../../schema/settings.ts';
 import { synced } from './caches.ts';
-import type { Credentials } from './credentials.ts';
+import { type Credentials, namespaceOfToken } from './credentials.ts';
 import { asOurs } from './organization-secrets.ts';
 import { onlyForTokens, type PodUser } from './pod-tokens.ts';
 
@@ -314,17 +314,4 @@ interface AccessReview extends KubeObject {
 
 function accessReview(kind: string, spec: object): AccessReview {
   return { apiVersion: 'authorization.k8s.io/v1', kind, metadata: { name: '' }, spec };
-}
-
-/** The namespace in a service account's token. It is not verified, so it only selects which tenant is reviewed. */
-export function namespaceOfToken(token: string): string | undefined {
-  const [, claims, signature] = token.split('.');
-  if (claims === undefined || signature === undefined) return undefined;
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'));
-    const namespace = (parsed as { 'kubernetes.io'?: { namespace?: unknown } } | null)?.['kubernetes.io']?.namespace;
-    return typeof namespace === 'string' ? namespace : undefined;
-  } catch {
-    return undefined;
-  }
 }

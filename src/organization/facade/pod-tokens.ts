@@ -4,12 +4,11 @@
 import type { Store } from '../../lib/controller/store.ts';
 import { NotFound, Unauthorized } from '../../lib/errors.ts';
 import { HttpError } from '../../lib/http/http-error.ts';
-import { asObject, jsonOf } from '../../lib/json-value.ts';
 import { PODS, TOKEN_REVIEWS } from '../../lib/kube/api-resources.ts';
 import type { KubeClient, KubeObject } from '../../lib/kube/client.ts';
 import { API_TOKEN_AUDIENCE, DEPLOYMENT_UID_LABEL } from '../../schema/meta.ts';
 import { synced } from './caches.ts';
-import type { Credentials } from './credentials.ts';
+import { type Credentials, claimsIn, namespaceOfToken } from './credentials.ts';
 import { asOurs } from './organization-secrets.ts';
 
 /** An account as a TokenReview describes it and a SubjectAccessReview takes it. */
@@ -40,12 +39,15 @@ const POD_NAME = 'authentication.kubernetes.io/pod-name';
 const POD_UID = 'authentication.kubernetes.io/pod-uid';
 const ACCOUNT = /^system:serviceaccount:([^:]+):[^:]+$/;
 
-/** Whether a token says that it is for Davit alone. It is not verified: this only selects who reviews it. */
+/**
+ * Whether a token says that it is a service account's, for Davit alone. The audience alone says less: people who sign in may have
+ * tokens of another issuer for a client named `davit`. Nothing is verified: this only selects who reviews the token.
+ */
 export function isForDavit(token: string): boolean {
-  const [, claims = '', signature] = token.split('.');
-  if (signature === undefined) return false;
-  const { aud } = asObject(jsonOf(Buffer.from(claims, 'base64url').toString('utf8')));
-  return aud === API_TOKEN_AUDIENCE || (Array.isArray(aud) && aud.length === 1 && aud[0] === API_TOKEN_AUDIENCE);
+  const { aud } = claimsIn(token);
+  const isOnly =
+    aud === API_TOKEN_AUDIENCE || (Array.isArray(aud) && aud.length === 1 && aud[0] === API_TOKEN_AUDIENCE);
+  return isOnly && namespaceOfToken(token) !== undefined;
 }
 
 /** Throws Unauthorized for a token that is not valid, and HttpError 403 for a valid one of no pod of a deployment. */

@@ -279,6 +279,16 @@ it('is reviewed again after ten seconds, so that one that has ended is noticed',
   expect((await authenticate()).status).toBe(401);
 });
 
+it.each([['davit'], [['davit']]])('is none that another issuer gives a person for its client %j', async (aud) => {
+  const claims = { iss: 'https://id.example.com', aud, sub: '0b1c', email: 'ada@example.com' };
+  const ofPerson = `h.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.s`;
+  facade.kube.know((token) => (token === ofPerson ? 'oidc:ada@example.com' : undefined));
+  rights.add(`${ofPerson} list appdeployments ${TENANT.namespace}`);
+  const answer = await facade.call('GET', '/v2/deployments', undefined, inTenant(ofPerson));
+  expect([answer.status, answer.body.detail, reviews('TokenReview')]).toEqual([200, undefined, 0]);
+  expect((await authenticate()).status).toBe(200);
+});
+
 it('is no token of a caller where the platform gives no tokens', async () => {
   const plain = await makeFacade();
   plain.kube.know(() => undefined);
