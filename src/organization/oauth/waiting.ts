@@ -8,7 +8,10 @@ import type { Entry, Vault } from './vault.ts';
 const EVERY_MS = 1000;
 
 export interface Waiting {
-  /** Resolves to false when `ms` are over, the signal aborts, or too many wait; to true when the flow has ended in any way. */
+  /**
+   * Resolves to false when `ms` are over, the signal aborts, or too many wait, of whom the tenant with the most gives up first; to true when the
+   * flow has ended in any way.
+   */
   untilEnded(flow: Entry<FlowAbout>, ms: number, signal: AbortSignal): Promise<boolean>;
   /** Ends all that wait, because the process stops. */
   endAll(): void;
@@ -25,6 +28,16 @@ interface Waiter {
 export function makeWaiting(vault: Vault, log: Logger): Waiting {
   const waiters = new Set<Waiter>();
   let timer: NodeJS.Timeout | undefined;
+
+  /** Whether one more of the tenant may wait. Where there is no room, the longest wait of the tenant with the most makes some. */
+  function hasRoom(tenant: string): boolean {
+    if (waiters.size < MOST) return true;
+    const groups = Map.groupBy(waiters, ({ flow }) => flow.subject.tenant);
+    const [most = []] = [...groups.values()].toSorted((a, b) => b.length - a.length);
+    if ((groups.get(tenant)?.length ?? 0) + 1 >= most.length) return false;
+    most[0]?.end(false);
+    return true;
+  }
 
   async function poll(): Promise<void> {
     // Those that begin to wait meanwhile are in the next list.
@@ -54,7 +67,7 @@ export function makeWaiting(vault: Vault, log: Logger): Waiting {
       for (const waiter of waiters) waiter.end(false);
     },
     untilEnded(flow, ms, signal) {
-      if (waiters.size >= MOST || signal.aborted) return Promise.resolve(false);
+      if (signal.aborted || !hasRoom(flow.subject.tenant)) return Promise.resolve(false);
       return new Promise((resolve) => {
         const onAbort = (): void => waiter.end(false);
         const timeout = setTimeout(onAbort, ms);
