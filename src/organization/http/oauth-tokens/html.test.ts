@@ -5,7 +5,7 @@ import { consentPage } from './html.ts';
 const RIGHT_TO_LEFT = '\u202E';
 const UNSEEN = ['\u200B', '\u2060', '\u2066', '\u00AD', '\uFEFF', '\u{E0041}', RIGHT_TO_LEFT];
 
-function page(agentId: string, user: string, name: string): string {
+function page(agentId: string | undefined, user: string, name: string): string {
   const requester = { username: 'system:serviceaccount:team:agents' };
   return consentPage({
     entry: { subject: { tenant: 'team', user, provider: 'tracker' } },
@@ -22,6 +22,13 @@ it('a name shows every character that it has, so that none looks like another', 
     expect(text).toContain('Tracker\uFFFD');
     expect(text).not.toContain(unseen);
   }
+});
+
+it('an account is named where the access is for its agent alone', () => {
+  expect(page('triage', 'ada', 'Tracker')).toContain('system:serviceaccount:team:agents');
+  const shared = page(undefined, 'ada', 'Tracker');
+  expect(shared).toContain('<dt>Agent</dt><dd>Every agent in &#34;team&#34;</dd>');
+  expect(shared).not.toContain('system:serviceaccount');
 });
 
 it('a name cannot become a part of the page', () => {

@@ -27,10 +27,11 @@ export function policyFor(forms: readonly string[]): string {
 export function consentPage({ entry: { subject }, request, provider }: OpenFlow, verifier?: URL): string {
   const { agentId, requester, scopes } = request;
   const rows = [
-    ...(requester.deployment ? [['Deployment', requester.deployment.name]] : []),
-    // The default token of a person is for all who have the right in the tenant.
+    // Without an agent it is the person's default token, for all who have the right in the tenant. They share this page, and the account that
+    // asked first says nothing about who sent the link.
+    ...(agentId !== undefined && requester.deployment ? [['Deployment', requester.deployment.name]] : []),
     ['Agent', agentId ?? `Every agent in "${subject.tenant}"`],
-    ['Account', requester.username],
+    ...(agentId === undefined ? [] : [['Account', requester.username]]),
     ['Tenant', subject.tenant],
     ['For the person', subject.user],
     ['Permissions', scopes.length > 0 ? scopes.join(', ') : 'Those that the provider gives by default'],
