@@ -9,8 +9,8 @@ import { HttpError } from '../../lib/http/http-error.ts';
 import { jsonOf } from '../../lib/json-value.ts';
 import type { OAuthProvider } from '../../schema/oauth-provider.ts';
 import type { ReadKeys } from './keys.ts';
-import { digestOf, idOf, type Subject, stateId } from './names.ts';
-import { isRandomValue, randomValue } from './random.ts';
+import { digestOf, idOf, linkOf, linkValue, type Subject, stateId } from './names.ts';
+import { isRandomValue } from './random.ts';
 import { type Entry, put, replaceIfSame, type Vault } from './vault.ts';
 
 /** How long a person has. */
@@ -80,7 +80,7 @@ export interface Flows {
   begin(subject: Subject, provider: OAuthProvider, request: Request): Promise<OpenFlow>;
   /** Undefined if there is none, it is over, or its provider has changed. */
   find(authId: string): Promise<OpenFlow | undefined>;
-  /** Stores a state and returns it: 256 random bits. */
+  /** Stores a state and returns it. */
   addState(flow: OpenFlow, values: Omit<StateValues, 'request' | 'flow'>): Promise<string>;
   /** Takes a state out of the store, so that nobody else gets it. Undefined if there is none. */
   takeState(state: string): Promise<OpenState | undefined>;
@@ -98,6 +98,8 @@ export interface Flows {
   finish(flowId: string, tokenId: string): Promise<void>;
   /** The person or the provider refused. */
   drop(flowId: string): Promise<void>;
+  /** Which link an auth_id, a state or the name of a confirmation is, without a read. Undefined for what Davit did not make. */
+  linkOf(value: string): Promise<string | undefined>;
 }
 
 export interface FlowsOptions {
@@ -109,7 +111,7 @@ export interface FlowsOptions {
   readonly onRefused: (subject: Subject, request: Request | undefined) => Promise<unknown>;
 }
 
-/** An id, and 256 random bits. */
+/** An id, and the value of a link. */
 const ID_AND_SECRET = /^([0-9a-f-]{36})\.([A-Za-z0-9_-]{43})$/;
 
 export function makeFlows({ vault, keys, providerOf, now, onRefused }: FlowsOptions): Flows {
@@ -117,7 +119,7 @@ export function makeFlows({ vault, keys, providerOf, now, onRefused }: FlowsOpti
   const isOver = ({ expiresAt }: { readonly expiresAt: string }): boolean => Date.parse(expiresAt) <= now().getTime();
 
   const makeRoom = makeSweep(vault, isOver);
-  const confirmations = makeConfirmations({ vault, providerOf }, { ends, isOver, makeRoom });
+  const confirmations = makeConfirmations({ vault, keys, providerOf }, { ends, isOver, makeRoom });
 
   async function opened(entry: Entry<FlowAbout> | undefined): Promise<OpenFlow | undefined> {
     const provider = entry && providerOf(entry.subject);
@@ -134,7 +136,7 @@ export function makeFlows({ vault, keys, providerOf, now, onRefused }: FlowsOpti
     if (found && found.entry.about.tokenId === undefined) return found;
     if (before) await vault.take(before);
     await makeRoom('flow', subject.tenant);
-    const nonce = randomValue();
+    const nonce = linkValue(await keys());
     const entry: Entry<FlowAbout> = { kind: 'flow', id, subject, about: { expiresAt: ends() } };
     const sealed = await vault.seal(entry, provider, JSON.stringify({ nonce, request }));
     try {
@@ -157,7 +159,7 @@ export function makeFlows({ vault, keys, providerOf, now, onRefused }: FlowsOpti
     },
     async addState({ entry: { id: flow, subject }, provider, request }, values) {
       await makeRoom('state', subject.tenant);
-      const state = randomValue();
+      const state = linkValue(await keys());
       const entry = { kind: 'state', id: stateId(state), subject, about: { expiresAt: ends() } } as const;
       const sealed = await vault.seal(entry, provider, JSON.stringify({ ...values, request, flow }));
       await vault.create({ ...entry, sealed });
@@ -188,6 +190,7 @@ export function makeFlows({ vault, keys, providerOf, now, onRefused }: FlowsOpti
       const { request } = (await opened(entry)) ?? {};
       if (entry && (await vault.take(entry))) await onRefused(entry.subject, request);
     },
+    linkOf: async (value) => linkOf(await keys(), value.split('.').at(-1) ?? ''),
   };
 }
 
@@ -202,7 +205,7 @@ type Confirmations = Pick<Flows, 'addConfirmation' | 'findConfirmation' | 'confi
 
 /** One of each flow: a link that many follow does not fill the store, and the last who consents is the one to be confirmed. */
 function makeConfirmations(
-  { vault, providerOf }: Pick<FlowsOptions, 'vault' | 'providerOf'>,
+  { vault, keys, providerOf }: Pick<FlowsOptions, 'vault' | 'keys' | 'providerOf'>,
   { ends, isOver, makeRoom }: Times,
 ): Confirmations {
   const sealed = async (entry: Entry<StateAbout>, provider: OAuthProvider, values: object): Promise<string> =>
@@ -211,7 +214,7 @@ function makeConfirmations(
   return {
     async addConfirmation({ subject, provider, ...state }, answer) {
       await makeRoom('confirmation', subject.tenant);
-      const secret = randomValue();
+      const secret = linkValue(await keys());
       const entry = { kind: 'confirmation', id: state.flow, subject, about: { expiresAt: ends() } } as const;
       const values = { ...state, answer, secret, isConfirmed: false };
       await put(vault, { ...entry, sealed: await sealed(entry, provider, values) });
@@ -230,7 +233,7 @@ function makeConfirmations(
         : undefined;
     },
     async confirm({ entry, subject: _subject, provider, ...values }) {
-      const secret = randomValue();
+      const secret = linkValue(await keys());
       const written = await replaceIfSame(vault, {
         ...entry,
         sealed: await sealed(entry, provider, { ...values, secret, isConfirmed: true }),

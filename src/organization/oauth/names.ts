@@ -1,6 +1,6 @@
 // Names of the Secrets that hold tokens, and of what leads to one. A name is an HMAC: it is found by one read, and says nothing.
 
-import { createHash, createHmac } from 'node:crypto';
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KeyRing } from './key-ring.ts';
 import { secretKeyOf } from './secret-keys.ts';
 
@@ -75,6 +75,29 @@ export function stateId(state: string): string {
 /** SHA-256 of a random value, in hexadecimal digits. */
 export function digestOf(value: string): string {
   return createHash('sha256').update(value).digest('hex');
+}
+
+const HALF = 16;
+
+/**
+ * A value for one person's link or redirect, as 43 characters of base64url: 128 random bits and a tag, by which a request shows
+ * without any read that Davit made its value.
+ */
+export function linkValue(ring: KeyRing): string {
+  const random = randomBytes(HALF);
+  return Buffer.concat([random, tagOf(ring, random)]).toString('base64url');
+}
+
+/** The random half of such a value; undefined for any other text. */
+export function linkOf(ring: KeyRing, text: string): string | undefined {
+  const bytes = Buffer.from(text, 'base64url');
+  const random = bytes.subarray(0, HALF);
+  const isMade = bytes.length === 2 * HALF && timingSafeEqual(bytes.subarray(HALF), tagOf(ring, random));
+  return isMade ? random.toString('hex') : undefined;
+}
+
+function tagOf(ring: KeyRing, random: Buffer): Buffer {
+  return Buffer.from(hmac(ring, ['link', random.toString('hex')]), 'hex').subarray(0, HALF);
 }
 
 function hmac(ring: KeyRing, parts: readonly string[]): string {

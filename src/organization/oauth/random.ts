@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 
-/** 256 random bits, as 43 characters of base64url: a state, a PKCE verifier, a browser's cookie, the secret part of a link. */
+/** 256 random bits, as 43 characters of base64url: a PKCE verifier, a browser's cookie. names.ts makes those of links. */
 export function randomValue(): string {
   return randomBytes(32).toString('base64url');
 }

@@ -7,7 +7,9 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SECRETS } from '../../../src/lib/kube/api-resources.ts';
 import type { KubeObject } from '../../../src/lib/kube/client.ts';
-import { defaultSettings } from '../../../src/schema/settings.ts';
+import { OAUTH_PROVIDERS } from '../../../src/schema/oauth-provider.ts';
+import { defaultSettings, Settings } from '../../../src/schema/settings.ts';
+import { anOAuthProvider } from '../../support/builders.ts';
 import { type FacadeWithRegistry, makeFacadeWithRegistry } from '../../support/facade-registry.ts';
 import { aBody, anIntegration, type Facade, listen, ORGANIZATION } from './facade.ts';
 
@@ -18,10 +20,14 @@ const SECRET = 'webhook-secret-canary';
 let setup: FacadeWithRegistry;
 let facade: Facade;
 beforeEach(async () => {
-  const http = { ...defaultSettings().http, requestsPerMinute: PER_MINUTE };
-  setup = await makeFacadeWithRegistry({ http });
+  const http = { ...defaultSettings().http, requestsPerMinute: PER_MINUTE, publicUrl: 'https://davit.example' };
+  const { oauth } = Settings.parse({ oauth: { hosts: [{ host: 'idp.example' }] } });
+  setup = await makeFacadeWithRegistry({ http, oauth });
   ({ facade } = setup);
   anIntegration(facade, INTEGRATION);
+  const hosts = { authUrl: 'https://idp.example/auth', tokenUrl: 'https://idp.example/token' };
+  const place = { name: 'idp', namespace: ORGANIZATION.namespace };
+  facade.providers.put(facade.kube.seed(OAUTH_PROVIDERS, anOAuthProvider({ name: 'IdP', ...hosts }, place)));
   const data = { 'webhook-secret': Buffer.from(SECRET).toString('base64') };
   const metadata = { name: 'git', namespace: ORGANIZATION.namespace };
   facade.kube.seed<KubeObject & { data: object }>(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata, data });
@@ -76,6 +82,14 @@ async function deliver(signed = signature(), url = WEBHOOK): Promise<number> {
 /** A good request of each kind, which can be repeated. */
 const GOOD: readonly [name: string, make: () => Promise<Send>][] = [
   [
+    'a page of consent',
+    async () => {
+      const body = { provider: 'idp', scopes: [], user_id: 'ada' };
+      const { url } = (await facade.call('POST', '/v2/auth/authenticate', body)).body;
+      return async () => (await facade.app.inject({ url: new URL(url).pathname })).statusCode;
+    },
+  ],
+  [
     'a pull',
     async () => {
       const token = await password('shop');
@@ -113,11 +127,18 @@ describe('wrong credentials are counted by address, so that guessing ends:', () 
       },
     ],
     ['signatures of webhooks', async () => () => deliver(signature(BODY, 'other'))],
+    [
+      'links of agents',
+      async () => () =>
+        facade.app
+          .inject({ url: `/v2/auth/consent/00000000-0000-8000-a000-000000000000.${'x'.repeat(43)}` })
+          .then(({ statusCode }) => statusCode),
+    ],
     ['integrations', async () => () => deliver(signature(), WEBHOOK.replace('0a6b', '0000'))],
     ['nothing at all', async () => () => deliver('')],
   ])('%s', async (_name, guess) => {
     const statuses = await times(PER_MINUTE + 3, await guess());
-    expect(statuses.slice(0, 3).every((status) => status === 401 || status === 403)).toBe(true);
+    expect(statuses.slice(0, 3).every((status) => [401, 403, 404].includes(status))).toBe(true);
     expect(statuses.slice(-3)).toEqual([429, 429, 429]);
     expect(await anonymous()).toBe(429);
     expect(await deliver()).toBe(204);

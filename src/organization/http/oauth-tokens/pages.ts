@@ -59,8 +59,18 @@ export function registerPages(app: App, needs: PageNeeds): void {
 
 const HIDDEN = { schema: { hide: true } };
 
+/** A person with a link of Davit's has a limit of its own: strangers, who may have the same address, cannot use it up. */
+function linkOf({ ready }: Access): (request: FastifyRequest) => Promise<string | undefined> {
+  return async ({ params, query }) => {
+    const { auth_id: authId, name } = params as Readonly<Record<string, string | undefined>>;
+    const { state } = query as { readonly state?: unknown };
+    const link = await ready().oauth.flows.linkOf(authId ?? name ?? String(state));
+    return link && `link ${link}`;
+  };
+}
+
 function registerConsent(app: FastifyInstance, { access }: PageNeeds): void {
-  const hidden = { ...HIDDEN, config: { hasSecretPath: true } };
+  const hidden = { ...HIDDEN, config: { hasSecretPath: true, credentialOf: linkOf(access) } };
   app.get('/v2/auth/consent/:auth_id', hidden, async (request, reply) => {
     const { oauth } = access.ready();
     const flow = await oauth.flows.find(authIdOf(request));
@@ -122,7 +132,7 @@ function authIdOf(request: FastifyRequest): string {
 
 function registerCallback(app: FastifyInstance, { access, log }: PageNeeds): void {
   for (const path of [`${CALLBACK}/:provider_id`, '/host-oauth-callback/:provider_id']) {
-    app.get(path, HIDDEN, async (request, reply) => {
+    app.get(path, { ...HIDDEN, config: { credentialOf: linkOf(access) } }, async (request, reply) => {
       const { oauth } = access.ready();
       const { provider_id: provider } = request.params as { readonly provider_id: string };
       const parameters = new URL(request.url, 'https://davit.invalid').searchParams;
@@ -144,7 +154,8 @@ function registerCallback(app: FastifyInstance, { access, log }: PageNeeds): voi
 
 /** The tenant's page has said who sits there, and leads the browser back: the same one, or somebody has consented for another. */
 function registerConfirmed(app: FastifyInstance, { access, log }: PageNeeds): void {
-  app.get(`${CONFIRMED}/:name`, { ...HIDDEN, config: { hasSecretPath: true } }, async (request, reply) => {
+  const hidden = { ...HIDDEN, config: { hasSecretPath: true, credentialOf: linkOf(access) } };
+  app.get(`${CONFIRMED}/:name`, hidden, async (request, reply) => {
     const { oauth } = access.ready();
     const { name } = request.params as { readonly name: string };
     const taken = await oauth.flows.findConfirmation(name, 'confirmed');
